@@ -10,7 +10,7 @@ mod crowd;
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;
 
-use crowd::Crowd;
+use crowd::TestCrowd;
 use measure::{cpu, mib, resident};
 
 const CLIENTS: u64 = 32;
@@ -24,7 +24,7 @@ fn main() {
     }
     let clients = number("--clients").unwrap_or(CLIENTS);
     let actions = number("--actions").unwrap_or(ACTIONS);
-    let mut crowd = Crowd::new(clients as u32);
+    let mut crowd = TestCrowd::new(clients as u32);
     let (began, mut done, mut step) = (cpu(), 0, 0);
     println!("{:>10}  {:>8}  {:>8}", "actions", "s of CPU", "MiB");
     while crowd.seq < actions {

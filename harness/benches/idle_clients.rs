@@ -9,11 +9,11 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use ahp_harness::peer::client::ClientEngine;
-use ahp_harness::peer::guise::Guise;
-use ahp_harness::transport::websocket::{Endpoint, Link, LinkEvent};
+use ahp_harness::peer::guise::ClientGuise;
+use ahp_harness::transport::websocket::{LinkEvent, WebSocketEndpoint, WebSocketLink};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::json;
-use ahp_harness::wire::message::{Decoded, Message, decode};
+use ahp_harness::wire::message::{DecodedFrame, Message, decode};
 
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;
@@ -62,12 +62,12 @@ async fn serve() {
 }
 
 async fn connect(url: &str) {
-    let endpoint = Endpoint { url: url.to_owned(), ..Endpoint::default() };
+    let endpoint = WebSocketEndpoint { url: url.to_owned(), ..WebSocketEndpoint::default() };
     let before = resident();
     let mut clients = Vec::new();
     for number in 0..CLIENTS {
         let mut engine = ClientEngine::new(format!("client-{number}"), false);
-        let mut link = Link::connect(&endpoint, &Guise::default());
+        let mut link = WebSocketLink::connect(&endpoint, &ClientGuise::default());
         assert!(matches!(next(&mut link).await, LinkEvent::Opened));
         let hello = json!({"protocolVersions": ["1.0.0"], "clientId": engine.client_id});
         let (_, hello) = engine.request("initialize", hello);
@@ -84,17 +84,17 @@ async fn connect(url: &str) {
 }
 
 /// Sends a request and takes the answer in.
-async fn ask(link: &mut Link, engine: &mut ClientEngine, request: &Message) {
+async fn ask(link: &mut WebSocketLink, engine: &mut ClientEngine, request: &Message) {
     link.send(&request.frame());
     let LinkEvent::Frame(frame) = next(link).await else {
         panic!("expected an answer");
     };
-    let Decoded::Message(answer) = decode(&frame) else {
+    let DecodedFrame::Message(answer) = decode(&frame) else {
         panic!("expected a message, found {}", Frame::display(&frame));
     };
     engine.handle(&answer);
 }
 
-async fn next(link: &mut Link) -> LinkEvent {
+async fn next(link: &mut WebSocketLink) -> LinkEvent {
     poll_fn(|cx| link.poll(cx)).await
 }

@@ -8,26 +8,26 @@
 
 use std::sync::Arc;
 
-use ahp_harness::transcript::{Event, Seen};
+use ahp_harness::transcript::{ConnectionEvent, SeenFrame};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::{Value, json};
 
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;
 
-use measure::traffic::{Row, begun, stream};
+use measure::traffic::{TrafficRow, begun, stream};
 use measure::{asked_for, cpu, host, instructions, median, pin};
 
-const BASE: Row =
-    Row { name: "", turns: 10, channels: 0, clients: 1, deltas: 270, frames: 100_000 };
+const BASE: TrafficRow =
+    TrafficRow { name: "", turns: 10, channels: 0, clients: 1, deltas: 270, frames: 100_000 };
 
-const ROWS: &[Row] = &[
-    Row { name: "1,000 frames", frames: 1_000, ..BASE },
-    Row { name: "10,000 frames", frames: 10_000, ..BASE },
-    Row { name: "100,000 frames", ..BASE },
-    Row { name: "1,000,000 frames", frames: 1_000_000, ..BASE },
-    Row { name: "10,000 turns of history", turns: 10_000, ..BASE },
-    Row { name: "turns of 5 text envelopes", deltas: 5, ..BASE },
+const ROWS: &[TrafficRow] = &[
+    TrafficRow { name: "1,000 frames", frames: 1_000, ..BASE },
+    TrafficRow { name: "10,000 frames", frames: 10_000, ..BASE },
+    TrafficRow { name: "100,000 frames", ..BASE },
+    TrafficRow { name: "1,000,000 frames", frames: 1_000_000, ..BASE },
+    TrafficRow { name: "10,000 turns of history", turns: 10_000, ..BASE },
+    TrafficRow { name: "turns of 5 text envelopes", deltas: 5, ..BASE },
 ];
 const ROUNDS: usize = 5;
 /// Turns of a chat whose snapshot has some 10 MB.
@@ -38,7 +38,7 @@ fn main() {
         return;
     }
     if let Some((frames, turns)) = instructions() {
-        let row = Row { frames, turns, ..BASE };
+        let row = TrafficRow { frames, turns, ..BASE };
         let frames = texts(&row);
         match asked_for("bare") && !asked_for("ours") {
             true => drop(parse(&frames)),
@@ -70,18 +70,18 @@ fn main() {
 }
 
 /// The frames that are judged, as texts.
-fn texts(row: &Row) -> Vec<String> {
+fn texts(row: &TrafficRow) -> Vec<String> {
     stream(row).take(row.frames as usize).collect()
 }
 
 /// Nanoseconds of CPU for one frame, from its text to the findings.
-fn judge(row: &Row, frames: &[String]) -> f64 {
+fn judge(row: &TrafficRow, frames: &[String]) -> f64 {
     let (mut oracle, mut next) = begun(row);
     let began = cpu();
     let mut findings = 0;
     for frame in frames {
-        let seen = Arc::new(Seen::new(Frame::Text(frame.clone())));
-        findings += oracle.observe(&next(0, Event::Received(seen))).len();
+        let seen = Arc::new(SeenFrame::new(Frame::Text(frame.clone())));
+        findings += oracle.observe(&next(0, ConnectionEvent::Received(seen))).len();
     }
     let took = cpu() - began;
     assert_eq!(findings, 0);
@@ -105,8 +105,8 @@ fn parse(frames: &[String]) -> f64 {
 /// Milliseconds of CPU for judging a large snapshot that another one came before, and for parsing
 /// it.
 fn snapshot() -> (f64, f64) {
-    let sent = |value: Value| Event::Sent(Arc::new(Seen::new(Frame::json(&value))));
-    let (mut oracle, mut next) = begun(&Row { turns: LARGE, ..BASE });
+    let sent = |value: Value| ConnectionEvent::Sent(Arc::new(SeenFrame::new(Frame::json(&value))));
+    let (mut oracle, mut next) = begun(&TrafficRow { turns: LARGE, ..BASE });
     let request = json!({"jsonrpc": "2.0", "id": 9, "method": "subscribe",
         "params": {"channel": host::CHAT}});
     oracle.observe(&next(0, sent(request)));
@@ -117,8 +117,8 @@ fn snapshot() -> (f64, f64) {
     let value: serde_json::Value = serde_json::from_str(&answer).expect("JSON");
     let parsed = cpu() - began;
     drop(value);
-    let seen = Arc::new(Seen::new(Frame::Text(answer)));
-    let entry = next(0, Event::Received(seen));
+    let seen = Arc::new(SeenFrame::new(Frame::Text(answer)));
+    let entry = next(0, ConnectionEvent::Received(seen));
     let began = cpu();
     let findings = oracle.observe(&entry);
     let judged = cpu() - began;

@@ -7,16 +7,16 @@
 
 use std::sync::Arc;
 
-use ahp_harness::transcript::{Event, Seen};
+use ahp_harness::transcript::{ConnectionEvent, SeenFrame};
 use ahp_harness::wire::frame::Frame;
 
 #[expect(dead_code, reason = "each bench uses its part")]
 mod measure;
 
-use measure::traffic::{Row, begun, stream};
+use measure::traffic::{TrafficRow, begun, stream};
 use measure::{cpu, instructions, median, pin};
 
-const BASE: Row = Row {
+const BASE: TrafficRow = TrafficRow {
     name: "10 turns of history",
     turns: 10,
     channels: 0,
@@ -25,16 +25,16 @@ const BASE: Row = Row {
     frames: 20_000,
 };
 
-const ROWS: &[Row] = &[
+const ROWS: &[TrafficRow] = &[
     BASE,
-    Row { name: "1,000 turns of history", turns: 1_000, ..BASE },
-    Row { name: "10,000 turns of history", turns: 10_000, ..BASE },
-    Row { name: "100 more channels", channels: 100, ..BASE },
-    Row { name: "10,000 more channels", channels: 10_000, ..BASE },
-    Row { name: "10 clients", clients: 10, ..BASE },
-    Row { name: "1,000 clients", clients: 1_000, ..BASE },
-    Row { name: "1,000 frames long", frames: 1_000, ..BASE },
-    Row { name: "100,000 frames long", frames: 100_000, ..BASE },
+    TrafficRow { name: "1,000 turns of history", turns: 1_000, ..BASE },
+    TrafficRow { name: "10,000 turns of history", turns: 10_000, ..BASE },
+    TrafficRow { name: "100 more channels", channels: 100, ..BASE },
+    TrafficRow { name: "10,000 more channels", channels: 10_000, ..BASE },
+    TrafficRow { name: "10 clients", clients: 10, ..BASE },
+    TrafficRow { name: "1,000 clients", clients: 1_000, ..BASE },
+    TrafficRow { name: "1,000 frames long", frames: 1_000, ..BASE },
+    TrafficRow { name: "100,000 frames long", frames: 100_000, ..BASE },
 ];
 const ROUNDS: usize = 5;
 
@@ -44,12 +44,12 @@ fn main() {
     }
     if let Some((row, frames)) = instructions() {
         let row = ROWS.get(row as usize).expect("the number of a row");
-        judge(&Row { frames, ..*row });
+        judge(&TrafficRow { frames, ..*row });
         return;
     }
     pin();
     println!("{:>8}  {:>8}  {:>6}", "ns", "entries", "ratio");
-    let rounds = |row: &Row| -> Vec<f64> { (0..ROUNDS).map(|_| judge(row)).collect() };
+    let rounds = |row: &TrafficRow| -> Vec<f64> { (0..ROUNDS).map(|_| judge(row)).collect() };
     let base = median(rounds(&BASE));
     for row in ROWS {
         let ns = median(rounds(row));
@@ -58,14 +58,14 @@ fn main() {
 }
 
 /// Nanoseconds of CPU for one envelope in the oracle.
-fn judge(row: &Row) -> f64 {
+fn judge(row: &TrafficRow) -> f64 {
     let (mut oracle, mut next) = begun(row);
     // Decoding is not the oracle's.
     let mut entries = Vec::new();
     for frame in stream(row) {
-        let seen = Arc::new(Seen::new(Frame::Text(frame)));
+        let seen = Arc::new(SeenFrame::new(Frame::Text(frame)));
         for conn in 0..row.clients {
-            entries.push(next(conn, Event::Received(Arc::clone(&seen))));
+            entries.push(next(conn, ConnectionEvent::Received(Arc::clone(&seen))));
         }
         if entries.len() as u64 >= row.frames {
             break;

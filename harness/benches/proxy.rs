@@ -12,12 +12,12 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use ahp_harness::dice::Dice;
-use ahp_harness::record::handshake::{Upstream, end_of_head};
-use ahp_harness::record::journal::Journal;
-use ahp_harness::record::proxy::Proxy;
-use ahp_harness::record::relay::Relay;
+use ahp_harness::record::handshake::{UpstreamHost, end_of_head};
+use ahp_harness::record::journal::RecordJournal;
+use ahp_harness::record::proxy::RecordProxy;
+use ahp_harness::record::relay::ConnectionRelay;
 use ahp_harness::report::jsonl::RunWriter;
-use ahp_harness::report::redact::Redactor;
+use ahp_harness::report::redact::SecretRedactor;
 use ahp_harness::transport::websocket::config;
 use futures_util::{SinkExt, StreamExt};
 use tokio_tungstenite::connect_async_with_config;
@@ -67,13 +67,14 @@ fn main() {
 /// A proxy in front of this URL, and its own URL. It ends with the process.
 fn proxied(url: &str) -> String {
     let (listener, own) = host::listener();
-    let upstream = Upstream::new(url, Vec::new()).expect("a URL");
+    let upstream = UpstreamHost::new(url, Vec::new()).expect("a URL");
     let (proxy, mut noted) =
-        Proxy::new(upstream, Relay::default(), Redactor::default()).expect("a proxy");
+        RecordProxy::new(upstream, ConnectionRelay::default(), SecretRedactor::default())
+            .expect("a proxy");
     let keeper = std::sync::Arc::clone(&proxy);
     std::thread::spawn(move || {
-        let writer = RunWriter::new(Box::new(measure::tempfile()), Redactor::default());
-        let mut journal = Journal::new(writer.recorder(None), Redactor::default());
+        let writer = RunWriter::new(Box::new(measure::tempfile()), SecretRedactor::default());
+        let mut journal = RecordJournal::new(writer.recorder(None), SecretRedactor::default());
         while let Some(next) = noted.blocking_recv() {
             let weight = next.weight();
             journal.take(next.at, next.note);

@@ -6,11 +6,11 @@
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
-use ahp_harness::model::{Outcome, apply};
+use ahp_harness::model::{ActionOutcome, apply};
 use ahp_harness::wire::channel::ChannelKind;
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::{Value, json};
-use ahp_harness::wire::message::{Decoded, decode};
+use ahp_harness::wire::message::{DecodedFrame, decode};
 use ahp_harness::wire::version::Version;
 
 #[expect(dead_code, reason = "each bench uses its part")]
@@ -84,7 +84,7 @@ fn ours_from_text(turns: usize, frames: &[Frame]) -> f64 {
     let began = cpu();
     for _ in 0..turns {
         for frame in frames {
-            let Decoded::Message(message) = decode(frame) else {
+            let DecodedFrame::Message(message) = decode(frame) else {
                 panic!("a message");
             };
             take(&mut state, &message.params()["action"]);
@@ -106,7 +106,7 @@ fn ours_alone(state: &Value, turns: usize, actions: &[Value]) -> f64 {
 
 fn take(state: &mut Value, action: &Value) {
     let outcome = apply(VERSION, ChannelKind::Chat, state, action);
-    assert_eq!(outcome, Outcome::Applied, "{action}");
+    assert_eq!(outcome, ActionOutcome::Applied, "{action}");
 }
 
 fn per_action(began: std::time::Duration, actions: usize) -> f64 {

@@ -6,10 +6,10 @@
 use std::fmt::Write as _;
 
 use ahp_harness::report::jsonl::RunWriter;
-use ahp_harness::report::redact::Redactor;
+use ahp_harness::report::redact::SecretRedactor;
 use ahp_harness::run::driver;
-use ahp_harness::run::play::Play;
-use ahp_harness::transport::link::Endpoint;
+use ahp_harness::run::play::ScenarioPlay;
+use ahp_harness::transport::link::LinkEndpoint;
 use ahp_harness::transport::websocket::{self, config};
 use ahp_harness::verdict::Status;
 use futures_util::{SinkExt, StreamExt};
@@ -62,9 +62,9 @@ async fn harness() -> f64 {
     // Outlives the play, as in a run: giving back what was loaded is no part of a step.
     let _loaded = std::sync::Arc::clone(&setup.scenario);
     let (listener, url) = host::listener();
-    let writer = RunWriter::new(Box::new(measure::tempfile()), Redactor::default());
-    let play = Play::new(setup, false, writer.recorder(Some(0)));
-    let endpoint = Endpoint::Socket(websocket::Endpoint { url, ..Default::default() });
+    let writer = RunWriter::new(Box::new(measure::tempfile()), SecretRedactor::default());
+    let play = ScenarioPlay::new(setup, false, writer.recorder(Some(0)));
+    let endpoint = LinkEndpoint::Socket(websocket::WebSocketEndpoint { url, ..Default::default() });
     let (_keep, stop) = watch::channel(false);
     let server =
         beside(move || async move { host::serve(host::accepted(&listener).await, 0).await });

@@ -10,8 +10,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ahp_harness::agent::model::Flavor;
-use ahp_harness::transport::http::{Stand, serve};
+use ahp_harness::agent::model::ModelFlavor;
+use ahp_harness::transport::http::{ServedStandIn, serve};
 use ahp_harness::wire::json::json;
 use http_body_util::Full;
 use hyper::body::Bytes;
@@ -80,8 +80,8 @@ fn request() -> Vec<u8> {
 /// A stand-in on a port of its own.
 async fn stand() -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let (listener, address) = listener().await;
-    let flavor = Flavor::named("plain").expect("a flavor");
-    let stand = Stand::new(flavor, format!("http://{address}"), Arc::default(), None);
+    let flavor = ModelFlavor::named("plain").expect("a flavor");
+    let stand = ServedStandIn::new(flavor, format!("http://{address}"), Arc::default(), None);
     (address, tokio::spawn(serve(listener, stand)))
 }
 
@@ -94,7 +94,7 @@ async fn listener() -> (TcpListener, SocketAddr) {
 /// What the stand-in answers, for the bare server to answer as many bytes.
 async fn answer() -> Bytes {
     let (address, serving) = stand().await;
-    let mut client = Client::connect(address).await;
+    let mut client = BenchClient::connect(address).await;
     client.ask(&request()).await;
     serving.abort();
     Bytes::from(client.answer)
@@ -126,7 +126,7 @@ async fn server(answer: Bytes) -> (f64, f64) {
 
 async fn load(address: SocketAddr) -> (f64, f64) {
     let request = request();
-    let mut client = Client::connect(address).await;
+    let mut client = BenchClient::connect(address).await;
     client.ask(&request).await;
     let mut first = Vec::new();
     let began = cpu();
@@ -138,16 +138,16 @@ async fn load(address: SocketAddr) -> (f64, f64) {
 }
 
 /// The least that a client can be: it looks for the end of an answer and for nothing else.
-struct Client {
+struct BenchClient {
     stream: TcpStream,
     answer: Vec<u8>,
 }
 
-impl Client {
-    async fn connect(address: SocketAddr) -> Client {
+impl BenchClient {
+    async fn connect(address: SocketAddr) -> BenchClient {
         let stream = TcpStream::connect(address).await.expect("a connection");
         stream.set_nodelay(true).expect("no delay");
-        Client { stream, answer: Vec::new() }
+        BenchClient { stream, answer: Vec::new() }
     }
 
     /// Asks, reads the whole answer and says how long its first bytes took.

@@ -21,7 +21,7 @@ pub(crate) fn tables(folder: &Path) -> io::Result<String> {
     for path in files {
         println!("cargo::rerun-if-changed={}", path.display());
         let text = std::fs::read_to_string(&path)?;
-        let wrong = |(at, message): Wrong| {
+        let wrong = |(at, message): LedgerMistake| {
             let line = text[..at].lines().count().max(1);
             io::Error::other(format!("{}:{line}: {message}", path.display()))
         };
@@ -33,25 +33,25 @@ pub(crate) fn tables(folder: &Path) -> io::Result<String> {
 }
 
 /// A mistake in a ledger: the byte where it stands, and what it is.
-type Wrong = (usize, String);
-type Node<'a> = Spanned<DeValue<'a>>;
+type LedgerMistake = (usize, String);
+type LedgerNode<'a> = Spanned<DeValue<'a>>;
 
 /// One ledger: its version, and the table as Rust.
-fn ledger(text: &str) -> Result<([u64; 3], String), Wrong> {
+fn ledger(text: &str) -> Result<([u64; 3], String), LedgerMistake> {
     let file = DeTable::parse(text)
         .map_err(|error| (error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
-    let file = Row { at: 0, members: file.get_ref() };
+    let file = LedgerRow { at: 0, members: file.get_ref() };
     file.only(&["spec", "arguments", "reasons", "requirement"])?;
     let spec = version(file.need("spec")?)?;
     let (arguments, reasons) = (file.texts_of("arguments")?, file.texts_of("reasons")?);
     let rows = file.need("requirement")?;
     let rows = rows.get_ref().as_array().ok_or((0, "`requirement` is no list".to_owned()))?;
-    let mut out = format!("Ledger {{ version: {}, rows: &[\n", version_code(spec));
+    let mut out = format!("RequirementLedger {{ version: {}, rows: &[\n", version_code(spec));
     let mut last = "";
     for row in rows.iter() {
         let at = row.span().start;
         let members = row.get_ref().as_table().ok_or((at, "expected a table".to_owned()))?;
-        let row = Row { at, members };
+        let row = LedgerRow { at, members };
         let id = row.text("id")?;
         if id <= last {
             return Err((
@@ -83,11 +83,11 @@ const MEMBERS: &[&str] = &[
 ];
 
 fn requirement(
-    row: &Row<'_>,
+    row: &LedgerRow<'_>,
     arguments: &[(&str, &str)],
     reasons: &[(&str, &str)],
     out: &mut String,
-) -> Result<(), Wrong> {
+) -> Result<(), LedgerMistake> {
     row.only(MEMBERS)?;
     let weight = row.one_of("weight", &["note", "should", "essential", "must"])?;
     let argument = row.named("argument", arguments)?;
@@ -114,7 +114,7 @@ fn requirement(
     };
     let _ = writeln!(
         out,
-        "Requirement {{ id: {:?}, weight: Weight::{}, severity: Severity::{}, party: Party::{}, \
+        "Requirement {{ id: {:?}, weight: Weight::{}, severity: RequirementSeverity::{}, party: BoundParty::{}, \
          since: {}, until: {}, source: {:?}, statement: {:?}, argument: {argument:?}, \
          reducers: &{reducers:?}, excluded: {excluded:?}, \
          when: {when:?}, breach: BreachKind::{breach} }},",
@@ -131,13 +131,13 @@ fn requirement(
 }
 
 /// A table of the file, with the byte where it begins.
-struct Row<'a> {
+struct LedgerRow<'a> {
     at: usize,
     members: &'a DeTable<'a>,
 }
 
-impl<'a> Row<'a> {
-    fn only(&self, names: &[&str]) -> Result<(), Wrong> {
+impl<'a> LedgerRow<'a> {
+    fn only(&self, names: &[&str]) -> Result<(), LedgerMistake> {
         let unknown = self.members.keys().find(|key| !names.contains(&key.get_ref().as_ref()));
         let wrong = |key: &Spanned<toml::de::DeString<'_>>| {
             (key.span().start, format!("there is no member `{}`", key.get_ref()))
@@ -145,17 +145,17 @@ impl<'a> Row<'a> {
         unknown.map_or(Ok(()), |key| Err(wrong(key)))
     }
 
-    fn need(&self, name: &str) -> Result<&'a Node<'a>, Wrong> {
+    fn need(&self, name: &str) -> Result<&'a LedgerNode<'a>, LedgerMistake> {
         self.members.get(name).ok_or_else(|| (self.at, format!("`{name}` is missing")))
     }
 
-    fn text(&self, name: &str) -> Result<&'a str, Wrong> {
+    fn text(&self, name: &str) -> Result<&'a str, LedgerMistake> {
         let value = self.need(name)?;
         let text = value.get_ref().as_str().filter(|text| !text.is_empty());
         text.ok_or_else(|| (value.span().start, format!("expected `{name}` to be a text")))
     }
 
-    fn one_of(&self, name: &str, words: &[&str]) -> Result<&'a str, Wrong> {
+    fn one_of(&self, name: &str, words: &[&str]) -> Result<&'a str, LedgerMistake> {
         let word = self.text(name)?;
         let known = words.contains(&word).then_some(word);
         known.ok_or_else(|| {
@@ -167,7 +167,11 @@ impl<'a> Row<'a> {
     }
 
     /// The text behind a name, of the table of such texts.
-    fn named<'b>(&self, name: &str, texts: &[(&str, &'b str)]) -> Result<Option<&'b str>, Wrong> {
+    fn named<'b>(
+        &self,
+        name: &str,
+        texts: &[(&str, &'b str)],
+    ) -> Result<Option<&'b str>, LedgerMistake> {
         if !self.members.contains_key(name) {
             return Ok(None);
         }
@@ -178,11 +182,11 @@ impl<'a> Row<'a> {
     }
 
     /// A table of texts.
-    fn texts_of(&self, name: &str) -> Result<Vec<(&'a str, &'a str)>, Wrong> {
+    fn texts_of(&self, name: &str) -> Result<Vec<(&'a str, &'a str)>, LedgerMistake> {
         let table = self.need(name)?;
         let at = table.span().start;
         let members = table.get_ref().as_table().ok_or((at, format!("`{name}` is no table")))?;
-        let row = Row { at, members };
+        let row = LedgerRow { at, members };
         let names = members.keys().map(|key| key.get_ref().as_ref());
         names.map(|name| Ok((name, row.text(name)?))).collect()
     }
@@ -191,7 +195,7 @@ impl<'a> Row<'a> {
 /// The one version of ACP, which stands behind all of AHP's: they are sorted newest first.
 const ACP_1: (&str, [u64; 3]) = ("acp-1", [0, 0, 0]);
 
-fn version(node: &Node<'_>) -> Result<[u64; 3], Wrong> {
+fn version(node: &LedgerNode<'_>) -> Result<[u64; 3], LedgerMistake> {
     let text = node.get_ref().as_str().unwrap_or_default();
     // The first protocol has one number, and stands before all that have three.
     if text == "1" {

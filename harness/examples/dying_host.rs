@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use ahp_harness::host::engine::{Config, RefHost};
-use ahp_harness::host::{Host, Output};
+use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::host::{HostOutput, SansIoHost};
 use ahp_harness::transcript::ConnId;
-use ahp_harness::transport::serve::{Behind, serve};
+use ahp_harness::transport::serve::{ServedBehind, serve};
 use ahp_harness::wire::frame::Frame;
 
 /// What the host does when it meets the word.
@@ -101,7 +101,7 @@ fn restart() -> ! {
     std::process::exit(70)
 }
 
-impl Host for DyingHost {
+impl SansIoHost for DyingHost {
     fn handle_open(&mut self, now: Duration, conn: ConnId) {
         self.connections += 1;
         if matches!(self.weakness, HostWeakness::ExitsAfter(most) if self.connections > most) {
@@ -135,10 +135,10 @@ impl Host for DyingHost {
         self.inner.next_timeout().into_iter().chain(self.ends).min()
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
+    fn poll_output(&mut self) -> Option<HostOutput> {
         loop {
             let output = self.inner.poll_output()?;
-            if !(self.silent && matches!(output, Output::Send { .. })) {
+            if !(self.silent && matches!(output, HostOutput::Send { .. })) {
                 return Some(output);
             }
         }
@@ -163,7 +163,7 @@ async fn main() {
         _ => None,
     };
     let host = DyingHost {
-        inner: RefHost::new(Config::default()),
+        inner: RefHost::new(HostConfig::default()),
         method,
         weakness: *weakness,
         connections: 0,
@@ -173,7 +173,7 @@ async fn main() {
     };
     match tokio::net::TcpListener::bind(("127.0.0.1", port)).await {
         Ok(listener) => {
-            let (_served, task) = serve(listener, Box::new(host), Behind::nothing());
+            let (_served, task) = serve(listener, Box::new(host), ServedBehind::nothing());
             let _ = task.await;
         }
         Err(error) => {

@@ -1,11 +1,11 @@
 //! Planted faults: what one is, sets of them, and how a table of them is written.
 //!
-//! Whoever can be put wrong on purpose has a table by the macro `faults!`, a row a fault, and asks its [`Set`] at the place
+//! Whoever can be put wrong on purpose has a table by the macro `faults!`, a row a fault, and asks its [`FaultSet`] at the place
 //! where the rule that a fault breaks is kept.
 //!
 //! Knows: nothing. Never knows: who has faults, what finds them.
 //!
-//! Start at [`Planted`].
+//! Start at [`FaultKind`].
 
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -15,9 +15,9 @@ use std::marker::PhantomData;
 const WORDS: usize = 6;
 
 /// A kind of fault, such as those of the reference host.
-pub trait Planted: Copy + Debug + Hash + Ord + Send + Sync + 'static {
+pub trait FaultKind: Copy + Debug + Hash + Ord + Send + Sync + 'static {
     /// Every one, in order.
-    const ALL: &'static [Row<Self>];
+    const ALL: &'static [FaultDescription<Self>];
 
     /// Its place among all.
     fn place(self) -> usize;
@@ -35,7 +35,7 @@ pub trait Planted: Copy + Debug + Hash + Ord + Send + Sync + 'static {
 
 /// One fault, described.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<F> {
+pub struct FaultDescription<F> {
     /// Which fault.
     pub fault: F,
     /// What it is called on the command line.
@@ -46,21 +46,21 @@ pub struct Row<F> {
 
 /// A set of faults.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Set<F> {
+pub struct FaultSet<F> {
     bits: [u64; WORDS],
     kind: PhantomData<F>,
 }
 
-impl<F> Default for Set<F> {
-    fn default() -> Set<F> {
-        Set { bits: [0; WORDS], kind: PhantomData }
+impl<F> Default for FaultSet<F> {
+    fn default() -> FaultSet<F> {
+        FaultSet { bits: [0; WORDS], kind: PhantomData }
     }
 }
 
-impl<F: Planted> Set<F> {
+impl<F: FaultKind> FaultSet<F> {
     /// Makes a set of a list.
-    pub fn of(faults: &[F]) -> Set<F> {
-        let mut set = Set::default();
+    pub fn of(faults: &[F]) -> FaultSet<F> {
+        let mut set = FaultSet::default();
         faults.iter().for_each(|fault| set.insert(*fault));
         set
     }
@@ -88,12 +88,12 @@ macro_rules! faults {
         }
 
         /// Every fault, in the order of [`Fault`].
-        pub const FAULTS: &[$crate::fault::Row<Fault>] = &[
-            $($crate::fault::Row { fault: Fault::$fault, name: $name, doc: $doc },)*
+        pub const FAULTS: &[$crate::fault::FaultDescription<Fault>] = &[
+            $($crate::fault::FaultDescription { fault: Fault::$fault, name: $name, doc: $doc },)*
         ];
 
-        impl $crate::fault::Planted for Fault {
-            const ALL: &'static [$crate::fault::Row<Fault>] = FAULTS;
+        impl $crate::fault::FaultKind for Fault {
+            const ALL: &'static [$crate::fault::FaultDescription<Fault>] = FAULTS;
 
             fn place(self) -> usize {
                 self as usize
@@ -103,12 +103,12 @@ macro_rules! faults {
         impl Fault {
             /// The fault of a name.
             pub fn by_name(name: &str) -> Option<Fault> {
-                <Fault as $crate::fault::Planted>::named(name)
+                <Fault as $crate::fault::FaultKind>::named(name)
             }
 
             /// The name on the command line.
             pub fn name(self) -> &'static str {
-                <Fault as $crate::fault::Planted>::word(self)
+                <Fault as $crate::fault::FaultKind>::word(self)
             }
         }
     };
@@ -118,13 +118,13 @@ macro_rules! faults {
 mod tests {
     use super::*;
 
-    fn check<F: Planted>() {
+    fn check<F: FaultKind>() {
         assert!(F::ALL.len() <= WORDS * 64);
         for (index, row) in F::ALL.iter().enumerate() {
             assert_eq!(row.fault.place(), index);
             assert_eq!((F::named(row.name), row.fault.word()), (Some(row.fault), row.name));
             assert!(row.doc.ends_with('.'), "{}", row.name);
-            let set = Set::of(&[row.fault]);
+            let set = FaultSet::of(&[row.fault]);
             let held = F::ALL.iter().filter(|other| set.has(other.fault));
             assert_eq!(held.count(), 1, "{}", row.name);
         }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn tables_are_in_order() {
-        check::<crate::host::fault::Fault>();
+        check::<crate::host::fault::HostFault>();
         check::<crate::agent::acp::fault::Fault>();
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Knows: `wire::version`, `verdict::Weight`. Never knows: which check or scenario uses a row.
 //!
-//! Start at [`Ledger::of`].
+//! Start at [`RequirementLedger::of`].
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::wire::version::Version;
 
 /// All requirements of a version, sorted by id.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct RequirementLedger {
     /// The version that asks for them.
     pub version: Version,
     rows: &'static [Requirement],
@@ -32,9 +32,9 @@ pub struct Requirement {
     /// What a breach weighs.
     pub weight: Weight,
     /// How much harm a breach does: the order in which rules get their checks.
-    pub severity: Severity,
+    pub severity: RequirementSeverity,
     /// Who has to keep it.
-    pub party: Party,
+    pub party: BoundParty,
     /// The first version it holds in.
     pub since: Version,
     /// The last version it holds in, where that is not the newest.
@@ -77,7 +77,7 @@ impl Requirement {
 
 /// How much harm a breach does.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Severity {
+pub enum RequirementSeverity {
     /// Hardly any.
     Low,
     /// Somebody is misled.
@@ -90,7 +90,7 @@ pub enum Severity {
 
 /// Who has to keep a rule.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Party {
+pub enum BoundParty {
     /// The host.
     Host,
     /// A client.
@@ -101,54 +101,54 @@ pub enum Party {
     Agent,
 }
 
-impl fmt::Display for Party {
+impl fmt::Display for BoundParty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Party::Host => "host",
-            Party::Client => "client",
-            Party::Reducer => "reducer",
-            Party::Agent => "agent",
+            BoundParty::Host => "host",
+            BoundParty::Client => "client",
+            BoundParty::Reducer => "reducer",
+            BoundParty::Agent => "agent",
         })
     }
 }
 
-const LEDGERS: &[Ledger] = include!(concat!(env!("OUT_DIR"), "/ledgers.rs"));
+const LEDGERS: &[RequirementLedger] = include!(concat!(env!("OUT_DIR"), "/ledgers.rs"));
 
 /// An id that differs in more than this part of its letters, one in so many, is no suggestion.
 const ONE_IN: usize = 3;
 /// A longer id, in bytes, is not compared with anything.
 const MAX_ID: usize = 200;
 
-impl Ledger {
+impl RequirementLedger {
     /// The ledger of a version; for one without a ledger of its own that of the next version that
     /// has one, else the newest. Its rows say by `since` and `until` whether they hold there.
-    pub fn of(version: Version) -> &'static Ledger {
+    pub fn of(version: Version) -> &'static RequirementLedger {
         let oldest_first = LEDGERS.iter().rev();
         let mut not_before = oldest_first.filter(|ledger| {
             ledger.version.standard == version.standard && ledger.version >= version
         });
-        not_before.next().unwrap_or(Ledger::newest())
+        not_before.next().unwrap_or(RequirementLedger::newest())
     }
 
     /// The ledger of the newest version.
-    pub fn newest() -> &'static Ledger {
+    pub fn newest() -> &'static RequirementLedger {
         const { &LEDGERS[0] }
     }
 
     /// Every ledger of AHP, newest first, then that of ACP.
-    pub fn all() -> impl Iterator<Item = &'static Ledger> {
+    pub fn all() -> impl Iterator<Item = &'static RequirementLedger> {
         LEDGERS.iter()
     }
 
     /// What a breach of a rule weighs in a version: no more than a note where it does not hold.
     pub fn weight(version: Version, id: &str) -> Weight {
-        let row = Ledger::of(version).find(id).filter(|row| row.holds_in(version));
+        let row = RequirementLedger::of(version).find(id).filter(|row| row.holds_in(version));
         row.map_or(Weight::Note, |row| row.weight)
     }
 
     /// What kind of failure breaks a rule; that of an author's own requirement is broken by any.
     pub fn breach(id: &str) -> BreachKind {
-        Ledger::look_up(id).map_or(BreachKind::Silence, |row| row.breach)
+        RequirementLedger::look_up(id).map_or(BreachKind::Silence, |row| row.breach)
     }
 
     /// The row of an id in the newest version that has it.
@@ -185,14 +185,14 @@ mod tests {
 
     #[test]
     fn rows_hold_in_their_version() {
-        for ledger in Ledger::all() {
+        for ledger in RequirementLedger::all() {
             let least = if ledger.version == Version::ACP_1 { 50 } else { 600 };
             assert!(ledger.iter().count() > least, "{}", ledger.version);
             for row in ledger.iter() {
                 let version = ledger.version;
                 assert!(row.since <= version, "{version}: {}", row.id);
                 assert!(row.until.is_none_or(|until| until >= version), "{version}: {}", row.id);
-                assert_eq!(row.reducers.is_empty(), row.party != Party::Reducer, "{}", row.id);
+                assert_eq!(row.reducers.is_empty(), row.party != BoundParty::Reducer, "{}", row.id);
                 assert_eq!(ledger.find(row.id), Some(row));
             }
         }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn weighs_as_the_open_points_say() {
         let check = |id: &str, weight: Weight| {
-            assert_eq!(Ledger::newest().find(id).unwrap().weight, weight, "{id}");
+            assert_eq!(RequirementLedger::newest().find(id).unwrap().weight, weight, "{id}");
         };
         check("envelope.serverseq.monotonic", Weight::Essential);
         check("dispatch.table.server-only.chat.delta", Weight::Essential);
@@ -217,8 +217,8 @@ mod tests {
     #[test]
     fn suggests_what_was_meant() {
         let check = |id: &str, expected: Option<&str>| {
-            assert_eq!(Ledger::newest().closest(id), expected, "{id}");
-            assert!(Ledger::newest().find(id).is_none(), "{id}");
+            assert_eq!(RequirementLedger::newest().closest(id), expected, "{id}");
+            assert!(RequirementLedger::newest().find(id).is_none(), "{id}");
         };
         check("envelope.serverseq.monotone", Some("envelope.serverseq.monotonic"));
         check("ping.anytme", None);

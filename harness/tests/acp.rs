@@ -241,7 +241,7 @@ fn a_profile_is_written_of_an_agent_that_answers_and_its_words_are_told_of_one_t
     for part in ["#   scripted: Scripted, Takes anybody", "# auth: \"scripted\"", "error -32000"] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let profile = ahp_harness::run::profile::Profile::parse("p.yaml", &text).unwrap();
+    let profile = ahp_harness::run::profile::AgentProfile::parse("p.yaml", &text).unwrap();
     assert_eq!(profile.agent, "ahp-harness");
 
     let output = drafted("for i in cause 2 3 4 5 6 end; do echo \"it is $i\" >&2; done; exit 1");
@@ -254,7 +254,7 @@ fn a_profile_is_written_of_an_agent_that_answers_and_its_words_are_told_of_one_t
 /// only shrink.
 #[test]
 fn what_a_run_of_the_suite_never_shows_has_a_reason() {
-    use ahp_harness::report::places::Shown;
+    use ahp_harness::report::places::ShownPlaces;
     use ahp_harness::wire::version::Version;
 
     let folder = folder("acp-members");
@@ -265,7 +265,7 @@ fn what_a_run_of_the_suite_never_shows_has_a_reason() {
         .unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let file = fs::File::open(folder.join("run.jsonl")).unwrap();
-    let shown = Shown::read(Some(Version::ACP_1), std::io::BufReader::new(file)).unwrap();
+    let shown = ShownPlaces::read(Some(Version::ACP_1), std::io::BufReader::new(file)).unwrap();
     let open = shown.lacking().filter(|(_, why)| why.is_none());
     let open: Vec<&str> = open.map(|(place, _)| place.name.as_str()).collect();
     assert!(open.is_empty(), "never seen, and `protocol/unseen.json` has no reason: {open:?}");

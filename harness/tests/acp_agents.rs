@@ -1,23 +1,23 @@
 //! The suite for agents can fail: every check and every scenario has a planted fault that trips it, and agents that do
 //! nothing get nothing.
 
-use ahp_harness::agent::acp::Config;
+use ahp_harness::agent::acp::AgentConfig;
 use ahp_harness::agent::acp::fault::{FAULTS, Fault};
-use ahp_harness::fault::Set;
-use ahp_harness::host::null::{Null, NullHost};
-use ahp_harness::host::subject::Subject;
-use ahp_harness::report::coverage::Coverage;
+use ahp_harness::fault::FaultSet;
+use ahp_harness::host::null::{NullBehaviour, NullHost};
+use ahp_harness::host::subject::AgentSubject;
+use ahp_harness::report::coverage::LedgerCoverage;
 use ahp_harness::run::agents::{earns_nothing, play_all, play_on, playable};
-use ahp_harness::run::kills::Depth;
-use ahp_harness::run::suite::Suite;
+use ahp_harness::run::kills::KillDepth;
+use ahp_harness::run::suite::ScenarioSuite;
 use ahp_harness::verdict::Status;
 use ahp_harness::wire::version::Version;
 
 #[test]
 fn every_fault_is_caught_and_nothing_is_there_that_cannot_fail() {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
-    let matrix = play_all(&suite, &faults, Depth::Whole, |work| work());
+    let matrix = play_all(&suite, &faults, KillDepth::Whole, |work| work());
     for outcome in matrix.outcomes.iter().filter(|outcome| !outcome.collateral.is_empty()) {
         println!("{}: also {}", outcome.fault.name(), outcome.collateral.join(", "));
     }
@@ -28,7 +28,7 @@ fn every_fault_is_caught_and_nothing_is_there_that_cannot_fail() {
 /// What an agent can break has a fault that breaks it, rule by rule; the others say why nothing can.
 #[test]
 fn every_rule_has_a_fault() {
-    let coverage = Coverage::of(Version::ACP_1, &Suite::carried(), &[]);
+    let coverage = LedgerCoverage::of(Version::ACP_1, &ScenarioSuite::carried(), &[]);
     assert!(coverage.rows.len() > 50);
     for row in coverage.rows.iter().filter(|row| row.rule.excluded.is_none()) {
         assert!(!row.faults.is_empty(), "{}: no fault breaks it", row.rule.id);
@@ -39,11 +39,11 @@ fn every_rule_has_a_fault() {
 #[test]
 fn an_agent_of_another_version_is_not_judged_by_this_one() {
     let play = |faults: &[Fault]| {
-        let entries = playable(&Suite::carried());
+        let entries = playable(&ScenarioSuite::carried());
         let id = "acp/handshake/prompt-at-any-version";
         let entry = entries.iter().find(|entry| entry.scenario.id == id).unwrap();
-        let config = Config { faults: Set::of(faults), ..Config::default() };
-        play_on(entry, &mut Subject::new(config)).status
+        let config = AgentConfig { faults: FaultSet::of(faults), ..AgentConfig::default() };
+        play_on(entry, &mut AgentSubject::new(config)).status
     };
     assert_eq!(play(&[Fault::NoPrompts]), Status::Fail);
     assert_eq!(play(&[Fault::NoPrompts, Fault::SpeaksAnother]), Status::Skip);
@@ -51,8 +51,8 @@ fn an_agent_of_another_version_is_not_judged_by_this_one() {
 
 #[test]
 fn agents_that_do_nothing_get_nothing() {
-    for null in Null::ALL {
-        for entry in playable(&Suite::carried()) {
+    for null in NullBehaviour::ALL {
+        for entry in playable(&ScenarioSuite::carried()) {
             let verdict = play_on(&entry, &mut NullHost::new(*null));
             assert!(
                 earns_nothing(&verdict),

@@ -10,24 +10,24 @@ use std::fs;
 use std::path::Path;
 
 use ahp_harness::oracle::checks;
-use ahp_harness::report::replay::{Judged, judge};
+use ahp_harness::report::replay::{JudgedFile, judge};
 use ahp_harness::report::summary::word;
 use ahp_harness::verdict::FailOn;
-use ahp_harness::wire::version::{Standard, Version};
+use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 fn text(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/acp");
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-fn judged(text: &str, assume: Option<Version>) -> Judged {
+fn judged(text: &str, assume: Option<Version>) -> JudgedFile {
     let judged = judge(text.as_bytes(), assume, FailOn::default()).unwrap();
     assert_eq!(judged.notes, Vec::<String>::new());
     judged
 }
 
 /// The findings as a text: check, weight and lines, then the sentence.
-fn said(judged: &Judged) -> String {
+fn said(judged: &JudgedFile) -> String {
     let mut text = String::new();
     for (id, total) in &judged.summary.checks {
         for (_, finding) in &total.shown {
@@ -44,7 +44,7 @@ fn captures_come_to_what_is_written_beside_them() {
     for (name, connections) in [("clean", 7), ("broken", 4)] {
         let judged = judged(&text(&format!("{name}.jsonl")), None);
         assert_eq!(judged.connections, connections, "{name}");
-        assert_eq!(judged.summary.checks.len(), checks(Standard::Acp).len());
+        assert_eq!(judged.summary.checks.len(), checks(ProtocolStandard::Acp).len());
         let said = said(&judged);
         let beside =
             Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../corpus/acp/{name}.txt"));

@@ -11,10 +11,10 @@ use std::process::{Child, Command, Output, Stdio};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
 /// Ends with the test.
-struct Listening(Child, String);
+struct TestListener(Child, String);
 
-impl Listening {
-    fn agent(more: &[&str]) -> Listening {
+impl TestListener {
+    fn agent(more: &[&str]) -> TestListener {
         let mut child = Command::new(PROGRAM)
             .args(["agent", "acp", "--listen", "127.0.0.1:0"])
             .args(more)
@@ -24,11 +24,11 @@ impl Listening {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.starts_with("ws://127.0.0.1:"), "{line}");
-        Listening(child, line.trim().to_owned())
+        TestListener(child, line.trim().to_owned())
     }
 }
 
-impl Drop for Listening {
+impl Drop for TestListener {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -78,7 +78,7 @@ fn the_suite_holds_on_standard_input_and_output() {
 
 #[test]
 fn the_suite_holds_on_a_websocket() {
-    let agent = Listening::agent(&[]);
+    let agent = TestListener::agent(&[]);
     holds("websocket", &format!("url: {}", agent.1));
 }
 
@@ -94,7 +94,7 @@ fn a_fault_shows_through_either() {
         "pipes-fault",
         &format!("command: ['{PROGRAM}', agent, acp, --fault, end-turn-after-cancel]"),
     );
-    let agent = Listening::agent(&["--fault", "end-turn-after-cancel"]);
+    let agent = TestListener::agent(&["--fault", "end-turn-after-cancel"]);
     check("websocket-fault", &format!("url: {}", agent.1));
 }
 

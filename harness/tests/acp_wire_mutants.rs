@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 
 use ahp_harness::mutation::acp::bases;
 use ahp_harness::mutation::bases::BaseOptions;
-use ahp_harness::mutation::capture::Capture;
+use ahp_harness::mutation::capture::MutableCapture;
 use ahp_harness::mutation::operator::FaultClass;
 use ahp_harness::mutation::trial::{MutantFate, WireTrial};
 use ahp_harness::mutation::{operators, rewrites, table};
-use ahp_harness::wire::version::{Standard, Version};
+use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 
@@ -31,8 +31,8 @@ const LEAST: usize = 97;
 /// What of a hundred mutants that break only what the text does not demand is noted, or more, at least.
 const NOTED: usize = 97;
 
-fn captures() -> Vec<Capture> {
-    static CAPTURES: OnceLock<Vec<Capture>> = OnceLock::new();
+fn captures() -> Vec<MutableCapture> {
+    static CAPTURES: OnceLock<Vec<MutableCapture>> = OnceLock::new();
     let options = BaseOptions { version: Version::ACP_1, part: PART, drawn: VARIANTS, seed: 1 };
     CAPTURES.get_or_init(|| bases::clean(options)).clone()
 }
@@ -40,11 +40,11 @@ fn captures() -> Vec<Capture> {
 #[test]
 fn the_checks_find_as_many_faults_of_agents_of_each_class_as_they_did() {
     let trial = WireTrial::new(captures(), 1, COUNT);
-    let wanted: Vec<_> = operators::of(Standard::Acp).collect();
+    let wanted: Vec<_> = operators::of(ProtocolStandard::Acp).collect();
     let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
     let text = table::of_mutants(&results);
     let scores = table::by_class(&results);
-    let ours = FaultClass::ALL.iter().filter(|class| class.standard() == Standard::Acp);
+    let ours = FaultClass::ALL.iter().filter(|class| class.standard() == ProtocolStandard::Acp);
     assert_eq!(scores.len(), ours.count(), "{text}");
     for (class, score) in scores {
         let found = score.per_mille().unwrap();
@@ -63,7 +63,8 @@ fn the_checks_find_as_many_faults_of_agents_of_each_class_as_they_did() {
 #[test]
 fn what_the_text_does_not_demand_is_noted() {
     let trial = WireTrial::new(captures(), 2, COUNT);
-    let wanted: Vec<_> = operators::of(Standard::Acp).filter(|it| it.advice.is_some()).collect();
+    let wanted: Vec<_> =
+        operators::of(ProtocolStandard::Acp).filter(|it| it.advice.is_some()).collect();
     let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
     let all = results.iter().flat_map(|result| &result.mutants);
     let decided: Vec<_> = all.filter(|it| it.fate != MutantFate::Undecidable).collect();
@@ -74,12 +75,12 @@ fn what_the_text_does_not_demand_is_noted() {
 
 #[test]
 fn legal_rewrites_of_agents_are_accused_of_nothing() {
-    let wanted: Vec<_> = rewrites::of(Standard::Acp).collect();
+    let wanted: Vec<_> = rewrites::of(ProtocolStandard::Acp).collect();
     expect_no_accusation(captures(), &wanted, COUNT);
 }
 
 #[test]
 fn the_same_seed_makes_the_same_mutants_of_agents() {
-    let wanted: Vec<_> = operators::of(Standard::Acp).step_by(40).collect();
+    let wanted: Vec<_> = operators::of(ProtocolStandard::Acp).step_by(40).collect();
     expect_mutants_by_seed(&captures(), &wanted);
 }

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use ahp_harness::report::connection_logs::LogWriter;
 use ahp_harness::report::judge_logs::judge_logs;
-use ahp_harness::report::redact::Redactor;
-use ahp_harness::report::replay::{Judged, judge};
-use ahp_harness::run::play::Recorder;
-use ahp_harness::transcript::ahp_log::{self, LogContent, Recording};
-use ahp_harness::transcript::logs::{Logs, LogsError};
-use ahp_harness::transcript::reader::{MAX_LINE, Reader};
-use ahp_harness::transcript::{Event, Side};
+use ahp_harness::report::redact::SecretRedactor;
+use ahp_harness::report::replay::{JudgedFile, judge};
+use ahp_harness::run::play::TranscriptRecorder;
+use ahp_harness::transcript::ahp_log::{self, LogContent, RecordingFacts};
+use ahp_harness::transcript::logs::{ConnectionLogs, LogsError};
+use ahp_harness::transcript::reader::{MAX_LINE, TranscriptReader};
+use ahp_harness::transcript::{ClosingSide, ConnectionEvent};
 use ahp_harness::verdict::FailOn;
 use ahp_harness::wire::frame::Frame;
 
@@ -29,18 +29,18 @@ const PING: &str =
     r#"{"jsonrpc":"2.0","id":90,"method":"ping","params":{"channel":"ahp-root://"}}"#;
 
 /// A log of one connection.
-struct Log {
+struct ConnectionLog {
     connection: &'static str,
     text: String,
 }
 
-impl Log {
-    fn new(connection: &'static str) -> Log {
-        Log { connection, text: String::new() }
+impl ConnectionLog {
+    fn new(connection: &'static str) -> ConnectionLog {
+        ConnectionLog { connection, text: String::new() }
     }
 
     /// A line, at so many milliseconds.
-    fn line(mut self, ms: u32, dir: &str, message: &str) -> Log {
+    fn line(mut self, ms: u32, dir: &str, message: &str) -> ConnectionLog {
         let open = message.strip_suffix('}').unwrap();
         let (connection, ts) =
             (self.connection, format!("2026-01-31T10:00:{:02}.{:03}Z", ms / 1_000, ms % 1_000));
@@ -53,7 +53,7 @@ impl Log {
     }
 
     /// A message that is there in part only.
-    fn truncated(mut self, ms: u32, dir: &str, message: &str) -> Log {
+    fn truncated(mut self, ms: u32, dir: &str, message: &str) -> ConnectionLog {
         self = self.line(ms, dir, message);
         self.text =
             self.text.trim_end().strip_suffix("}}").unwrap().to_owned() + ",\"truncated\":true}}\n";
@@ -61,7 +61,7 @@ impl Log {
     }
 
     /// A handshake.
-    fn shaken(self, ms: u32, client: &str, seq: u64) -> Log {
+    fn shaken(self, ms: u32, client: &str, seq: u64) -> ConnectionLog {
         let ask = format!(
             r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"{client}"}}}}"#
         );
@@ -72,7 +72,7 @@ impl Log {
     }
 
     /// A subscription to the session.
-    fn subscribed(self, ms: u32, seq: u64, title: &str) -> Log {
+    fn subscribed(self, ms: u32, seq: u64, title: &str) -> ConnectionLog {
         let ask = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{{"channel":"{SESSION}"}}}}"#
         );
@@ -82,7 +82,7 @@ impl Log {
         self.line(ms, "c2s", &ask).line(ms, "s2c", &answer)
     }
 
-    fn titled(self, ms: u32, seq: u64, title: &str, origin: Option<(&str, u64)>) -> Log {
+    fn titled(self, ms: u32, seq: u64, title: &str, origin: Option<(&str, u64)>) -> ConnectionLog {
         let origin = origin.map(|(client, number)| {
             format!(r#","origin":{{"clientId":"{client}","clientSeq":{number}}}"#)
         });
@@ -93,7 +93,7 @@ impl Log {
         self.line(ms, "s2c", &message)
     }
 
-    fn dispatched(self, ms: u32, number: u64, title: &str) -> Log {
+    fn dispatched(self, ms: u32, number: u64, title: &str) -> ConnectionLog {
         let message = format!(
             r#"{{"jsonrpc":"2.0","method":"dispatchAction","params":{{"channel":"{SESSION}","clientSeq":{number},"action":{{"type":"session/titleChanged","title":"{title}"}}}}}}"#
         );
@@ -101,22 +101,22 @@ impl Log {
     }
 }
 
-fn read(files: &[(&str, &str)]) -> Result<Logs, LogsError> {
+fn read(files: &[(&str, &str)]) -> Result<ConnectionLogs, LogsError> {
     let inputs = files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes()));
-    Logs::read(inputs.collect())
+    ConnectionLogs::read(inputs.collect())
 }
 
-fn verdict(files: &[(&str, &str)]) -> Judged {
+fn verdict(files: &[(&str, &str)]) -> JudgedFile {
     judge_logs(&read(files).unwrap(), None, FailOn::default())
 }
 
 /// The checks that found something, with how often.
-fn found(judged: &Judged) -> Vec<(String, u64)> {
+fn found(judged: &JudgedFile) -> Vec<(String, u64)> {
     let checks = judged.summary.checks.iter().filter(|(_, total)| total.findings > 0);
     checks.map(|(check, total)| (check.clone(), total.findings)).collect()
 }
 
-fn has(judged: &Judged, note: &str) -> bool {
+fn has(judged: &JudgedFile, note: &str) -> bool {
     judged.notes.iter().any(|it| it.contains(note))
 }
 
@@ -125,7 +125,7 @@ fn the_message_is_what_stands_beside_the_member() {
     let check = |text: &str, expected: &str| {
         let line = ahp_log::read(text).unwrap().unwrap();
         let frame = Frame::Text(expected.to_owned());
-        assert_eq!(line.content, LogContent::Message { by: Side::Client, frame }, "{text}");
+        assert_eq!(line.content, LogContent::Message { by: ClosingSide::Client, frame }, "{text}");
         assert_eq!((line.at, line.connection.as_str()), (1, "7"), "{text}");
     };
     let meta =
@@ -151,7 +151,7 @@ fn the_message_is_what_stands_beside_the_member() {
 #[test]
 fn an_order_that_nobody_knows_blames_nobody() {
     let own = |name, client, number: u64, at: u32| {
-        let log = Log::new(name).shaken(1, client, 4).subscribed(at, 4, "old");
+        let log = ConnectionLog::new(name).shaken(1, client, 4).subscribed(at, 4, "old");
         match number {
             1 => log.dispatched(20, 1, "one"),
             _ => log,
@@ -187,20 +187,24 @@ fn an_order_that_nobody_knows_blames_nobody() {
 /// the names of the log.
 #[test]
 fn an_order_that_is_known_proves() {
-    let a = Log::new("first one").shaken(1, "A", 4).subscribed(2, 4, "old");
+    let a = ConnectionLog::new("first one").shaken(1, "A", 4).subscribed(2, 4, "old");
     let a = a.titled(20, 9, "new", None);
-    let b = Log::new("b").shaken(1, "B", 4).subscribed(3, 4, "old").titled(20, 9, "new", None);
-    let open = Log { connection: "first one", text: a.text.clone() }.line(90, "c2s", PING);
-    let late = Log::new("late").shaken(21, "C", 4);
+    let b = ConnectionLog::new("b")
+        .shaken(1, "B", 4)
+        .subscribed(3, 4, "old")
+        .titled(20, 9, "new", None);
+    let open =
+        ConnectionLog { connection: "first one", text: a.text.clone() }.line(90, "c2s", PING);
+    let late = ConnectionLog::new("late").shaken(21, "C", 4);
     for [x, y, z] in [["1", "2", "3"], ["3", "2", "1"]] {
         let judged = verdict(&[(x, &open.text), (y, &b.text), (z, &late.text)]);
         assert_eq!(found(&judged), [("sequence.real-time".to_owned(), 1)], "{x}");
     }
-    let tied = Log::new("late").shaken(20, "C", 4);
+    let tied = ConnectionLog::new("late").shaken(20, "C", 4);
     let judged = verdict(&[("1", &open.text), ("2", &b.text), ("3", &tied.text)]);
     assert_eq!(found(&judged), []);
     // A number that one subscriber did not receive, in the words of the log.
-    let behind = Log::new("b").shaken(1, "B", 4).subscribed(3, 4, "old");
+    let behind = ConnectionLog::new("b").shaken(1, "B", 4).subscribed(3, 4, "old");
     let behind = behind.titled(30, 10, "newer", None);
     let judged = verdict(&[("1", &a.text), ("2", &behind.text)]);
     assert_eq!(found(&judged), [("fanout.complete".to_owned(), 1)]);
@@ -214,12 +218,15 @@ fn an_order_that_is_known_proves() {
 #[test]
 fn a_clock_that_goes_back_widens_what_is_not_known() {
     // The clock of the first log is set back by nine milliseconds after its second line.
-    let a = Log::new("a").shaken(11, "A", 4).subscribed(2, 4, "old").titled(20, 9, "new", None);
+    let a = ConnectionLog::new("a")
+        .shaken(11, "A", 4)
+        .subscribed(2, 4, "old")
+        .titled(20, 9, "new", None);
     let a = a.line(90, "c2s", PING);
-    let late = Log::new("late").shaken(25, "C", 4);
+    let late = ConnectionLog::new("late").shaken(25, "C", 4);
     let judged = verdict(&[("1", &a.text), ("2", &late.text)]);
     assert_eq!(found(&judged), []);
-    let later = Log::new("late").shaken(60, "C", 4);
+    let later = ConnectionLog::new("late").shaken(60, "C", 4);
     let judged = verdict(&[("1", &a.text), ("2", &later.text)]);
     assert_eq!(found(&judged), [("sequence.real-time".to_owned(), 1)]);
     // In one log the order is the log's.
@@ -229,7 +236,8 @@ fn a_clock_that_goes_back_widens_what_is_not_known() {
 
 #[test]
 fn segments_are_one_log() {
-    let whole = Log::new("a").shaken(1, "A", 4).subscribed(2, 4, "old").titled(3, 5, "x", None);
+    let whole =
+        ConnectionLog::new("a").shaken(1, "A", 4).subscribed(2, 4, "old").titled(3, 5, "x", None);
     let whole = whole.titled(4, 6, "y", None).titled(5, 7, "z", None);
     let lines: Vec<&str> = whole.text.split_inclusive('\n').collect();
     let (first, second, third) = (lines[..3].concat(), lines[3..5].concat(), lines[5..].concat());
@@ -253,7 +261,7 @@ fn segments_are_one_log() {
 #[test]
 fn a_truncated_message_is_never_held_against_the_host() {
     let message = r#"{"jsonrpc":"2.0","method":"action","params":{}}"#;
-    let before = || Log::new("a").shaken(1, "A", 4).subscribed(2, 4, "old");
+    let before = || ConnectionLog::new("a").shaken(1, "A", 4).subscribed(2, 4, "old");
     // What a state was can be anything after it, and numbers may have been in it.
     let log =
         before().truncated(3, "s2c", message).subscribed(4, 9, "other").titled(5, 10, "x", None);
@@ -277,9 +285,9 @@ fn a_truncated_message_is_never_held_against_the_host() {
 
 #[test]
 fn both_ends_of_a_connection_are_one() {
-    let host = Log::new("agent-host-1").shaken(1, "A", 4).subscribed(2, 4, "old");
+    let host = ConnectionLog::new("agent-host-1").shaken(1, "A", 4).subscribed(2, 4, "old");
     let host = host.dispatched(3, 1, "x").titled(3, 5, "x", Some(("A", 1)));
-    let mut client = Log::new("a window").shaken(2, "A", 4).subscribed(4, 4, "old");
+    let mut client = ConnectionLog::new("a window").shaken(2, "A", 4).subscribed(4, 4, "old");
     client = client.dispatched(4, 1, "x").titled(5, 5, "x", Some(("A", 1)));
     // The order of members is each writer's own.
     client.text =
@@ -292,22 +300,22 @@ fn both_ends_of_a_connection_are_one() {
         assert_eq!(found(&judged), []);
     }
     // The clocks may differ by more than the connection lasted.
-    let mut far = Log::new("a window").shaken(9_002, "A", 4).subscribed(9_004, 4, "old");
+    let mut far = ConnectionLog::new("a window").shaken(9_002, "A", 4).subscribed(9_004, 4, "old");
     far = far.dispatched(9_004, 1, "x").titled(9_005, 5, "x", Some(("A", 1)));
     assert_eq!(verdict(&[("1", &host.text), ("2", &far.text)]).connections, 1);
     // A client that comes again and does the same is no other end.
-    let again = Log::new("agent-host-2").shaken(40, "A", 4);
-    let once = Log::new("agent-host-1").shaken(1, "A", 4);
+    let again = ConnectionLog::new("agent-host-2").shaken(40, "A", 4);
+    let once = ConnectionLog::new("agent-host-1").shaken(1, "A", 4);
     assert_eq!(verdict(&[("1", &once.text), ("2", &again.text)]).connections, 2);
     // Two that cannot be told apart are told of, and not guessed at.
-    let other = Log::new("agent-host-1").shaken(1, "A", 4).subscribed(3, 4, "another");
+    let other = ConnectionLog::new("agent-host-1").shaken(1, "A", 4).subscribed(3, 4, "another");
     let error = read(&[("1", &host.text), ("2", &other.text)]).unwrap_err().to_string();
     assert!(error.starts_with("1:1 and 2:1 both tell of a connection `agent-host-1`"), "{error}");
 }
 
 #[test]
 fn one_log_goes_on_through_a_reconnect() {
-    let log = Log::new("a").shaken(1, "A", 4).subscribed(2, 4, "old");
+    let log = ConnectionLog::new("a").shaken(1, "A", 4).subscribed(2, 4, "old");
     let log = log.shaken(50, "A", 9).titled(60, 12, "x", None);
     let logs = read(&[("1", &log.text)]).unwrap();
     let whole: Vec<bool> = logs.connections.iter().map(|it| it.whole).collect();
@@ -321,19 +329,19 @@ fn one_log_goes_on_through_a_reconnect() {
 fn nobody_waits_beyond_the_end_of_a_log() {
     let ask =
         r#"{"jsonrpc":"2.0","id":5,"method":"listSessions","params":{"channel":"ahp-root://"}}"#;
-    let a = Log::new("a").shaken(1, "A", 4).line(2, "c2s", ask);
-    let b = Log::new("b").shaken(3, "B", 4).line(50_000, "c2s", ask);
+    let a = ConnectionLog::new("a").shaken(1, "A", 4).line(2, "c2s", ask);
+    let b = ConnectionLog::new("b").shaken(3, "B", 4).line(50_000, "c2s", ask);
     assert_eq!(found(&verdict(&[("1", &a.text), ("2", &b.text)])), []);
     // Messages that are no objects are not in a log, but the answers to them are.
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no JSON"}}"#;
-    let a = Log::new("a").shaken(1, "A", 4).line(2, "s2c", error);
+    let a = ConnectionLog::new("a").shaken(1, "A", 4).line(2, "s2c", error);
     assert_eq!(found(&verdict(&[("1", &a.text)])), []);
 }
 
 #[test]
 fn what_cannot_be_read_is_told_with_its_place() {
-    let good = Log::new("a").shaken(1, "A", 4).text;
-    let other = Log::new("b").shaken(1, "B", 4).text;
+    let good = ConnectionLog::new("a").shaken(1, "A", 4).text;
+    let other = ConnectionLog::new("b").shaken(1, "B", 4).text;
     let error = |files: &[(&str, &str)]| read(files).unwrap_err().to_string();
     let first = error(&[("x.jsonl", "{\"a\":1}\n")]);
     assert!(first.starts_with("x.jsonl:1: expected a line with `_ahpLog`"), "{first}");
@@ -362,7 +370,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
     let endless =
         io::Read::chain(good.as_bytes(), io::Read::take(io::repeat(b'x'), MAX_LINE as u64 + 5));
     let endless = io::BufReader::new(endless);
-    let logs = Logs::read(vec![("x.jsonl".to_owned(), endless)]).unwrap();
+    let logs = ConnectionLogs::read(vec![("x.jsonl".to_owned(), endless)]).unwrap();
     assert!(logs.broken && logs.notes[0].contains("longer than"), "{:?}", logs.notes);
     // An empty file beside others.
     let judged = verdict(&[("x.jsonl", ""), ("y.jsonl", &good)]);
@@ -374,16 +382,16 @@ fn what_cannot_be_read_is_told_with_its_place() {
 
 #[test]
 fn names_with_control_characters_are_written_out() {
-    let text = Log::new(r"a\u001b[31m\nb").shaken(1, "A", 4).text;
+    let text = ConnectionLog::new(r"a\u001b[31m\nb").shaken(1, "A", 4).text;
     let logs = read(&[("1", &text)]).unwrap();
     assert_eq!(logs.connections[0].name, r"a\u{1b}[31m\nb");
 }
 
 // What is written
 
-type Files = Arc<Mutex<HashMap<String, Vec<u8>>>>;
+type LogFiles = Arc<Mutex<HashMap<String, Vec<u8>>>>;
 
-struct InMemory(Files, String);
+struct InMemory(LogFiles, String);
 
 impl Write for InMemory {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -398,19 +406,19 @@ impl Write for InMemory {
 }
 
 /// A capture, written as logs.
-fn as_logs(capture: &[u8], redactor: Redactor) -> Vec<(String, String)> {
-    let files = Files::default();
+fn as_logs(capture: &[u8], redactor: SecretRedactor) -> Vec<(String, String)> {
+    let files = LogFiles::default();
     let kept = Arc::clone(&files);
     let open = move |name: &str| {
         Ok(Box::new(InMemory(Arc::clone(&kept), name.to_owned())) as Box<dyn Write + Send>)
     };
-    let recording = Recording {
+    let recording = RecordingFacts {
         epoch: Duration::from_millis(1_769_853_600_000),
         name: "test".to_owned(),
         transport: "websocket",
     };
     let mut writer = LogWriter::new(Box::new(open), redactor, recording);
-    let mut reader = Reader::new(capture);
+    let mut reader = TranscriptReader::new(capture);
     while let Some((_, line)) = reader.next_event().unwrap() {
         writer.record(line.at, &line.conn, &line.event);
     }
@@ -441,7 +449,7 @@ fn a_capture_and_its_logs_are_judged_alike() {
             continue;
         }
         let judged = judge(text.as_slice(), None, FailOn::default()).unwrap();
-        let logs = as_logs(&text, Redactor::default());
+        let logs = as_logs(&text, SecretRedactor::default());
         let logs: Vec<_> = logs.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
         let again = verdict(&logs);
         assert_eq!(found(&again), found(&judged), "{}", path.display());
@@ -490,7 +498,7 @@ fn what_is_no_object_comes_back_to_the_letter() {
         "\n",
     );
     let secret = "hunter2-hunter2".to_owned();
-    let files = as_logs(capture.as_bytes(), Redactor::new([secret], Vec::new()));
+    let files = as_logs(capture.as_bytes(), SecretRedactor::new([secret], Vec::new()));
     let names: Vec<_> = files.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(
         names,
@@ -503,17 +511,18 @@ fn what_is_no_object_comes_back_to_the_letter() {
     let all: String = files.iter().map(|(_, text)| text.as_str()).collect();
     assert!(!all.contains("hunter2") && all.contains("«redacted»"), "{all}");
     let inputs = files.iter().map(|(name, text)| (name.clone(), text.as_bytes()));
-    let logs = Logs::read(inputs.collect()).unwrap();
-    let mut reader = Reader::new(capture.as_bytes());
+    let logs = ConnectionLogs::read(inputs.collect()).unwrap();
+    let mut reader = TranscriptReader::new(capture.as_bytes());
     for entry in logs.in_order(0) {
         let (_, line) = reader.next_event().unwrap().unwrap();
         let same = match (&entry.event, &line.event) {
-            (Event::Received(one), Event::Received(other)) => {
+            (ConnectionEvent::Received(one), ConnectionEvent::Received(other)) => {
                 one.frame == other.frame || one.frame.display().contains("redacted")
             }
-            (Event::Open { handshake: one, .. }, Event::Open { handshake: other, .. }) => {
-                one == other
-            }
+            (
+                ConnectionEvent::Open { handshake: one, .. },
+                ConnectionEvent::Open { handshake: other, .. },
+            ) => one == other,
             (one, other) => one == other,
         };
         assert!(same && entry.at == line.at, "{:?} is not {:?}", entry.event, line.event);
@@ -542,9 +551,12 @@ fn commands_take_logs_and_folders_of_them() {
     let path = folder.to_str().unwrap();
     let (code, text) = harness(&["judge", path]);
     assert!(code == Some(2) && text.contains("holds no log"), "{text}");
-    let a = Log::new("first").shaken(1, "A", 4).subscribed(2, 4, "old").titled(9, 4, "x", None);
+    let a = ConnectionLog::new("first")
+        .shaken(1, "A", 4)
+        .subscribed(2, 4, "old")
+        .titled(9, 4, "x", None);
     fs::write(folder.join("a.jsonl"), &a.text).unwrap();
-    fs::write(folder.join("b.jsonl"), Log::new("second").shaken(1, "B", 4).text).unwrap();
+    fs::write(folder.join("b.jsonl"), ConnectionLog::new("second").shaken(1, "B", 4).text).unwrap();
     fs::write(folder.join("notes.txt"), "no log").unwrap();
     let (code, text) = harness(&["judge", path]);
     assert_eq!(code, Some(1), "{text}");
@@ -584,9 +596,9 @@ fn nothing_to_judge_is_said_and_not_passed() {
         "{text}"
     );
     let (code, text) =
-        judge(&Log::new("a").line(1, "c2s", r#"{"jsonrpc":"2.0","method":"x"}"#).text);
+        judge(&ConnectionLog::new("a").line(1, "c2s", r#"{"jsonrpc":"2.0","method":"x"}"#).text);
     assert!(code == Some(1) && text.contains("nothing could be judged"), "{text}");
-    let (code, text) = judge(&Log::new("a").shaken(1, "A", 4).text);
+    let (code, text) = judge(&ConnectionLog::new("a").shaken(1, "A", 4).text);
     assert!(code == Some(0) && !text.contains("nothing could be judged"), "{text}");
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ahp_harness::transcript::format::{COMMON, KINDS, schema};
 use ahp_harness::transcript::line::write;
-use ahp_harness::transcript::{Event, Handshake, Seen, Side};
+use ahp_harness::transcript::{ClosingSide, ConnectionEvent, HandshakeLines, SeenFrame};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::Value;
 
@@ -41,22 +41,27 @@ fn the_page_names_every_word() {
 /// What is written has just the members that the table gives its kind, and every kind is written.
 #[test]
 fn the_table_knows_what_is_written() {
-    let seen = |frame: Frame| Arc::new(Seen::new(frame));
-    let handshake = Handshake { request: vec!["a".to_owned()], response: vec!["b".to_owned()] };
+    let seen = |frame: Frame| Arc::new(SeenFrame::new(frame));
+    let handshake =
+        HandshakeLines { request: vec!["a".to_owned()], response: vec!["b".to_owned()] };
     let events = [
-        Event::Open { client: "A".to_owned(), handshake: Some(Box::new(handshake)) },
-        Event::Sent(seen(Frame::Text("{}".to_owned()))),
-        Event::Sent(seen(Frame::Text("hello".to_owned()))),
-        Event::Received(seen(Frame::NotUtf8(vec![255]))),
-        Event::Cut { by: Side::Host, frame: Frame::Binary(vec![255]) },
-        Event::Refused(Box::new(Handshake {
+        ConnectionEvent::Open { client: "A".to_owned(), handshake: Some(Box::new(handshake)) },
+        ConnectionEvent::Sent(seen(Frame::Text("{}".to_owned()))),
+        ConnectionEvent::Sent(seen(Frame::Text("hello".to_owned()))),
+        ConnectionEvent::Received(seen(Frame::NotUtf8(vec![255]))),
+        ConnectionEvent::Cut { by: ClosingSide::Host, frame: Frame::Binary(vec![255]) },
+        ConnectionEvent::Refused(Box::new(HandshakeLines {
             request: vec!["GET / HTTP/1.1".to_owned()],
             response: vec!["HTTP/1.1 401 Unauthorized".to_owned()],
         })),
-        Event::Closed { by: Side::Host, code: Some(1000), reason: "bye".to_owned() },
-        Event::Fault { what: "drop".to_owned() },
-        Event::Gap { by: Side::Host },
-        Event::Restarted,
+        ConnectionEvent::Closed {
+            by: ClosingSide::Host,
+            code: Some(1000),
+            reason: "bye".to_owned(),
+        },
+        ConnectionEvent::Fault { what: "drop".to_owned() },
+        ConnectionEvent::Gap { by: ClosingSide::Host },
+        ConnectionEvent::Restarted,
     ];
     let mut written = Vec::new();
     for event in &events {

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use ahp_harness::oracle::CHECKS;
 use ahp_harness::report::event::FindingLine;
-use ahp_harness::report::redact::{MARK, Redactor};
+use ahp_harness::report::redact::{MARK, SecretRedactor};
 use ahp_harness::report::replay::judge;
 use ahp_harness::report::summary::{CheckTotal, word};
 use ahp_harness::verdict::FailOn;
@@ -73,7 +73,7 @@ fn every_capture_comes_to_what_is_written_beside_it() {
 fn redacted_captures_come_to_the_same() {
     let patterns = ["^[a-z]+[0-9]+$", "^[A-D]$", r"(?i)\b(one|two|three|hello|count|a)\b"];
     let patterns = patterns.iter().map(|pattern| Regex::new(pattern).unwrap()).collect();
-    let redactor = Redactor::new([], patterns);
+    let redactor = SecretRedactor::new([], patterns);
     let mut marks = 0;
     for (path, checks) in judged() {
         let mut text = String::new();

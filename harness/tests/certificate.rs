@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use ahp_harness::report::brief;
-use ahp_harness::report::certificate::{Certificate, Outcome};
-use ahp_harness::report::change::{Change, Changes};
-use ahp_harness::report::finished::Finished;
+use ahp_harness::report::certificate::{HostCertificate, RequirementOutcome};
+use ahp_harness::report::change::{RunChange, RunChanges};
+use ahp_harness::report::finished::FinishedRun;
 use ahp_harness::report::html::{POLICY, html, script, viewer};
 use ahp_harness::report::profile_verdict::ProfileVerdict;
 use ahp_harness::verdict::Weight;
@@ -71,9 +71,9 @@ fn run(scenarios: &[(&str, &str)], host: &str) -> String {
     lines.iter().map(|value| line(value) + "\n").collect()
 }
 
-fn page(text: &str) -> (Finished, String) {
-    let run = Finished::read(text.as_bytes()).unwrap();
-    let page = html(&run, &Certificate::of(&run));
+fn page(text: &str) -> (FinishedRun, String) {
+    let run = FinishedRun::read(text.as_bytes()).unwrap();
+    let page = html(&run, &HostCertificate::of(&run));
     (run, page)
 }
 
@@ -128,12 +128,13 @@ fn a_file_that_is_no_run_is_refused() {
 #[test]
 fn a_scenario_speaks_against_the_rule_that_it_broke_alone() {
     let (run, _) = page(&run(&[("pass", "ok"), ("fail", "bad")], "h"));
-    let certificate = Certificate::of(&run);
+    let certificate = HostCertificate::of(&run);
     let row = certificate.requirements.iter().find(|row| row.id == "ping.response").unwrap();
-    assert_eq!(row.outcome, Outcome::Fail);
+    assert_eq!(row.outcome, RequirementOutcome::Fail);
     assert_eq!(row.evidence.len(), 1);
     assert_eq!(certificate.verdict(), ProfileVerdict::NotConformant);
-    let passed = certificate.requirements.iter().filter(|row| row.outcome == Outcome::Pass);
+    let passed =
+        certificate.requirements.iter().filter(|row| row.outcome == RequirementOutcome::Pass);
     assert_eq!(passed.count(), 0);
 }
 
@@ -172,7 +173,7 @@ fn a_check_speaks_against_the_requirement_that_was_broken_alone() {
 #[test]
 fn a_run_that_was_cut_off_certifies_nothing() {
     let (run, _) = page(&run(&[("pass", "ok")], "h"));
-    let certificate = Certificate::of(&run);
+    let certificate = HostCertificate::of(&run);
     assert!(!certificate.complete);
     assert_eq!(certificate.verdict(), ProfileVerdict::Incomplete);
 }
@@ -185,7 +186,7 @@ fn nothing_a_host_says_becomes_markup() {
     assert_eq!(page.matches("<script").count(), 1, "only our own");
     assert!(!page.contains("<img") && !page.contains("\u{202e}"));
     assert!(!page.contains("\" onload"));
-    let markdown = brief::markdown(&Certificate::of(&run));
+    let markdown = brief::markdown(&HostCertificate::of(&run));
     assert!(!markdown.contains("<script>") && markdown.contains("\\<script\\>"), "{markdown}");
 }
 
@@ -248,21 +249,22 @@ fn a_large_run_makes_a_small_page() {
 
 #[test]
 fn says_what_got_worse() {
-    let read = |scenarios: &[(&str, &str)]| Finished::read(run(scenarios, "h").as_bytes()).unwrap();
+    let read =
+        |scenarios: &[(&str, &str)]| FinishedRun::read(run(scenarios, "h").as_bytes()).unwrap();
     let (old, new) = (read(&[("pass", "a"), ("fail", "b")]), read(&[("fail", "a"), ("pass", "b")]));
-    let ids = |list: &[Change]| -> Vec<String> {
+    let ids = |list: &[RunChange]| -> Vec<String> {
         let scenarios = list.iter().filter(|change| change.kind == "scenario");
         scenarios
             .map(|change| format!("{} {}>{}", change.id, change.before, change.after))
             .collect()
     };
-    let changes = Changes::between(&old, &new);
+    let changes = RunChanges::between(&old, &new);
     assert_eq!(ids(&changes.worse), ["area/0 pass>FAIL"]);
     assert_eq!(ids(&changes.better), ["area/1 FAIL>pass"]);
-    assert_eq!(Changes::between(&old, &old), Changes::default());
-    let more = Changes::between(&read(&[("pass", "a")]), &read(&[("pass", "a"), ("fail", "b")]));
+    assert_eq!(RunChanges::between(&old, &old), RunChanges::default());
+    let more = RunChanges::between(&read(&[("pass", "a")]), &read(&[("pass", "a"), ("fail", "b")]));
     assert_eq!(ids(&more.worse), ["area/1 >FAIL"]);
-    let fewer = Changes::between(&old, &read(&[("pass", "a")]));
+    let fewer = RunChanges::between(&old, &read(&[("pass", "a")]));
     assert_eq!(ids(&fewer.gone), ["area/1 FAIL>"]);
 }
 
@@ -287,16 +289,16 @@ fn mistakes(certificate: &Value) -> Vec<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("certificate.schema.json");
     let root: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut found = Vec::new();
-    Walk { root: &root, found: &mut found }.value(certificate, &root, "");
+    CertificateWalk { root: &root, found: &mut found }.value(certificate, &root, "");
     found
 }
 
-struct Walk<'a> {
+struct CertificateWalk<'a> {
     root: &'a Value,
     found: &'a mut Vec<String>,
 }
 
-impl Walk<'_> {
+impl CertificateWalk<'_> {
     fn value(&mut self, value: &Value, schema: &Value, path: &str) {
         for (keyword, wanted) in schema.as_object().unwrap() {
             let fits = match keyword.as_str() {
@@ -321,7 +323,8 @@ impl Walk<'_> {
                 }
                 "if" => {
                     let mut against = Vec::new();
-                    Walk { root: self.root, found: &mut against }.value(value, wanted, path);
+                    CertificateWalk { root: self.root, found: &mut against }
+                        .value(value, wanted, path);
                     if against.is_empty() {
                         self.value(value, &schema["then"], path);
                     }
@@ -382,8 +385,8 @@ fn is(value: &Value, name: &Value) -> bool {
 fn certificates_are_what_their_schema_says() {
     let certificate = |scenarios: &[(&str, &str)]| {
         let text = run(scenarios, "h");
-        let finished = Finished::read(text.as_bytes()).unwrap();
-        serde_json::to_value(Certificate::of(&finished)).unwrap()
+        let finished = FinishedRun::read(text.as_bytes()).unwrap();
+        serde_json::to_value(HostCertificate::of(&finished)).unwrap()
     };
     for scenarios in [&[("pass", "x")][..], &[("pass", "x"), ("fail", "y")], &[("untested", "z")]] {
         assert_eq!(mistakes(&certificate(scenarios)), Vec::<String>::new());
@@ -434,16 +437,16 @@ fn the_schema_names_every_member() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("certificate.schema.json");
     let schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let text = run(&[("pass", "x"), ("fail", "y")], "h");
-    let finished = Finished::read(text.as_bytes()).unwrap();
-    let certificate = serde_json::to_value(Certificate::of(&finished)).unwrap();
+    let finished = FinishedRun::read(text.as_bytes()).unwrap();
+    let certificate = serde_json::to_value(HostCertificate::of(&finished)).unwrap();
     let mut found = Vec::new();
     unnamed(&certificate, &schema, &schema, "", &mut found);
     assert_eq!(found, Vec::<String>::new());
 }
 
 /// A run in which all MUST and essential rules of annotations held but one, whose scenarios were skipped for these causes.
-fn all_but_one(causes: &[&str]) -> (Certificate, String) {
-    let nothing = Certificate::of(&Finished::read(run(&[], "h").as_bytes()).unwrap());
+fn all_but_one(causes: &[&str]) -> (HostCertificate, String) {
+    let nothing = HostCertificate::of(&FinishedRun::read(run(&[], "h").as_bytes()).unwrap());
     let heavy = nothing
         .requirements
         .iter()
@@ -472,13 +475,13 @@ fn all_but_one(causes: &[&str]) -> (Certificate, String) {
     for line in results.iter().chain([&footer]) {
         text.push_str(&format!("{line}\n"));
     }
-    let run = Finished::read(text.as_bytes()).unwrap();
-    (Certificate::of(&run), (*last).to_owned())
+    let run = FinishedRun::read(text.as_bytes()).unwrap();
+    (HostCertificate::of(&run), (*last).to_owned())
 }
 
 #[test]
 fn a_profile_with_a_must_out_of_reach_is_incomplete() {
-    let profile = |certificate: &Certificate| {
+    let profile = |certificate: &HostCertificate| {
         let found = certificate.profiles.iter().find(|profile| profile.name == "annotations");
         found.unwrap().clone()
     };

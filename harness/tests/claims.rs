@@ -5,14 +5,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahp_harness::host::engine::{Config, RefHost};
-use ahp_harness::report::certificate::{Certificate, Outcome};
+use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::report::certificate::{HostCertificate, RequirementOutcome};
 use ahp_harness::report::event::{CaseReport, FORMAT};
-use ahp_harness::report::finished::Finished;
-use ahp_harness::run::case::Setup;
-use ahp_harness::run::play::{Counting, Play};
+use ahp_harness::report::finished::FinishedRun;
+use ahp_harness::run::play::{CountingRecorder, ScenarioPlay};
+use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
-use ahp_harness::run::suite::{Carried, Entry, Suite};
+use ahp_harness::run::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 use ahp_harness::verdict::Status;
 use ahp_harness::wire::version::Version;
 
@@ -25,9 +25,9 @@ const MUST: &str = "chat.create.source.unknown-chat";
 const ESSENTIAL: &str = "subscribe.late-joiner-state";
 const NOTE: &str = "chat.turn.error-status";
 
-fn entry(steps: &str) -> Entry {
+fn entry(steps: &str) -> SuiteEntry {
     let text = format!("scenario: claims/one\ntitle: t\nclients: [A, B]\nsteps:\n{OPEN}{steps}");
-    let mut suite = Suite::of([("claims/one.yaml".to_owned(), text)], &Carried);
+    let mut suite = ScenarioSuite::of([("claims/one.yaml".to_owned(), text)], &CarriedFiles);
     let errors: Vec<String> = suite
         .broken
         .iter()
@@ -39,11 +39,11 @@ fn entry(steps: &str) -> Entry {
 
 fn play(steps: &str) -> CaseReport {
     let entry = entry(steps);
-    let epoch = Duration::from_millis(Config::default().epoch_ms);
+    let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
     let limit = Duration::from_millis(100);
-    let setup = Setup::of(&entry.scenario, Version::V1_0, 1, epoch, limit);
+    let setup = CaseSetup::of(&entry.scenario, Version::V1_0, 1, epoch, limit);
     let config = sim::settings(&entry.scenario, 0, epoch);
-    let play = Play::new(setup, false, Box::new(Counting::default()));
+    let play = ScenarioPlay::new(setup, false, Box::new(CountingRecorder::default()));
     CaseReport::of(0, &entry, &sim::play(play, &mut RefHost::new(config)))
 }
 
@@ -96,9 +96,9 @@ fn a_premise_blames_nobody() {
     let why = &report.claims[1].untested.raw();
     assert!(why.contains("earlier step, `snapshot`") && why.contains("nowhere"), "{why}");
     let certificate = certificate(&report);
-    assert_eq!(certificate(MUST).0, Outcome::Pass);
+    assert_eq!(certificate(MUST).0, RequirementOutcome::Pass);
     let (outcome, reason) = certificate(ESSENTIAL);
-    assert_eq!(outcome, Outcome::Untested);
+    assert_eq!(outcome, RequirementOutcome::Untested);
     assert!(reason.contains("nowhere"), "{reason}");
     // A premise that what follows does not depend on only costs itself.
     let lone = "expect: { at: A, type: chat/usage, independent: true }".to_owned();
@@ -112,7 +112,7 @@ fn after_a_choice_of_the_host_claims_do_not_apply() {
     let steps = [snapshot(RIGHT, MUST), other.clone(), snapshot(RIGHT, ESSENTIAL)];
     let report = check(&steps, Status::Pass, &["pass", "skip"]);
     let (outcome, reason) = certificate(&report)(ESSENTIAL);
-    assert_eq!((outcome, reason.as_str()), (Outcome::Skip, "the host is nowhere"));
+    assert_eq!((outcome, reason.as_str()), (RequirementOutcome::Skip, "the host is nowhere"));
     let report = check(&[other, snapshot(RIGHT, ESSENTIAL)], Status::Skip, &["skip"]);
     assert_eq!(report.reason, "the host is nowhere");
     // A message that does not come is a choice, too; an error is none, and neither is silence.
@@ -245,16 +245,16 @@ fn a_refusal_counts_beside_what_was_accepted() {
     let report = check(std::slice::from_ref(&malformed), Status::Pass, &["pass"]);
     assert_eq!(report.claims[0].twin.as_deref(), Some("dispatch session/titleChanged"));
     let (outcome, reason) = certificate(&report)(MUST);
-    assert_eq!(outcome, Outcome::Untested, "{reason}");
+    assert_eq!(outcome, RequirementOutcome::Untested, "{reason}");
     assert!(reason.contains("`session/titleChanged`"), "{reason}");
     let sound = r#"dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: T }, accept: true }"#;
     let report = check(&[malformed, sound.to_owned()], Status::Pass, &["pass"]);
-    assert_eq!(certificate(&report)(MUST).0, Outcome::Pass);
+    assert_eq!(certificate(&report)(MUST).0, RequirementOutcome::Pass);
     // What clients may never dispatch has no twin but the others that are accepted.
     let report =
         check(&[refused("{ type: session/ready }"), sound.to_owned()], Status::Pass, &["pass"]);
     assert_eq!(report.claims[0].twin.as_deref(), Some("dispatch *"));
-    assert_eq!(certificate(&report)(MUST).0, Outcome::Pass);
+    assert_eq!(certificate(&report)(MUST).0, RequirementOutcome::Pass);
 }
 
 #[test]
@@ -262,18 +262,18 @@ fn a_scenario_without_a_handshake_blames_nobody() {
     let text = format!(
         "scenario: claims/one\ntitle: t\nsteps:\n  - connect: A\n  - request: {{ by: A, method: ping, result: {{ x: 1 }}, proves: {MUST} }}\n"
     );
-    let mut suite = Suite::of([("claims/one.yaml".to_owned(), text)], &Carried);
+    let mut suite = ScenarioSuite::of([("claims/one.yaml".to_owned(), text)], &CarriedFiles);
     let entry = suite.entries.pop().unwrap();
-    let epoch = Duration::from_millis(Config::default().epoch_ms);
-    let setup = Setup::of(&entry.scenario, Version::V1_0, 1, epoch, Duration::from_millis(100));
+    let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
+    let setup = CaseSetup::of(&entry.scenario, Version::V1_0, 1, epoch, Duration::from_millis(100));
     let config = sim::settings(&entry.scenario, 0, epoch);
-    let play = Play::new(setup, false, Box::new(Counting::default()));
+    let play = ScenarioPlay::new(setup, false, Box::new(CountingRecorder::default()));
     let report = CaseReport::of(0, &entry, &sim::play(play, &mut RefHost::new(config)));
     assert_eq!((report.status, words(&report)), (Status::Untested, vec!["untested"]));
 }
 
 /// What a certificate says of a requirement after a run of one scenario.
-fn certificate(report: &CaseReport) -> impl Fn(&str) -> (Outcome, String) {
+fn certificate(report: &CaseReport) -> impl Fn(&str) -> (RequirementOutcome, String) {
     let header = serde_json::json!({
         "run": "header", "format": FORMAT, "harness": "0", "seed": 1, "target": "embedded",
         "host": null, "version": "1.0.0", "offers": ["1.0.0"], "started": "", "epoch_us": 0,
@@ -285,8 +285,8 @@ fn certificate(report: &CaseReport) -> impl Fn(&str) -> (Outcome, String) {
         "run": "case", "case": 0, "scenario": report.scenario, "name": "x", "sources": [],
     });
     let text = format!("{header}\n{case}\n{result}\n");
-    let run = Finished::read(text.as_bytes()).unwrap();
-    let certificate = Arc::new(Certificate::of(&run));
+    let run = FinishedRun::read(text.as_bytes()).unwrap();
+    let certificate = Arc::new(HostCertificate::of(&run));
     move |rule| {
         let mut rows = certificate.requirements.iter();
         let row = rows.find(|row| row.id == rule).unwrap();

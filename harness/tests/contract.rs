@@ -7,23 +7,23 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahp_harness::host::engine::{Config, RefHost};
-use ahp_harness::host::fault::Fault;
-use ahp_harness::run::case::Setup;
-use ahp_harness::run::contract::{StepResult, Vector, vectors};
-use ahp_harness::run::play::{Counting, Play};
+use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::host::fault::HostFault;
+use ahp_harness::run::contract::{ContractVector, StepResult, vectors};
+use ahp_harness::run::play::{CountingRecorder, ScenarioPlay};
+use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
 use ahp_harness::wire::protocol::Protocol;
 
 /// How the steps of a vector end with an agent that has these faults.
-fn play(vector: &Vector, faults: &[Fault]) -> Vec<StepResult> {
+fn play(vector: &ContractVector, faults: &[HostFault]) -> Vec<StepResult> {
     let entry = vector.entry().expect("a scenario");
     let version = Protocol::known()[0];
-    let epoch = Duration::from_millis(Config::default().epoch_ms);
+    let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
     let scenario = Arc::clone(&entry.scenario);
-    let setup = Setup::of(&scenario, version, 1, epoch, Duration::from_secs(2));
-    let play = Play::new(setup, false, Box::new(Counting::default()));
-    let mut host = RefHost::new(Config { faults: faults.to_vec(), ..Config::default() });
+    let setup = CaseSetup::of(&scenario, version, 1, epoch, Duration::from_secs(2));
+    let play = ScenarioPlay::new(setup, false, Box::new(CountingRecorder::default()));
+    let mut host = RefHost::new(HostConfig { faults: faults.to_vec(), ..HostConfig::default() });
     vector.results(&sim::play(play, &mut host))
 }
 
@@ -45,7 +45,7 @@ fn the_reference_hosts_agent_keeps_the_contract() {
 /// Vectors that no agent could break would say nothing.
 #[test]
 fn an_agent_that_breaks_the_contract_is_noticed() {
-    let check = |fault: Fault, name: &str| {
+    let check = |fault: HostFault, name: &str| {
         let vectors = vectors().expect("vectors");
         let vector = vectors.iter().find(|vector| vector.name == name).expect(name);
         let results = play(vector, &[fault]);
@@ -56,12 +56,12 @@ fn an_agent_that_breaks_the_contract_is_noticed() {
             fault.name()
         );
     };
-    check(Fault::DeltaBeforePart, "text comes as one part");
-    check(Fault::RunsAfterDenial, "a denied call does not run, and the turn goes on");
-    check(Fault::ToolRunsTwice, "a call that nobody is asked about runs once");
-    check(Fault::TurnNeverEnds, "tokens are reported");
-    check(Fault::CallsTheAbsent, "a client's tool is the client's to run");
-    check(Fault::ErrorCompletesTurn, "a failure ends the turn, and nothing after it happens");
+    check(HostFault::DeltaBeforePart, "text comes as one part");
+    check(HostFault::RunsAfterDenial, "a denied call does not run, and the turn goes on");
+    check(HostFault::ToolRunsTwice, "a call that nobody is asked about runs once");
+    check(HostFault::TurnNeverEnds, "tokens are reported");
+    check(HostFault::CallsTheAbsent, "a client's tool is the client's to run");
+    check(HostFault::ErrorCompletesTurn, "a failure ends the turn, and nothing after it happens");
 }
 
 /// `agent check` of a host that is served with these options: the exit code and what it says.

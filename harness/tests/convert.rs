@@ -7,16 +7,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ahp_harness::host::engine::RefHost;
-use ahp_harness::record::convert::{ConvertError, Made, scenario};
-use ahp_harness::run::case::Setup;
-use ahp_harness::run::play::{Play, Recorder, Verdict};
+use ahp_harness::record::convert::{ConvertError, ConvertedScenario, scenario};
+use ahp_harness::run::play::{ScenarioPlay, ScenarioVerdict, TranscriptRecorder};
+use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
-use ahp_harness::run::suite::Suite;
-use ahp_harness::scenario::bind::Piece;
-use ahp_harness::scenario::load::{Files, load};
-use ahp_harness::scenario::parse::{Scenario, Step};
-use ahp_harness::transcript::Event;
-use ahp_harness::transcript::line::{Line, read};
+use ahp_harness::run::suite::ScenarioSuite;
+use ahp_harness::scenario::bind::TextPiece;
+use ahp_harness::scenario::load::{FileSource, load};
+use ahp_harness::scenario::parse::{ParsedScenario, ScenarioStep};
+use ahp_harness::transcript::ConnectionEvent;
+use ahp_harness::transcript::line::{TranscriptLine, read};
 use ahp_harness::verdict::Status;
 
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
@@ -25,39 +25,42 @@ const SEEDS: [u64; 2] = [1, 2];
 
 /// Keeps what crossed the wire.
 #[derive(Clone, Default)]
-struct Sheet(Arc<Mutex<Vec<Line>>>);
+struct WireSheet(Arc<Mutex<Vec<TranscriptLine>>>);
 
-impl Recorder for Sheet {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for WireSheet {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         let mut lines = self.0.lock().unwrap();
-        let line = Line { case: None, at, conn: client.to_owned(), event: event.clone() };
+        let line = TranscriptLine { case: None, at, conn: client.to_owned(), event: event.clone() };
         lines.push(line);
         lines.len() as u64
     }
 }
 
-struct Nothing;
+struct NoNames;
 
-impl Files for Nothing {
+impl FileSource for NoNames {
     fn read(&self, path: &str) -> Result<String, String> {
         Err(format!("{path} is nowhere"))
     }
 }
 
-fn play(scenario: &Arc<Scenario>, seed: u64) -> (Verdict, Vec<(u64, Line)>) {
+fn play(
+    scenario: &Arc<ParsedScenario>,
+    seed: u64,
+) -> (ScenarioVerdict, Vec<(u64, TranscriptLine)>) {
     let config = sim::settings(scenario, seed, EPOCH);
     let version = config.versions[0];
-    let setup = Setup::of(scenario, version, seed, EPOCH, Duration::from_secs(2));
-    let sheet = Sheet::default();
-    let play = Play::new(setup, false, Box::new(sheet.clone()));
+    let setup = CaseSetup::of(scenario, version, seed, EPOCH, Duration::from_secs(2));
+    let sheet = WireSheet::default();
+    let play = ScenarioPlay::new(setup, false, Box::new(sheet.clone()));
     let verdict = sim::play(play, &mut RefHost::new(config));
     let lines = sheet.0.lock().unwrap().clone();
     (verdict, (1..).zip(lines).collect())
 }
 
 /// A made scenario, without mistakes.
-fn loaded(made: &Made) -> Arc<Scenario> {
-    let loaded = load("recorded/x.yaml", &made.text, &Nothing);
+fn loaded(made: &ConvertedScenario) -> Arc<ParsedScenario> {
+    let loaded = load("recorded/x.yaml", &made.text, &NoNames);
     assert_eq!(loaded.errors, [], "{}", made.text);
     Arc::new(loaded.scenario.unwrap())
 }
@@ -66,11 +69,11 @@ fn loaded(made: &Made) -> Arc<Scenario> {
 const LOST: &[&str] = &["flood", "mangle", "credentials", "origin"];
 
 /// Whether the text of a prompt names a client, which has another name when the recording is played again.
-fn names_a_client(step: &Step) -> bool {
+fn names_a_client(step: &ScenarioStep) -> bool {
     let mut named = false;
     if let Some(text) = step.template("text") {
         text.holes(&mut |_, piece| {
-            named |= matches!(piece, Piece::Use(name) if name.ends_with(".id"));
+            named |= matches!(piece, TextPiece::Use(name) if name.ends_with(".id"));
         });
     }
     named
@@ -79,10 +82,10 @@ fn names_a_client(step: &Step) -> bool {
 #[test]
 fn every_carried_scenario_plays_again() {
     let mut played = 0;
-    for entry in &Suite::carried().entries {
+    for entry in &ScenarioSuite::carried().entries {
         // Settings of the host are not in its conversation, nor is who somebody was before it began; a flood
         // is too much to be kept, and of many spoilt requests with one id nobody can say which answer is whose.
-        let lost = |step: &Step| step.members.iter().any(|(name, ..)| LOST.contains(name));
+        let lost = |step: &ScenarioStep| step.members.iter().any(|(name, ..)| LOST.contains(name));
         let is_own = !entry.scenario.host.is_empty() || entry.scenario.embedded_only.is_some();
         if is_own || entry.scenario.steps.iter().any(|step| lost(step) || names_a_client(step)) {
             continue;
@@ -115,7 +118,7 @@ fn every_carried_scenario_plays_again() {
     assert!(played > 150, "only {played} were played");
 }
 
-fn made(lines: &[&str]) -> Result<Made, ConvertError> {
+fn made(lines: &[&str]) -> Result<ConvertedScenario, ConvertError> {
     scenario("recorded/x", (1..).zip(lines.iter().map(|line| read(line).unwrap())).collect())
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use ahp_harness::arb::targets::{TARGETS, Target};
+use ahp_harness::arb::targets::{ByteTarget, TARGETS};
 use ahp_harness::dice::Dice;
 
 /// How many inputs are drawn for each target, and how long they are at most.
@@ -14,7 +14,7 @@ const LONGEST: usize = 400;
 #[test]
 fn every_input_is_survived() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
-    for Target { name, run, .. } in TARGETS {
+    for ByteTarget { name, run, .. } in TARGETS {
         let mut inputs = 0;
         for entry in fs::read_dir(corpus.join(name)).unwrap() {
             run(&fs::read(entry.unwrap().path()).unwrap());
@@ -41,7 +41,7 @@ fn the_official_crate_agrees() {
 
 #[test]
 fn bytes_that_nobody_chose_are_survived() {
-    for (number, Target { run, .. }) in TARGETS.iter().enumerate() {
+    for (number, ByteTarget { run, .. }) in TARGETS.iter().enumerate() {
         let mut dice = Dice::new(1, number as u64);
         for _ in 0..DRAWN {
             let length = dice.below(LONGEST);

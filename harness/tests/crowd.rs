@@ -5,7 +5,7 @@
 #[path = "common/crowd.rs"]
 mod crowd;
 
-use crowd::Crowd;
+use crowd::TestCrowd;
 
 const CLIENTS: u32 = 8;
 const ACTIONS: u64 = 400;
@@ -25,7 +25,7 @@ const TESTED: &[&str] = &[
 
 #[test]
 fn nobody_is_accused() {
-    let mut crowd = Crowd::new(CLIENTS);
+    let mut crowd = TestCrowd::new(CLIENTS);
     (0..ACTIONS).for_each(|number| crowd.act(number));
     assert!(crowd.seq > ACTIONS, "{}", crowd.seq);
     let (findings, reports) = crowd.finish();

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ahp_harness::host::engine::{Config, RefHost};
-use ahp_harness::host::{Host, Output};
+use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::host::{HostOutput, SansIoHost};
 use ahp_harness::transcript::ConnId;
-use ahp_harness::transport::serve::{Behind, serve};
+use ahp_harness::transport::serve::{ServedBehind, serve};
 use ahp_harness::wire::frame::Frame;
 use serde_json::{Value, json};
 
@@ -43,13 +43,13 @@ const FAILS: &str =
 const ECHOES: &str = r#"printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}}}\n' "$text""#;
 
 /// A host that ends with the test.
-struct Served {
+struct TestHost {
     process: Child,
     url: String,
 }
 
-impl Served {
-    fn new(arguments: &[&str]) -> Served {
+impl TestHost {
+    fn new(arguments: &[&str]) -> TestHost {
         let mut process = Command::new(PROGRAM)
             .arg("serve")
             .args(arguments)
@@ -58,11 +58,11 @@ impl Served {
             .unwrap();
         let mut url = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Served { process, url: url.trim().to_owned() }
+        TestHost { process, url: url.trim().to_owned() }
     }
 }
 
-impl Drop for Served {
+impl Drop for TestHost {
     fn drop(&mut self) {
         let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
         let _ = self.process.wait();
@@ -80,7 +80,7 @@ fn folder(name: &str) -> PathBuf {
 /// What a certificate says of `agentScripts`, and the lines that the run printed.
 fn look(name: &str, serve: &[&str], certify: &[&str]) -> (bool, String, String) {
     let folder = folder(name);
-    let host = Served::new(serve);
+    let host = TestHost::new(serve);
     let output = Command::new(PROGRAM)
         .args(["certify", "--url", &host.url, "--out"])
         .arg(folder.join("certificate"))
@@ -243,10 +243,10 @@ fn a_setting_that_the_host_rejects_ends_the_run() {
 /// A host that answers an offer of an older version as if it were malformed.
 struct NewestOnlyHost {
     inner: RefHost,
-    refusals: VecDeque<Output>,
+    refusals: VecDeque<HostOutput>,
 }
 
-impl Host for NewestOnlyHost {
+impl SansIoHost for NewestOnlyHost {
     fn handle_open(&mut self, now: Duration, conn: ConnId) {
         self.inner.handle_open(now, conn);
     }
@@ -263,7 +263,7 @@ impl Host for NewestOnlyHost {
         }
         let error = json!({"code": -32602, "message": "something is missing"});
         let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
-        self.refusals.push_back(Output::Send { conn, frame: Frame::Text(answer.to_string()) });
+        self.refusals.push_back(HostOutput::Send { conn, frame: Frame::Text(answer.to_string()) });
     }
 
     fn handle_close(&mut self, now: Duration, conn: ConnId) {
@@ -278,7 +278,7 @@ impl Host for NewestOnlyHost {
         self.inner.next_timeout()
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
+    fn poll_output(&mut self) -> Option<HostOutput> {
         self.refusals.pop_front().or_else(|| self.inner.poll_output())
     }
 
@@ -295,9 +295,9 @@ fn a_version_whose_handshake_is_refused_with_any_error_is_not_spoken() {
         runtime.block_on(async move {
             let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
             done.send(listener.local_addr().unwrap()).unwrap();
-            let inner = RefHost::new(Config::default());
+            let inner = RefHost::new(HostConfig::default());
             let host = NewestOnlyHost { inner, refusals: VecDeque::new() };
-            let (_served, task) = serve(listener, Box::new(host), Behind::nothing());
+            let (_served, task) = serve(listener, Box::new(host), ServedBehind::nothing());
             let _ = task.await;
         });
     });
@@ -313,7 +313,7 @@ fn a_version_whose_handshake_is_refused_with_any_error_is_not_spoken() {
     assert!(said.matches("not spoken by the host").count() >= 11, "{said}");
 
     // Where the one version is asked for, the user learns what the host speaks and what to do.
-    let served = Served::new(&["--listen", "127.0.0.1:0"]);
+    let served = TestHost::new(&["--listen", "127.0.0.1:0"]);
     let output =
         Command::new(PROGRAM).args(["run", "--spec", "0.3.0", "--url", &served.url]).output();
     let output = output.unwrap();

@@ -4,24 +4,24 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-use ahp_harness::agent::mode::Mode;
-use ahp_harness::arb::draft::Draft;
-use ahp_harness::arb::embedded::{Ground, now};
-use ahp_harness::arb::finding::{Finding, findings, findings_of_reference};
-use ahp_harness::arb::generate::{Generator, Taste};
+use ahp_harness::agent::mode::AgentMode;
+use ahp_harness::arb::draft::ScenarioDraft;
+use ahp_harness::arb::embedded::{EmbeddedGround, now};
+use ahp_harness::arb::finding::{FuzzFinding, findings, findings_of_reference};
+use ahp_harness::arb::generate::{ConversationGenerator, DrawTaste};
 use ahp_harness::arb::hold::fit;
 use ahp_harness::arb::liberty::permitting;
 use ahp_harness::arb::rules::{EVENTS, REQUESTS, UNKNOWN_CHANNELS};
-use ahp_harness::arb::shrink::{MAX_TRIES, Shows, shrink};
-use ahp_harness::host::fault::Fault;
-use ahp_harness::host::liar::{Liar, LiarHost};
-use ahp_harness::host::null::{Null, NullHost};
+use ahp_harness::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
+use ahp_harness::host::fault::HostFault;
+use ahp_harness::host::liar::{LiarBehaviour, LiarHost};
+use ahp_harness::host::null::{NullBehaviour, NullHost};
 use ahp_harness::host::variant::{VARIANTS, VariantHost};
-use ahp_harness::ledger::Ledger;
+use ahp_harness::ledger::RequirementLedger;
 use ahp_harness::oracle::CHECKS;
-use ahp_harness::run::detect::Detected;
+use ahp_harness::run::detect::DetectedFeature;
 use ahp_harness::run::plan::not_offered;
-use ahp_harness::run::suite::Carried;
+use ahp_harness::run::suite::CarriedFiles;
 use ahp_harness::scenario::load::load;
 use ahp_harness::verdict::{Status, Weight};
 use ahp_harness::wire::protocol::Protocol;
@@ -33,14 +33,14 @@ const SOME: u64 = 120;
 /// Conversations of each version that is only spoken where it is asked for.
 const FEWER: u64 = 40;
 
-fn drawn(version: Version, count: u64) -> impl Iterator<Item = Draft> {
-    let generator = Generator::new(version, 1, Taste::ALL);
+fn drawn(version: Version, count: u64) -> impl Iterator<Item = ScenarioDraft> {
+    let generator = ConversationGenerator::new(version, 1, DrawTaste::ALL);
     (0..count).filter_map(move |number| generator.sequence(number)).map(|it| it.draft)
 }
 
 #[test]
 fn a_seed_draws_the_same_conversation() {
-    let generator = |seed| Generator::new(V1, seed, Taste::ALL);
+    let generator = |seed| ConversationGenerator::new(V1, seed, DrawTaste::ALL);
     for number in 0..10 {
         let one = generator(4).sequence(number).map(|it| it.draft);
         assert_eq!(one, generator(4).sequence(number).map(|it| it.draft));
@@ -56,7 +56,7 @@ fn a_seed_draws_the_same_conversation() {
 #[test]
 fn conversations_come_to_their_end() {
     for version in [V1, Version::new(0, 2, 0)] {
-        let generator = Generator::new(version, 1, Taste::ALL);
+        let generator = ConversationGenerator::new(version, 1, DrawTaste::ALL);
         let all: Vec<_> = (0..SOME).filter_map(|number| generator.sequence(number)).collect();
         let cut: Vec<String> =
             all.iter().filter(|it| !it.whole).map(|it| format!("{:016x}", it.seed)).collect();
@@ -69,7 +69,7 @@ fn conversations_come_to_their_end() {
 fn a_conversation_comes_back_from_its_file() {
     for draft in drawn(V1, SOME) {
         let entry = draft.entry().unwrap_or_else(|error| panic!("{error}\n{}", draft.text()));
-        let ground = Ground::of(V1, Mode::Host, &[]);
+        let ground = EmbeddedGround::of(V1, AgentMode::Host, &[]);
         let (file, tree) = (ground.play((*entry.scenario).clone()), draft.scenario().unwrap());
         let tree = ground.play(tree);
         assert_eq!((file.status, file.observations), (tree.status, tree.observations));
@@ -80,7 +80,7 @@ fn a_conversation_comes_back_from_its_file() {
 #[test]
 fn nothing_is_found_on_the_honest_host() {
     for version in Protocol::all_played() {
-        let ground = Ground::of(*version, Mode::Host, &[]);
+        let ground = EmbeddedGround::of(*version, AgentMode::Host, &[]);
         let (mut played, mut unsteady) = (0, 0_u64);
         let count = if Protocol::known().contains(version) { SOME } else { FEWER };
         for draft in drawn(*version, count) {
@@ -100,13 +100,13 @@ fn nothing_is_found_on_the_honest_host() {
 fn nothing_is_drawn_that_a_host_does_not_offer() {
     const MISSING: [&str; 6] =
         ["terminals", "annotations", "automations", "multipleChats", "chatMoves", "customizations"];
-    let detected = MISSING.map(|name| Detected::new(name, false, "the host lacks it"));
-    let generator = Generator::new(V1, 1, Taste::FOREIGN).offering(&detected);
+    let detected = MISSING.map(|name| DetectedFeature::new(name, false, "the host lacks it"));
+    let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN).offering(&detected);
     let drafts = (0..SOME).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
     let mut drawn = 0;
     for draft in drafts {
         drawn += 1;
-        let missing = not_offered(&draft.scenario().unwrap(), &detected, Mode::Host);
+        let missing = not_offered(&draft.scenario().unwrap(), &detected, AgentMode::Host);
         assert!(missing.is_none(), "{missing:?}\n{}", draft.text());
     }
     assert!(drawn * 6 > SOME * 5, "only {drawn} were drawn");
@@ -115,15 +115,15 @@ fn nothing_is_drawn_that_a_host_does_not_offer() {
 /// What is claimed of any host holds for hosts that make other legal choices, and fails for one that breaks it.
 #[test]
 fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
-    let generator = Generator::new(V1, 1, Taste::FOREIGN);
-    let honest = Ground::of(V1, Mode::Host, &[]);
+    let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN);
+    let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     let drafts = (0..SOME).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
     let drafts = drafts.filter(|draft| honest.found(draft).is_empty());
     let fitted = drafts.map(|mut draft| {
         fit(&mut draft, &BTreeSet::new());
         draft
     });
-    let drafts: Vec<Draft> = fitted.filter(|draft| draft.scenario().is_ok()).collect();
+    let drafts: Vec<ScenarioDraft> = fitted.filter(|draft| draft.scenario().is_ok()).collect();
     for (place, row) in VARIANTS.iter().filter(|row| row.since <= V1).enumerate() {
         for draft in drafts.iter().skip(place % 10).step_by(10) {
             let scenario = draft.scenario().unwrap();
@@ -133,7 +133,7 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
             assert!(wrong.is_none(), "{}: {wrong:?}\n{}", row.name, draft.text());
         }
     }
-    let broken = Ground::of(V1, Mode::Host, &[Fault::AcceptsHostOnly]);
+    let broken = EmbeddedGround::of(V1, AgentMode::Host, &[HostFault::AcceptsHostOnly]);
     let claimed = drafts.iter().any(|draft| {
         let verdict = broken.play(draft.scenario().unwrap());
         let found = findings(&draft.steps, &verdict);
@@ -145,15 +145,15 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
 /// A claim that a legal variant breaks as well is permitted, and another one is not.
 #[test]
 fn what_a_legal_variant_does_is_no_finding() {
-    let honest = Ground::of(V1, Mode::Host, &[]);
+    let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     // A host may answer every reconnect with snapshots; the stage's own expectations do not know that.
     let row = VARIANTS.iter().find(|row| row.name == "replays-nothing").unwrap();
-    let shown = |draft: &Draft| {
+    let shown = |draft: &ScenarioDraft| {
         let scenario = draft.scenario().unwrap();
         let mut host = VariantHost::new(&[row], honest.config(&scenario));
         findings(&draft.steps, &honest.play_on(scenario, &mut host))
     };
-    let generator = Generator::new(V1, 1, Taste::FOREIGN);
+    let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN);
     let drafts = (0..1_000).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
     let mut drafts = drafts.filter(|draft| {
         let claims = draft.text().contains("reconnect.missing.disposed");
@@ -166,7 +166,7 @@ fn what_a_legal_variant_does_is_no_finding() {
     });
     let (draft, finding) = found.expect("a conversation that expects a replay");
     assert!(permitting(&honest, &draft, &finding).is_some());
-    let other = Finding { key: "another".to_owned(), ..finding };
+    let other = FuzzFinding { key: "another".to_owned(), ..finding };
     assert_eq!(permitting(&honest, &draft, &other), None);
 }
 
@@ -178,12 +178,12 @@ fn what_was_found_is_not_found_again() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let text = std::fs::read_to_string(&path).unwrap();
-        let loaded = load(&format!("conversations/{name}"), &text, &Carried);
+        let loaded = load(&format!("conversations/{name}"), &text, &CarriedFiles);
         assert!(loaded.errors.is_empty(), "{name}: {:?}", loaded.errors);
         let scenario = loaded.scenario.unwrap();
         let mut versions = Protocol::all_played().iter();
         let version = *versions.find(|version| scenario.spec.includes(**version)).unwrap();
-        let verdict = Ground::of(version, Mode::Host, &[]).play(scenario);
+        let verdict = EmbeddedGround::of(version, AgentMode::Host, &[]).play(scenario);
         assert_eq!(findings_of_reference(&[], &verdict), [], "{name}");
     }
 }
@@ -191,20 +191,21 @@ fn what_was_found_is_not_found_again() {
 /// A fixed sample of what `ahp-harness mutants --fuzz` does for all of them.
 #[test]
 fn planted_faults_are_found_and_become_small() {
-    const SAMPLE: &[(Fault, usize)] = &[
-        (Fault::SequenceRepeats, 3),
-        (Fault::EchoNever, 4),
-        (Fault::RejectionWithoutReason, 3),
-        (Fault::RunsAfterDenial, 8),
-        (Fault::ReplayLosesOne, 7),
-        (Fault::SnapshotStale, 4),
-        (Fault::TitleNotApplied, 5),
-        (Fault::AcceptsHostOnly, 3),
+    const SAMPLE: &[(HostFault, usize)] = &[
+        (HostFault::SequenceRepeats, 3),
+        (HostFault::EchoNever, 4),
+        (HostFault::RejectionWithoutReason, 3),
+        (HostFault::RunsAfterDenial, 8),
+        (HostFault::ReplayLosesOne, 7),
+        (HostFault::SnapshotStale, 4),
+        (HostFault::TitleNotApplied, 5),
+        (HostFault::AcceptsHostOnly, 3),
     ];
-    let honest = Ground::of(V1, Mode::Host, &[]);
-    let drafts: Vec<Draft> = drawn(V1, SOME).filter(|it| honest.found(it).is_empty()).collect();
+    let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
+    let drafts: Vec<ScenarioDraft> =
+        drawn(V1, SOME).filter(|it| honest.found(it).is_empty()).collect();
     for (fault, most) in SAMPLE {
-        let ground = Ground::of(V1, Mode::Host, &[*fault]);
+        let ground = EmbeddedGround::of(V1, AgentMode::Host, &[*fault]);
         let hit = drafts.iter().find_map(|it| Some((it, ground.found(it).into_iter().next()?)));
         let (draft, finding) = hit.unwrap_or_else(|| panic!("{} is not found", fault.name()));
         let small = ground.small(draft.clone(), &finding);
@@ -222,9 +223,9 @@ fn planted_faults_are_found_and_become_small() {
 /// Hosts that do nothing, and hosts that lie, are found out by the first conversations.
 #[test]
 fn hosts_that_do_nothing_are_found_out_and_end_nothing() {
-    let ground = Ground::of(V1, Mode::Host, &[]);
-    let drafts: Vec<Draft> = drawn(V1, 12).collect();
-    for kind in Null::ALL {
+    let ground = EmbeddedGround::of(V1, AgentMode::Host, &[]);
+    let drafts: Vec<ScenarioDraft> = drawn(V1, 12).collect();
+    for kind in NullBehaviour::ALL {
         for draft in &drafts {
             let scenario = draft.scenario().unwrap();
             let verdict = ground.play_on(scenario, &mut NullHost::new(*kind));
@@ -232,7 +233,7 @@ fn hosts_that_do_nothing_are_found_out_and_end_nothing() {
             assert!(!findings_of_reference(&draft.steps, &verdict).is_empty(), "{}", kind.name());
         }
     }
-    for kind in Liar::ALL {
+    for kind in LiarBehaviour::ALL {
         let found = drafts.iter().any(|draft| {
             let verdict = ground.play_on(draft.scenario().unwrap(), &mut LiarHost::new(*kind));
             !findings_of_reference(&draft.steps, &verdict).is_empty()
@@ -244,16 +245,16 @@ fn hosts_that_do_nothing_are_found_out_and_end_nothing() {
 /// What shrinks keeps its names bound and its clients known, whatever is taken away.
 #[test]
 fn what_is_made_small_stays_a_scenario() {
-    struct Any(u32);
-    impl Shows for Any {
-        async fn shows(&mut self, draft: &Draft) -> bool {
+    struct AnyHost(u32);
+    impl DraftTrial for AnyHost {
+        async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
             assert!(draft.scenario().is_ok());
             self.0 += 1;
             !self.0.is_multiple_of(3)
         }
     }
     for draft in drawn(V1, 10) {
-        let small = now(shrink(draft.clone(), &mut Any(0), MAX_TRIES));
+        let small = now(shrink(draft.clone(), &mut AnyHost(0), MAX_TRIES));
         assert!(small.entry().is_ok());
         assert!(small.steps.len() < draft.steps.len());
     }
@@ -263,7 +264,7 @@ fn what_is_made_small_stays_a_scenario() {
 fn every_rule_of_the_tables_is_in_the_ledger() {
     let rules = EVENTS.iter().map(|row| row.1).chain(REQUESTS.iter().map(|row| row.2));
     for rule in rules.chain(UNKNOWN_CHANNELS.iter().map(|row| row.1)) {
-        assert!(Ledger::look_up(rule).is_some(), "{rule}");
+        assert!(RequirementLedger::look_up(rule).is_some(), "{rule}");
     }
 }
 

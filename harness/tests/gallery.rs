@@ -64,14 +64,14 @@ const FUZZ: GalleryCommand = GalleryCommand {
 };
 
 /// What a process came to.
-struct Played {
+struct GalleryPlay {
     code: Option<i32>,
     out: String,
     peak_kib: u64,
     took: Duration,
 }
 
-fn play(command: &GalleryCommand, row: &GalleryRow, folder: &Path) -> Played {
+fn play(command: &GalleryCommand, row: &GalleryRow, folder: &Path) -> GalleryPlay {
     let url = host::host(row.behaviour.clone());
     let mut line = Command::new(PROGRAM);
     line.args(command.arguments).arg(command.budget).args(["--url", &url]);
@@ -107,11 +107,11 @@ fn play(command: &GalleryCommand, row: &GalleryRow, folder: &Path) -> Played {
     };
     let said =
         [out, err].map(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned());
-    Played { code, out: said.concat(), peak_kib, took: began.elapsed() }
+    GalleryPlay { code, out: said.concat(), peak_kib, took: began.elapsed() }
 }
 
 /// Everything that is wrong with what a row left behind.
-fn mistakes(command: &GalleryCommand, played: &Played, folder: &Path) -> Vec<String> {
+fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     match played.code {
         None => wrong.push(format!("it did not end within {:?}", played.took)),

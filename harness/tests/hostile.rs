@@ -71,10 +71,10 @@ fn check(output: &Output, code: i32, expected: &str) {
     assert!(format!("{out}{err}").contains(expected), "expected `{expected}` in\n{out}{err}");
 }
 
-type Socket = WebSocketStream<TcpStream>;
+type HostileSocket = WebSocketStream<TcpStream>;
 
 /// Shakes hands as the protocol wants, and hands over the socket with what it still answers.
-async fn shaken(stream: TcpStream) -> Socket {
+async fn shaken(stream: TcpStream) -> HostileSocket {
     let mut socket = accept_async(stream).await.unwrap();
     while let Some(Ok(message)) = socket.next().await {
         let Ok(text) = message.to_text() else { continue };

@@ -27,7 +27,7 @@ done
 "#;
 
 /// A played run.
-struct Played {
+struct HostileRun {
     said: String,
     transcript: String,
     code: Option<i32>,
@@ -35,7 +35,7 @@ struct Played {
 }
 
 /// Plays a scenario against an agent that is this script; `{mark}` in it is a number that nothing else has.
-fn play(name: &str, script: &str, id: &str) -> Played {
+fn play(name: &str, script: &str, id: &str) -> HostileRun {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{name}"));
     let _ = fs::remove_dir_all(&folder);
     let temporary = folder.join("tmp");
@@ -63,7 +63,7 @@ fn play(name: &str, script: &str, id: &str) -> Played {
     let left: Vec<_> = fs::read_dir(&temporary).unwrap().flatten().map(|it| it.path()).collect();
     assert_eq!(left, Vec::<PathBuf>::new(), "{name} left these folders\n{said}");
     let transcript = fs::read_to_string(folder.join("run.jsonl")).unwrap_or_default();
-    Played { said, transcript, code: status.code(), folder }
+    HostileRun { said, transcript, code: status.code(), folder }
 }
 
 fn mark(name: &str) -> String {
@@ -83,8 +83,8 @@ fn running(mark: &str) -> Vec<String> {
     found.map(|path| path.display().to_string()).collect()
 }
 
-impl Played {
-    fn ends(self, code: i32, says: &[&str]) -> Played {
+impl HostileRun {
+    fn ends(self, code: i32, says: &[&str]) -> HostileRun {
         assert_eq!(self.code, Some(code), "{}", self.said);
         for part in says {
             let there = self.said.contains(part) || self.transcript.contains(part);

@@ -3,8 +3,8 @@
 
 use std::io::{self, BufReader, Read};
 
-use ahp_harness::report::replay::{Judged, judge};
-use ahp_harness::transcript::reader::{MAX_LINE, Unreadable};
+use ahp_harness::report::replay::{JudgedFile, judge};
+use ahp_harness::transcript::reader::{CaptureUnreadable, MAX_LINE};
 use ahp_harness::verdict::FailOn;
 
 /// A conversation with a finding: a second answer to the same request.
@@ -16,18 +16,18 @@ const DIRTY: [&str; 5] = [
     r#"{"t":4,"conn":"A","dir":"close","by":"client"}"#,
 ];
 
-fn judged(bytes: impl AsRef<[u8]>) -> Result<Judged, Unreadable> {
+fn judged(bytes: impl AsRef<[u8]>) -> Result<JudgedFile, CaptureUnreadable> {
     judge(bytes.as_ref(), None, FailOn::default())
 }
 
 /// Bytes, many times over, as a file that is never in memory.
-struct Repeat {
+struct RepeatedBytes {
     bytes: Vec<u8>,
     at: usize,
     left: u64,
 }
 
-impl Read for Repeat {
+impl Read for RepeatedBytes {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
             return Ok(0);
@@ -99,7 +99,8 @@ fn takes_messages_nested_deep_as_odd_ones() {
 
 #[test]
 fn stops_at_a_line_without_end() {
-    let endless = BufReader::new(Repeat { bytes: vec![b'x'; 1 << 16], at: 0, left: u64::MAX });
+    let endless =
+        BufReader::new(RepeatedBytes { bytes: vec![b'x'; 1 << 16], at: 0, left: u64::MAX });
     let begun = DIRTY.join("\n") + "\n";
     let judged = judge(begun.as_bytes().chain(endless), None, FailOn::default()).unwrap();
     assert!(judged.broken && judged.summary.failed());
@@ -113,7 +114,7 @@ fn takes_any_number_of_lines() {
     let line = r#"{"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping","params":{"channel":"ahp-root://"}}}"#;
     let bytes = format!("{line}\n").into_bytes();
     let judged =
-        judge(BufReader::new(Repeat { bytes, at: 0, left: LINES }), None, FailOn::default())
+        judge(BufReader::new(RepeatedBytes { bytes, at: 0, left: LINES }), None, FailOn::default())
             .unwrap();
     assert_eq!((judged.messages, judged.connections), (LINES, 1));
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ahp_harness::arb::campaign::Campaign;
+use ahp_harness::arb::campaign::FuzzCampaign;
 
 /// However hostile the host, a campaign is over by then.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -27,7 +27,7 @@ const PASSES: usize = 900;
 
 /// What is done to a connection.
 #[derive(Clone, Copy, Debug)]
-enum Spoil {
+enum ConnectionSpoil {
     /// Nothing comes any more.
     Silence,
     /// It is closed.
@@ -40,12 +40,12 @@ enum Spoil {
     Nonsense,
 }
 
-struct Host {
+struct HostileHost {
     child: Child,
     address: SocketAddr,
 }
 
-impl Drop for Host {
+impl Drop for HostileHost {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -53,7 +53,7 @@ impl Drop for Host {
 }
 
 /// A reference host with a fault, so that there is something to find besides.
-fn host() -> Host {
+fn host() -> HostileHost {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
         .args(["serve", "--listen", "127.0.0.1:0", "--fault", "session-added-twice"])
         .stdout(Stdio::piped())
@@ -64,11 +64,11 @@ fn host() -> Host {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.split("ws://").nth(1).unwrap();
     let address = address.split(|c: char| c.is_whitespace() || c == '/').next().unwrap();
-    Host { child, address: address.parse().unwrap() }
+    HostileHost { child, address: address.parse().unwrap() }
 }
 
 /// A gate before a host: an address whose connections go to it, some of them spoilt.
-fn gate(host: SocketAddr, spoil: Spoil) -> SocketAddr {
+fn gate(host: SocketAddr, spoil: ConnectionSpoil) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     // It ends with the process of the test.
@@ -85,7 +85,7 @@ fn gate(host: SocketAddr, spoil: Spoil) -> SocketAddr {
     address
 }
 
-fn pass(from: &TcpStream, to: &TcpStream, spoil: Option<Spoil>) {
+fn pass(from: &TcpStream, to: &TcpStream, spoil: Option<ConnectionSpoil>) {
     let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
     thread::spawn(move || {
         let (mut bytes, mut passed) = ([0; 4096], 0);
@@ -103,14 +103,14 @@ fn pass(from: &TcpStream, to: &TcpStream, spoil: Option<Spoil>) {
     });
 }
 
-fn spoils(spoil: Spoil, to: &mut TcpStream) {
+fn spoils(spoil: ConnectionSpoil, to: &mut TcpStream) {
     let frame = |text: &str| [&[0x81, u8::try_from(text.len()).unwrap()], text.as_bytes()].concat();
     let once = match spoil {
-        Spoil::Silence => return thread::sleep(LIMIT),
-        Spoil::Close => return drop(to.shutdown(Shutdown::Both)),
-        Spoil::Garbage => return drop(to.write_all(&[0xff; 10_000])),
-        Spoil::Nonsense => [frame("]{"), frame("[[7]]"), frame("{\"id\": {}}")].concat(),
-        Spoil::Flood => {
+        ConnectionSpoil::Silence => return thread::sleep(LIMIT),
+        ConnectionSpoil::Close => return drop(to.shutdown(Shutdown::Both)),
+        ConnectionSpoil::Garbage => return drop(to.write_all(&[0xff; 10_000])),
+        ConnectionSpoil::Nonsense => [frame("]{"), frame("[[7]]"), frame("{\"id\": {}}")].concat(),
+        ConnectionSpoil::Flood => {
             let text = r#"{"jsonrpc":"2.0","method":"x/flood","params":{}}"#;
             frame(text).repeat(100)
         }
@@ -164,9 +164,9 @@ fn fuzz(out: &Path, args: &[&str]) -> (Option<i32>, String) {
 }
 
 /// The campaign in a folder; each of its findings has its scenario.
-fn campaign(out: &Path) -> Campaign {
+fn campaign(out: &Path) -> FuzzCampaign {
     let text = std::fs::read_to_string(out.join("campaign.jsonl")).unwrap();
-    let campaign = Campaign::of_text(&text).unwrap();
+    let campaign = FuzzCampaign::of_text(&text).unwrap();
     for bucket in campaign.failures() {
         assert!(out.join(format!("{}.yaml", bucket.scenario)).exists(), "{}", bucket.scenario);
     }
@@ -174,7 +174,7 @@ fn campaign(out: &Path) -> Campaign {
 }
 
 /// The campaign goes on to its end past a host that turns hostile, and keeps what it found.
-fn goes_on(spoil: Spoil, name: &str) {
+fn goes_on(spoil: ConnectionSpoil, name: &str) {
     let host = host();
     let url = format!("ws://{}", gate(host.address, spoil));
     let out = folder(name);
@@ -189,27 +189,27 @@ fn goes_on(spoil: Spoil, name: &str) {
 
 #[test]
 fn a_host_that_stops_answering() {
-    goes_on(Spoil::Silence, "silence");
+    goes_on(ConnectionSpoil::Silence, "silence");
 }
 
 #[test]
 fn a_host_that_closes() {
-    goes_on(Spoil::Close, "close");
+    goes_on(ConnectionSpoil::Close, "close");
 }
 
 #[test]
 fn a_host_that_floods() {
-    goes_on(Spoil::Flood, "flood");
+    goes_on(ConnectionSpoil::Flood, "flood");
 }
 
 #[test]
 fn a_host_that_sends_garbage() {
-    goes_on(Spoil::Garbage, "garbage");
+    goes_on(ConnectionSpoil::Garbage, "garbage");
 }
 
 #[test]
 fn a_host_that_sends_nonsense() {
-    goes_on(Spoil::Nonsense, "nonsense");
+    goes_on(ConnectionSpoil::Nonsense, "nonsense");
 }
 
 /// A host that ends by itself is nobody's finding; without a command to restart it the campaign ends, with one it goes on.

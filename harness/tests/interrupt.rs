@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
 /// A process that ends with the test.
-struct Running(Child);
+struct TestProcess(Child);
 
-impl Drop for Running {
+impl Drop for TestProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-fn serve(arguments: &[&str]) -> (Running, String) {
+fn serve(arguments: &[&str]) -> (TestProcess, String) {
     let mut child =
         Command::new(PROGRAM).arg("serve").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
-    (Running(child), url.trim().to_owned())
+    (TestProcess(child), url.trim().to_owned())
 }
 
 #[test]

@@ -9,9 +9,9 @@ mod story;
 use std::collections::VecDeque;
 
 use ahp_harness::arb::laws;
-use ahp_harness::arb::story::Story;
-use ahp_harness::model::{Outcome, apply};
-use ahp_harness::peer::mirror::Mirror;
+use ahp_harness::arb::story::ActionStory;
+use ahp_harness::model::{ActionOutcome, apply};
+use ahp_harness::peer::mirror::ChannelMirror;
 use ahp_harness::wire::channel::ChannelKind;
 use ahp_harness::wire::json::{Value, json};
 use cases::cases;
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use story::{stories, stories_of};
 
 /// The channel that holds the turns of a version, drawn with one of its versions.
-fn turns() -> impl Strategy<Value = Story> {
+fn turns() -> impl Strategy<Value = ActionStory> {
     let kind = prop_oneof![4 => Just(ChannelKind::Chat), 1 => Just(ChannelKind::Session)];
     kind.prop_flat_map(|kind| stories_of(Some(kind), false))
 }
@@ -61,7 +61,7 @@ proptest! {
     /// action is not touched.
     #[test]
     fn reducers_are_pure(one in stories(true), other in stories(true)) {
-        let fold = |story: &Story| {
+        let fold = |story: &ActionStory| {
             let mut state = story.state.clone();
             let actions = story.actions.clone();
             let outcomes: Vec<_> =
@@ -82,19 +82,19 @@ proptest! {
         story in stories(false),
         order in proptest::collection::vec((any::<bool>(), any::<bool>(), any::<bool>()), 0..24),
     ) {
-        let mut mirror = Mirror::new(story.version, story.kind, story.state.clone(), 0);
+        let mut mirror = ChannelMirror::new(story.version, story.kind, story.state.clone(), 0);
         let mut host = story.state.clone();
         let mut own: VecDeque<(u64, Value)> = VecDeque::new();
         let mut next = story.actions.iter().cycle();
         let (mut seq, mut sent) = (0, 0);
-        let mut settle = |host: &mut Value, mirror: &mut Mirror, said: Value, reject: bool| {
+        let mut settle = |host: &mut Value, mirror: &mut ChannelMirror, said: Value, reject: bool| {
             seq += 1;
             let mut envelope = said;
             envelope["serverSeq"] = json!(seq);
             if reject {
                 envelope["rejectionReason"] = json!("no");
             } else {
-                let _: Outcome = apply(story.version, story.kind, host, &envelope["action"]);
+                let _: ActionOutcome = apply(story.version, story.kind, host, &envelope["action"]);
             }
             mirror.envelope("me", &envelope);
         };

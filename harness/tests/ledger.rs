@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use ahp_harness::ledger::{Ledger, Party};
+use ahp_harness::ledger::{BoundParty, RequirementLedger};
 use ahp_harness::oracle::CHECKS;
 use ahp_harness::reducers::vector;
-use ahp_harness::report::coverage::{Coverage, HostKind, Standing};
-use ahp_harness::run::suite::Suite;
+use ahp_harness::report::coverage::{HostKind, LedgerCoverage, RequirementStanding};
+use ahp_harness::run::suite::ScenarioSuite;
 use ahp_harness::verdict::Weight;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
@@ -15,17 +15,21 @@ use ahp_harness::wire::version::Version;
 fn every_check_has_its_requirement() {
     for check in CHECKS {
         for id in check.requirements {
-            assert!(Ledger::look_up(id).is_some(), "{}: no requirement `{id}`", check.id);
+            assert!(
+                RequirementLedger::look_up(id).is_some(),
+                "{}: no requirement `{id}`",
+                check.id
+            );
         }
     }
 }
 
 #[test]
 fn every_rule_of_reducers_has_vectors() {
-    let (suite, vectors) = (Suite::carried(), vector::carried());
-    for ledger in Ledger::all() {
-        for row in Coverage::of(ledger.version, &suite, &vectors).rows {
-            let reducers = row.rule.party == Party::Reducer;
+    let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
+    for ledger in RequirementLedger::all() {
+        for row in LedgerCoverage::of(ledger.version, &suite, &vectors).rows {
+            let reducers = row.rule.party == BoundParty::Reducer;
             assert!(!reducers || row.vectors > 0, "{} {}", ledger.version, row.rule.id);
         }
     }
@@ -33,10 +37,11 @@ fn every_rule_of_reducers_has_vectors() {
 
 #[test]
 fn what_is_excluded_is_not_put_to_the_test() {
-    let (suite, vectors) = (Suite::carried(), vector::carried());
-    for ledger in Ledger::all() {
-        for row in Coverage::of(ledger.version, &suite, &vectors).rows {
-            let both = row.rule.excluded.is_some() && row.standing() == Standing::Covered;
+    let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
+    for ledger in RequirementLedger::all() {
+        for row in LedgerCoverage::of(ledger.version, &suite, &vectors).rows {
+            let both =
+                row.rule.excluded.is_some() && row.standing() == RequirementStanding::Covered;
             assert!(!both, "{} {}: excluded, and yet tested", ledger.version, row.rule.id);
         }
     }
@@ -45,7 +50,7 @@ fn what_is_excluded_is_not_put_to_the_test() {
 #[test]
 fn nothing_that_is_more_than_a_note_is_open() {
     for version in [Version::V1_0, Version::V0_9] {
-        let coverage = Coverage::of(version, &Suite::carried(), &vector::carried());
+        let coverage = LedgerCoverage::of(version, &ScenarioSuite::carried(), &vector::carried());
         let open = coverage.open(Weight::Should);
         let names: Vec<_> = open.iter().map(|row| row.rule.id).collect();
         assert!(names.is_empty(), "{version}: {names:?}");
@@ -57,10 +62,10 @@ const UNREACHED: &str = include_str!("files/unreached.txt");
 
 #[test]
 fn what_cannot_be_tested_on_foreign_hosts_only_shrinks() {
-    let (suite, vectors) = (Suite::carried(), vector::carried());
+    let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
     let mut found = BTreeSet::new();
     for &version in Protocol::all_played() {
-        let coverage = Coverage::of(version, &suite, &vectors);
+        let coverage = LedgerCoverage::of(version, &suite, &vectors);
         for (row, why) in coverage.unreached(Weight::Should) {
             assert!(!why.is_empty(), "{version} {}: no reason", row.rule.id);
             found.insert(format!("{version} {}", row.rule.id));
@@ -82,8 +87,8 @@ fn what_cannot_be_tested_on_foreign_hosts_only_shrinks() {
 
 #[test]
 fn what_no_scenario_reaches_does_not_count_as_reached() {
-    let (suite, vectors) = (Suite::carried(), vector::carried());
-    let coverage = Coverage::of(Version::V1_0, &suite, &vectors);
+    let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
+    let coverage = LedgerCoverage::of(Version::V1_0, &suite, &vectors);
     let row = |id: &str| coverage.rows.iter().find(|row| row.rule.id == id).unwrap();
     // An agent without scripts starts no turn on request; a handshake needs none.
     let turn = &row("chat.attachment.chat.pin-latest").reached;

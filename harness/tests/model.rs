@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahp_harness::agent::model::Flavor;
-use ahp_harness::transport::below::Hub;
-use ahp_harness::transport::http::{Stand, serve};
+use ahp_harness::agent::model::ModelFlavor;
+use ahp_harness::transport::below::AgentHub;
+use ahp_harness::transport::http::{ServedStandIn, serve};
 use ahp_harness::wire::json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -14,14 +14,19 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 /// A stand-in on a free port, and where it is.
-async fn stand() -> (Arc<Stand>, String) {
+async fn stand() -> (Arc<ServedStandIn>, String) {
     stand_for(Arc::default()).await
 }
 
-async fn stand_for(hub: Arc<Hub>) -> (Arc<Stand>, String) {
+async fn stand_for(hub: Arc<AgentHub>) -> (Arc<ServedStandIn>, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let stand = Stand::new(Flavor::named("plain").unwrap(), format!("http://{address}"), hub, None);
+    let stand = ServedStandIn::new(
+        ModelFlavor::named("plain").unwrap(),
+        format!("http://{address}"),
+        hub,
+        None,
+    );
     tokio::spawn(serve(listener, Arc::clone(&stand)));
     (stand, address)
 }
@@ -220,7 +225,7 @@ async fn a_script_that_no_agent_can_play_is_said_to_be_so() {
 
 #[tokio::test]
 async fn a_scenario_hears_of_its_own_conversations() {
-    let hub: Arc<Hub> = Arc::default();
+    let hub: Arc<AgentHub> = Arc::default();
     let (_stand, address) = stand_for(Arc::clone(&hub)).await;
     let mut heard = hub.join("area/one");
     for case in ["area/one", "area/other"] {

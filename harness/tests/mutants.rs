@@ -5,15 +5,15 @@
 use std::collections::HashSet;
 
 use ahp_harness::agent::acp::fault as acp;
-use ahp_harness::host::fault::{FAULTS, Fault};
-use ahp_harness::ledger::Ledger;
+use ahp_harness::host::fault::{FAULTS, HostFault};
+use ahp_harness::ledger::RequirementLedger;
 use ahp_harness::oracle::all_checks;
-use ahp_harness::run::kills::Depth;
+use ahp_harness::run::kills::KillDepth;
 use ahp_harness::run::mutant_rows::broken::BrokenRules;
 use ahp_harness::run::mutants::play_all;
-use ahp_harness::run::suite::Suite;
+use ahp_harness::run::suite::ScenarioSuite;
 use ahp_harness::wire::protocol::Protocol;
-use ahp_harness::wire::version::{Standard, Version};
+use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 fn on_all_cores(work: &(dyn Fn() + Sync)) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -25,24 +25,24 @@ fn on_all_cores(work: &(dyn Fn() + Sync)) {
 }
 
 fn every_fault_is_caught(version: Version) {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     assert!(suite.broken.is_empty(), "there are mistakes in scenario files");
-    let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
-    let matrix = play_all(&suite, version, &faults, Depth::Caught, on_all_cores);
+    let faults: Vec<HostFault> = FAULTS.iter().map(|row| row.fault).collect();
+    let matrix = play_all(&suite, version, &faults, KillDepth::Caught, on_all_cores);
     let broken = matrix.broken(&suite);
     assert!(broken.is_empty(), "{version}: {}", broken.join("\n"));
 }
 
 #[test]
 fn rows_of_broken_rules_name_what_there_is() {
-    let rules: HashSet<&str> = Ledger::all()
-        .flat_map(Ledger::iter)
+    let rules: HashSet<&str> = RequirementLedger::all()
+        .flat_map(RequirementLedger::iter)
         .map(|row| row.id)
         .chain(all_checks().map(|row| row.id))
         .collect();
     let hosts: HashSet<&str> = FAULTS.iter().map(|row| row.name).collect();
     let agents: HashSet<&str> = acp::FAULTS.iter().map(|row| row.name).collect();
-    for (standard, faults) in [(Standard::Ahp, hosts), (Standard::Acp, agents)] {
+    for (standard, faults) in [(ProtocolStandard::Ahp, hosts), (ProtocolStandard::Acp, agents)] {
         assert!(!BrokenRules::all(standard).is_empty(), "the file cannot be read");
         for (fault, row) in BrokenRules::all(standard) {
             assert!(faults.contains(fault.as_str()), "no fault is called `{fault}`");
@@ -58,7 +58,7 @@ fn rows_of_broken_rules_name_what_there_is() {
             }
         }
     }
-    let all = [Standard::Ahp, Standard::Acp].map(BrokenRules::all);
+    let all = [ProtocolStandard::Ahp, ProtocolStandard::Acp].map(BrokenRules::all);
     let named: HashSet<&String> =
         all.iter().flat_map(|it| it.values()).flat_map(|row| row.follows.values()).collect();
     for reason in BrokenRules::reasons().keys() {
@@ -77,9 +77,9 @@ fn every_fault_trips_what_its_row_names() {
 /// The other versions have to leave the honest host alone too.
 #[test]
 fn nothing_trips_on_the_honest_host() {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     for version in Protocol::known().iter().filter(|version| !HELD.contains(version)) {
-        let matrix = play_all(&suite, *version, &[], Depth::Whole, |work| work());
+        let matrix = play_all(&suite, *version, &[], KillDepth::Whole, |work| work());
         let broken = matrix.broken(&suite);
         assert!(!matrix.scenarios.is_empty(), "{version}");
         assert!(broken.is_empty(), "{version}: {}", broken.join("\n"));

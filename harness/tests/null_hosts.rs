@@ -7,14 +7,14 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ahp_harness::host::Host;
-use ahp_harness::host::liar::{Liar, LiarHost};
-use ahp_harness::host::null::{Null, NullHost};
+use ahp_harness::host::SansIoHost;
+use ahp_harness::host::liar::{LiarBehaviour, LiarHost};
+use ahp_harness::host::null::{NullBehaviour, NullHost};
 use ahp_harness::report::event::CaseReport;
-use ahp_harness::report::junit::Junit;
-use ahp_harness::report::summary::Summary;
+use ahp_harness::report::junit::JunitReport;
+use ahp_harness::report::summary::RunSummary;
 use ahp_harness::run::mutants::{play_on, playable};
-use ahp_harness::run::suite::Suite;
+use ahp_harness::run::suite::ScenarioSuite;
 use ahp_harness::verdict::{FailOn, Status};
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
@@ -24,7 +24,7 @@ use ahp_harness::wire::version::Version;
 const MUTE_LIMIT: Duration = Duration::from_secs(12);
 
 /// What a suite said of a host.
-struct Said {
+struct SuiteResult {
     /// Ids of scenarios and checks that passed.
     passed: BTreeSet<String>,
     /// Ids of those that broke something that weighs less than a failure.
@@ -36,11 +36,11 @@ struct Said {
 }
 
 /// Plays the whole suite, each scenario against a host of its own.
-fn play(version: Version, mut host: impl FnMut() -> Box<dyn Host>) -> Said {
-    let mut summary = Summary::new(FailOn::default());
-    let mut junit = Junit::default();
+fn play(version: Version, mut host: impl FnMut() -> Box<dyn SansIoHost>) -> SuiteResult {
+    let mut summary = RunSummary::new(FailOn::default());
+    let mut junit = JunitReport::default();
     let mut results: Vec<(String, Status)> = Vec::new();
-    for (case, entry) in playable(&Suite::carried(), version).iter().enumerate() {
+    for (case, entry) in playable(&ScenarioSuite::carried(), version).iter().enumerate() {
         let verdict = play_on(entry, version, host().as_mut());
         let report = CaseReport::of(u32::try_from(case).unwrap(), entry, &verdict);
         results.push((report.scenario.clone(), report.status));
@@ -56,7 +56,7 @@ fn play(version: Version, mut host: impl FnMut() -> Box<dyn Host>) -> Said {
     let mut text = Vec::new();
     junit.write(&summary, &[], &mut text).unwrap();
     let (green, cases) = green(&String::from_utf8(text).unwrap());
-    Said { passed, noted, green, cases }
+    SuiteResult { passed, noted, green, cases }
 }
 
 /// The green test cases of a JUnit file, and how many there are of any colour.
@@ -84,7 +84,7 @@ fn reads_junit() {
 #[test]
 fn hosts_that_do_nothing_get_nothing() {
     for version in [Version::V1_0, Version::V0_9, Version::V0_2, Version::V0_1, Version::V1] {
-        for null in Null::ALL {
+        for null in NullBehaviour::ALL {
             let said = play(version, || Box::new(NullHost::new(*null)));
             let which = format!("{} at {version}", null.name());
             assert!(said.cases > 30, "{which}: {} test cases", said.cases);
@@ -96,10 +96,10 @@ fn hosts_that_do_nothing_get_nothing() {
 }
 
 /// What a liar may pass, and nothing else: ids, and areas with `/*` that its lie does not touch.
-fn earned(liar: Liar) -> &'static [&'static str] {
+fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
     match liar {
         // What can be seen in the handshake alone.
-        Liar::MuteAfterHandshake => &[
+        LiarBehaviour::MuteAfterHandshake => &[
             "handshake.agreed",
             "handshake.refusal",
             "sequence.real-time",
@@ -122,7 +122,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "handshake/what-a-client-is-called-changes-nothing",
         ],
         // It answers everything, if always with the same error, and speaks on its channels only.
-        Liar::RefuseEverything => &[
+        LiarBehaviour::RefuseEverything => &[
             "handshake.agreed",
             "handshake.refusal",
             "requests.refused",
@@ -151,7 +151,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
         ],
         // Its requests, its list of sessions, the states that it begins with and the way its echoes
         // travel are honest; whatever needs an action to be refused or to have an effect is not.
-        Liar::EchoEverything => &[
+        LiarBehaviour::EchoEverything => &[
             "chats/a-chat-needs-a-session-that-there-is",
             "metadata/nothing-is-completed-of-what-is-not-there",
             "metadata/the-configuration-to-be-is-resolved",
@@ -258,7 +258,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "reconnect/a-gap-too-old-is-answered-with-snapshots",
         ],
         // Its actions travel as they should; whoever looks at a state sees the lie.
-        Liar::FrozenSnapshot => &[
+        LiarBehaviour::FrozenSnapshot => &[
             "chats/a-chat-needs-a-session-that-there-is",
             "metadata/nothing-is-completed-of-what-is-not-there",
             "metadata/the-configuration-to-be-is-resolved",
@@ -391,7 +391,7 @@ fn earned(liar: Liar) -> &'static [&'static str] {
             "terminals/a-late-reader-holds-up-nobody",
         ],
         // Until somebody reconnects it is the honest host.
-        Liar::ForgetsOnReconnect => &[
+        LiarBehaviour::ForgetsOnReconnect => &[
             "reconnect/a-stranger-is-no-client-that-was-here",
             "handshake.agreed",
             "handshake.refusal",
@@ -495,7 +495,7 @@ fn a_mute_host_is_given_up_in_time() {
 #[test]
 fn liars_get_no_more_than_they_earned() {
     let mut wrong = Vec::new();
-    for liar in Liar::ALL {
+    for liar in LiarBehaviour::ALL {
         let said = play(Protocol::known()[0], || Box::new(LiarHost::new(*liar)));
         let (name, earned) = (liar.name(), earned(*liar));
         let unearned = said.passed.iter().filter(|id| !listed(earned, id));

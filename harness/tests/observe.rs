@@ -10,38 +10,38 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahp_harness::host::engine::{Config, RefHost};
-use ahp_harness::host::fault::Fault;
-use ahp_harness::run::case::Setup;
-use ahp_harness::run::play::{Play, Verdict};
+use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::host::fault::HostFault;
+use ahp_harness::run::play::{ScenarioPlay, ScenarioVerdict};
+use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
-use ahp_harness::run::suite::{Entry, Suite};
+use ahp_harness::run::suite::{ScenarioSuite, SuiteEntry};
 use ahp_harness::verdict::Status;
-use sheet::Sheet;
+use sheet::SharedSheet;
 
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
-fn play(entry: &Entry, observe: bool) -> (Verdict, String) {
+fn play(entry: &SuiteEntry, observe: bool) -> (ScenarioVerdict, String) {
     play_on(entry, observe, Vec::new())
 }
 
-fn play_on(entry: &Entry, observe: bool, faults: Vec<Fault>) -> (Verdict, String) {
+fn play_on(entry: &SuiteEntry, observe: bool, faults: Vec<HostFault>) -> (ScenarioVerdict, String) {
     let scenario = Arc::clone(&entry.scenario);
-    let config = Config { faults, ..sim::settings(&scenario, 1, EPOCH) };
+    let config = HostConfig { faults, ..sim::settings(&scenario, 1, EPOCH) };
     let version = config.versions[0];
     let limit = Duration::from_secs(2);
-    let setup = Setup {
+    let setup = CaseSetup {
         observe,
         facts: sim::facts(&scenario, version),
-        ..Setup::of(&scenario, version, 1, EPOCH, limit)
+        ..CaseSetup::of(&scenario, version, 1, EPOCH, limit)
     };
-    let sheet = Sheet::default();
-    let play = Play::new(setup, false, Box::new(sheet.clone()));
+    let sheet = SharedSheet::default();
+    let play = ScenarioPlay::new(setup, false, Box::new(sheet.clone()));
     let verdict = sim::play(play, &mut RefHost::new(config));
     (verdict, sheet.lines().join("\n"))
 }
 
-fn compared(verdict: &Verdict) -> u64 {
+fn compared(verdict: &ScenarioVerdict) -> u64 {
     let state = verdict.checks.iter().filter(|check| check.check == "state.snapshot-agrees");
     state.map(|check| check.observations).sum()
 }
@@ -49,19 +49,19 @@ fn compared(verdict: &Verdict) -> u64 {
 #[test]
 fn observers_do_no_harm() {
     let (mut with, mut without) = (0, 0);
-    for entry in &Suite::carried().entries {
+    for entry in &ScenarioSuite::carried().entries {
         let id = &entry.scenario.id;
         let (plain, _) = play(entry, false);
         let (observed, text) = play(entry, true);
         assert_eq!(observed.status, plain.status, "{id}: {}", observed.reason);
-        let worst = |verdict: &Verdict| -> Vec<String> {
+        let worst = |verdict: &ScenarioVerdict| -> Vec<String> {
             let findings = verdict.checks.iter().flat_map(|check| &check.findings);
             let bad = findings.filter(|finding| finding.weight.broken() != Status::Note);
             bad.map(|finding| format!("{}: {}", finding.check, finding.message)).collect()
         };
         assert_eq!(worst(&observed), worst(&plain), "{id}\n{text}");
         // The last observer comes after the last step, if that is reached.
-        let newest = Config::default().versions[0];
+        let newest = HostConfig::default().versions[0];
         let ended = plain.status != Status::Pass || !entry.scenario.spec.includes(newest);
         assert!(text.contains("observing-1") || ended, "{id}: nobody came");
         let (_, again) = play(entry, true);
@@ -76,9 +76,9 @@ fn observers_do_no_harm() {
 #[test]
 fn observers_find_what_no_step_asks_for() {
     let found = |observe: bool| -> BTreeSet<String> {
-        let suite = Suite::carried();
+        let suite = ScenarioSuite::carried();
         let wrong = suite.entries.iter().filter(|entry| {
-            let faults = vec![Fault::SnapshotStale];
+            let faults = vec![HostFault::SnapshotStale];
             let (verdict, _) = play_on(entry, observe, faults);
             verdict
                 .checks

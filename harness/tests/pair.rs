@@ -10,8 +10,8 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use ahp_harness::oracle::{Options, Oracle};
-use ahp_harness::transcript::Entry;
+use ahp_harness::oracle::{Oracle, OracleOptions};
+use ahp_harness::transcript::TranscriptEntry;
 use ahp_harness::verdict::Weight;
 use common::cases::cases;
 use common::pair::play;
@@ -21,8 +21,8 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 /// What the always-on checks find wrong with what the clients saw.
-fn accusations(entries: &[Entry]) -> Vec<String> {
-    let mut oracle = Oracle::new(Options::default());
+fn accusations(entries: &[TranscriptEntry]) -> Vec<String> {
+    let mut oracle = Oracle::new(OracleOptions::default());
     for entry in entries {
         oracle.observe(entry);
     }

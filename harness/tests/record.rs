@@ -10,12 +10,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use ahp_harness::dice::Dice;
-use ahp_harness::record::handshake::{Upstream, end_of_head};
-use ahp_harness::record::journal::Journal;
-use ahp_harness::record::proxy::{Noted, Proxy};
-use ahp_harness::record::relay::Relay;
-use ahp_harness::report::redact::Redactor;
-use sheet::Sheet;
+use ahp_harness::record::handshake::{UpstreamHost, end_of_head};
+use ahp_harness::record::journal::RecordJournal;
+use ahp_harness::record::proxy::{RecordProxy, TimedNote};
+use ahp_harness::record::relay::ConnectionRelay;
+use ahp_harness::report::redact::SecretRedactor;
+use sheet::SharedSheet;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -27,10 +27,11 @@ const ASK: &str = "GET /a?b HTTP/1.1\r\nHost: us\r\nUpgrade: websocket\r\nX-Mine
 async fn proxied(
     host: SocketAddr,
     rules: &[&str],
-) -> (SocketAddr, Arc<Proxy>, UnboundedReceiver<Noted>) {
-    let upstream = Upstream::new(&format!("ws://{host}"), Vec::new()).unwrap();
+) -> (SocketAddr, Arc<RecordProxy>, UnboundedReceiver<TimedNote>) {
+    let upstream = UpstreamHost::new(&format!("ws://{host}"), Vec::new()).unwrap();
     let rules = rules.iter().map(|rule| rule.parse().unwrap()).collect();
-    let (proxy, noted) = Proxy::new(upstream, Relay::new(rules), Redactor::default()).unwrap();
+    let (proxy, noted) =
+        RecordProxy::new(upstream, ConnectionRelay::new(rules), SecretRedactor::default()).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let serving = Arc::clone(&proxy);
@@ -39,10 +40,10 @@ async fn proxied(
 }
 
 /// What was recorded: the lines.
-fn recorded(proxy: &Proxy, mut noted: UnboundedReceiver<Noted>) -> Vec<String> {
+fn recorded(proxy: &RecordProxy, mut noted: UnboundedReceiver<TimedNote>) -> Vec<String> {
     proxy.end();
-    let sheet = Sheet::default();
-    let mut journal = Journal::new(Box::new(sheet.clone()), Redactor::default());
+    let sheet = SharedSheet::default();
+    let mut journal = RecordJournal::new(Box::new(sheet.clone()), SecretRedactor::default());
     while let Ok(next) = noted.try_recv() {
         journal.take(next.at, next.note);
     }

@@ -6,11 +6,11 @@ mod cases;
 #[path = "common/story.rs"]
 mod story;
 
-use ahp_harness::model::Outcome;
+use ahp_harness::model::ActionOutcome;
 use ahp_harness::wire::channel::ChannelKind;
 use ahp_harness::wire::json::{Value, json};
 use ahp_harness::wire::protocol::Protocol;
-use ahp_harness::wire::sample::Sampling;
+use ahp_harness::wire::sample::SamplingOptions;
 use cases::cases;
 use proptest::prelude::*;
 use story::{stories, stories_of};
@@ -28,8 +28,8 @@ proptest! {
         for action in &story.actions {
             let before = state.clone();
             match story.act(&mut state, action) {
-                Outcome::Applied => {}
-                Outcome::NoOp(_) => prop_assert_eq!(&state, &before, "{} left a trace", action),
+                ActionOutcome::Applied => {}
+                ActionOutcome::NoOp(_) => prop_assert_eq!(&state, &before, "{} left a trace", action),
                 refused => prop_assert!(false, "{} is {:?} on {}", action, refused, before),
             }
         }
@@ -72,7 +72,7 @@ proptest! {
         let mut choices = choices.into_iter();
         let mut choose = |below: usize| choices.next().unwrap_or(0) % below.max(1);
         let protocol = Protocol::of(story.version).unwrap();
-        let mut sampler = protocol.sampler(Sampling::default(), &mut choose);
+        let mut sampler = protocol.sampler(SamplingOptions::default(), &mut choose);
         let mut state = story.state.clone();
         for action in &story.actions {
             let mut broken = action.clone();
@@ -82,7 +82,7 @@ proptest! {
             let mut again = before.clone();
             prop_assert_eq!(&story.act(&mut again, &broken), &outcome);
             prop_assert_eq!(&again, &state, "{}", broken);
-            if outcome != Outcome::Applied {
+            if outcome != ActionOutcome::Applied {
                 prop_assert_eq!(&state, &before, "{} left a trace", broken);
             }
         }
@@ -110,13 +110,13 @@ proptest! {
         for action in &other.actions {
             let outcome = one.act(&mut state, action);
             if one.kind != other.kind {
-                prop_assert_eq!(outcome, Outcome::OutOfScope);
+                prop_assert_eq!(outcome, ActionOutcome::OutOfScope);
                 prop_assert_eq!(&state, &one.state);
             }
         }
         for action in [json!({"type": "x-mine/set"}), json!({"type": 5}), json!([1]), json!(null)] {
             let before = state.clone();
-            prop_assert_eq!(one.act(&mut state, &action), Outcome::OutOfScope);
+            prop_assert_eq!(one.act(&mut state, &action), ActionOutcome::OutOfScope);
             prop_assert_eq!(&state, &before);
         }
     }

@@ -11,17 +11,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use ahp_harness::host::auth;
-use ahp_harness::host::engine::{Config, RefHost};
-use ahp_harness::report::event::{CaseReport, CaseStart, FORMAT, Header, SourceText};
+use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::report::event::{CaseReport, CaseStart, FORMAT, RunHeader, SourceText};
 use ahp_harness::report::jsonl::RunWriter;
-use ahp_harness::report::redact::Redactor;
+use ahp_harness::report::redact::SecretRedactor;
 use ahp_harness::report::replay::judge;
-use ahp_harness::run::case::Output;
-use ahp_harness::run::case::Setup;
+use ahp_harness::run::case::DriverOutput;
 use ahp_harness::run::detect::LookOptions;
-use ahp_harness::run::play::{Play, Verdict};
+use ahp_harness::run::play::{ScenarioPlay, ScenarioVerdict};
+use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
-use ahp_harness::run::suite::{Carried, Entry, Suite};
+use ahp_harness::run::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 use ahp_harness::verdict::FailOn;
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::{Value, json};
@@ -35,9 +35,9 @@ const LIMIT: Duration = Duration::from_secs(5);
 
 /// A file in memory.
 #[derive(Clone, Default)]
-struct Sheet(Arc<Mutex<Vec<u8>>>);
+struct MemoryFile(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Sheet {
+impl Write for MemoryFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().write(bytes)
     }
@@ -47,22 +47,26 @@ impl Write for Sheet {
 }
 
 /// One scenario, played once and written down.
-struct Played {
+struct WrittenPlay {
     text: String,
     report: CaseReport,
 }
 
-fn played(entry: &Entry, version: &str) -> Played {
+fn played(entry: &SuiteEntry, version: &str) -> WrittenPlay {
     let config = sim::settings(&entry.scenario, 0, EPOCH);
     played_by(entry, version, |play| sim::play(play, &mut RefHost::new(config)))
 }
 
 /// The same with a host of the test's own.
-fn played_by(entry: &Entry, version: &str, host: impl FnOnce(Play) -> Verdict) -> Played {
-    let sheet = Sheet::default();
-    let redactor = Redactor::new([auth::TOKEN.1.to_owned()], Vec::new());
+fn played_by(
+    entry: &SuiteEntry,
+    version: &str,
+    host: impl FnOnce(ScenarioPlay) -> ScenarioVerdict,
+) -> WrittenPlay {
+    let sheet = MemoryFile::default();
+    let redactor = SecretRedactor::new([auth::TOKEN.1.to_owned()], Vec::new());
     let writer = RunWriter::new(Box::new(sheet.clone()), redactor);
-    let header = Header {
+    let header = RunHeader {
         format: FORMAT,
         harness: "test".to_owned(),
         seed: 1,
@@ -73,16 +77,16 @@ fn played_by(entry: &Entry, version: &str, host: impl FnOnce(Play) -> Verdict) -
         epoch_us: u64::try_from(EPOCH.as_micros()).unwrap(),
         limit_ms: u64::try_from(LIMIT.as_millis()).unwrap(),
         detected: {
-            let mut host = RefHost::new(Config::default());
+            let mut host = RefHost::new(HostConfig::default());
             let found = sim::look(&mut host, LookOptions::offering(&[version.to_owned()]))
                 .detected
                 .unwrap();
             found.into_iter().chain(sim::given()).collect()
         },
-        ..Header::default()
+        ..RunHeader::default()
     };
     writer.about("header", &header);
-    let text = |source: &ahp_harness::scenario::source::Source| SourceText {
+    let text = |source: &ahp_harness::scenario::source::SourceFile| SourceText {
         name: source.name.clone(),
         text: source.text.to_string(),
     };
@@ -100,21 +104,21 @@ fn played_by(entry: &Entry, version: &str, host: impl FnOnce(Play) -> Verdict) -
     );
     let version = version.parse().unwrap();
     let facts = sim::facts(&entry.scenario, version);
-    let setup = Setup { facts, ..Setup::of(&entry.scenario, version, 1, EPOCH, LIMIT) };
-    let verdict = host(Play::new(setup, false, writer.recorder(Some(1))));
+    let setup = CaseSetup { facts, ..CaseSetup::of(&entry.scenario, version, 1, EPOCH, LIMIT) };
+    let verdict = host(ScenarioPlay::new(setup, false, writer.recorder(Some(1))));
     let report = CaseReport::of(1, entry, &verdict);
     writer.about("result", &report);
     writer.about("footer", &json!({}));
     writer.finish().unwrap();
     let bytes = sheet.0.lock().unwrap().clone();
-    Played { text: String::from_utf8(bytes).unwrap(), report }
+    WrittenPlay { text: String::from_utf8(bytes).unwrap(), report }
 }
 
 /// Every carried scenario, once for each version that it holds for.
-fn all() -> &'static [Played] {
-    static ALL: OnceLock<Vec<Played>> = OnceLock::new();
+fn all() -> &'static [WrittenPlay] {
+    static ALL: OnceLock<Vec<WrittenPlay>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let suite = Suite::carried();
+        let suite = ScenarioSuite::carried();
         let pairs = suite.entries.iter().flat_map(|entry| [(entry, "1.0.0"), (entry, "0.9.0")]);
         let held = pairs.filter(|(entry, v)| entry.scenario.spec.includes(v.parse().unwrap()));
         held.map(|(entry, version)| played(entry, version)).collect()
@@ -124,7 +128,7 @@ fn all() -> &'static [Played] {
 #[test]
 fn comes_to_the_same_from_the_file() {
     assert!(!all().is_empty());
-    for Played { text, report } in all() {
+    for WrittenPlay { text, report } in all() {
         let id = &report.scenario;
         let judged =
             judge(text.as_bytes(), None, FailOn::default()).unwrap_or_else(|e| panic!("{id}: {e}"));
@@ -145,30 +149,30 @@ fn comes_to_the_same_from_the_file() {
 }
 
 /// A scenario whose last wait is in vain.
-fn in_vain(more: &str) -> Entry {
+fn in_vain(more: &str) -> SuiteEntry {
     let text = format!(
         "scenario: mine/late\ntitle: t\nclients: [A]\nsteps:\n  - connect: A\n  - initialize: A\n{more}  \
          - expect: {{ at: A, type: chat/usage, proves: ping.response }}\n"
     );
-    let mut suite = Suite::of([("mine/late.yaml".to_owned(), text)], &Carried);
+    let mut suite = ScenarioSuite::of([("mine/late.yaml".to_owned(), text)], &CarriedFiles);
     assert!(suite.broken.is_empty(), "{:?}", suite.broken);
     suite.entries.pop().unwrap()
 }
 
 /// A host that answers everything, and says something `late` after each time-out was due, before the
 /// case has heard of it.
-fn speaks_late(mut play: Play, late: Duration) -> Verdict {
+fn speaks_late(mut play: ScenarioPlay, late: Duration) -> ScenarioVerdict {
     let mut now = Duration::ZERO;
     let mut conn = None;
     play.begin(now);
     loop {
         while let Some(output) = play.poll_output(now) {
             match output {
-                Output::Open { conn: opened, .. } => {
+                DriverOutput::Open { conn: opened, .. } => {
                     conn = Some(opened);
                     play.opened(now, opened);
                 }
-                Output::Send { conn, seen } => {
+                DriverOutput::Send { conn, seen } => {
                     let Some(message) = seen.message().filter(|it| it.id().is_some()) else {
                         continue;
                     };
@@ -201,7 +205,7 @@ fn what_overtakes_a_timer_is_judged_again_in_the_same_order() {
     for more in ["", again] {
         for late in [0, 1, 50_000] {
             let host = |play| speaks_late(play, Duration::from_micros(late));
-            let Played { text, report } = played_by(&in_vain(more), "1.0.0", host);
+            let WrittenPlay { text, report } = played_by(&in_vain(more), "1.0.0", host);
             assert_eq!(report.reason, "client `A`: expected `chat/usage` within 5s, nothing came");
             let judged = judge(text.as_bytes(), None, FailOn::default()).unwrap();
             assert_eq!(judged.differences, Vec::<String>::new(), "{late} us\n{text}");
@@ -212,7 +216,7 @@ fn what_overtakes_a_timer_is_judged_again_in_the_same_order() {
 #[test]
 fn a_client_that_connects_again_leaves_its_first_connection() {
     let again = "  - connect: A\n  - initialize: A\n";
-    let Played { text, report } = played(&in_vain(again), "1.0.0");
+    let WrittenPlay { text, report } = played(&in_vain(again), "1.0.0");
     let strays = report.checks.iter().find(|line| line.check == "jsonrpc.no-stray-response");
     assert!(strays.unwrap().findings.is_empty(), "{strays:?}");
     // The same without the scenario, by the names of the connections alone.
@@ -228,7 +232,7 @@ proptest! {
 
     #[test]
     fn says_that_a_file_was_cut_off(which in any::<Index>(), line in any::<Index>()) {
-        let Played { text, .. } = which.get(all());
+        let WrittenPlay { text, .. } = which.get(all());
         let lines: Vec<&str> = text.lines().collect();
         let kept = 1 + line.index(lines.len() - 1);
         let cut = lines[..kept].join("\n");
@@ -245,7 +249,7 @@ proptest! {
         which in any::<Index>(),
         lines in proptest::collection::vec((any::<Index>(), 0..4_u8, any::<Index>()), 1..6),
     ) {
-        let Played { text, .. } = which.get(all());
+        let WrittenPlay { text, .. } = which.get(all());
         let mut kept: Vec<String> = text.lines().map(str::to_owned).collect();
         for (line, how, place) in lines {
             if kept.is_empty() {

@@ -6,51 +6,51 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ahp_harness::agent::mode::Mode;
-use ahp_harness::host::engine::{Config, RefHost};
-use ahp_harness::ledger::Ledger;
+use ahp_harness::agent::mode::AgentMode;
+use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::ledger::RequirementLedger;
 use ahp_harness::report::event::CaseReport;
-use ahp_harness::report::places::Shown;
-use ahp_harness::report::summary::Summary;
-use ahp_harness::run::case::Setup;
-use ahp_harness::run::detect::Detected;
+use ahp_harness::report::places::ShownPlaces;
+use ahp_harness::report::summary::RunSummary;
+use ahp_harness::run::detect::DetectedFeature;
 use ahp_harness::run::mutants::playable;
-use ahp_harness::run::plan::{Abilities, plan};
-use ahp_harness::run::play::{Counting, Play, Recorder};
+use ahp_harness::run::plan::{TargetAbilities, plan};
+use ahp_harness::run::play::{CountingRecorder, ScenarioPlay, TranscriptRecorder};
+use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
-use ahp_harness::run::suite::{CARRIED, Entry, Suite};
+use ahp_harness::run::suite::{CARRIED, ScenarioSuite, SuiteEntry};
 use ahp_harness::scenario::schema;
-use ahp_harness::transcript::Event;
+use ahp_harness::transcript::ConnectionEvent;
 use ahp_harness::verdict::{FailOn, Status, Weight};
 use ahp_harness::wire::places::PlaceKind;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{PUBLISHED, Version};
 
 /// What of its version's tables a scenario shows.
-struct Showing {
+struct ShownTables {
     lines: u64,
     case: String,
-    shown: Arc<Mutex<Shown>>,
+    shown: Arc<Mutex<ShownPlaces>>,
 }
 
-impl Recorder for Showing {
-    fn record(&mut self, _at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for ShownTables {
+    fn record(&mut self, _at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         self.lines += 1;
         self.shown.lock().unwrap().event(&format!("{} {client}", self.case), event);
         self.lines
     }
 }
 
-fn play(entry: &Entry, version: Version, shown: &Arc<Mutex<Shown>>) -> CaseReport {
-    let epoch = Duration::from_millis(Config::default().epoch_ms);
-    let setup = Setup {
+fn play(entry: &SuiteEntry, version: Version, shown: &Arc<Mutex<ShownPlaces>>) -> CaseReport {
+    let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
+    let setup = CaseSetup {
         facts: sim::facts(&entry.scenario, version),
-        ..Setup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2))
+        ..CaseSetup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2))
     };
     let config = sim::settings(&entry.scenario, 0, epoch);
     let case = entry.scenario.id.clone();
-    let showing = Showing { lines: 0, case, shown: Arc::clone(shown) };
-    let play = Play::new(setup, false, Box::new(showing));
+    let showing = ShownTables { lines: 0, case, shown: Arc::clone(shown) };
+    let play = ScenarioPlay::new(setup, false, Box::new(showing));
     let config = sim::speaking(config, version);
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
 }
@@ -62,7 +62,7 @@ const ACTIONS: &[PlaceKind] = &[PlaceKind::Accepted, PlaceKind::FromClient, Plac
 
 #[test]
 fn has_no_mistakes() {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     let mistakes: Vec<_> = suite
         .broken
         .iter()
@@ -83,13 +83,13 @@ fn expected(scenario: &str) -> Status {
 
 #[test]
 fn passes_on_the_reference_host_at_every_version() {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     let mut wrong = Vec::new();
     for version in Protocol::all_played() {
-        let mut summary = Summary::new(FailOn::Should);
+        let mut summary = RunSummary::new(FailOn::Should);
         let entries = playable(&suite, *version);
         assert!(entries.len() > 100, "{version}: {}", entries.len());
-        let shown = Arc::new(Mutex::new(Shown::of(Protocol::of(*version).unwrap())));
+        let shown = Arc::new(Mutex::new(ShownPlaces::of(Protocol::of(*version).unwrap())));
         for entry in &entries {
             let report = play(entry, *version, &shown);
             summary.add(&report);
@@ -127,20 +127,21 @@ fn passes_on_the_reference_host_at_every_version() {
 /// Who speaks an older version at the same host is nobody's business.
 #[test]
 fn a_host_of_many_versions_is_the_same_to_everybody() {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     let versions =
         ["1.0.0", "0.9.0", "0.8.0", "0.2.0", "0.1.0", "1"].map(|text| text.parse().unwrap());
-    let anybodys = |it: &&Entry| it.scenario.host.is_empty() && it.scenario.embedded_only.is_none();
+    let anybodys =
+        |it: &&SuiteEntry| it.scenario.host.is_empty() && it.scenario.embedded_only.is_none();
     for version in [Version::V1_0, Version::V0_2] {
         for entry in playable(&suite, version).iter().filter(anybodys) {
-            let epoch = Duration::from_millis(Config::default().epoch_ms);
-            let setup = Setup {
+            let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
+            let setup = CaseSetup {
                 facts: sim::facts(&entry.scenario, version),
-                ..Setup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2))
+                ..CaseSetup::of(&entry.scenario, version, 1, epoch, Duration::from_secs(2))
             };
-            let play = Play::new(setup, false, Box::new(Counting::default()));
+            let play = ScenarioPlay::new(setup, false, Box::new(CountingRecorder::default()));
             let config = sim::settings(&entry.scenario, 1, epoch);
-            let config = Config { versions: versions.to_vec(), ..config };
+            let config = HostConfig { versions: versions.to_vec(), ..config };
             let verdict = sim::play(play, &mut RefHost::new(config));
             let id = &entry.scenario.id;
             assert_eq!(verdict.status, expected(id), "{version} {id}: {}", verdict.reason);
@@ -155,11 +156,15 @@ fn a_host_of_many_versions_is_the_same_to_everybody() {
 
 #[test]
 fn weighs_what_it_proves() {
-    for entry in Suite::carried().entries {
+    for entry in ScenarioSuite::carried().entries {
         let scenario = &entry.scenario;
         assert!(!scenario.proves.is_empty(), "{} cites no requirement", scenario.id);
         for id in &scenario.proves {
-            assert!(Ledger::look_up(id).is_some(), "{}: no requirement `{id}`", scenario.id);
+            assert!(
+                RequirementLedger::look_up(id).is_some(),
+                "{}: no requirement `{id}`",
+                scenario.id
+            );
         }
     }
 }
@@ -196,9 +201,10 @@ fn the_schema_for_editors_is_the_tables() {
 /// What no other host can be asked is the exception, and nothing that weighs depends on it.
 #[test]
 fn few_scenarios_are_for_the_embedded_host_alone() {
-    let suite = Suite::carried();
-    let is_own = |entry: &&Entry| entry.scenario.embedded_only.is_some();
-    let (own, others): (Vec<&Entry>, Vec<&Entry>) = suite.entries.iter().partition(is_own);
+    let suite = ScenarioSuite::carried();
+    let is_own = |entry: &&SuiteEntry| entry.scenario.embedded_only.is_some();
+    let (own, others): (Vec<&SuiteEntry>, Vec<&SuiteEntry>) =
+        suite.entries.iter().partition(is_own);
     assert!((1..=10).contains(&own.len()), "{} scenarios", own.len());
     for entry in own {
         let scenario = &entry.scenario;
@@ -219,18 +225,18 @@ fn few_scenarios_are_for_the_embedded_host_alone() {
 
 #[test]
 fn what_a_host_does_not_offer_is_skipped() {
-    let suite = Suite::carried();
-    let newest = |entry: &&Entry| entry.scenario.spec.includes(Version::V1_0);
+    let suite = ScenarioSuite::carried();
+    let newest = |entry: &&SuiteEntry| entry.scenario.spec.includes(Version::V1_0);
     let entries: Vec<_> = suite.entries.iter().filter(newest).collect();
     let skipped = |without: &[&str]| {
-        let lacks = |name: &&str| Detected::new(name, false, "a test");
-        let abilities = Abilities {
+        let lacks = |name: &&str| DetectedFeature::new(name, false, "a test");
+        let abilities = TargetAbilities {
             version: Version::V1_0,
             profiles: vec!["all".to_owned()],
             embedded: true,
             restarts: true,
             detected: without.iter().map(lacks).collect(),
-            agent: Mode::Host,
+            agent: AgentMode::Host,
             aggressive: true,
         };
         let planned = plan(&entries, &abilities);

@@ -8,14 +8,14 @@ mod sheet;
 
 use std::time::Duration;
 
-use ahp_harness::record::journal::Journal;
-use ahp_harness::record::relay::{Note, What};
-use ahp_harness::report::redact::Redactor;
+use ahp_harness::record::journal::RecordJournal;
+use ahp_harness::record::relay::{RecordedItem, RelayNote};
+use ahp_harness::report::redact::SecretRedactor;
 use ahp_harness::report::replay::judge;
-use ahp_harness::transcript::{ConnId, Event, Side};
+use ahp_harness::transcript::{ClosingSide, ConnId, ConnectionEvent};
 use ahp_harness::verdict::FailOn;
 use ahp_harness::wire::frame::Frame;
-use sheet::Sheet;
+use sheet::SharedSheet;
 
 const CHECK: &str = "secrets.kept";
 const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"A"}}"#;
@@ -25,22 +25,22 @@ const WELCOME: &str =
 /// Whether a secret of the command line is missed in a frame of the host: live, and in the record.
 fn missed(secrets: &[&str], said: &str) -> (bool, bool) {
     let secrets = secrets.iter().map(|secret| (*secret).to_owned());
-    let redactor = Redactor::new(secrets.clone(), Vec::new());
-    let sheet = Sheet::default();
-    let mut journal = Journal::new(Box::new(sheet.clone()), redactor.clone());
-    let message = |side, text: &str| What::Message(side, Frame::Text(text.to_owned()));
+    let redactor = SecretRedactor::new(secrets.clone(), Vec::new());
+    let sheet = SharedSheet::default();
+    let mut journal = RecordJournal::new(Box::new(sheet.clone()), redactor.clone());
+    let message = |side, text: &str| RecordedItem::Message(side, Frame::Text(text.to_owned()));
     let error = format!(
         r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":-32601,"message":"no {said} here"}}}}"#
     );
     let mut found = false;
     for what in [
-        What::Event(Event::open("A")),
-        message(Side::Client, HELLO),
-        message(Side::Host, WELCOME),
-        message(Side::Client, r#"{"jsonrpc":"2.0","id":1,"method":"x-nothing"}"#),
-        message(Side::Host, &error),
+        RecordedItem::Event(ConnectionEvent::open("A")),
+        message(ClosingSide::Client, HELLO),
+        message(ClosingSide::Host, WELCOME),
+        message(ClosingSide::Client, r#"{"jsonrpc":"2.0","id":1,"method":"x-nothing"}"#),
+        message(ClosingSide::Host, &error),
     ] {
-        let note = Note { conn: ConnId(0), what };
+        let note = RelayNote { conn: ConnId(0), what };
         let findings = journal.take(Duration::from_millis(1), note);
         found |= findings.iter().any(|finding| finding.check == CHECK);
     }

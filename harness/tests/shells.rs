@@ -11,13 +11,13 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 const TOKEN: &str = "a-token-of-this-test";
 
 /// A host with shells, which ends with the test.
-struct Served {
+struct ShellHost {
     process: Child,
     url: String,
 }
 
-impl Served {
-    fn new(shell: &str) -> Served {
+impl ShellHost {
+    fn new(shell: &str) -> ShellHost {
         let mut process = Command::new(PROGRAM)
             .args(["serve", "--shell", shell, "--token", TOKEN])
             .stdout(Stdio::piped())
@@ -25,7 +25,7 @@ impl Served {
             .unwrap();
         let mut url = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut url).unwrap();
-        Served { process, url: url.trim().to_owned() }
+        ShellHost { process, url: url.trim().to_owned() }
     }
 
     /// Plays these scenarios.
@@ -61,7 +61,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for ShellHost {
     fn drop(&mut self) {
         // Asked to end, it ends its shells.
         let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
@@ -88,7 +88,7 @@ fn passes(output: &Output, expected: &str) {
 
 #[test]
 fn the_suite_plays_on_real_shells() {
-    let host = Served::new("sh");
+    let host = ShellHost::new("sh");
     let output = host.run(Path::new("../scenarios/ahp/terminals"));
     passes(&output, "10 passed, 4 skipped");
     // Terminals that scenarios leave are disposed of, and their shells with them.
@@ -97,7 +97,7 @@ fn the_suite_plays_on_real_shells() {
 
 #[test]
 fn a_flood_of_a_shell_holds_up_nobody_and_ends_with_its_terminal() {
-    let host = Served::new("sh");
+    let host = ShellHost::new("sh");
     let text = r#"
 title: A shell that prints without end holds up nobody
 clients: [A, B, C]
@@ -128,7 +128,7 @@ fn a_shell_is_open_to_nobody_without_a_token() {
 
 #[test]
 fn a_shell_that_is_not_there_is_a_terminal_that_has_ended() {
-    let host = Served::new("no-such-shell-anywhere");
+    let host = ShellHost::new("no-such-shell-anywhere");
     let text = r#"
 title: A terminal whose shell cannot be started exits
 clients: [A]

@@ -1,6 +1,7 @@
 //! House rules that a compiler does not know.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -257,6 +258,88 @@ fn files_fit_a_reader() {
             mistakes.push(format!("{name}: {lines} lines without tests, more than {MAX_LINES}"));
         }
     }
+    report(&mistakes);
+}
+
+/// Type names of one word: terms of the specification, of JSON or of the field that need no second word.
+const ONE_WORD_TYPES: [&str; 16] = [
+    "Dice",
+    "Fault",
+    "Finding",
+    "Frame",
+    "Map",
+    "Message",
+    "Object",
+    "Oracle",
+    "Protocol",
+    "Requirement",
+    "Rule",
+    "Status",
+    "Text",
+    "Value",
+    "Version",
+    "Weight",
+];
+
+/// Files of which only one is compiled, each for another system; they define the same types.
+const ALTERNATIVES: [&str; 1] = ["system/other.rs"];
+
+/// The type that a line defines: the name after `struct`, `enum`, `trait`, `union`, or after an
+/// unindented `type` (an indented one is an associated type).
+fn defined_type(line: &str) -> Option<&str> {
+    let trimmed = line.trim_start();
+    let public = trimmed.strip_prefix("pub").map_or(trimmed, |rest| {
+        rest.strip_prefix('(').and_then(|rest| rest.split_once(')')).map_or(rest, |(_, rest)| rest)
+    });
+    let (keyword, rest) = public.trim_start().split_once(' ')?;
+    let defines = match keyword {
+        "struct" | "enum" | "trait" | "union" => true,
+        "type" => trimmed.len() == line.len(),
+        _ => false,
+    };
+    let end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
+    let name = &rest[..end];
+    (defines && name.starts_with(char::is_uppercase)).then_some(name)
+}
+
+#[test]
+fn every_type_has_a_name_of_its_own() {
+    let mut mistakes = Vec::new();
+    let mut places: BTreeMap<String, String> = BTreeMap::new();
+    let folders = [
+        "src",
+        "core/src",
+        "build",
+        "acp-types/src",
+        "acp-types/tests",
+        "tests",
+        "benches",
+        "examples",
+        "../fuzz",
+    ];
+    let files = folders.iter().flat_map(|folder| {
+        sources(folder).into_iter().map(move |(name, text)| (format!("{folder}/{name}"), text))
+    });
+    for (file, text) in files {
+        if ALTERNATIVES.iter().any(|name| file.ends_with(name)) {
+            continue;
+        }
+        for (index, line) in text.lines().enumerate() {
+            let Some(name) = defined_type(line) else { continue };
+            let place = format!("{file}:{}", index + 1);
+            let words = name.chars().filter(|c| c.is_uppercase()).count();
+            if words < 2 && !ONE_WORD_TYPES.contains(&name) {
+                mistakes.push(format!(
+                    "{place}: `{name}` is one word; say what of (`{name}` of what?)"
+                ));
+            }
+            let other = places.insert(name.to_owned(), place.clone());
+            if let Some(first) = other.filter(|first| !first.starts_with(&format!("{file}:"))) {
+                mistakes.push(format!("{place}: `{name}` is also defined at {first}"));
+            }
+        }
+    }
+    assert!(places.len() > 1000, "only {} types were found", places.len());
     report(&mistakes);
 }
 

@@ -8,10 +8,12 @@ mod cases;
 
 use std::fmt;
 
-use ahp_harness::model::tool_call::{TRANSITIONS, ToolCallStatus, ToolEvent, Transition, event_of};
-use ahp_harness::model::{Outcome, apply};
+use ahp_harness::model::tool_call::{
+    TRANSITIONS, ToolCallStatus, ToolCallTransition, ToolEvent, event_of,
+};
+use ahp_harness::model::{ActionOutcome, apply};
 use ahp_harness::wire::channel::ChannelKind;
-use ahp_harness::wire::feature::Feature;
+use ahp_harness::wire::feature::ProtocolFeature;
 use ahp_harness::wire::json::{Value, json};
 use ahp_harness::wire::version::{PUBLISHED, Version};
 use cases::cases;
@@ -20,7 +22,7 @@ use proptest::sample::select;
 
 /// One action, spelled briefly.
 #[derive(Clone)]
-struct Deed {
+struct BriefAction {
     kind: &'static str,
     turn: &'static str,
     call: &'static str,
@@ -30,9 +32,9 @@ struct Deed {
     spoilt: Option<&'static str>,
 }
 
-impl fmt::Debug for Deed {
+impl fmt::Debug for BriefAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Deed { kind, turn, call, flag, fails, spoilt } = self;
+        let BriefAction { kind, turn, call, flag, fails, spoilt } = self;
         f.write_str(&format!("{kind} {turn}/{call} flag {flag}, fails {fails}, spoilt {spoilt:?}"))
     }
 }
@@ -52,17 +54,24 @@ const KINDS: &[&str] = &[
     "turnCancelled",
 ];
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn deed() -> impl Strategy<Value = BriefAction> {
     let kind = prop_oneof![12 => select(&KINDS[..9]), 1 => select(KINDS)];
     let turn = prop_oneof![9 => Just("t"), 1 => select(&["t", "u"][..])];
     let spoilt = select(&["approved", "result", "auth", "content", "toolName", "turnId"][..]);
     let spoilt = prop_oneof![9 => Just(None), 1 => spoilt.prop_map(Some)];
     (kind, turn, select(&["a", "b", "c"][..]), any::<bool>(), any::<bool>(), spoilt).prop_map(
-        |(kind, turn, call, flag, fails, spoilt)| Deed { kind, turn, call, flag, fails, spoilt },
+        |(kind, turn, call, flag, fails, spoilt)| BriefAction {
+            kind,
+            turn,
+            call,
+            flag,
+            fails,
+            spoilt,
+        },
     )
 }
 
-impl Deed {
+impl BriefAction {
     /// The action for a channel that holds turns: a chat, or up to 0.3.0 a session.
     fn action(&self, channel: ChannelKind) -> Value {
         let yes = self.flag;
@@ -121,14 +130,14 @@ fn calls(state: &Value) -> Vec<(String, ToolCallStatus)> {
 
 /// The channel that holds turns.
 fn channel(version: Version) -> ChannelKind {
-    if Feature::Chats.is_in(version) { ChannelKind::Chat } else { ChannelKind::Session }
+    if ProtocolFeature::Chats.is_in(version) { ChannelKind::Chat } else { ChannelKind::Session }
 }
 
-fn step(state: &mut Value, version: Version, deed: &Deed) -> Result<(), TestCaseError> {
+fn step(state: &mut Value, version: Version, deed: &BriefAction) -> Result<(), TestCaseError> {
     let action = deed.action(channel(version));
     let before = state.clone();
     let outcome = apply(version, channel(version), state, &action);
-    if outcome != Outcome::Applied {
+    if outcome != ActionOutcome::Applied {
         prop_assert_eq!(&*state, &before, "{:?} left a trace", outcome);
         return Ok(());
     }
@@ -203,12 +212,12 @@ fn takes_every_row() {
     assert!(newest.is_empty(), "{newest:?}");
     for version in PUBLISHED {
         // Up to 0.5.2 no call waits for a sign-in, and none that waits for a person is made ready.
-        let missing = |row: &&&Transition| {
+        let missing = |row: &&&ToolCallTransition| {
             let waits = row.from == Some(ToolCallStatus::PendingConfirmation);
             let ready =
                 matches!(row.event, ToolEvent::ReadyConfirmed | ToolEvent::ReadyUnconfirmed);
             let sign_in = [row.from, Some(row.to)].contains(&Some(ToolCallStatus::AuthRequired));
-            !(sign_in || (waits && ready)) || Feature::ToolAuthentication.is_in(version)
+            !(sign_in || (waits && ready)) || ProtocolFeature::ToolAuthentication.is_in(version)
         };
         let idle = idle(version);
         let idle: Vec<_> = idle.iter().filter(missing).collect();
@@ -217,7 +226,7 @@ fn takes_every_row() {
 }
 
 /// The rows that no sequence takes in a version.
-fn idle(version: Version) -> Vec<&'static Transition> {
+fn idle(version: Version) -> Vec<&'static ToolCallTransition> {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut taken = vec![false; TRANSITIONS.len()];
@@ -229,7 +238,7 @@ fn idle(version: Version) -> Vec<&'static Transition> {
             let from = calls(&state).iter().rfind(|(id, _)| id == deed.call).map(|(_, at)| *at);
             let action = deed.action(channel(version));
             let outcome = apply(version, channel(version), &mut state, &action);
-            let (Outcome::Applied, Some(event)) = (outcome, event_of(&action)) else {
+            let (ActionOutcome::Applied, Some(event)) = (outcome, event_of(&action)) else {
                 continue;
             };
             for (row, taken) in TRANSITIONS.iter().zip(&mut taken) {

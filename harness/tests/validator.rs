@@ -10,11 +10,11 @@ mod common;
 use std::sync::LazyLock;
 
 use ahp_harness::wire::json::{Value, json};
-use ahp_harness::wire::message::{Kind, Message};
+use ahp_harness::wire::message::{Message, MessageKind};
 use ahp_harness::wire::protocol::Protocol;
-use ahp_harness::wire::validate::{Sender, ShapeError};
+use ahp_harness::wire::validate::{MessageOrigin, ShapeError};
 use common::cases::cases;
-use common::pair::{Said, play};
+use common::pair::{SentFrame, play};
 use common::step::scripts;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -27,22 +27,22 @@ static TABLES: LazyLock<[(&str, Value); 2]> = LazyLock::new(|| {
     ]
 });
 
-fn check(said: &Said, message: &Message) -> Vec<ShapeError> {
+fn check(said: &SentFrame, message: &Message) -> Vec<ShapeError> {
     let protocol = Protocol::of(said.version).unwrap();
-    protocol.check_message(message, Sender::Host, said.answers.as_deref())
+    protocol.check_message(message, MessageOrigin::Host, said.answers.as_deref())
 }
 
 /// One step into a JSON value.
 #[derive(Clone, Debug)]
-enum Inner {
+enum InnerStep {
     Member(String),
     Item(usize),
 }
 
 /// A place in a message that the tables know.
-struct Place {
+struct MessageSite {
     path: String,
-    way: Vec<Inner>,
+    way: Vec<InnerStep>,
     /// Whether the member has to be there.
     required: bool,
     /// What the tables say of it.
@@ -50,20 +50,20 @@ struct Place {
 }
 
 /// Collects the places of a message.
-struct Walk<'t> {
+struct SiteWalk<'t> {
     table: &'t Value,
-    places: Vec<Place>,
+    places: Vec<MessageSite>,
     path: String,
-    way: Vec<Inner>,
+    way: Vec<InnerStep>,
 }
 
-impl Walk<'_> {
-    fn inside(&mut self, step: Inner, expression: &str, value: &Value) {
+impl SiteWalk<'_> {
+    fn inside(&mut self, step: InnerStep, expression: &str, value: &Value) {
         let length = self.path.len();
         match &step {
-            Inner::Member(name) if length == 0 => self.path.push_str(name),
-            Inner::Member(name) => self.path.push_str(&format!(".{name}")),
-            Inner::Item(index) => self.path.push_str(&format!("[{index}]")),
+            InnerStep::Member(name) if length == 0 => self.path.push_str(name),
+            InnerStep::Member(name) => self.path.push_str(&format!(".{name}")),
+            InnerStep::Item(index) => self.path.push_str(&format!("[{index}]")),
         }
         self.way.push(step);
         self.value(expression, value);
@@ -73,9 +73,9 @@ impl Walk<'_> {
 
     fn note(&mut self, name: &str, expression: &str, required: bool) {
         let dot = if self.path.is_empty() { "" } else { "." };
-        let way = [&self.way[..], &[Inner::Member(name.to_owned())]].concat();
+        let way = [&self.way[..], &[InnerStep::Member(name.to_owned())]].concat();
         let path = format!("{}{dot}{name}", self.path);
-        self.places.push(Place { path, way, required, expression: expression.to_owned() });
+        self.places.push(MessageSite { path, way, required, expression: expression.to_owned() });
     }
 
     fn value(&mut self, expression: &str, value: &Value) {
@@ -84,7 +84,7 @@ impl Walk<'_> {
             self.entry(entry, value);
         } else if let Some(item) = expression.strip_suffix("[]") {
             for (index, element) in value.as_array().into_iter().flatten().enumerate() {
-                self.inside(Inner::Item(index), item, element);
+                self.inside(InnerStep::Item(index), item, element);
             }
         } else if expression == "action" {
             self.note("type", "string", true);
@@ -133,42 +133,42 @@ impl Walk<'_> {
                 };
             }
             self.note(name, expression, name == spelled);
-            self.inside(Inner::Member(name.to_owned()), expression, member);
+            self.inside(InnerStep::Member(name.to_owned()), expression, member);
         }
     }
 }
 
-fn places(said: &Said) -> Vec<Place> {
+fn places(said: &SentFrame) -> Vec<MessageSite> {
     let version = said.version.to_string();
     let (_, table) = TABLES.iter().find(|(known, _)| *known == version).unwrap();
-    let mut walk = Walk { table, places: Vec::new(), path: String::new(), way: Vec::new() };
+    let mut walk = SiteWalk { table, places: Vec::new(), path: String::new(), way: Vec::new() };
     let message = said.message.value();
     let method = said.message.method().or(said.answers.as_deref()).unwrap();
     let row = &table["methods"][method];
     match said.message.kind() {
-        Kind::Success => {
+        MessageKind::Success => {
             let expression = row["result"].as_str().unwrap();
-            walk.inside(Inner::Member("result".into()), expression, &message["result"]);
+            walk.inside(InnerStep::Member("result".into()), expression, &message["result"]);
         }
-        Kind::Failure => {
+        MessageKind::Failure => {
             walk.path = "error".to_owned();
-            walk.way = vec![Inner::Member("error".into())];
+            walk.way = vec![InnerStep::Member("error".into())];
             walk.note("code", "integer", true);
             walk.note("message", "string", true);
         }
         _ => {
             walk.note("params", "object", true);
             let expression = row["params"].as_str().unwrap();
-            walk.inside(Inner::Member("params".into()), expression, &message["params"]);
+            walk.inside(InnerStep::Member("params".into()), expression, &message["params"]);
         }
     }
     walk.places
 }
 
-fn at<'a>(value: &'a mut Value, way: &[Inner]) -> &'a mut Value {
+fn at<'a>(value: &'a mut Value, way: &[InnerStep]) -> &'a mut Value {
     way.iter().fold(value, |value, step| match step {
-        Inner::Member(name) => &mut value[name.as_str()],
-        Inner::Item(index) => &mut value[*index],
+        InnerStep::Member(name) => &mut value[name.as_str()],
+        InnerStep::Item(index) => &mut value[*index],
     })
 }
 
@@ -204,11 +204,11 @@ fn leads(path: &str, to: &str) -> bool {
 }
 
 /// Breaks a message at one place; `None` where the place takes whatever comes.
-fn broken(said: &Said, place: &Place, drop: bool, type_: Index) -> Option<Message> {
+fn broken(said: &SentFrame, place: &MessageSite, drop: bool, type_: Index) -> Option<Message> {
     let mut value = said.message.value().clone();
     if drop && place.required {
         let (last, owner) = place.way.split_last()?;
-        let Inner::Member(name) = last else {
+        let InnerStep::Member(name) = last else {
             return None;
         };
         at(&mut value, owner).as_object_mut()?.remove(name);
@@ -226,7 +226,7 @@ fn broken(said: &Said, place: &Place, drop: bool, type_: Index) -> Option<Messag
 }
 
 /// Where a message is broken: at which place, by leaving out or by what other type.
-type Break = (Index, Index, bool, Index);
+type MessageBreak = (Index, Index, bool, Index);
 
 proptest! {
     #![proptest_config(cases(100))]
@@ -234,7 +234,7 @@ proptest! {
     #[test]
     fn accepts_what_the_host_says_and_nothing_less(
         script in scripts(40),
-        breaks in proptest::collection::vec(any::<Break>(), 60),
+        breaks in proptest::collection::vec(any::<MessageBreak>(), 60),
     ) {
         let pair = play(&script);
         for said in &pair.said {

@@ -5,22 +5,22 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ahp_harness::agent::acp::Config;
+use ahp_harness::agent::acp::AgentConfig;
 use ahp_harness::agent::acp::variant::{AGENT_VARIANTS, AgentVariantRow};
-use ahp_harness::host::subject::Subject;
+use ahp_harness::host::subject::AgentSubject;
 use ahp_harness::host::variant::{VARIANTS, VariantRow};
-use ahp_harness::run::play::Recorder;
-use ahp_harness::run::suite::{Entry, Suite};
+use ahp_harness::run::play::TranscriptRecorder;
+use ahp_harness::run::suite::{ScenarioSuite, SuiteEntry};
 use ahp_harness::run::variants::{VariantPlayer, VariantResult, VariantTrial};
 use ahp_harness::run::{agent_variants, agents, sim};
-use ahp_harness::transcript::Event;
+use ahp_harness::transcript::ConnectionEvent;
 use ahp_harness::wire::version::Version;
 
 /// Each variant plays one part of so many.
 const PARTS: usize = 24;
 
 fn play(
-    suite: &Suite,
+    suite: &ScenarioSuite,
     version: Version,
     rows: &[&'static VariantRow],
     share: impl Fn(usize) -> bool,
@@ -37,7 +37,7 @@ fn nobody_is_accused(result: &VariantResult) {
 
 #[test]
 fn each_variant_keeps_every_rule() {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     for (number, row) in VARIANTS.iter().enumerate() {
         let result = play(&suite, Version::V1_0, &[row], |place| place % PARTS == number % PARTS);
         assert!(result.held > 0, "{}: nothing was played", row.name);
@@ -49,7 +49,7 @@ fn each_variant_keeps_every_rule() {
 
 #[test]
 fn several_variants_keep_every_rule_together() {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     for version in [Version::V1_0, Version::V0_3] {
         let rows: Vec<&VariantRow> = VARIANTS.iter().filter(|row| row.since <= version).collect();
         for (number, rows) in rows.chunks(6).enumerate() {
@@ -102,7 +102,7 @@ fn what_was_accused_once_is_not_accused_again() {
         ("asks-twice", "reconnect/turn-waits-for-its-only-client"),
     ];
     let play_one = |variant: &str, version, scenario: &str| {
-        let mut suite = Suite::carried();
+        let mut suite = ScenarioSuite::carried();
         suite.entries.retain(|entry| entry.scenario.id == scenario);
         assert_eq!(suite.entries.len(), 1, "{scenario}");
         let rows = variant.split('+').map(|name| VariantRow::named(name).expect(name));
@@ -125,7 +125,7 @@ const AGENT_PARTS: usize = 5;
 
 #[test]
 fn each_variant_of_an_agent_keeps_every_rule() {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     for (number, row) in AGENT_VARIANTS.iter().enumerate() {
         let share = |place| place % AGENT_PARTS == number % AGENT_PARTS;
         let result = agent_variants::play(&suite, &[row], share);
@@ -143,7 +143,7 @@ fn each_variant_of_an_agent_keeps_every_rule() {
 
 #[test]
 fn several_variants_of_an_agent_keep_every_rule_together() {
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     let all: Vec<&AgentVariantRow> = AGENT_VARIANTS.iter().collect();
     // Neighbours, which are about the same, and rows that stand far from each other.
     let neighbours = all.chunks(6).map(<[_]>::to_vec);
@@ -160,8 +160,8 @@ fn several_variants_of_an_agent_keep_every_rule_together() {
 /// Keeps what passes.
 struct TranscriptText(Arc<Mutex<String>>, u64);
 
-impl Recorder for TranscriptText {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for TranscriptText {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         let mut text = self.0.lock().expect("one thread");
         let _ = writeln!(text, "{at:?} {client} {event:?}");
         self.1 += 1;
@@ -170,18 +170,18 @@ impl Recorder for TranscriptText {
 }
 
 /// What passes in a scenario.
-fn kept(entry: &Entry, rows: &[&'static AgentVariantRow]) -> String {
+fn kept(entry: &SuiteEntry, rows: &[&'static AgentVariantRow]) -> String {
     let text = Arc::new(Mutex::new(String::new()));
     let recorder = Box::new(TranscriptText(Arc::clone(&text), 0));
     let side = sim::side(Some(Version::ACP_1));
-    let mut agent = Subject::varied(Config::default(), rows);
+    let mut agent = AgentSubject::varied(AgentConfig::default(), rows);
     agents::play_recorded(entry, &mut agent, side, recorder);
     std::mem::take(&mut *text.lock().expect("one thread"))
 }
 
 #[test]
 fn each_variant_of_an_agent_shows_itself() {
-    let entries = agents::playable(&Suite::carried());
+    let entries = agents::playable(&ScenarioSuite::carried());
     let usual: Vec<_> = entries.iter().map(|entry| kept(entry, &[])).collect();
     for row in AGENT_VARIANTS.iter() {
         let shows = entries.iter().zip(&usual).any(|(entry, usual)| kept(entry, &[row]) != *usual);
@@ -209,7 +209,7 @@ fn what_an_agent_was_accused_of_once_it_is_not_accused_of_again() {
         ("asks-twice", "acp/reports/pending-then-in-progress-then-completed"),
     ];
     let play_with = |names: &[&str], scenario: &str| {
-        let mut suite = Suite::carried();
+        let mut suite = ScenarioSuite::carried();
         suite.entries.retain(|entry| entry.scenario.id == scenario);
         assert_eq!(suite.entries.len(), 1, "{scenario}");
         let rows: Vec<_> =

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use ahp_harness::model::table::{self, Effect};
-use ahp_harness::model::{NoOp, Outcome};
+use ahp_harness::model::table::{self, ActionEffect};
+use ahp_harness::model::{ActionOutcome, NoOp};
 use ahp_harness::reducers::compare::{differences, same};
-use ahp_harness::reducers::vector::{Expected, Vector, VectorFile, carried};
+use ahp_harness::reducers::vector::{ExpectedResult, ReducerVector, VectorFile, carried};
 use ahp_harness::wire::json::Value;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{PUBLISHED, Version};
@@ -16,11 +16,11 @@ use ahp_harness::wire::version::{PUBLISHED, Version};
 /// Every file, read once for all tests.
 static FILES: LazyLock<Vec<VectorFile>> = LazyLock::new(carried);
 
-fn vectors(files: &[VectorFile]) -> impl Iterator<Item = &Vector> {
+fn vectors(files: &[VectorFile]) -> impl Iterator<Item = &ReducerVector> {
     files.iter().flat_map(|file| &file.vectors)
 }
 
-fn held(vector: &Vector) -> impl Iterator<Item = Version> {
+fn held(vector: &ReducerVector) -> impl Iterator<Item = Version> {
     PUBLISHED.into_iter().filter(|version| vector.spec.includes(*version))
 }
 
@@ -77,40 +77,40 @@ fn our_reducer_passes_every_one_in_every_version() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-fn expectation(outcome: &Outcome) -> Expected {
+fn expectation(outcome: &ActionOutcome) -> ExpectedResult {
     match outcome {
-        Outcome::Applied => Expected::Applied,
-        Outcome::NoOp(why) => Expected::NoOp(why.reason().to_owned()),
-        Outcome::OutOfScope => Expected::OutOfScope,
-        Outcome::Invalid { path, .. } => Expected::Invalid(path.clone()),
+        ActionOutcome::Applied => ExpectedResult::Applied,
+        ActionOutcome::NoOp(why) => ExpectedResult::NoOp(why.reason().to_owned()),
+        ActionOutcome::OutOfScope => ExpectedResult::OutOfScope,
+        ActionOutcome::Invalid { path, .. } => ExpectedResult::Invalid(path.clone()),
     }
 }
 
 #[test]
 fn a_reducer_that_does_nothing_passes_none_without_a_twin() {
     let files = &*FILES;
-    let by_name: BTreeMap<&str, &Vector> =
+    let by_name: BTreeMap<&str, &ReducerVector> =
         vectors(files).map(|vector| (vector.name.as_str(), vector)).collect();
-    let fails = |vector: &Vector| !same(&vector.state, &vector.expected);
+    let fails = |vector: &ReducerVector| !same(&vector.state, &vector.expected);
     for vector in vectors(files).filter(|vector| !fails(vector) && !vector.is_of_an_event()) {
         let twin = vector.twin.as_deref().and_then(|twin| by_name.get(twin));
         assert!(twin.is_some_and(|twin| fails(twin)), "{} has no twin", vector.name);
-        let takes = vector.outcomes.contains(&Expected::Applied);
+        let takes = vector.outcomes.contains(&ExpectedResult::Applied);
         assert!(!takes, "{}: an action takes effect and nothing changes", vector.name);
     }
 }
 
 /// Whether a vector shows what its action of that type does: it is taken, or it is one that never
 /// changes a state.
-fn shows(vector: &Vector, action_type: &str, never: bool) -> bool {
+fn shows(vector: &ReducerVector, action_type: &str, never: bool) -> bool {
     let types = vector.actions.iter().map(|action| action.get("type").and_then(Value::as_str));
     let mut outcomes = types.zip(&vector.outcomes);
     outcomes.any(|(found, outcome)| {
         found == Some(action_type)
             && match outcome {
-                Expected::Applied => true,
-                Expected::NoOp(_) => never,
-                Expected::OutOfScope | Expected::Invalid(_) => false,
+                ExpectedResult::Applied => true,
+                ExpectedResult::NoOp(_) => never,
+                ExpectedResult::OutOfScope | ExpectedResult::Invalid(_) => false,
             }
     })
 }
@@ -124,7 +124,7 @@ fn every_action_of_every_version_has_one() {
         let protocol = Protocol::of(version).expect("a table");
         for action in protocol.actions() {
             let row = table::find(version, &action.action_type).expect("a reducer");
-            let never = matches!(row.effect, Effect::Ignore(_));
+            let never = matches!(row.effect, ActionEffect::Ignore(_));
             let shown = held.iter().any(|vector| {
                 vector.channel == action.channel && shows(vector, &action.action_type, never)
             });
@@ -143,7 +143,7 @@ fn every_reason_to_do_nothing_has_one() {
         .iter()
         .map(|why| why.reason())
         .filter(|reason| {
-            let wanted = Expected::NoOp((*reason).to_owned());
+            let wanted = ExpectedResult::NoOp((*reason).to_owned());
             !vectors(files).any(|vector| vector.outcomes.contains(&wanted))
         })
         .collect();
@@ -151,7 +151,7 @@ fn every_reason_to_do_nothing_has_one() {
     // And no vector shows one that nobody can give.
     for vector in vectors(files) {
         for outcome in &vector.outcomes {
-            let Expected::NoOp(reason) = outcome else { continue };
+            let ExpectedResult::NoOp(reason) = outcome else { continue };
             let known = NoOp::ALL.iter().any(|why| why.reason() == reason);
             assert!(known, "{} names the reason `{reason}`", vector.name);
         }
@@ -168,7 +168,7 @@ fn states_and_actions_are_those_of_the_tables() {
         for version in held(vector) {
             let protocol = Protocol::of(version).expect("a table");
             let known = vector.actions.iter().zip(&vector.outcomes).filter(|(_, outcome)| {
-                !matches!(outcome, Expected::OutOfScope | Expected::Invalid(_))
+                !matches!(outcome, ExpectedResult::OutOfScope | ExpectedResult::Invalid(_))
             });
             let actions = known.flat_map(|(action, _)| protocol.check_action(action));
             let states = [&vector.state, &vector.expected];

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ahp_harness::transcript::line::{read, write};
-use ahp_harness::transcript::{Event, Handshake, Seen, Side};
+use ahp_harness::transcript::{ClosingSide, ConnectionEvent, HandshakeLines, SeenFrame};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::Value;
-use ahp_harness::wire::message::{Decoded, Message, decode};
+use ahp_harness::wire::message::{DecodedFrame, Message, decode};
 use cases::cases;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -82,25 +82,25 @@ fn frame() -> impl Strategy<Value = Frame> {
     ]
 }
 
-fn event() -> impl Strategy<Value = Event> {
-    let seen = || frame().prop_map(|frame| Arc::new(Seen::new(frame)));
-    let side = select(&[Side::Client, Side::Host][..]);
+fn event() -> impl Strategy<Value = ConnectionEvent> {
+    let seen = || frame().prop_map(|frame| Arc::new(SeenFrame::new(frame)));
+    let side = select(&[ClosingSide::Client, ClosingSide::Host][..]);
     prop_oneof![
-        4 => seen().prop_map(Event::Sent),
-        4 => seen().prop_map(Event::Received),
+        4 => seen().prop_map(ConnectionEvent::Sent),
+        4 => seen().prop_map(ConnectionEvent::Received),
         1 => (side.clone(), any::<Option<u16>>(), any::<String>())
-            .prop_map(|(by, code, reason)| Event::Closed { by, code, reason }),
-        1 => Just(Event::Restarted),
-        1 => (side.clone(), frame()).prop_map(|(by, frame)| Event::Cut { by, frame }),
-        1 => side.clone().prop_map(|by| Event::Gap { by }),
-        1 => any::<String>().prop_map(|what| Event::Fault { what }),
+            .prop_map(|(by, code, reason)| ConnectionEvent::Closed { by, code, reason }),
+        1 => Just(ConnectionEvent::Restarted),
+        1 => (side.clone(), frame()).prop_map(|(by, frame)| ConnectionEvent::Cut { by, frame }),
+        1 => side.clone().prop_map(|by| ConnectionEvent::Gap { by }),
+        1 => any::<String>().prop_map(|what| ConnectionEvent::Fault { what }),
         1 => (vec(any::<String>(), 0..3), vec(any::<String>(), 1..3)).prop_map(
-            |(request, response)| Event::Open {
+            |(request, response)| ConnectionEvent::Open {
                 client: String::new(),
-                handshake: Some(Box::new(Handshake { request, response })),
+                handshake: Some(Box::new(HandshakeLines { request, response })),
             }
         ),
-        1 => Just(Event::open(String::new())),
+        1 => Just(ConnectionEvent::open(String::new())),
     ]
 }
 
@@ -116,7 +116,7 @@ proptest! {
         event in event(),
     ) {
         let event = match event {
-            Event::Open { handshake, .. } => Event::Open { client: conn.clone(), handshake },
+            ConnectionEvent::Open { handshake, .. } => ConnectionEvent::Open { client: conn.clone(), handshake },
             event => event,
         };
         let at = Duration::from_micros(at);
@@ -124,7 +124,7 @@ proptest! {
         write(&mut text, case, at, &conn, &event);
         prop_assert_eq!(text.find('\n'), Some(text.len() - 1), "one line each: {:?}", text);
         let line = read(&text).map_err(|error| TestCaseError::fail(format!("{error}: {text}")))?;
-        let conn = if event == Event::Restarted { String::new() } else { conn };
+        let conn = if event == ConnectionEvent::Restarted { String::new() } else { conn };
         prop_assert_eq!((line.case, line.at, line.conn, line.event), (case, at, conn, event));
     }
 
@@ -145,22 +145,22 @@ proptest! {
     #[test]
     fn decodes_without_loss(frame in frame()) {
         match (decode(&frame), &frame) {
-            (Decoded::Message(message), Frame::Text(text)) => {
+            (DecodedFrame::Message(message), Frame::Text(text)) => {
                 let value: Value = serde_json::from_str(text)?;
                 prop_assert_eq!(message.value(), &value);
                 prop_assert_eq!(message.kind(), Message::new(value.clone()).kind());
-                prop_assert_eq!(decode(&message.frame()), Decoded::Message(Message::new(value)));
+                prop_assert_eq!(decode(&message.frame()), DecodedFrame::Message(Message::new(value)));
             }
-            (Decoded::Batch(items), Frame::Text(text)) => {
+            (DecodedFrame::Batch(items), Frame::Text(text)) => {
                 prop_assert_eq!(Value::from(items), serde_json::from_str::<Value>(text)?);
             }
-            (Decoded::Scalar(value), Frame::Text(text)) => {
+            (DecodedFrame::Scalar(value), Frame::Text(text)) => {
                 prop_assert_eq!(value, serde_json::from_str::<Value>(text)?);
             }
-            (Decoded::Odd(_) | Decoded::Deep, Frame::Text(text)) => {
+            (DecodedFrame::Odd(_) | DecodedFrame::Deep, Frame::Text(text)) => {
                 prop_assert!(serde_json::from_str::<Value>(text).is_err());
             }
-            (decoded, Frame::Binary(_) | Frame::NotUtf8(_)) => prop_assert!(matches!(decoded, Decoded::Odd(_))),
+            (decoded, Frame::Binary(_) | Frame::NotUtf8(_)) => prop_assert!(matches!(decoded, DecodedFrame::Odd(_))),
         }
     }
 }

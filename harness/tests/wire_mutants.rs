@@ -6,11 +6,11 @@
 use std::sync::OnceLock;
 
 use ahp_harness::mutation::bases::{self, BaseOptions};
-use ahp_harness::mutation::capture::Capture;
+use ahp_harness::mutation::capture::MutableCapture;
 use ahp_harness::mutation::operator::FaultClass;
 use ahp_harness::mutation::trial::WireTrial;
 use ahp_harness::mutation::{operators, rewrites, table};
-use ahp_harness::wire::version::{Standard, Version};
+use ahp_harness::wire::version::{ProtocolStandard, Version};
 
 use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 
@@ -42,8 +42,8 @@ const LEAST: &[(FaultClass, usize)] = &[
     (FaultClass::Inserted, 90),
 ];
 
-fn captures() -> Vec<Capture> {
-    static CAPTURES: OnceLock<Vec<Capture>> = OnceLock::new();
+fn captures() -> Vec<MutableCapture> {
+    static CAPTURES: OnceLock<Vec<MutableCapture>> = OnceLock::new();
     let options = BaseOptions { version: Version::V1_0, part: PART, drawn: DRAWN, seed: 1 };
     CAPTURES.get_or_init(|| bases::clean(options)).clone()
 }
@@ -64,7 +64,7 @@ fn the_checks_find_as_many_faults_of_each_class_as_they_did() {
             table::of_mutants(&results)
         );
     }
-    let ours = FaultClass::ALL.iter().filter(|class| class.standard() == Standard::Ahp);
+    let ours = FaultClass::ALL.iter().filter(|class| class.standard() == ProtocolStandard::Ahp);
     assert_eq!(LEAST.len(), ours.count());
     let untried: Vec<_> =
         results.iter().filter(|it| it.mutants.is_empty()).map(|it| it.operator.name).collect();
@@ -73,7 +73,7 @@ fn the_checks_find_as_many_faults_of_each_class_as_they_did() {
 
 #[test]
 fn legal_rewrites_are_accused_of_nothing() {
-    let wanted: Vec<_> = rewrites::of(Standard::Ahp).collect();
+    let wanted: Vec<_> = rewrites::of(ProtocolStandard::Ahp).collect();
     expect_no_accusation(captures(), &wanted, COUNT);
 }
 

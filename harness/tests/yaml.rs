@@ -4,11 +4,11 @@
 #[path = "common/cases.rs"]
 mod cases;
 
-use ahp_harness::run::suite::{CARRIED, Carried};
-use ahp_harness::scenario::load::{Loaded, load};
+use ahp_harness::run::suite::{CARRIED, CarriedFiles};
+use ahp_harness::scenario::load::{LoadedFile, load};
 use ahp_harness::scenario::pattern::OPERATORS;
 use ahp_harness::scenario::render;
-use ahp_harness::scenario::verbs::{Field, Form, SCENARIO, VERBS};
+use ahp_harness::scenario::verbs::{FormField, MemberForm, SCENARIO, VERBS};
 use ahp_harness::wire::json::{Map, Text, Value, json};
 use cases::cases;
 use proptest::collection::vec;
@@ -100,27 +100,33 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn given(form: Form) -> BoxedStrategy<Value> {
+fn given(form: MemberForm) -> BoxedStrategy<Value> {
     let client = || select(&["A", "B", "B", "Z"][..]).prop_map(Value::from);
     let fitting = match form {
-        Form::Client => client().boxed(),
-        Form::Clients => prop_oneof![client(), vec(client(), 0..3).prop_map(Value::from)].boxed(),
-        Form::Texts => vec(word(), 0..3).prop_map(Value::from).boxed(),
-        Form::Binds | Form::Text => word().prop_map(Value::from).boxed(),
-        Form::Flag => any::<bool>().prop_map(Value::from).boxed(),
-        Form::Duration => {
+        MemberForm::Client => client().boxed(),
+        MemberForm::Clients => {
+            prop_oneof![client(), vec(client(), 0..3).prop_map(Value::from)].boxed()
+        }
+        MemberForm::Texts => vec(word(), 0..3).prop_map(Value::from).boxed(),
+        MemberForm::Binds | MemberForm::Text => word().prop_map(Value::from).boxed(),
+        MemberForm::Flag => any::<bool>().prop_map(Value::from).boxed(),
+        MemberForm::Duration => {
             select(&["250ms", "2s", "1m", "5", "x"][..]).prop_map(Value::from).boxed()
         }
-        Form::Count => (0..9_u64).prop_map(Value::from).boxed(),
-        Form::Settings => (0..9_u64).prop_map(|count| json!({"replayCapacity": count})).boxed(),
-        Form::OneOf(words) => select(words).prop_map(Value::from).boxed(),
-        Form::Template | Form::Pattern | Form::Steps | Form::Values => value().boxed(),
+        MemberForm::Count => (0..9_u64).prop_map(Value::from).boxed(),
+        MemberForm::Settings => {
+            (0..9_u64).prop_map(|count| json!({"replayCapacity": count})).boxed()
+        }
+        MemberForm::OneOf(words) => select(words).prop_map(Value::from).boxed(),
+        MemberForm::Template | MemberForm::Pattern | MemberForm::Steps | MemberForm::Values => {
+            value().boxed()
+        }
     };
     prop_oneof![9 => fitting, 1 => value()].boxed()
 }
 
 /// Members of a row: those that have to be there mostly are, the others mostly not.
-fn members(fields: &'static [Field]) -> BoxedStrategy<Value> {
+fn members(fields: &'static [FormField]) -> BoxedStrategy<Value> {
     let mut all = Just(Map::new()).boxed();
     for field in fields {
         let chance = if field.required { 0.95 } else { 0.3 };
@@ -172,7 +178,7 @@ const FLOW: usize = 1_000;
 
 /// How a YAML file is written.
 #[derive(Clone, Debug)]
-struct Style {
+struct YamlStyle {
     indent: usize,
     plain: bool,
     single: bool,
@@ -180,12 +186,12 @@ struct Style {
     flow: usize,
 }
 
-fn style() -> impl Strategy<Value = Style> {
+fn style() -> impl Strategy<Value = YamlStyle> {
     (1..5_usize, any::<bool>(), any::<bool>(), 1..9_usize)
-        .prop_map(|(indent, plain, single, flow)| Style { indent, plain, single, flow })
+        .prop_map(|(indent, plain, single, flow)| YamlStyle { indent, plain, single, flow })
 }
 
-impl Style {
+impl YamlStyle {
     fn text(&self, text: &str) -> String {
         let word = |c: char| c.is_ascii_alphanumeric() || "/-.".contains(c);
         let taken = ["yes", "no", "on", "off", "y", "n", "true", "false", "null"];
@@ -267,7 +273,7 @@ impl Style {
 }
 
 /// Everything of a file that does not depend on how it is written.
-fn meaning(loaded: &Loaded) -> (Vec<String>, Option<String>) {
+fn meaning(loaded: &LoadedFile) -> (Vec<String>, Option<String>) {
     let mut errors: Vec<String> = loaded.errors.iter().map(ToString::to_string).collect();
     errors.sort();
     let scenario = loaded.scenario.as_ref().map(|scenario| {
@@ -285,7 +291,7 @@ fn meaning(loaded: &Loaded) -> (Vec<String>, Option<String>) {
 }
 
 /// Whatever the text: a scenario, a fragment or a mistake; and every mistake in its file.
-fn check_sound(loaded: &Loaded) -> Result<(), TestCaseError> {
+fn check_sound(loaded: &LoadedFile) -> Result<(), TestCaseError> {
     let nothing = loaded.scenario.is_none() && !loaded.fragment && loaded.errors.is_empty();
     prop_assert!(!nothing, "no scenario, and no word about it");
     for error in &loaded.errors {
@@ -302,9 +308,9 @@ proptest! {
 
     #[test]
     fn means_the_same_in_yaml_and_in_json(value in scenario(), style in style()) {
-        let yaml = load("x/a/b.yaml", &style.file(&value), &Carried);
-        let json = load("x/a/b.json", &value.to_string(), &Carried);
-        let pretty = load("x/a/b.json", &format!("{value:#}"), &Carried);
+        let yaml = load("x/a/b.yaml", &style.file(&value), &CarriedFiles);
+        let json = load("x/a/b.json", &value.to_string(), &CarriedFiles);
+        let pretty = load("x/a/b.json", &format!("{value:#}"), &CarriedFiles);
         for loaded in [&yaml, &json, &pretty] {
             check_sound(loaded)?;
         }
@@ -322,7 +328,7 @@ proptest! {
                 .prop_map(|words| words.iter().map(|(word, glue)| format!("{word}{glue}")).collect()),
         ],
     ) {
-        check_sound(&load("x/a/b.yaml", &text, &Carried))?;
+        check_sound(&load("x/a/b.yaml", &text, &CarriedFiles))?;
     }
 
     #[test]
@@ -353,7 +359,7 @@ proptest! {
                 None => drop(lines.remove(at)),
             }
         }
-        check_sound(&load(path, &lines.join("\n"), &Carried))?;
+        check_sound(&load(path, &lines.join("\n"), &CarriedFiles))?;
     }
 }
 
@@ -361,7 +367,7 @@ proptest! {
 fn carried_files_are_sound() {
     assert!(!CARRIED.is_empty());
     for (path, text) in CARRIED {
-        let loaded = load(path, text, &Carried);
+        let loaded = load(path, text, &CarriedFiles);
         check_sound(&loaded).unwrap();
         assert_eq!(meaning(&loaded).0, Vec::<String>::new(), "{path}");
     }

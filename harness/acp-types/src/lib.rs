@@ -21,20 +21,20 @@ pub mod table;
 ///
 /// # Errors
 /// The type does not take it; the text says why.
-type Again = fn(&Value) -> Result<Value, String>;
+type RoundTrip = fn(&Value) -> Result<Value, String>;
 
 /// Has a type drawn up in a schema.
-type Draw = fn(&mut SchemaGenerator);
+type DrawSchema = fn(&mut SchemaGenerator);
 
 /// What a method's messages are in the crate.
-pub struct Method {
+pub struct CrateMethod {
     /// Its name.
     pub name: &'static str,
     /// The parameters: the name of the type, and the way through it.
-    pub params: (&'static str, Again),
+    pub params: (&'static str, RoundTrip),
     /// The result, where it is a request.
-    pub result: Option<(&'static str, Again)>,
-    draw: Draw,
+    pub result: Option<(&'static str, RoundTrip)>,
+    draw: DrawSchema,
 }
 
 fn again<T: DeserializeOwned + Serialize>(value: &Value) -> Result<Value, String> {
@@ -50,7 +50,7 @@ fn draw<T: JsonSchema>(generator: &mut SchemaGenerator) {
 macro_rules! methods {
     ($($name:literal $params:ident $($result:ident)?;)*) => {
         /// Every method that the crate knows without its unstable features.
-        pub const METHODS: &[Method] = &[$(Method {
+        pub const METHODS: &[CrateMethod] = &[$(CrateMethod {
             name: $name,
             params: (stringify!($params), again::<v1::$params>),
             result: methods!(@result $($result)?),

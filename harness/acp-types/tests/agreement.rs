@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ahp_acp_types::{METHODS, error_again, id_again, names, schema, table};
-use ahp_harness::agent::acp::Config;
-use ahp_harness::host::subject::Subject;
+use ahp_harness::agent::acp::AgentConfig;
+use ahp_harness::host::subject::AgentSubject;
 use ahp_harness::run::agents::{play_recorded, playable};
-use ahp_harness::run::play::Recorder;
-use ahp_harness::run::side::Side;
+use ahp_harness::run::play::TranscriptRecorder;
+use ahp_harness::run::side::AgentSide;
 use ahp_harness::run::sim;
-use ahp_harness::run::suite::Suite;
-use ahp_harness::transcript::Event;
+use ahp_harness::run::suite::ScenarioSuite;
+use ahp_harness::transcript::ConnectionEvent;
 use ahp_harness::verdict::Status;
 use ahp_harness::wire::version::Version;
 use serde_json::{Value, json};
@@ -80,20 +80,20 @@ const UNTAGGED: &str = "a choice that no member tells apart; the table has the m
 
 /// Who sent a message.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum From {
+enum MessageSender {
     Client,
     Agent,
 }
 
 /// Keeps the messages of a conversation.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<(From, Value)>>>);
+struct KeptMessages(Arc<Mutex<Vec<(MessageSender, Value)>>>);
 
-impl Recorder for Kept {
-    fn record(&mut self, _at: Duration, _client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for KeptMessages {
+    fn record(&mut self, _at: Duration, _client: &str, event: &ConnectionEvent) -> u64 {
         let (from, seen) = match event {
-            Event::Sent(seen) => (From::Client, seen),
-            Event::Received(seen) => (From::Agent, seen),
+            ConnectionEvent::Sent(seen) => (MessageSender::Client, seen),
+            ConnectionEvent::Received(seen) => (MessageSender::Agent, seen),
             _ => return 0,
         };
         let text = seen.message().unwrap().clone().into_value().to_text();
@@ -104,15 +104,18 @@ impl Recorder for Kept {
 }
 
 /// Plays the suite against an honest agent; every message of each scenario, in order.
-fn conversations(config: &Config, side: &Side) -> Vec<(String, Vec<(From, Value)>)> {
+fn conversations(
+    config: &AgentConfig,
+    side: &AgentSide,
+) -> Vec<(String, Vec<(MessageSender, Value)>)> {
     let mut all = Vec::new();
-    for entry in playable(&Suite::carried()) {
+    for entry in playable(&ScenarioSuite::carried()) {
         // What is malformed on purpose.
         if entry.scenario.id.starts_with("acp/params/") {
             continue;
         }
-        let kept = Kept::default();
-        let mut agent = Subject::new(config.clone());
+        let kept = KeptMessages::default();
+        let mut agent = AgentSubject::new(config.clone());
         let verdict = play_recorded(&entry, &mut agent, side.clone(), Box::new(kept.clone()));
         // A mode or an option that the agent does not have ends the scenario: the request is what counts there.
         let asked = side.mode.is_some() || !side.options.is_empty();
@@ -124,18 +127,18 @@ fn conversations(config: &Config, side: &Side) -> Vec<(String, Vec<(From, Value)
 }
 
 /// A message and what it is: the type's name, what went in, what came back.
-struct Passed {
+struct PassedMessage {
     what: String,
     sent: Value,
     back: Result<Value, String>,
 }
 
 /// Takes the messages of a conversation through the types. A method that begins with `_` is nobody's.
-fn through(messages: &[(From, Value)]) -> Vec<Passed> {
-    let mut asked: BTreeMap<(From, String), String> = BTreeMap::new();
+fn through(messages: &[(MessageSender, Value)]) -> Vec<PassedMessage> {
+    let mut asked: BTreeMap<(MessageSender, String), String> = BTreeMap::new();
     let mut passed = Vec::new();
     let mut pass = |what: &str, sent: &Value, back: Result<Value, String>| {
-        passed.push(Passed { what: what.to_owned(), sent: sent.clone(), back });
+        passed.push(PassedMessage { what: what.to_owned(), sent: sent.clone(), back });
     };
     for (from, message) in messages {
         assert_eq!(message["jsonrpc"], "2.0", "{message}");
@@ -156,7 +159,11 @@ fn through(messages: &[(From, Value)]) -> Vec<Passed> {
             }
             continue;
         }
-        let asker = if *from == From::Client { From::Agent } else { From::Client };
+        let asker = if *from == MessageSender::Client {
+            MessageSender::Agent
+        } else {
+            MessageSender::Client
+        };
         let method = asked.remove(&(asker, id.unwrap().to_string())).unwrap();
         if let Some(error) = message.get("error") {
             pass("Error", error, error_again(error));
@@ -196,9 +203,9 @@ fn differences(at: &str, sent: &Value, back: &Value, found: &mut Vec<(String, Va
 }
 
 /// What is wrong with messages that were taken through the types, but for what is known.
-fn mistakes(passed: &[Passed], used: &mut BTreeSet<usize>) -> BTreeSet<String> {
+fn mistakes(passed: &[PassedMessage], used: &mut BTreeSet<usize>) -> BTreeSet<String> {
     let mut mistakes = BTreeSet::new();
-    for Passed { what, sent, back } in passed {
+    for PassedMessage { what, sent, back } in passed {
         let mut found = Vec::new();
         match back {
             Ok(back) => differences("", sent, back, &mut found),
@@ -226,16 +233,16 @@ fn mistakes(passed: &[Passed], used: &mut BTreeSet<usize>) -> BTreeSet<String> {
 #[test]
 fn what_is_sent_is_what_the_crates_types_send() {
     let plain = sim::side(Some(Version::ACP_1));
-    let side = Side { auth: Some("scripted".to_owned()), ..plain.clone() };
-    let mode = Side { mode: Some("ask".to_owned()), ..side.clone() };
-    let options = Side { options: vec![("model".to_owned(), "one".to_owned())], ..side };
-    let auth = Config { auth: true, ..Config::default() };
+    let side = AgentSide { auth: Some("scripted".to_owned()), ..plain.clone() };
+    let mode = AgentSide { mode: Some("ask".to_owned()), ..side.clone() };
+    let options = AgentSide { options: vec![("model".to_owned(), "one".to_owned())], ..side };
+    let auth = AgentConfig { auth: true, ..AgentConfig::default() };
     let (mut used, mut all, mut counts) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
-    for (config, side) in [(Config::default(), plain), (auth.clone(), mode), (auth, options)] {
+    for (config, side) in [(AgentConfig::default(), plain), (auth.clone(), mode), (auth, options)] {
         for (scenario, messages) in conversations(&config, &side) {
             assert!(messages.len() > 1, "{scenario}");
             let passed = through(&messages);
-            for Passed { what, .. } in &passed {
+            for PassedMessage { what, .. } in &passed {
                 *counts.entry(what.clone()).or_insert(0_u32) += 1;
             }
             all.extend(mistakes(&passed, &mut used));
@@ -268,7 +275,7 @@ fn a_message_that_is_spoiled_does_not_come_back() {
         ("PromptResponse", "/stopReason", json!("done")),
         ("RequestPermissionResponse", "/outcome/outcome", json!("allowed")),
     ];
-    for (_, messages) in conversations(&Config::default(), &plain) {
+    for (_, messages) in conversations(&AgentConfig::default(), &plain) {
         for passed in through(&messages) {
             for (index, (what, place, value)) in spoilt.iter().enumerate() {
                 let mut sent = passed.sent.clone();
@@ -278,7 +285,7 @@ fn a_message_that_is_spoiled_does_not_come_back() {
                 *sent.pointer_mut(place).unwrap() = value.clone();
                 let row = METHODS.iter().flat_map(|row| [Some(row.params), row.result]);
                 let again = row.flatten().find(|(name, _)| name == what).unwrap().1;
-                let spoilt = Passed { what: passed.what.clone(), back: again(&sent), sent };
+                let spoilt = PassedMessage { what: passed.what.clone(), back: again(&sent), sent };
                 assert!(!mistakes(&[spoilt], &mut BTreeSet::new()).is_empty(), "{what} {place}");
                 told.insert(index);
             }

@@ -6,8 +6,8 @@
 use std::fs::File;
 use std::time::Duration;
 
-use ahp_harness::run::case::Setup;
-use ahp_harness::run::suite::{Carried, Suite};
+use ahp_harness::run::setup::CaseSetup;
+use ahp_harness::run::suite::{CarriedFiles, ScenarioSuite};
 use ahp_harness::wire::version::Version;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -76,16 +76,16 @@ pub fn runtime() -> tokio::runtime::Runtime {
 }
 
 /// A scenario of generated steps, ready to be played.
-pub fn setup(steps: &str) -> Setup {
+pub fn setup(steps: &str) -> CaseSetup {
     let text = format!(
         "scenario: bench/generated\ntitle: generated\nsteps:\n  - open: A\n{steps}  \
          - request: {{ by: A, method: ping, proves: ping.response }}\n"
     );
-    let suite = Suite::of([("bench/generated.yaml".to_owned(), text)], &Carried);
+    let suite = ScenarioSuite::of([("bench/generated.yaml".to_owned(), text)], &CarriedFiles);
     assert!(suite.broken.is_empty(), "{:?}", suite.broken.first().map(|file| &file.errors));
     let entry = suite.entries.first().expect("one scenario");
     let (epoch, limit) = (Duration::from_secs(1_760_000_000), Duration::from_secs(60));
-    Setup::of(&entry.scenario, Version::new(1, 0, 0), 1, epoch, limit)
+    CaseSetup::of(&entry.scenario, Version::new(1, 0, 0), 1, epoch, limit)
 }
 
 /// A file that goes away with the bench.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahp_harness::oracle::{Options, Oracle};
-use ahp_harness::transcript::{ConnId, Entry, Event, Seen};
+use ahp_harness::oracle::{Oracle, OracleOptions};
+use ahp_harness::transcript::{ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::host;
 
 /// What is to be generated.
 #[derive(Clone, Copy)]
-pub struct Row {
+pub struct TrafficRow {
     /// What is different in it.
     pub name: &'static str,
     /// Turns in the history of the chat.
@@ -28,12 +28,12 @@ pub struct Row {
 }
 
 /// An oracle that has seen handshakes and subscriptions, and what makes the entries after them.
-pub fn begun(row: &Row) -> (Oracle, impl FnMut(u32, Event) -> Entry) {
-    let mut oracle = Oracle::new(Options::default());
+pub fn begun(row: &TrafficRow) -> (Oracle, impl FnMut(u32, ConnectionEvent) -> TranscriptEntry) {
+    let mut oracle = Oracle::new(OracleOptions::default());
     let mut line = 0;
     let mut next = move |conn, event| {
         line += 1;
-        Entry { line, at: Duration::from_micros(line), conn: ConnId(conn), event }
+        TranscriptEntry { line, at: Duration::from_micros(line), conn: ConnId(conn), event }
     };
     for entry in opening(row, &mut next) {
         assert!(oracle.observe(&entry).is_empty());
@@ -42,15 +42,24 @@ pub fn begun(row: &Row) -> (Oracle, impl FnMut(u32, Event) -> Entry) {
 }
 
 /// Handshakes and subscriptions.
-fn opening(row: &Row, next: &mut impl FnMut(u32, Event) -> Entry) -> Vec<Entry> {
+fn opening(
+    row: &TrafficRow,
+    next: &mut impl FnMut(u32, ConnectionEvent) -> TranscriptEntry,
+) -> Vec<TranscriptEntry> {
     let mut entries = Vec::new();
     for conn in 0..row.clients {
-        entries.push(next(conn, Event::open(format!("C{conn}"))));
+        entries.push(next(conn, ConnectionEvent::open(format!("C{conn}"))));
         let mut ask = |id: u64, method: &str, params: Value, result: Value| {
             let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
             let answer = json!({"jsonrpc": "2.0", "id": id, "result": result});
-            entries.push(next(conn, Event::Sent(Arc::new(Seen::new(Frame::json(&request))))));
-            entries.push(next(conn, Event::Received(Arc::new(Seen::new(Frame::json(&answer))))));
+            entries.push(next(
+                conn,
+                ConnectionEvent::Sent(Arc::new(SeenFrame::new(Frame::json(&request)))),
+            ));
+            entries.push(next(
+                conn,
+                ConnectionEvent::Received(Arc::new(SeenFrame::new(Frame::json(&answer)))),
+            ));
         };
         let hello = json!({"channel": "ahp-root://", "protocolVersions": ["1.0.0"],
             "clientId": format!("c{conn}")});
@@ -69,7 +78,7 @@ fn opening(row: &Row, next: &mut impl FnMut(u32, Event) -> Entry) -> Vec<Entry> 
 }
 
 /// Turns, one after another.
-pub fn stream(row: &Row) -> impl Iterator<Item = String> {
+pub fn stream(row: &TrafficRow) -> impl Iterator<Item = String> {
     let length = row.deltas + 3;
     (0..).map(move |index: u64| {
         let (turn, place) = (index / length, index % length);

@@ -11,7 +11,7 @@
 
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Decoded, Kind, Message, decode};
+use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
 /// The name of its tool.
 pub const TOOL: &str = "ahp_probe";
@@ -68,7 +68,7 @@ pub fn newest() -> &'static str {
 
 /// What comes of a line.
 #[derive(Debug, Default, PartialEq)]
-pub struct Answered {
+pub struct McpLineResult {
     /// The line to answer with.
     pub line: Option<String>,
     /// What the tool was called with, where it was called.
@@ -76,20 +76,22 @@ pub struct Answered {
 }
 
 /// Answers a line of the client's.
-pub fn answer(line: &str) -> Answered {
+pub fn answer(line: &str) -> McpLineResult {
     let message = match decode(&Frame::Text(line.to_owned())) {
-        Decoded::Message(message) => message,
-        Decoded::Batch(_) | Decoded::Scalar(_) => {
+        DecodedFrame::Message(message) => message,
+        DecodedFrame::Batch(_) | DecodedFrame::Scalar(_) => {
             return refused(Value::Null, -32600, "no message");
         }
-        Decoded::Odd(why) => return refused(Value::Null, -32700, &why),
-        Decoded::Deep => return refused(Value::Null, -32600, "nested too deep"),
+        DecodedFrame::Odd(why) => return refused(Value::Null, -32700, &why),
+        DecodedFrame::Deep => return refused(Value::Null, -32600, "nested too deep"),
     };
     let id = message.id().cloned().unwrap_or_default();
     match message.kind() {
-        Kind::Request => {}
-        Kind::Notification | Kind::Success | Kind::Failure => return Answered::default(),
-        Kind::Malformed => return refused(id, -32600, "no request"),
+        MessageKind::Request => {}
+        MessageKind::Notification | MessageKind::Success | MessageKind::Failure => {
+            return McpLineResult::default();
+        }
+        MessageKind::Malformed => return refused(id, -32600, "no request"),
     }
     let params = message.params();
     let mut called = None;
@@ -101,7 +103,7 @@ pub fn answer(line: &str) -> Answered {
             let text = params.pointer("/arguments/text").and_then(Value::as_str);
             called = Some(params["arguments"].clone());
             if text == Some(WAITS) {
-                return Answered { line: None, called };
+                return McpLineResult { line: None, called };
             }
             let said = format!("{TOOL} was called: {}", text.unwrap_or_default());
             let more = text.and_then(given);
@@ -113,12 +115,12 @@ pub fn answer(line: &str) -> Answered {
         method => return refused(id, -32601, &format!("no method is called `{method}`")),
     };
     let line = Message::success(id, result).into_value().to_text();
-    Answered { line: Some(line), called }
+    McpLineResult { line: Some(line), called }
 }
 
-fn refused(id: Value, code: i64, why: &str) -> Answered {
+fn refused(id: Value, code: i64, why: &str) -> McpLineResult {
     let message = Message::failure(id, code, why, Value::Null);
-    Answered { line: Some(message.into_value().to_text()), called: None }
+    McpLineResult { line: Some(message.into_value().to_text()), called: None }
 }
 
 /// The revision that the client asks for where it is known, else the newest.

@@ -5,16 +5,16 @@
 //!
 //! Knows: scripts. Never knows: hosts.
 //!
-//! Start at [`Mode::cannot`].
+//! Start at [`AgentMode::cannot`].
 
 use serde::{Deserialize, Serialize};
 
-use super::script::{AskKind, Script, ScriptStep, ToolClass, ToolStep};
+use super::script::{AgentScript, AskKind, ScriptStep, ToolClass, ToolStep};
 
 /// Who plays the agent behind the host.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum AgentMode {
     /// The host itself, which understands scripts: the reference host's agent, or a test provider that
     /// keeps the contract.
     #[default]
@@ -27,14 +27,14 @@ pub enum Mode {
     Fixed,
 }
 
-impl Mode {
+impl AgentMode {
     /// Why this mode cannot play a script; `None` where it can.
-    pub fn cannot(self, script: &Script) -> Option<&'static str> {
+    pub fn cannot(self, script: &AgentScript) -> Option<&'static str> {
         let limits = match self {
-            // What not every agent of a host can do, the host declares: see `Script::extras`.
-            Mode::Host | Mode::Fixed => return None,
-            Mode::Model => MODEL,
-            Mode::Acp => ACP,
+            // What not every agent of a host can do, the host declares: see `AgentScript::extras`.
+            AgentMode::Host | AgentMode::Fixed => return None,
+            AgentMode::Model => MODEL,
+            AgentMode::Acp => ACP,
         };
         let steps = || script.steps.iter();
         limits.iter().find(|limit| steps().any(|step| (limit.needs)(step))).map(|limit| limit.why)
@@ -42,117 +42,117 @@ impl Mode {
 }
 
 /// Something that a mode cannot do.
-struct Limit {
+struct ModeLimit {
     needs: fn(&ScriptStep) -> bool,
     why: &'static str,
 }
 
 /// What a model cannot bring about in the agent that asks it.
-const MODEL: &[Limit] = &[
-    Limit {
+const MODEL: &[ModeLimit] = &[
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Title(_)),
         why: "a model cannot rename a session",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Fail { resumable: true, .. }),
         why: "a model cannot say that a turn may be resumed",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| tool.confirm_result || tool.reconfirm),
         why: "a model cannot make its agent ask for a result, or ask again",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| tool.deny_ends_turn),
         why: "whether a denial ends the turn is the agent's own affair",
     },
-    Limit {
+    ModeLimit {
         needs: |step| match step {
             ScriptStep::Ask { kind, .. } => !matches!(kind, AskKind::Text | AskKind::SingleSelect),
             _ => false,
         },
         why: "which kinds of questions there are is the affair of the agent's own tool",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Activity(_)),
         why: "what its agent shows that it is doing is no model's affair",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Background { .. }),
         why: "whether a command goes on by itself is the affair of the agent's own tool",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Canvas { .. }),
         why: "a model has no canvases",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Crash),
         why: "a model cannot end the agent that asks it",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| tool.by_reference),
         why: "how the input of a call is shown is no model's affair",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| tool.auth),
         why: "what an MCP server asks for is no model's affair",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Act { .. }),
         why: "a model does not speak the protocol above its agent",
     },
 ];
 
 /// What an agent cannot say in version 1 of the Agent Client Protocol.
-const ACP: &[Limit] = &[
-    Limit {
+const ACP: &[ModeLimit] = &[
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Ask { .. }),
         why: "an ACP agent has no way to ask the user but for permission",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Usage { .. }),
         why: "an ACP agent says how full its context is, not what a turn has used",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Fail { resumable: true, .. }),
         why: "an ACP agent cannot say that a turn may be resumed",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| tool.confirm_result || tool.reconfirm),
         why: "an ACP agent asks before a tool runs, not while it does or afterwards",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| tool.editable),
         why: "the answer to an ACP agent that asks for permission has no place for another input",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| matches!(tool.class, ToolClass::Client(_))),
         why: "an ACP agent knows nothing of the tools of clients above the host",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| matches!(tool.class, ToolClass::Mcp(_))),
         why: "the scripted ACP agent starts no MCP servers",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| tool.class == ToolClass::Worker),
         why: "an ACP agent has no way to say that another one works for it",
     },
-    Limit {
+    ModeLimit {
         needs: |step| tools(step).any(|tool| tool.by_reference),
         why: "an ACP agent shows the input of a call itself",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Activity(_)),
         why: "an ACP agent has no way to say what it is doing but its calls",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Background { .. }),
         why: "an ACP agent has no way to say that a command goes on by itself",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Canvas { .. }),
         why: "an ACP agent has no canvases",
     },
-    Limit {
+    ModeLimit {
         needs: |step| matches!(step, ScriptStep::Act { .. }),
         why: "an ACP agent does not speak the protocol above its host",
     },
@@ -172,8 +172,8 @@ mod tests {
     fn a_model_plays_what_a_model_can() {
         let check = |line: &str, can: bool| {
             let script = find(&format!("{HEADER}\n{line}")).unwrap().unwrap();
-            assert_eq!(Mode::Model.cannot(&script).is_none(), can, "{line}");
-            assert_eq!(Mode::Host.cannot(&script), None, "{line}");
+            assert_eq!(AgentMode::Model.cannot(&script).is_none(), can, "{line}");
+            assert_eq!(AgentMode::Host.cannot(&script), None, "{line}");
         };
         check("say a\ntool read x confirm fails\nhold x\nfail rate-limit", true);
         check("say a\ntitle b", false);
@@ -196,7 +196,7 @@ mod tests {
     fn an_acp_agent_plays_what_its_protocol_can_say() {
         let check = |line: &str, can: bool| {
             let script = find(&format!("{HEADER}\n{line}")).unwrap().unwrap();
-            assert_eq!(Mode::Acp.cannot(&script).is_none(), can, "{line}");
+            assert_eq!(AgentMode::Acp.cannot(&script).is_none(), can, "{line}");
         };
         check("say a\ntool read x confirm fails\nhold x\nfail rate-limit", true);
         check("title b\ntool shell x deny-ends-turn\nthink c\nendless", true);

@@ -5,14 +5,15 @@
 //!
 //! Start at [`dispatch`].
 
-use crate::reducers::aim::Targets;
+use crate::reducers::aim::StateTargets;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
-use crate::wire::protocol::Dispatch;
+use crate::wire::protocol::DispatchRight;
 
 use super::deviate::DEVIATIONS;
-use super::draw::{Came, Draw};
+use super::draw::ConversationDraw;
 use super::rules::UNKNOWN_CHANNELS;
+use super::step_result::ClientStepResult;
 
 /// How often an action is drawn anew until the stage would take it.
 const TRIES: usize = 8;
@@ -20,7 +21,7 @@ const TRIES: usize = 8;
 const DEVIANT: usize = 35;
 
 /// An action about to be dispatched.
-pub struct Bid {
+pub struct ActionBid {
     /// Who sends it.
     pub by: String,
     /// The id of that client.
@@ -37,12 +38,16 @@ pub struct Bid {
 
 /// Dispatches an action on a channel of one of these kinds. Says what was dispatched, how it deviated and
 /// what came of it.
-pub fn dispatch(draw: &mut Draw, kinds: &[ChannelKind]) -> Option<Told> {
+pub fn dispatch(draw: &mut ConversationDraw, kinds: &[ChannelKind]) -> Option<ActionLogEntry> {
     let bid = bid(draw, kinds)?;
     deviating(draw, bid, DEVIANT)
 }
 
-fn deviating(draw: &mut Draw, mut bid: Bid, deviant: usize) -> Option<Told> {
+fn deviating(
+    draw: &mut ConversationDraw,
+    mut bid: ActionBid,
+    deviant: usize,
+) -> Option<ActionLogEntry> {
     let mut deviation = "legal";
     if draw.dice.chance(deviant) {
         for _ in 0..TRIES {
@@ -59,12 +64,12 @@ fn deviating(draw: &mut Draw, mut bid: Bid, deviant: usize) -> Option<Told> {
 /// Dispatches an action of one of these types on one of the channels that are given, with a deviation of a
 /// hundred as often as it says.
 pub fn dispatch_on(
-    draw: &mut Draw,
+    draw: &mut ConversationDraw,
     kind: ChannelKind,
     channels: &[(String, Value)],
     names: &[&str],
     deviant: usize,
-) -> Option<Told> {
+) -> Option<ActionLogEntry> {
     let (uri, state) = draw.dice.pick(channels)?.clone();
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let bid = bid_on(draw, kind, uri, state, &names)?;
@@ -76,9 +81,13 @@ const STARTS: [&str; 3] =
     ["chat/turnStarted", "chat/pendingMessageSet", "automation/createRequested"];
 
 /// What was done: the action or method, how it deviated, what came of it.
-pub type Told = (String, &'static str, Came);
+pub type ActionLogEntry = (String, &'static str, ClientStepResult);
 
-fn send(draw: &mut Draw, bid: &Bid, deviation: &'static str) -> Option<Told> {
+fn send(
+    draw: &mut ConversationDraw,
+    bid: &ActionBid,
+    deviation: &'static str,
+) -> Option<ActionLogEntry> {
     let names = draw.names();
     let (channel, action) = (names.symbolic(&json!(bid.uri))?, names.symbolic(&bid.action)?);
     let name = bid.action["type"].as_str().unwrap_or_default().to_owned();
@@ -92,7 +101,7 @@ fn send(draw: &mut Draw, bid: &Bid, deviation: &'static str) -> Option<Told> {
         step["dispatch"]["as"] = json!(format!("seq{}", draw.number()));
     }
     let came = draw.act(step.clone(), |came, draw| rule(&bid.uri, &name, came, draw))?;
-    if came == Came::Rejected && draw.dice.chance(40) {
+    if came == ClientStepResult::Rejected && draw.dice.chance(40) {
         says_why(draw);
     }
     if again {
@@ -102,7 +111,7 @@ fn send(draw: &mut Draw, bid: &Bid, deviation: &'static str) -> Option<Told> {
 }
 
 /// A rejection has to say why, too.
-fn says_why(draw: &mut Draw) {
+fn says_why(draw: &mut ConversationDraw) {
     let Some(step) = draw.steps.last_mut().and_then(super::draft::members_mut) else { return };
     if step.remove("refused").is_some() {
         step.insert("reject", json!({"rejectionReason": {"$matches": ".+"}}));
@@ -110,7 +119,7 @@ fn says_why(draw: &mut Draw) {
 }
 
 /// The same once more, as a new dispatch or under its old number.
-fn repeat(draw: &mut Draw, step: &Value, uri: &str, name: &str) {
+fn repeat(draw: &mut ConversationDraw, step: &Value, uri: &str, name: &str) {
     // What was minted for the first one is used by the second one.
     let mut again = super::draft::minted(step);
     if let Some(members) = super::draft::members_mut(&mut again) {
@@ -126,13 +135,15 @@ fn repeat(draw: &mut Draw, step: &Value, uri: &str, name: &str) {
     draw.act(again, |came, draw| rule(uri, name, came, draw));
 }
 
-fn rule(uri: &str, name: &str, came: &Came, draw: &Draw) -> Option<String> {
+fn rule(uri: &str, name: &str, came: &ClientStepResult, draw: &ConversationDraw) -> Option<String> {
     match came {
-        Came::Accepted => Some(format!("dispatch.table.client.{}", name.replace('/', "."))),
-        Came::Rejected => {
+        ClientStepResult::Accepted => {
+            Some(format!("dispatch.table.client.{}", name.replace('/', ".")))
+        }
+        ClientStepResult::Rejected => {
             Some(draw.stage().host().refused_by().to_owned()).filter(|rule| !rule.is_empty())
         }
-        Came::Nothing => {
+        ClientStepResult::Nothing => {
             let row = UNKNOWN_CHANNELS.iter().find(|(start, _)| uri.starts_with(start));
             let known = draw.stage().has_channel(uri);
             row.filter(|_| !known).map(|row| row.1.to_owned())
@@ -141,31 +152,31 @@ fn rule(uri: &str, name: &str, came: &Came, draw: &Draw) -> Option<String> {
     }
 }
 
-fn bid(draw: &mut Draw, kinds: &[ChannelKind]) -> Option<Bid> {
+fn bid(draw: &mut ConversationDraw, kinds: &[ChannelKind]) -> Option<ActionBid> {
     let kind = *draw.dice.pick(kinds)?;
     let channels = draw.channels(kind);
     // What came last is what is talked about.
     let last = channels.last().filter(|_| draw.dice.chance(30)).cloned();
     let (uri, state) = last.or_else(|| draw.dice.pick(&channels).cloned())?;
     let rows = draw.protocol.actions();
-    let rows = rows.filter(|row| row.channel == kind && row.dispatch == Dispatch::Client);
+    let rows = rows.filter(|row| row.channel == kind && row.dispatch == DispatchRight::Client);
     let names: Vec<String> = rows.map(|row| row.action_type.clone()).collect();
     bid_on(draw, kind, uri, state, &names)
 }
 
 fn bid_on(
-    draw: &mut Draw,
+    draw: &mut ConversationDraw,
     kind: ChannelKind,
     uri: String,
     state: Value,
     names: &[String],
-) -> Option<Bid> {
+) -> Option<ActionBid> {
     let mut last = None;
     let mut hearers = hearers(draw, &uri);
     if hearers.is_empty() && draw.dice.chance(90) {
         // Whoever acts wants to hear of it.
         let by = draw.somebody()?;
-        super::ask::follow(draw, &by, &uri)?;
+        super::subscribe::follow(draw, &by, &uri)?;
         hearers = vec![by];
     }
     // Now and then what is drawn first is taken as it is.
@@ -176,7 +187,7 @@ fn bid_on(
         let (client, conn) = draw.connection(&by)?;
         let name = draw.dice.pick(names)?.clone();
         let (uri, state) = (uri.clone(), state.clone());
-        let mut bid = Bid { by, client, uri, kind, state, action: Value::Null };
+        let mut bid = ActionBid { by, client, uri, kind, state, action: Value::Null };
         bid.action = drawn(draw, &bid, &name)?;
         let taken = draw.stage().host().would_take(conn, &bid.client, &bid.uri, &bid.action);
         last = Some(bid);
@@ -188,7 +199,7 @@ fn bid_on(
 }
 
 /// The clients that are subscribed to a channel.
-fn hearers(draw: &Draw, uri: &str) -> Vec<String> {
+fn hearers(draw: &ConversationDraw, uri: &str) -> Vec<String> {
     let mut present = draw.present();
     present.retain(|name| {
         draw.stage().client(name).is_some_and(|(client, _)| client.is_subscribed(uri))
@@ -197,16 +208,16 @@ fn hearers(draw: &Draw, uri: &str) -> Vec<String> {
 }
 
 /// An action of a type, aimed at the state of the channel.
-pub fn drawn(draw: &mut Draw, bid: &Bid, name: &str) -> Option<Value> {
+pub fn drawn(draw: &mut ConversationDraw, bid: &ActionBid, name: &str) -> Option<Value> {
     let plain = draw.dice.chance(35);
     let mut action = draw.sample(plain, |sampler| sampler.action(name))?;
-    Targets::of(&bid.state).aim(&mut draw.dice, &mut action);
+    StateTargets::of(&bid.state).aim(&mut draw.dice, &mut action);
     fit(draw, bid, &mut action);
     Some(action)
 }
 
 /// Gives members the values that they like to have in a conversation.
-fn fit(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+fn fit(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let user = if bid.kind == ChannelKind::Automations { "automation" } else { "user" };
     let client = bid.client.clone();
     let folder = *draw.dice.pick(FOLDERS).unwrap_or(&"");
@@ -229,10 +240,10 @@ fn fit(draw: &mut Draw, bid: &Bid, action: &mut Value) {
 /// Folders that a session may work in.
 pub const FOLDERS: &[&str] = &["file:///harness", "file:///harness/a", "file:///harness/b"];
 
-type Fit = fn(&mut Draw, &Bid, &mut Value);
+type ActionFit = fn(&mut ConversationDraw, &ActionBid, &mut Value);
 
 /// What single actions need to mean something, by the beginning of their type.
-const FITS: &[(&str, Fit)] = &[
+const FITS: &[(&str, ActionFit)] = &[
     ("chat/turnStarted", |draw, _, action| {
         action["turnId"] = json!(format!("t{}", draw.number()));
         drop_member(action, "queuedMessageId");
@@ -412,7 +423,7 @@ pub fn drop_member(action: &mut Value, name: &str) {
 }
 
 /// A plugin that a client brings.
-pub fn plugin(draw: &mut Draw) -> Value {
+pub fn plugin(draw: &mut ConversationDraw) -> Value {
     let number = draw.dice.below(3);
     let readable = draw.dice.chance(80);
     let folder = if readable { "virtual:/plugins" } else { "virtual:/nowhere" };
@@ -433,7 +444,7 @@ pub fn plugin(draw: &mut Draw) -> Value {
 }
 
 /// The id of a customization, or of one of a type.
-fn entry(draw: &mut Draw, state: &Value, of_type: Option<&str>) -> Option<Value> {
+fn entry(draw: &mut ConversationDraw, state: &Value, of_type: Option<&str>) -> Option<Value> {
     let tops = state["customizations"].as_array().cloned().unwrap_or_default();
     let children = tops.iter().flat_map(|it| it["children"].as_array().into_iter().flatten());
     let all: Vec<Value> = tops
@@ -446,7 +457,7 @@ fn entry(draw: &mut Draw, state: &Value, of_type: Option<&str>) -> Option<Value>
 }
 
 /// Names a folder that the session has, mostly.
-fn directory(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+fn directory(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let sessions = draw.channels(ChannelKind::Session);
     let held = sessions
         .iter()
@@ -463,7 +474,7 @@ fn directory(draw: &mut Draw, bid: &Bid, action: &mut Value) {
     }
 }
 
-fn definition(draw: &mut Draw) -> Value {
+fn definition(draw: &mut ConversationDraw) -> Value {
     let kind = if draw.dice.chance(88) { "automation" } else { "user" };
     let text = match draw.dice.below(3) {
         0 => "ahp-script: 1\nendless",
@@ -485,7 +496,7 @@ fn definition(draw: &mut Draw) -> Value {
 }
 
 /// Names a call that has the status, if there is one.
-fn call_of(draw: &mut Draw, bid: &Bid, action: &mut Value, status: &str) {
+fn call_of(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value, status: &str) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
     let fitting: Vec<Value> = calls
@@ -499,7 +510,7 @@ fn call_of(draw: &mut Draw, bid: &Bid, action: &mut Value, status: &str) {
 }
 
 /// Chooses one of the options that a call offers for the decision, or edits its input where it may be.
-fn option(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+fn option(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let mut calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
     let Some(call) = calls.find(|call| call["toolCallId"] == action["toolCallId"]) else { return };
@@ -517,7 +528,7 @@ fn option(draw: &mut Draw, bid: &Bid, action: &mut Value) {
 }
 
 /// Answers an open question in its kind.
-fn answers(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+fn answers(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let open = parts.into_iter().flatten().filter(|part| part["response"].is_null());
     let open: Vec<Value> =
@@ -542,7 +553,7 @@ fn answers(draw: &mut Draw, bid: &Bid, action: &mut Value) {
     }
 }
 
-fn answer(draw: &mut Draw, question: &Value) -> Value {
+fn answer(draw: &mut ConversationDraw, question: &Value) -> Value {
     let options = question["options"].as_array().cloned().unwrap_or_default();
     let option = draw.dice.pick(&options).map(|option| option["id"].clone());
     let mut kind = question["kind"].as_str().unwrap_or_default();
@@ -561,7 +572,7 @@ fn answer(draw: &mut Draw, question: &Value) -> Value {
 }
 
 /// A change of configuration that names a property of its schema, and mostly a value that fits.
-fn configured(draw: &mut Draw, bid: &Bid, action: &mut Value) {
+fn configured(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let schema = &bid.state["config"]["schema"]["properties"];
     let rows: Vec<(String, Value)> = schema
         .as_object()

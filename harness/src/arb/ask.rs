@@ -6,16 +6,18 @@
 //! Start at [`ask`].
 
 use crate::host::auth::TOKEN;
-use crate::reducers::aim::Targets;
+use crate::reducers::aim::StateTargets;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::act::{FOLDERS, Told, replace};
+use super::act::{ActionLogEntry, FOLDERS, replace};
 use super::draft::{minted, with_chat_of_session};
-use super::draw::{Came, Draw};
+use super::draw::ConversationDraw;
 use super::files::{FILES, OWN, file, has_folder};
 use super::observe::look;
 use super::rules;
+use super::step_result::ClientStepResult;
+use super::subscribe::{follow, subscription};
 
 /// Methods about files.
 const FILED: [&str; 2] = ["resource", "createResourceWatch"];
@@ -27,7 +29,7 @@ const SERVED: &str = "jsonrpc.response.exactly-one";
 const DEVIANT: usize = 20;
 
 /// Where a request goes.
-enum On {
+enum RequestChannel {
     /// The root channel.
     Root,
     /// A channel of a kind.
@@ -38,22 +40,22 @@ enum On {
     Automations,
 }
 
-type Fit = fn(&mut Draw, &str, &mut Value);
+type RequestFit = fn(&mut ConversationDraw, &str, &mut Value);
 
 /// A method: its name, its channel, and what its params need to mean something.
-struct Row {
+struct RequestRow {
     method: &'static str,
-    on: On,
-    fit: Fit,
+    on: RequestChannel,
+    fit: RequestFit,
 }
 
-const fn row(method: &'static str, on: On, fit: Fit) -> Row {
-    Row { method, on, fit }
+const fn row(method: &'static str, on: RequestChannel, fit: RequestFit) -> RequestRow {
+    RequestRow { method, on, fit }
 }
 
-const ROWS: &[Row] = &[
-    row("ping", On::Root, |_, _, _| {}),
-    row("listSessions", On::Root, |draw, _, params| {
+const ROWS: &[RequestRow] = &[
+    row("ping", RequestChannel::Root, |_, _, _| {}),
+    row("listSessions", RequestChannel::Root, |draw, _, params| {
         *params = json!({});
         match draw.dice.below(5) {
             0 => params["limit"] = json!(1),
@@ -62,7 +64,7 @@ const ROWS: &[Row] = &[
             _ => {}
         }
     }),
-    row("createSession", On::New("ahp-session:/"), |draw, client, params| {
+    row("createSession", RequestChannel::New("ahp-session:/"), |draw, client, params| {
         let mut new = json!({});
         if draw.dice.chance(20) {
             new["workingDirectories"] =
@@ -83,8 +85,10 @@ const ROWS: &[Row] = &[
         }
         *params = new;
     }),
-    row("disposeSession", On::Of(ChannelKind::Session), |_, _, params| *params = json!({})),
-    row("createChat", On::Of(ChannelKind::Session), |draw, _, params| {
+    row("disposeSession", RequestChannel::Of(ChannelKind::Session), |_, _, params| {
+        *params = json!({})
+    }),
+    row("createChat", RequestChannel::Of(ChannelKind::Session), |draw, _, params| {
         let mut new = json!({"chat": format!("${{new chat chat{}}}", draw.number())});
         if draw.taste.agent.is_some() && draw.dice.chance(25) {
             new["initialMessage"] = json!({"text": "first", "origin": {"kind": "user"}});
@@ -97,8 +101,8 @@ const ROWS: &[Row] = &[
         }
         *params = new;
     }),
-    row("disposeChat", On::Of(ChannelKind::Chat), |_, _, params| *params = json!({})),
-    row("moveChat", On::Of(ChannelKind::Chat), |draw, _, params| {
+    row("disposeChat", RequestChannel::Of(ChannelKind::Chat), |_, _, params| *params = json!({})),
+    row("moveChat", RequestChannel::Of(ChannelKind::Chat), |draw, _, params| {
         let sessions = draw.channels(ChannelKind::Session);
         let chats = draw.channels(ChannelKind::Chat);
         if let Some((uri, _)) = draw.dice.pick(&sessions).cloned() {
@@ -115,15 +119,15 @@ const ROWS: &[Row] = &[
             replace(params, &mut |name, _| (name == "chat").then(|| json!(uri)));
         }
     }),
-    row("fetchTurns", On::Of(ChannelKind::Chat), |draw, _, params| {
+    row("fetchTurns", RequestChannel::Of(ChannelKind::Chat), |draw, _, params| {
         *params = match draw.dice.below(3) {
             0 => json!({"cursor": "no such cursor"}),
             _ => json!({}),
         };
     }),
-    row("completions", On::Of(ChannelKind::Chat), |_, _, _| {}),
-    row("resolveSessionConfig", On::Root, |_, _, params| *params = json!({})),
-    row("authenticate", On::Root, |draw, _, params| {
+    row("completions", RequestChannel::Of(ChannelKind::Chat), |_, _, _| {}),
+    row("resolveSessionConfig", RequestChannel::Root, |_, _, params| *params = json!({})),
+    row("authenticate", RequestChannel::Root, |draw, _, params| {
         let resources = resources(draw);
         let resource = draw.dice.pick(&resources).filter(|_| draw.dice.clone().chance(80)).cloned();
         let resource = resource.unwrap_or_else(|| json!("https://nobody.example.com"));
@@ -138,7 +142,7 @@ const ROWS: &[Row] = &[
             params["expiresIn"] = json!(1);
         }
     }),
-    row("createTerminal", On::New("ahp-terminal:/"), |draw, client, params| {
+    row("createTerminal", RequestChannel::New("ahp-terminal:/"), |draw, client, params| {
         *params = json!({"claim": {"kind": "client", "clientId": client}});
         if draw.dice.chance(30) {
             params["name"] = json!("shell");
@@ -153,27 +157,38 @@ const ROWS: &[Row] = &[
             params["claim"]["clientId"] = json!(other.unwrap_or_else(|| "nobody".to_owned()));
         }
     }),
-    row("disposeTerminal", On::Of(ChannelKind::Terminal), |_, _, params| *params = json!({})),
-    row("invokeChangesetOperation", On::Of(ChannelKind::Changeset), |draw, _, params| {
-        let name = draw.dice.pick(&["revert", "revert", "publish", "nothing"]).copied();
-        *params = json!({"operationId": name});
-        let range =
-            json!({"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}});
-        match draw.dice.below(3) {
-            0 => params["target"] = json!({"kind": "resource", "resource": FILES[0]}),
-            1 => params["target"] = json!({"kind": "range", "resource": FILES[0], "range": range}),
-            _ => {}
-        }
+    row("disposeTerminal", RequestChannel::Of(ChannelKind::Terminal), |_, _, params| {
+        *params = json!({})
     }),
-    row("runAutomation", On::Automations, |draw, _, params| {
+    row(
+        "invokeChangesetOperation",
+        RequestChannel::Of(ChannelKind::Changeset),
+        |draw, _, params| {
+            let name = draw.dice.pick(&["revert", "revert", "publish", "nothing"]).copied();
+            *params = json!({"operationId": name});
+            let range =
+                json!({"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}});
+            match draw.dice.below(3) {
+                0 => params["target"] = json!({"kind": "resource", "resource": FILES[0]}),
+                1 => {
+                    params["target"] =
+                        json!({"kind": "range", "resource": FILES[0], "range": range})
+                }
+                _ => {}
+            }
+        },
+    ),
+    row("runAutomation", RequestChannel::Automations, |draw, _, params| {
         let request = format!("r{}", draw.dice.below(2));
         *params = json!({"automation": automation(draw), "requestId": request});
     }),
-    row("fetchAutomationRuns", On::Automations, |draw, _, params| {
+    row("fetchAutomationRuns", RequestChannel::Automations, |draw, _, params| {
         *params = json!({"automation": automation(draw)});
     }),
-    row("listAutomationTriggerDefinitions", On::Automations, |_, _, params| *params = json!({})),
-    row("createResourceWatch", On::Root, |draw, _, params| {
+    row("listAutomationTriggerDefinitions", RequestChannel::Automations, |_, _, params| {
+        *params = json!({})
+    }),
+    row("createResourceWatch", RequestChannel::Root, |draw, _, params| {
         let common = draw.dice.chance(70) && has_folder(draw);
         let folder = if common { json!(OWN) } else { file(draw) };
         *params = json!({"uri": folder, "recursive": draw.dice.chance(60)});
@@ -184,11 +199,11 @@ const ROWS: &[Row] = &[
             params["includes"] = json!({"items": ["**/*.txt"]});
         }
     }),
-    row("resourceRead", On::Root, |draw, _, params| {
+    row("resourceRead", RequestChannel::Root, |draw, _, params| {
         let uri = file(draw);
         *params = json!({"uri": uri});
     }),
-    row("resourceWrite", On::Root, |draw, _, params| {
+    row("resourceWrite", RequestChannel::Root, |draw, _, params| {
         let text = format!("text {}", draw.number());
         *params = json!({"uri": file(draw), "data": text, "encoding": "utf-8"});
         match draw.dice.below(8) {
@@ -198,22 +213,30 @@ const ROWS: &[Row] = &[
             _ => {}
         }
     }),
-    row("resourceWrite", On::Root, |draw, _, params| {
+    row("resourceWrite", RequestChannel::Root, |draw, _, params| {
         *params = json!({"uri": file(draw), "data": "again", "encoding": "utf-8"});
     }),
-    row("resourceMkdir", On::Root, |draw, _, params| *params = json!({"uri": file(draw)})),
-    row("resourceList", On::Root, |draw, _, params| *params = json!({"uri": file(draw)})),
-    row("resourceResolve", On::Root, |draw, _, params| *params = json!({"uri": file(draw)})),
-    row("resourceMkdir", On::Root, |draw, _, params| *params = json!({"uri": file(draw)})),
-    row("resourceDelete", On::Root, |draw, _, params| {
+    row("resourceMkdir", RequestChannel::Root, |draw, _, params| {
+        *params = json!({"uri": file(draw)})
+    }),
+    row("resourceList", RequestChannel::Root, |draw, _, params| {
+        *params = json!({"uri": file(draw)})
+    }),
+    row("resourceResolve", RequestChannel::Root, |draw, _, params| {
+        *params = json!({"uri": file(draw)})
+    }),
+    row("resourceMkdir", RequestChannel::Root, |draw, _, params| {
+        *params = json!({"uri": file(draw)})
+    }),
+    row("resourceDelete", RequestChannel::Root, |draw, _, params| {
         *params = json!({"uri": file(draw)});
         if draw.dice.chance(30) {
             params["recursive"] = json!(true);
         }
     }),
-    row("resourceCopy", On::Root, two_files),
-    row("resourceMove", On::Root, two_files),
-    row("resourceRequest", On::Root, |draw, _, params| {
+    row("resourceCopy", RequestChannel::Root, two_files),
+    row("resourceMove", RequestChannel::Root, two_files),
+    row("resourceRequest", RequestChannel::Root, |draw, _, params| {
         let right = draw.dice.pick(&["read", "write"]).copied().unwrap_or("read");
         *params = json!({"uri": file(draw)});
         params[right] = json!(true);
@@ -221,7 +244,7 @@ const ROWS: &[Row] = &[
 ];
 
 /// The agents that the root channel names.
-fn agents(draw: &Draw) -> Vec<Value> {
+fn agents(draw: &ConversationDraw) -> Vec<Value> {
     let state = draw.channels(ChannelKind::Root).pop().unwrap_or_default().1;
     state["agents"].as_array().cloned().unwrap_or_default()
 }
@@ -232,7 +255,7 @@ fn protected(agents: &[Value]) -> Vec<Value> {
 }
 
 /// A provider that the host has.
-fn provider(draw: &mut Draw) -> Value {
+fn provider(draw: &mut ConversationDraw) -> Value {
     let agents = agents(draw);
     let protected = protected(&agents);
     let asked = draw.dice.chance(80) && draw.focus != "provider";
@@ -241,28 +264,28 @@ fn provider(draw: &mut Draw) -> Value {
 }
 
 /// The resources for which the host's agents ask for tokens.
-fn resources(draw: &Draw) -> Vec<Value> {
+fn resources(draw: &ConversationDraw) -> Vec<Value> {
     let agents = agents(draw);
     let all =
         agents.iter().flat_map(|it| it["protectedResources"].as_array().into_iter().flatten());
     all.map(|it| it["resource"].clone()).collect()
 }
 
-fn two_files(draw: &mut Draw, _: &str, params: &mut Value) {
+fn two_files(draw: &mut ConversationDraw, _: &str, params: &mut Value) {
     *params = json!({"source": file(draw), "destination": file(draw)});
     if draw.dice.chance(50) {
         params["failIfExists"] = json!(true);
     }
 }
 
-fn automation(draw: &mut Draw) -> Value {
+fn automation(draw: &mut ConversationDraw) -> Value {
     let state = draw.channels(ChannelKind::Automations).pop().unwrap_or_default().1;
     let entries = state["entries"].as_array().cloned().unwrap_or_default();
     draw.dice.pick(&entries).map_or(json!("ahp-automation:/nothing"), |it| it["resource"].clone())
 }
 
 /// Where a chat comes from: a chat that is there and a turn of it, mostly.
-fn source(draw: &mut Draw, sampled: &Value) -> Value {
+fn source(draw: &mut ConversationDraw, sampled: &Value) -> Value {
     let chats = draw.channels(ChannelKind::Chat);
     let kind = draw.dice.pick(&["fork", "sideChat"]).copied().unwrap_or("fork");
     let (uri, state) = draw.dice.pick(&chats).cloned().unwrap_or_default();
@@ -285,9 +308,10 @@ fn source(draw: &mut Draw, sampled: &Value) -> Value {
 }
 
 /// Sends a request of one of the methods for which `wanted` says yes.
-pub fn ask(draw: &mut Draw, wanted: impl Fn(&str) -> bool) -> Option<Told> {
-    let known = |row: &&Row| wanted(row.method) && draw.protocol.method(row.method).is_some();
-    let rows: Vec<&Row> = ROWS.iter().filter(known).collect();
+pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option<ActionLogEntry> {
+    let known =
+        |row: &&RequestRow| wanted(row.method) && draw.protocol.method(row.method).is_some();
+    let rows: Vec<&RequestRow> = ROWS.iter().filter(known).collect();
     let row = *draw.dice.pick(&rows)?;
     let by = draw.somebody()?;
     let (client, _) = draw.connection(&by)?;
@@ -297,7 +321,7 @@ pub fn ask(draw: &mut Draw, wanted: impl Fn(&str) -> bool) -> Option<Told> {
     let channel = channel(draw, &row.on)?;
     // What a row says of its params comes last: what it names as new is not there.
     if let Some((_, state)) = channel.1 {
-        Targets::of(&state).aim(&mut draw.dice, &mut params);
+        StateTargets::of(&state).aim(&mut draw.dice, &mut params);
     }
     (row.fit)(draw, &client, &mut params);
     if let Some(uri) = channel.0 {
@@ -331,29 +355,34 @@ pub fn ask(draw: &mut Draw, wanted: impl Fn(&str) -> bool) -> Option<Told> {
     Some((row.method.to_owned(), deviation, came))
 }
 
-fn send(draw: &mut Draw, step: Value, method: &str, broken: bool) -> Option<Came> {
+fn send(
+    draw: &mut ConversationDraw,
+    step: Value,
+    method: &str,
+    broken: bool,
+) -> Option<ClientStepResult> {
     let came = draw.act(step, |came, draw| {
         let rule = match came {
-            Came::Error(_) if broken => Some("jsonrpc.invalid-params.missing"),
+            ClientStepResult::Error(_) if broken => Some("jsonrpc.invalid-params.missing"),
             // Only the reference host is known to have the files that it was drawn for.
             _ if !draw.taste.reference && FILED.iter().any(|it| method.starts_with(it)) => None,
-            Came::Error(code) => rules::of_request(method, Some(*code)),
+            ClientStepResult::Error(code) => rules::of_request(method, Some(*code)),
             // What else the reference host serves other hosts need not.
-            Came::Result(_) => {
+            ClientStepResult::Result(_) => {
                 rules::of_request(method, None).or(draw.taste.reference.then_some(SERVED))
             }
             _ => None,
         };
         rule.map(str::to_owned)
     })?;
-    if let Came::Result(result) = &came {
+    if let ClientStepResult::Result(result) = &came {
         result_of(draw, method, result);
     }
     Some(came)
 }
 
 /// What a result has to hold, and the names for what it says first.
-fn result_of(draw: &mut Draw, method: &str, result: &Value) {
+fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
     let names = draw.names();
     match method {
         "createChat" => announced(draw),
@@ -401,18 +430,18 @@ fn result_of(draw: &mut Draw, method: &str, result: &Value) {
 }
 
 /// The last request.
-fn request(draw: &Draw) -> Option<&Value> {
+fn request(draw: &ConversationDraw) -> Option<&Value> {
     draw.steps.iter().rev().find_map(|step| step.get("request"))
 }
 
 /// Whether the last request is about a file that nobody else knows.
-fn own(draw: &Draw) -> bool {
+fn own(draw: &ConversationDraw) -> bool {
     let uri = request(draw).map(|it| &it["params"]["uri"]);
     uri.and_then(Value::as_str).is_some_and(|uri| uri.starts_with(OWN))
 }
 
 /// A chat is in the session's catalogue before whoever made it hears that it was made.
-fn announced(draw: &mut Draw) {
+fn announced(draw: &mut ConversationDraw) {
     let Some(request) = request(draw).cloned() else {
         return;
     };
@@ -444,7 +473,7 @@ fn announced(draw: &mut Draw) {
 }
 
 /// That a token ends is told to who brought it, and to nobody else.
-fn expires(draw: &mut Draw) {
+fn expires(draw: &mut ConversationDraw) {
     let Some(request) = request(draw).cloned() else {
         return;
     };
@@ -469,7 +498,7 @@ fn expires(draw: &mut Draw) {
 }
 
 /// Whoever has brought a token, or taken it back, makes a session that needs one.
-fn guarded(draw: &mut Draw) {
+fn guarded(draw: &mut ConversationDraw) {
     let by = request(draw).and_then(|it| it["by"].as_str()).map(str::to_owned);
     let protected = protected(&agents(draw));
     let provider = draw.dice.pick(&protected).map(|it| it["provider"].clone());
@@ -485,7 +514,7 @@ fn guarded(draw: &mut Draw) {
 }
 
 /// Somebody looks for what has gone with a session.
-fn left_behind(draw: &mut Draw) {
+fn left_behind(draw: &mut ConversationDraw) {
     let gone = draw.gone();
     let (by, uri) = (draw.somebody(), draw.dice.pick(&gone).cloned());
     if let (Some(by), Some(uri)) = (by, uri) {
@@ -494,7 +523,7 @@ fn left_behind(draw: &mut Draw) {
 }
 
 /// What is written where somebody watches: one file that most filters leave out, and one that they do not.
-fn stir(draw: &mut Draw, by: &str) {
+fn stir(draw: &mut ConversationDraw, by: &str) {
     let params = request(draw).map(|it| it["params"].clone()).unwrap_or_default();
     let filtered = params.get("excludes").is_some() || params.get("includes").is_some();
     let Some(root) = params["uri"].as_str().filter(|_| filtered && draw.dice.chance(60)) else {
@@ -510,21 +539,23 @@ fn stir(draw: &mut Draw, by: &str) {
     draw.pause();
 }
 
-fn paged(draw: &Draw) -> bool {
+fn paged(draw: &ConversationDraw) -> bool {
     request(draw)
         .map(|it| &it["params"])
         .is_some_and(|params| params.get("limit").is_some() || params.get("cursor").is_some())
 }
 
 /// The channel of a request, and its state where it has one.
-type Place = (Option<String>, Option<(String, Value)>);
+type ChannelPlace = (Option<String>, Option<(String, Value)>);
 
-fn channel(draw: &mut Draw, on: &On) -> Option<Place> {
+fn channel(draw: &mut ConversationDraw, on: &RequestChannel) -> Option<ChannelPlace> {
     Some(match on {
-        On::Root => (None, None),
-        On::Automations => (Some("ahp-automations://".to_owned()), None),
-        On::New(scheme) => (Some(format!("{scheme}${{new made{}}}", draw.number())), None),
-        On::Of(kind) => {
+        RequestChannel::Root => (None, None),
+        RequestChannel::Automations => (Some("ahp-automations://".to_owned()), None),
+        RequestChannel::New(scheme) => {
+            (Some(format!("{scheme}${{new made{}}}", draw.number())), None)
+        }
+        RequestChannel::Of(kind) => {
             let channels = draw.channels(*kind);
             let found = draw.dice.pick(&channels)?.clone();
             (Some(found.0.clone()), Some(found))
@@ -545,7 +576,7 @@ fn members(params: &Value) -> Vec<String> {
 }
 
 /// Makes a request wrong in a way that has a name.
-fn deviate(draw: &mut Draw, row: &Row, params: &mut Value) -> &'static str {
+fn deviate(draw: &mut ConversationDraw, row: &RequestRow, params: &mut Value) -> &'static str {
     match draw.dice.below(6) {
         0 => {
             let names = members(params);
@@ -571,11 +602,11 @@ fn deviate(draw: &mut Draw, row: &Row, params: &mut Value) -> &'static str {
             "wrong-type"
         }
         2 => {
-            if matches!(row.on, On::Root) {
+            if matches!(row.on, RequestChannel::Root) {
                 return "legal";
             }
             let nowhere = match row.on {
-                On::New(_) => {
+                RequestChannel::New(_) => {
                     draw.dice.pick(&["https://example.com/x", "x", "ahp-root://"]).copied()
                 }
                 _ => Some("ahp-session:/nowhere"),
@@ -597,104 +628,4 @@ fn without(value: &Value, name: &str) -> Value {
         members.remove(name);
     }
     value
-}
-
-/// Subscribes a client to a channel.
-pub fn follow(draw: &mut Draw, by: &str, uri: &str) -> Option<Told> {
-    subscription(draw, by, uri, "legal")
-}
-
-/// Where a host tells of itself: the reference host's own.
-const TELEMETRY: &[&str] = &[
-    "ahp-otlp://logs?level=trace",
-    "ahp-otlp://logs?level=info",
-    "ahp-otlp://logs?level=error",
-    "ahp-otlp://traces",
-    "ahp-otlp://metrics",
-];
-
-/// Listens to what the host tells of itself, or ends that.
-pub fn listen(draw: &mut Draw) -> Option<Told> {
-    if !draw.taste.reference {
-        return None;
-    }
-    let by = draw.somebody()?;
-    let uri = *draw.dice.pick(TELEMETRY)?;
-    let (engine, _) = draw.stage().client(&by)?;
-    if engine.is_subscribed(uri) && draw.dice.chance(60) {
-        draw.act(json!({"unsubscribe": {"by": by, "channel": uri}}), |_, _| None)?;
-        draw.put(json!({"request": {"by": by, "method": "ping"}}))?;
-        draw.put(json!({"never": {
-            "at": by, "channel": uri, "method": "otlp/exportLogs", "proves": "telemetry.unsubscribe",
-        }}))?;
-        return Some(("unsubscribe".to_owned(), "telemetry", Came::Nothing));
-    }
-    let params = json!({"channel": uri});
-    let step = json!({"subscribe": {"by": by, "channel": params["channel"], "result": true}});
-    let came = draw.act(step, |_, _| Some("telemetry.subscribe-empty".to_owned()))?;
-    Some(("subscribe".to_owned(), "telemetry", came))
-}
-
-/// Subscribes somebody to a channel, or ends a subscription.
-pub fn subscribe(draw: &mut Draw) -> Option<Told> {
-    let by = draw.somebody()?;
-    let all: Vec<String> = draw.uris();
-    let (engine, _) = draw.stage().client(&by)?;
-    let held: Vec<String> = engine.subscriptions().map(str::to_owned).collect();
-    let missing: Vec<String> = all.iter().filter(|uri| !held.contains(uri)).cloned().collect();
-    match draw.dice.below(10) {
-        0 | 1 => {
-            let uri = draw.dice.pick(&held)?.clone();
-            let channel = draw.named(&json!(uri))?;
-            draw.act(json!({"unsubscribe": {"by": by, "channel": channel}}), |_, _| None)?;
-            let stays = draw.stage().has_channel(&uri);
-            if all.contains(&uri) && !stays && draw.dice.chance(70) {
-                // Nobody else listened, so that it is gone.
-                return subscription(draw, &by, &uri, "unknown-channel");
-            }
-            return Some(("unsubscribe".to_owned(), "legal", Came::Nothing));
-        }
-        2 => {
-            let gone = draw.gone();
-            let uri = draw.dice.pick(&gone).cloned();
-            let uri = uri.unwrap_or_else(|| "ahp-session:/nowhere".to_owned());
-            return subscription(draw, &by, &uri, "unknown-channel");
-        }
-        3 | 4 => {
-            let uri = draw.dice.pick(&held)?.clone();
-            return subscription(draw, &by, &uri, "again");
-        }
-        _ => {}
-    }
-    // What was made last is the least known.
-    let last = missing.last().filter(|_| draw.dice.clone().chance(40)).cloned();
-    let uri = last.or_else(|| draw.dice.pick(&missing).cloned())?;
-    subscription(draw, &by, &uri, "legal")
-}
-
-fn subscription(draw: &mut Draw, by: &str, uri: &str, deviation: &'static str) -> Option<Told> {
-    let channel = draw.named(&json!(uri))?;
-    let mut params = json!({});
-    match draw.dice.below(6) {
-        0 | 1 if uri.starts_with("ahp-chat:") => params["view"] = json!({"turns": 1}),
-        2 | 3 => params["delivery"] = json!({"maxLatencyMs": 200}),
-        _ => {}
-    }
-    let mut step = json!({"subscribe": {
-        "by": by, "channel": channel.clone(), "result": true, "error": true,
-    }});
-    if params != json!({}) {
-        step["subscribe"]["params"] = params;
-    }
-    let came = draw.act(step, |came, _| match came {
-        Came::Error(code) => rules::of_request("subscribe", Some(*code)).map(str::to_owned),
-        Came::Result(result) if result["snapshot"].is_object() => {
-            rules::of_request("subscribe", None).map(str::to_owned)
-        }
-        _ => None,
-    })?;
-    if let Came::Result(_) = &came {
-        draw.wants(json!({"snapshot": {"resource": channel}}));
-    }
-    Some(("subscribe".to_owned(), deviation, came))
 }

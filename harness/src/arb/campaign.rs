@@ -4,28 +4,28 @@
 //!
 //! Knows: findings, counts. Never knows: files, targets, clocks.
 //!
-//! Start at [`Campaign`].
+//! Start at [`FuzzCampaign`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::report::summary::word;
-use crate::scenario::listing::{Form, read_list, reason, text};
+use crate::scenario::listing::{ListingForm, read_list, reason, text};
 use crate::verdict::Weight;
 use crate::wire::json::{Value, json};
 
-use super::act::Told;
-use super::finding::Finding;
-use super::gauge::Tally;
-use super::hold::Expectation;
+use super::act::ActionLogEntry;
+use super::finding::FuzzFinding;
+use super::gauge::AnswerTally;
+use super::hold::StepExpectation;
 
 /// In so many conversations a flaky finding is found before it is no longer examined.
 const DOUBTFUL: u64 = 3;
 /// Every weight.
 const WEIGHTS: [Weight; 4] = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
 /// How the file of findings that are known looks.
-const FORM: Form = Form {
+const FORM: ListingForm = ListingForm {
     what: "a baseline of findings",
     list: "known",
     beside: &[],
@@ -34,9 +34,9 @@ const FORM: Form = Form {
 
 /// One defect, however often it was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bucket {
+pub struct FindingBucket {
     /// What was found first.
-    pub finding: Finding,
+    pub finding: FuzzFinding,
     /// The scenario that shows it.
     pub scenario: String,
     /// The seed of the conversation in which it was found first.
@@ -53,7 +53,7 @@ pub struct Bucket {
 
 /// A campaign against one target.
 #[derive(Clone, Debug, Default)]
-pub struct Campaign {
+pub struct FuzzCampaign {
     /// The seed of everything.
     pub seed: u64,
     /// The version that is spoken.
@@ -69,7 +69,7 @@ pub struct Campaign {
     /// How long it took.
     pub took: Duration,
     /// What was found, in the order in which it was.
-    pub buckets: Vec<Bucket>,
+    pub buckets: Vec<FindingBucket>,
     /// What was tried, how it deviated and what came of it on the stage, and how often.
     pub tried: BTreeMap<String, u64>,
     /// What clients sent, what the host had said last on the channel, and what became of it on the target, and how often.
@@ -77,19 +77,19 @@ pub struct Campaign {
     /// The conversation that was the last to put something to the test that none had before.
     pub newest: u64,
     /// What the target is known not to meet, so that nothing more waits for it.
-    pub unmet: BTreeSet<Expectation>,
+    pub unmet: BTreeSet<StepExpectation>,
     /// The seeds of conversations that tried something first.
     pub corpus: Vec<u64>,
     /// What became of what clients asked of the target.
-    pub tally: Tally,
+    pub tally: AnswerTally,
 }
 
-impl Campaign {
+impl FuzzCampaign {
     /// Takes note of what a conversation tried. Says whether anything was new.
-    pub fn tried(&mut self, seed: u64, told: &[Told]) -> bool {
+    pub fn tried(&mut self, seed: u64, told: &[ActionLogEntry]) -> bool {
         let mut new = false;
         for (what, deviation, came) in told {
-            let came = super::draw::word(came);
+            let came = super::step_result::word(came);
             let count = self.tried.entry(format!("{what} | {deviation} | {came}")).or_default();
             new |= *count == 0;
             *count += 1;
@@ -124,18 +124,18 @@ impl Campaign {
     }
 
     /// The findings that count: those that show when they are played again.
-    pub fn failures(&self) -> impl Iterator<Item = &Bucket> {
+    pub fn failures(&self) -> impl Iterator<Item = &FindingBucket> {
         self.buckets.iter().filter(|bucket| !bucket.flaky)
     }
 
     /// Whether a finding is flaky so far and was found in so few conversations that it is examined once more.
-    pub fn is_doubtful(&self, finding: &Finding) -> bool {
-        let doubtful = |bucket: &Bucket| bucket.flaky && bucket.times <= DOUBTFUL;
+    pub fn is_doubtful(&self, finding: &FuzzFinding) -> bool {
+        let doubtful = |bucket: &FindingBucket| bucket.flaky && bucket.times <= DOUBTFUL;
         self.buckets.iter().any(|bucket| bucket.finding.key == finding.key && doubtful(bucket))
     }
 
     /// Takes note that a finding showed too rarely when it was played again.
-    pub fn add_flaky(&mut self, bucket: Bucket) {
+    pub fn add_flaky(&mut self, bucket: FindingBucket) {
         let mut known = self.buckets.iter_mut();
         match known.find(|known| known.flaky && known.finding.key == bucket.finding.key) {
             Some(known) => {
@@ -146,13 +146,13 @@ impl Campaign {
     }
 
     /// A finding that was flaky before shows every time now.
-    pub fn forget_flaky(&mut self, finding: &Finding) {
+    pub fn forget_flaky(&mut self, finding: &FuzzFinding) {
         self.buckets.retain(|bucket| !bucket.flaky || bucket.finding.key != finding.key);
     }
 
     /// Whether a finding is one of those that were found already; counts it.
-    pub fn is_known(&mut self, finding: &Finding) -> bool {
-        let is_same = |bucket: &&mut Bucket| {
+    pub fn is_known(&mut self, finding: &FuzzFinding) -> bool {
+        let is_same = |bucket: &&mut FindingBucket| {
             bucket.finding.key == finding.key || bucket.also.contains(&finding.key)
         };
         let same = self.buckets.iter_mut().find(is_same);
@@ -161,11 +161,11 @@ impl Campaign {
 
     /// The whole as text.
     pub fn to_text(&self) -> String {
-        let buckets: Vec<Value> = self.buckets.iter().map(Bucket::value).collect();
+        let buckets: Vec<Value> = self.buckets.iter().map(FindingBucket::value).collect();
         let tried: Vec<Value> =
             self.tried.iter().map(|(what, times)| json!([what, times])).collect();
         let seen: Vec<Value> = self.seen.iter().map(|(what, times)| json!([what, times])).collect();
-        let unmet: Vec<Value> = self.unmet.iter().map(Expectation::value).collect();
+        let unmet: Vec<Value> = self.unmet.iter().map(StepExpectation::value).collect();
         let corpus: Vec<Value> =
             self.corpus.iter().map(|seed| json!(format!("{seed:016x}"))).collect();
         let state = json!({
@@ -193,11 +193,11 @@ impl Campaign {
     }
 
     /// Reads what [`to_text`](Self::to_text) wrote. `None` where it is nothing of the kind.
-    pub fn of_text(text: &str) -> Option<Campaign> {
+    pub fn of_text(text: &str) -> Option<FuzzCampaign> {
         let mut lines = text.lines().map(serde_json::from_str::<Value>);
         let head = lines.next()?.ok().filter(|head| head["fuzz"] == 2)?;
         let number = |name: &str| head[name].as_u64();
-        let mut campaign = Campaign {
+        let mut campaign = FuzzCampaign {
             seed: number("seed")?,
             version: head["version"].as_str()?.to_owned(),
             next: number("next")?,
@@ -206,19 +206,19 @@ impl Campaign {
             unsteady: number("unsteady")?,
             newest: number("newest")?,
             took: Duration::from_millis(number("tookMs")?),
-            tally: Tally { served: number("served")?, refused: number("refused")? },
-            ..Campaign::default()
+            tally: AnswerTally { served: number("served")?, refused: number("refused")? },
+            ..FuzzCampaign::default()
         };
         // A line that was cut off is the last one; what stands before it counts.
         for line in lines.map_while(Result::ok) {
-            if let Some(bucket) = line.get("finding").and_then(Bucket::of) {
+            if let Some(bucket) = line.get("finding").and_then(FindingBucket::of) {
                 campaign.buckets.push(bucket);
             } else if let Some(tried) = line.get("tried") {
                 count(&mut campaign.tried, tried);
             } else if let Some(seen) = line.get("seen") {
                 count(&mut campaign.seen, seen);
             } else if let Some(unmet) = line.get("unmet") {
-                campaign.unmet.extend(Expectation::read(unmet));
+                campaign.unmet.extend(StepExpectation::read(unmet));
             } else if let Some(seed) = line.get("corpus").and_then(Value::as_str) {
                 campaign.corpus.extend(u64::from_str_radix(seed, 16).ok());
             }
@@ -232,7 +232,7 @@ fn count(counts: &mut BTreeMap<String, u64>, line: &Value) {
     counts.insert(what, line[1].as_u64().unwrap_or_default());
 }
 
-impl Bucket {
+impl FindingBucket {
     fn value(&self) -> Value {
         json!({
             "also": self.also,
@@ -243,18 +243,18 @@ impl Bucket {
         })
     }
 
-    fn of(value: &Value) -> Option<Bucket> {
+    fn of(value: &Value) -> Option<FindingBucket> {
         let text = |name: &str| value[name].as_str().map(str::to_owned);
         let count = |at: usize| value["again"][at].as_u64().and_then(|it| u32::try_from(it).ok());
         let weight = text("weight")?;
         let also = value["also"].as_array().into_iter().flatten();
-        let finding = Finding {
+        let finding = FuzzFinding {
             rule: text("rule")?,
             weight: *WEIGHTS.iter().find(|it| word(**it) == weight)?,
             message: text("message")?,
             key: text("key")?,
         };
-        Some(Bucket {
+        Some(FindingBucket {
             finding,
             scenario: text("scenario")?,
             seed: u64::from_str_radix(value["seed"].as_str()?, 16).ok()?,
@@ -268,17 +268,17 @@ impl Bucket {
 
 /// Findings that are known: by their key, or everything about a rule.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct KnownFindings {
     entries: Vec<(String, bool)>,
 }
 
-impl Known {
+impl KnownFindings {
     /// Reads the file.
     ///
     /// # Errors
     /// Every mistake in it, a line each.
-    pub fn parse(name: &str, source: &str) -> Result<Known, String> {
-        let mut known = Known::default();
+    pub fn parse(name: &str, source: &str) -> Result<KnownFindings, String> {
+        let mut known = KnownFindings::default();
         read_list(name, source, &FORM, &mut |entry| {
             reason(entry)?;
             match (text(entry, "finding"), text(entry, "rule")) {
@@ -292,7 +292,7 @@ impl Known {
     }
 
     /// Whether a finding is known.
-    pub fn has(&self, finding: &Finding) -> bool {
+    pub fn has(&self, finding: &FuzzFinding) -> bool {
         self.entries.iter().any(|(text, key)| match key {
             true => *text == finding.key,
             false => *text == finding.rule,
@@ -300,7 +300,7 @@ impl Known {
     }
 
     /// A file in which all of these are known.
-    pub fn text(buckets: &[Bucket]) -> String {
+    pub fn text(buckets: &[FindingBucket]) -> String {
         let mut out = "# Findings of `ahp-harness fuzz` that are known.\nknown:\n".to_owned();
         for bucket in buckets {
             let key = json!(bucket.finding.key).to_text();
@@ -315,14 +315,14 @@ impl Known {
 mod tests {
     use super::*;
 
-    fn bucket() -> Bucket {
-        let finding = Finding {
+    fn bucket() -> FindingBucket {
+        let finding = FuzzFinding {
             rule: "sequence.grows".to_owned(),
             weight: Weight::Essential,
             message: "expected more, found `3`".to_owned(),
             key: "sequence.grows | expected more, found _".to_owned(),
         };
-        Bucket {
+        FindingBucket {
             finding,
             scenario: "fuzz/x".to_owned(),
             seed: 7,
@@ -335,24 +335,31 @@ mod tests {
 
     #[test]
     fn a_campaign_comes_back_from_its_text_even_when_it_was_cut_off() {
-        let mut campaign =
-            Campaign { seed: 3, version: "1.0.0".to_owned(), next: 9, ..Campaign::default() };
+        let mut campaign = FuzzCampaign {
+            seed: 3,
+            version: "1.0.0".to_owned(),
+            next: 9,
+            ..FuzzCampaign::default()
+        };
         campaign.buckets.push(bucket());
-        campaign.tried(5, &[("ping".to_owned(), "legal", super::super::draw::Came::Nothing)]);
+        campaign.tried(
+            5,
+            &[("ping".to_owned(), "legal", super::super::step_result::ClientStepResult::Nothing)],
+        );
         let text = campaign.to_text();
-        let back = Campaign::of_text(&text).unwrap();
+        let back = FuzzCampaign::of_text(&text).unwrap();
         assert_eq!((back.seed, back.next, back.corpus.clone()), (3, 9, vec![5]));
         assert_eq!(back.buckets, campaign.buckets);
         assert_eq!(back.tried, campaign.tried);
-        let cut = Campaign::of_text(&text[..text.len() - 5]).unwrap();
+        let cut = FuzzCampaign::of_text(&text[..text.len() - 5]).unwrap();
         assert_eq!(cut.buckets, campaign.buckets);
-        assert!(Campaign::of_text("{}").is_none());
+        assert!(FuzzCampaign::of_text("{}").is_none());
     }
 
     #[test]
     fn a_flaky_finding_is_no_failure_and_is_examined_again() {
-        let mut campaign = Campaign::default();
-        let flaky = || Bucket { flaky: true, times: 1, again: (1, 3), ..bucket() };
+        let mut campaign = FuzzCampaign::default();
+        let flaky = || FindingBucket { flaky: true, times: 1, again: (1, 3), ..bucket() };
         campaign.add_flaky(flaky());
         campaign.add_flaky(flaky());
         assert_eq!(campaign.failures().count(), 0);
@@ -370,7 +377,7 @@ mod tests {
 
     #[test]
     fn what_is_rarely_seen_is_worth_more() {
-        let mut campaign = Campaign { sequences: 7, ..Campaign::default() };
+        let mut campaign = FuzzCampaign { sequences: 7, ..FuzzCampaign::default() };
         let one = |what: &str| BTreeMap::from([(what.to_owned(), 1)]);
         campaign.saw(one("a"));
         campaign.sequences = 30;
@@ -381,14 +388,15 @@ mod tests {
 
     #[test]
     fn the_same_defect_is_one_finding_and_known_ones_are_none() {
-        let mut campaign = Campaign::default();
+        let mut campaign = FuzzCampaign::default();
         campaign.buckets.push(bucket());
         assert!(campaign.is_known(&bucket().finding));
         assert_eq!(campaign.buckets[0].times, 3);
-        let known = Known::parse("known.yaml", &Known::text(&campaign.buckets)).unwrap();
+        let known =
+            KnownFindings::parse("known.yaml", &KnownFindings::text(&campaign.buckets)).unwrap();
         assert!(known.has(&bucket().finding));
         let rule = "known: [{ rule: sequence.grows, reason: old }]";
-        assert!(Known::parse("known.yaml", rule).unwrap().has(&bucket().finding));
-        assert!(Known::parse("known.yaml", "known: [{ rule: x }]").is_err());
+        assert!(KnownFindings::parse("known.yaml", rule).unwrap().has(&bucket().finding));
+        assert!(KnownFindings::parse("known.yaml", "known: [{ rule: x }]").is_err());
     }
 }

@@ -7,12 +7,12 @@ use arbitrary::Unstructured;
 /// Choices from bytes: the same bytes, the same choices. When they have run dry, everything is the
 /// first and plainest.
 #[derive(Debug)]
-pub struct Choices<'a>(Unstructured<'a>);
+pub struct ByteChoices<'a>(Unstructured<'a>);
 
-impl<'a> Choices<'a> {
+impl<'a> ByteChoices<'a> {
     /// Choices from these bytes.
-    pub fn new(bytes: &'a [u8]) -> Choices<'a> {
-        Choices(Unstructured::new(bytes))
+    pub fn new(bytes: &'a [u8]) -> ByteChoices<'a> {
+        ByteChoices(Unstructured::new(bytes))
     }
 
     /// A number below `count`; zero where there is none.

@@ -6,16 +6,16 @@
 
 use crate::reducers::aim::is_reference;
 use crate::wire::json::{Value, json};
-use crate::wire::protocol::Dispatch;
+use crate::wire::protocol::DispatchRight;
 
-use super::act::{Bid, drawn, drop_member, replace};
-use super::draw::Draw;
+use super::act::{ActionBid, drawn, drop_member, replace};
+use super::draw::ConversationDraw;
 
 /// How an action goes beside what is legal.
-type Deviate = fn(&mut Draw, &mut Bid) -> Option<()>;
+type DeviateFunction = fn(&mut ConversationDraw, &mut ActionBid) -> Option<()>;
 
 /// Every deviation, under its name.
-pub const DEVIATIONS: &[(&str, Deviate)] = &[
+pub const DEVIATIONS: &[(&str, DeviateFunction)] = &[
     ("wrong-time", |draw, bid| {
         let name = bid.action["type"].as_str()?.to_owned();
         bid.action = drawn(draw, bid, &name)?;
@@ -96,7 +96,8 @@ pub const DEVIATIONS: &[(&str, Deviate)] = &[
     }),
     ("host-only", |draw, bid| {
         let rows = draw.protocol.actions();
-        let rows = rows.filter(|row| row.channel == bid.kind && row.dispatch == Dispatch::Host);
+        let rows =
+            rows.filter(|row| row.channel == bid.kind && row.dispatch == DispatchRight::Host);
         let names: Vec<String> = rows.map(|row| row.action_type.clone()).collect();
         let name = draw.dice.pick(&names)?.clone();
         bid.action = drawn(draw, bid, &name)?;

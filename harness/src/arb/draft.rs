@@ -3,16 +3,16 @@
 //!
 //! Knows: the members of a scenario file. Never knows: who drew the steps, and what for.
 //!
-//! Start at [`Draft`].
+//! Start at [`ScenarioDraft`].
 
 use std::sync::Arc;
 
-use crate::run::suite::{Carried, Entry};
+use crate::run::suite::{CarriedFiles, SuiteEntry};
 use crate::scenario::bind::SESSION;
 use crate::scenario::load::{load, tree};
-use crate::scenario::parse::Scenario;
-use crate::scenario::verbs::{Form, VERBS};
-use crate::scenario::write::{self, Tree};
+use crate::scenario::parse::ParsedScenario;
+use crate::scenario::verbs::{MemberForm, VERBS};
+use crate::scenario::write::{self, WrittenTree};
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::protocol::Protocol;
@@ -23,7 +23,7 @@ use super::offered::needs;
 
 /// A scenario whose steps are values: each an object with one member, as in a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct ScenarioDraft {
     /// Its id.
     pub id: String,
     /// What it shows.
@@ -39,7 +39,7 @@ pub struct Draft {
 /// The requirement of whatever names none: nothing that a client sends may wedge a host.
 pub const ANYTHING: &str = "security.no-crash-fuzz";
 
-impl Draft {
+impl ScenarioDraft {
     /// The versions for which what it expects holds: what is drawn by the tables of a version holds for
     /// later ones too, what was only played in its words may not.
     fn spec(&self) -> String {
@@ -82,7 +82,7 @@ impl Draft {
     ///
     /// # Errors
     /// The first mistake in it, such as a name that nothing binds.
-    pub fn scenario(&self) -> Result<Scenario, String> {
+    pub fn scenario(&self) -> Result<ParsedScenario, String> {
         let mut root: Map = self.head().into_iter().collect();
         root.insert("steps".to_owned(), Value::Array(self.claiming()));
         match tree(&Value::Object(root)) {
@@ -95,14 +95,14 @@ impl Draft {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (key, value) in self.head() {
-            write::member(&mut text, 0, key, &Tree::of(&value));
+            write::member(&mut text, 0, key, &WrittenTree::of(&value));
         }
         text.push_str("steps:\n");
         for (verb, members) in self.claiming().iter().filter_map(verb_of) {
             let members = members.as_object().into_iter().flatten();
-            let members =
-                members.filter_map(|(key, value)| Some((known(verb, key)?, Tree::of(value))));
-            write::step(&mut text, &write::Step { verb, members: members.collect() });
+            let members = members
+                .filter_map(|(key, value)| Some((known(verb, key)?, WrittenTree::of(value))));
+            write::step(&mut text, &write::WrittenStep { verb, members: members.collect() });
         }
         text
     }
@@ -111,14 +111,14 @@ impl Draft {
     ///
     /// # Errors
     /// The first mistake in it.
-    pub fn entry(&self) -> Result<Entry, String> {
+    pub fn entry(&self) -> Result<SuiteEntry, String> {
         let path = format!("{}.yaml", self.id);
-        let loaded = load(&path, &self.text(), &Carried);
+        let loaded = load(&path, &self.text(), &CarriedFiles);
         if let Some(error) = loaded.errors.first() {
             return Err(error.to_string());
         }
         let scenario = loaded.scenario.ok_or("no scenario")?;
-        Ok(Entry { scenario: Arc::new(scenario), sources: loaded.sources.into() })
+        Ok(SuiteEntry { scenario: Arc::new(scenario), sources: loaded.sources.into() })
     }
 }
 
@@ -148,7 +148,8 @@ pub fn clients_of(step: &Value) -> Vec<String> {
     let Some((verb, members)) = verb_of(step) else { return Vec::new() };
     let row = VERBS.iter().find(|row| row.name == verb);
     let fields = row.into_iter().flat_map(|row| row.fields);
-    let fields = fields.filter(|field| matches!(field.form, Form::Client | Form::Clients));
+    let fields =
+        fields.filter(|field| matches!(field.form, MemberForm::Client | MemberForm::Clients));
     fields.filter_map(|field| members.get(field.name)).flat_map(names).collect()
 }
 

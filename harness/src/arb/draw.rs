@@ -6,30 +6,31 @@
 //!
 //! Knows: the stage, names, dice. Never knows: which steps there are to draw.
 //!
-//! Start at [`Draw::act`].
+//! Start at [`ConversationDraw::act`].
 
 use std::time::Duration;
 
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::dice::Dice;
-use crate::edge::Edge;
+use crate::edge::VersionEdge;
 use crate::run::{plan, words};
 use crate::scenario::load::tree;
-use crate::scenario::parse::Scenario;
-use crate::transcript::{ConnId, Event};
+use crate::scenario::parse::ParsedScenario;
+use crate::transcript::{ConnId, ConnectionEvent};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
-use crate::wire::sample::{Sampler, Sampling};
+use crate::wire::sample::{SamplingOptions, ValueSampler};
 use crate::wire::version::Version;
 
-use super::draft::{Draft, members_mut};
-use super::generate::Taste;
-use super::names::Names;
-use super::offered::{Offers, needs};
+use super::draft::{ScenarioDraft, members_mut};
+use super::generate::DrawTaste;
+use super::names::BoundNames;
+use super::offered::{HostOffers, needs};
 use super::rules;
-use super::stage::{Passed, Stage};
+use super::stage::{FuzzStage, PassedFrames};
+use super::step_result::{ClientStepResult, came};
 
 /// How long the host is given to do what a step has set in motion.
 const PAUSE: Duration = Duration::from_millis(1_300);
@@ -42,37 +43,8 @@ const NOT_FOUND: i64 = -32008;
 /// A host that has nothing to do for so long is at rest.
 const REST: Duration = Duration::from_millis(250);
 
-/// What became of a client's step.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Came {
-    /// The action came back accepted.
-    Accepted,
-    /// The action came back with a reason.
-    Rejected,
-    /// Nothing came.
-    Nothing,
-    /// A result came.
-    Result(Value),
-    /// An error came, with its code.
-    Error(i64),
-    /// The host closed the connection.
-    Closed,
-}
-
-/// An outcome in a word.
-pub fn word(came: &Came) -> &'static str {
-    match came {
-        Came::Accepted => "accepted",
-        Came::Rejected => "rejected",
-        Came::Nothing => "nothing",
-        Came::Result(_) => "result",
-        Came::Error(_) => "error",
-        Came::Closed => "closed",
-    }
-}
-
 /// A conversation in the making.
-pub struct Draw {
+pub struct ConversationDraw {
     /// Every choice.
     pub dice: Dice,
     /// The tables of the words in which the scenario is written.
@@ -81,10 +53,10 @@ pub struct Draw {
     pub steps: Vec<Value>,
     /// The clients of the scenario.
     pub clients: Vec<String>,
-    stage: Stage,
+    stage: FuzzStage,
     fresh: usize,
     /// What the host offers, and what cannot be said where the version is older.
-    offers: Offers,
+    offers: HostOffers,
     /// Whether the stage is of no use any more.
     pub broken: bool,
     /// What scripts and files are mostly about: a part of their text.
@@ -94,25 +66,25 @@ pub struct Draw {
     /// Every channel that there ever was.
     pub known: Vec<String>,
     /// What the target can be asked for.
-    pub taste: Taste,
+    pub taste: DrawTaste,
     seed: u64,
 }
 
-impl Draw {
+impl ConversationDraw {
     /// A conversation without steps.
     pub fn new(
         version: Version,
         seed: u64,
-        (taste, offers): (Taste, Offers),
+        (taste, offers): (DrawTaste, HostOffers),
         clients: &[&str],
-    ) -> Option<Draw> {
+    ) -> Option<ConversationDraw> {
         let clients: Vec<String> = clients.iter().map(|name| (*name).to_owned()).collect();
         let empty = scenario(&clients, &[])?;
-        Some(Draw {
+        Some(ConversationDraw {
             dice: Dice::seeded(seed),
             protocol: words_of(version)?,
             steps: Vec::new(),
-            stage: Stage::new(empty, version, seed),
+            stage: FuzzStage::new(empty, version, seed),
             clients,
             fresh: 0,
             offers,
@@ -144,13 +116,13 @@ impl Draw {
     }
 
     /// The stage.
-    pub fn stage(&self) -> &Stage {
+    pub fn stage(&self) -> &FuzzStage {
         &self.stage
     }
 
     /// The present names.
-    pub fn names(&self) -> Names {
-        Names::of(self.stage.bindings())
+    pub fn names(&self) -> BoundNames {
+        BoundNames::of(self.stage.bindings())
     }
 
     /// A value with names for what the host made. `None` where it cannot be named.
@@ -159,10 +131,10 @@ impl Draw {
     }
 
     /// A value of the protocol, drawn.
-    pub fn sample<T>(&mut self, plain: bool, draw: impl FnOnce(&mut Sampler<'_>) -> T) -> T {
+    pub fn sample<T>(&mut self, plain: bool, draw: impl FnOnce(&mut ValueSampler<'_>) -> T) -> T {
         let dice = &mut self.dice;
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
-        draw(&mut self.protocol.sampler(Sampling::default(), &mut choose))
+        draw(&mut self.protocol.sampler(SamplingOptions::default(), &mut choose))
     }
 
     /// The clients that have shaken hands and are connected.
@@ -225,7 +197,7 @@ impl Draw {
 
     /// Plays a step that cannot fail and keeps it. `None` where it failed after all, or where the
     /// version has no word for what it is about.
-    pub fn put(&mut self, step: Value) -> Option<Vec<Passed>> {
+    pub fn put(&mut self, step: Value) -> Option<Vec<PassedFrames>> {
         let playable = scenario(&self.clients, std::slice::from_ref(&step));
         if playable.as_ref().is_some_and(|it| self.lacks(it)) {
             return None;
@@ -262,12 +234,12 @@ impl Draw {
         self.put(json!({"barrier": {"by": by}})).map(drop)
     }
 
-    fn agent(&self) -> Mode {
+    fn agent(&self) -> AgentMode {
         self.taste.agent.unwrap_or_default()
     }
 
     /// Whether a run would skip what there is of a scenario.
-    fn lacks(&self, scenario: &Scenario) -> bool {
+    fn lacks(&self, scenario: &ParsedScenario) -> bool {
         words::lacks(scenario, self.stage.version()).is_some()
             || plan::not_offered(scenario, self.offers.detected(), self.agent()).is_some()
     }
@@ -277,8 +249,8 @@ impl Draw {
     pub fn act(
         &mut self,
         step: Value,
-        rule: impl FnOnce(&Came, &Draw) -> Option<String>,
-    ) -> Option<Came> {
+        rule: impl FnOnce(&ClientStepResult, &ConversationDraw) -> Option<String>,
+    ) -> Option<ClientStepResult> {
         let certain = self.is_quiet();
         let passed = self.put(step)?;
         let came = came(&passed);
@@ -290,31 +262,34 @@ impl Draw {
     }
 
     /// Writes into the last step what has to come of it.
-    fn wish(&mut self, came: &Came, rule: &str) {
-        let weighty = crate::ledger::Ledger::of(self.stage.version()).find(rule).is_some();
+    fn wish(&mut self, came: &ClientStepResult, rule: &str) {
+        let weighty =
+            crate::ledger::RequirementLedger::of(self.stage.version()).find(rule).is_some();
         let Some(step) = self.steps.last_mut().filter(|_| weighty) else { return };
         let request = step.get("request").is_some() || step.get("subscribe").is_some();
         let answer = step.get("answer").is_some() || step.get("initialize").is_some();
         let Some(members) = members_mut(step) else { return };
         let code = json!({"code": {"$type": "integer"}});
         match came {
-            Came::Accepted => drop(members.insert("accept", json!(true))),
-            Came::Rejected => drop(members.insert("refused", json!(true))),
-            Came::Nothing if answer => drop(members.insert("none", json!(true))),
-            Came::Nothing => drop(members.insert("ignored", json!(true))),
-            Came::Result(_) => {
+            ClientStepResult::Accepted => drop(members.insert("accept", json!(true))),
+            ClientStepResult::Rejected => drop(members.insert("refused", json!(true))),
+            ClientStepResult::Nothing if answer => drop(members.insert("none", json!(true))),
+            ClientStepResult::Nothing => drop(members.insert("ignored", json!(true))),
+            ClientStepResult::Result(_) => {
                 members.remove("error");
                 members.insert("result", json!(true));
             }
-            Came::Error(found) => {
+            ClientStepResult::Error(found) => {
                 members.remove("result");
                 // That something is not there may be said in other words, too.
                 let other = *found == NOT_FOUND && !self.taste.reference;
                 let fixed = rules::FIXED_CODES.contains(found) && !other;
                 members.insert("error", if fixed { json!({"code": found}) } else { code });
             }
-            Came::Closed if request || answer => drop(members.insert("closed", json!(true))),
-            Came::Closed => return,
+            ClientStepResult::Closed if request || answer => {
+                drop(members.insert("closed", json!(true)))
+            }
+            ClientStepResult::Closed => return,
         }
         members.insert("proves", json!(rule));
     }
@@ -365,7 +340,7 @@ impl Draw {
     /// Waits for what the host has said by itself: everything that has an id which nobody knows yet, which
     /// is given a name, and the last of each kind that a requirement promises.
     /// Says when the last of it happened.
-    pub fn hear(&mut self, passed: &[Passed]) -> Option<Duration> {
+    pub fn hear(&mut self, passed: &[PassedFrames]) -> Option<Duration> {
         let heard = self.heard(passed);
         let mut waits = 0;
         let mut until = None;
@@ -400,11 +375,12 @@ impl Draw {
     }
 
     /// What the host has said by itself, each thing once, with the client that heard it first.
-    fn heard(&self, passed: &[Passed]) -> Vec<(String, Duration, Message)> {
+    fn heard(&self, passed: &[PassedFrames]) -> Vec<(String, Duration, Message)> {
         let mut heard: Vec<(String, Duration, Message)> = Vec::new();
-        for Passed { client, at, event } in passed {
-            let Event::Received(seen) = event else { continue };
-            let Some(message) = seen.message().filter(|it| it.kind() == Kind::Notification) else {
+        for PassedFrames { client, at, event } in passed {
+            let ConnectionEvent::Received(seen) = event else { continue };
+            let Some(message) = seen.message().filter(|it| it.kind() == MessageKind::Notification)
+            else {
                 continue;
             };
             let own = !message.params()["origin"].is_null();
@@ -446,7 +422,7 @@ impl Draw {
     }
 
     /// What tells a message from others, and what the reference host alone says just so.
-    fn told(&self, value: &Value, names: &Names) -> Value {
+    fn told(&self, value: &Value, names: &BoundNames) -> Value {
         let mut told = telling(value, names);
         for member in ["data", "commandLine", "invocationMessage"]
             .into_iter()
@@ -503,9 +479,9 @@ impl Draw {
     }
 
     /// The draft of what was drawn. Steps that only bind names which nobody uses are left out.
-    pub fn draft(mut self, id: &str, title: &str) -> Draft {
+    pub fn draft(mut self, id: &str, title: &str) -> ScenarioDraft {
         prune(&mut self.steps);
-        Draft {
+        ScenarioDraft {
             id: id.to_owned(),
             title: title.to_owned(),
             since: self.stage.version(),
@@ -521,7 +497,7 @@ fn is_asked(step: &Value) -> bool {
 
 /// Whether a version is spoken in the words in which scenarios are written.
 pub(super) fn is_plain(version: Version) -> bool {
-    Edge::new(version, "").is_plain()
+    VersionEdge::new(version, "").is_plain()
 }
 
 /// The tables by which conversations of a version are drawn: scenarios are written in the newest words, whatever the
@@ -548,7 +524,7 @@ fn named_as(message: &Message) -> &str {
 }
 
 /// What tells a message from others of its kind: the ids that have names, and what was decided.
-fn telling(value: &Value, names: &Names) -> Value {
+fn telling(value: &Value, names: &BoundNames) -> Value {
     const TELLING: [&str; 11] = [
         "turnId",
         "toolCallId",
@@ -626,53 +602,8 @@ pub fn prune(steps: &mut Vec<Value>) {
     *steps = kept;
 }
 
-/// What came of the last thing that a client sent.
-fn came(passed: &[Passed]) -> Came {
-    let sent = passed.iter().rposition(|it| matches!(it.event, Event::Sent(_)));
-    let Some(at) = sent else { return Came::Nothing };
-    let Passed { client, event: Event::Sent(seen), .. } = &passed[at] else { return Came::Nothing };
-    let asked = seen.message();
-    for Passed { client: who, event, .. } in &passed[at + 1..] {
-        match event {
-            Event::Received(answer) if who == client => {
-                if let Some(came) = answer.message().and_then(|answer| answers(asked, answer)) {
-                    return came;
-                }
-            }
-            Event::Closed { by: crate::transcript::Side::Host, .. } if who == client => {
-                return Came::Closed;
-            }
-            _ => {}
-        }
-    }
-    Came::Nothing
-}
-
-fn answers(asked: Option<&Message>, answer: &Message) -> Option<Came> {
-    match answer.kind() {
-        Kind::Success | Kind::Failure => {
-            let same = asked.is_none_or(|asked| asked.id() == answer.id());
-            let null = answer.id().is_none_or(Value::is_null);
-            (same || null).then(|| match answer.error_code() {
-                Some(code) => Came::Error(code),
-                None => Came::Result(answer.result().cloned().unwrap_or_default()),
-            })
-        }
-        Kind::Notification => {
-            let params = answer.params();
-            let seq = &asked?.params()["clientSeq"];
-            let own = !seq.is_null() && params["origin"]["clientSeq"] == *seq;
-            own.then(|| match params["rejectionReason"].is_null() {
-                true => Came::Accepted,
-                false => Came::Rejected,
-            })
-        }
-        _ => None,
-    }
-}
-
 /// A scenario of single steps, for the stage.
-fn scenario(clients: &[String], steps: &[Value]) -> Option<Scenario> {
+fn scenario(clients: &[String], steps: &[Value]) -> Option<ParsedScenario> {
     let mut root = json!({
         "scenario": "fuzz/stage", "title": "A stage", "proves": ["security.no-crash-fuzz"],
         "clients": clients, "steps": steps,

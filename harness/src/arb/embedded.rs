@@ -2,26 +2,26 @@
 //!
 //! Knows: the simulation, faults. Never knows: how tables are shown.
 //!
-//! Start at [`Ground`].
+//! Start at [`EmbeddedGround`].
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use crate::agent::mode::Mode;
-use crate::host::Host;
-use crate::host::engine::{Config, RefHost};
-use crate::host::fault::Fault;
-use crate::run::case::Setup;
-use crate::run::play::{Counting, Play, Recorder, Verdict};
+use crate::agent::mode::AgentMode;
+use crate::host::SansIoHost;
+use crate::host::engine::{HostConfig, RefHost};
+use crate::host::fault::HostFault;
+use crate::run::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict, TranscriptRecorder};
+use crate::run::setup::CaseSetup;
 use crate::run::sim;
-use crate::scenario::parse::Scenario;
+use crate::scenario::parse::ParsedScenario;
 use crate::wire::version::Version;
 
-use super::draft::Draft;
-use super::finding::{Finding, findings_of_reference};
-use super::gauge::Gauge;
-use super::shrink::{self, MAX_TRIES, Shows};
+use super::draft::ScenarioDraft;
+use super::finding::{FuzzFinding, findings_of_reference};
+use super::gauge::AnswerGauge;
+use super::shrink::{self, DraftTrial, MAX_TRIES};
 
 /// How long a wait may take, in virtual time.
 const LIMIT: Duration = Duration::from_secs(2);
@@ -30,65 +30,65 @@ const SEED: u64 = 7;
 
 /// A reference host in memory, a new one for each play.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct EmbeddedGround {
     /// The version that is spoken.
     pub version: Version,
-    agent: Mode,
-    faults: Vec<Fault>,
+    agent: AgentMode,
+    faults: Vec<HostFault>,
 }
 
-impl Ground {
+impl EmbeddedGround {
     /// Hosts with these faults, whose agent is played in this way.
-    pub fn of(version: Version, agent: Mode, faults: &[Fault]) -> Ground {
-        Ground { version, agent, faults: faults.to_vec() }
+    pub fn of(version: Version, agent: AgentMode, faults: &[HostFault]) -> EmbeddedGround {
+        EmbeddedGround { version, agent, faults: faults.to_vec() }
     }
 
     /// The same without faults.
-    fn honest(&self) -> Ground {
-        Ground { faults: Vec::new(), ..self.clone() }
+    fn honest(&self) -> EmbeddedGround {
+        EmbeddedGround { faults: Vec::new(), ..self.clone() }
     }
 
     /// Plays a scenario.
-    pub fn play(&self, scenario: Scenario) -> Verdict {
+    pub fn play(&self, scenario: ParsedScenario) -> ScenarioVerdict {
         let config = self.config(&scenario);
         self.play_on(scenario, &mut RefHost::new(config))
     }
 
     /// The settings of the host of a scenario.
-    pub fn config(&self, scenario: &Scenario) -> Config {
-        let epoch = Duration::from_millis(Config::default().epoch_ms);
+    pub fn config(&self, scenario: &ParsedScenario) -> HostConfig {
+        let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
         let mut config = sim::settings_with(scenario, SEED, epoch, self.agent);
         config.faults.clone_from(&self.faults);
         sim::speaking(config, self.version)
     }
 
     /// Plays a scenario on some other host.
-    pub fn play_on(&self, scenario: Scenario, host: &mut dyn Host) -> Verdict {
-        self.play_recorded(scenario, host, Box::new(Counting::default()))
+    pub fn play_on(&self, scenario: ParsedScenario, host: &mut dyn SansIoHost) -> ScenarioVerdict {
+        self.play_recorded(scenario, host, Box::new(CountingRecorder::default()))
     }
 
     /// The same, and something keeps the transcript.
     pub fn play_recorded(
         &self,
-        scenario: Scenario,
-        host: &mut dyn Host,
-        recorder: Box<dyn Recorder>,
-    ) -> Verdict {
-        let epoch = Duration::from_millis(Config::default().epoch_ms);
-        let setup = Setup::of(&Arc::new(scenario), self.version, SEED, epoch, LIMIT);
-        let setup = Setup { agent: self.agent, ..setup };
-        sim::play(Play::new(setup, false, recorder), host)
+        scenario: ParsedScenario,
+        host: &mut dyn SansIoHost,
+        recorder: Box<dyn TranscriptRecorder>,
+    ) -> ScenarioVerdict {
+        let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
+        let setup = CaseSetup::of(&Arc::new(scenario), self.version, SEED, epoch, LIMIT);
+        let setup = CaseSetup { agent: self.agent, ..setup };
+        sim::play(ScenarioPlay::new(setup, false, recorder), host)
     }
 
     /// What a draft finds.
-    pub fn found(&self, draft: &Draft) -> Vec<Finding> {
+    pub fn found(&self, draft: &ScenarioDraft) -> Vec<FuzzFinding> {
         let Ok(scenario) = draft.scenario() else { return Vec::new() };
         findings_of_reference(&draft.steps, &self.play(scenario))
     }
 
     /// What a draft finds, and what it puts to the test.
-    pub fn measured(&self, draft: &Draft) -> (Vec<Finding>, Gauge) {
-        let gauge = Gauge::default();
+    pub fn measured(&self, draft: &ScenarioDraft) -> (Vec<FuzzFinding>, AnswerGauge) {
+        let gauge = AnswerGauge::default();
         let Ok(scenario) = draft.scenario() else { return (Vec::new(), gauge) };
         let host = &mut RefHost::new(self.config(&scenario));
         let verdict = self.play_recorded(scenario, host, Box::new(gauge.clone()));
@@ -96,18 +96,18 @@ impl Ground {
     }
 
     /// Makes a draft small that finds this.
-    pub fn small(&self, draft: Draft, finding: &Finding) -> Draft {
-        now(shrink::shrink(draft, &mut Planted { ground: self, key: &finding.key }, MAX_TRIES))
+    pub fn small(&self, draft: ScenarioDraft, finding: &FuzzFinding) -> ScenarioDraft {
+        now(shrink::shrink(draft, &mut PlantedHost { ground: self, key: &finding.key }, MAX_TRIES))
     }
 }
 
-struct Planted<'a> {
-    ground: &'a Ground,
+struct PlantedHost<'a> {
+    ground: &'a EmbeddedGround,
     key: &'a str,
 }
 
-impl Shows for Planted<'_> {
-    async fn shows(&mut self, draft: &Draft) -> bool {
+impl DraftTrial for PlantedHost<'_> {
+    async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
         let found = self.ground.found(draft);
         // What an honest host does too is our own mistake.
         found.iter().any(|finding| finding.key == self.key)

@@ -6,7 +6,7 @@
 
 use crate::wire::json::{Value, json};
 
-use super::draw::Draw;
+use super::draw::ConversationDraw;
 
 /// Files that are written, read and watched; some lead out of the area, two have to be asked for.
 pub const FILES: &[&str] = &[
@@ -33,7 +33,7 @@ const AREA: &str = "file:///harness";
 pub const OWN: &str = "file:///harness/${dir}";
 
 /// A file or a folder: mostly one that is there, in a folder that no other conversation knows.
-pub fn file(draw: &mut Draw) -> Value {
+pub fn file(draw: &mut ConversationDraw) -> Value {
     let uri = place(draw);
     let inside = uri.as_str().and_then(|uri| uri.strip_prefix(AREA));
     let common = inside.filter(|rest| !rest.contains("..") && !rest.contains("${dir}"));
@@ -44,7 +44,7 @@ pub fn file(draw: &mut Draw) -> Value {
 }
 
 /// Makes the folder of the conversation, where it is not there yet.
-pub fn has_folder(draw: &mut Draw) -> bool {
+pub fn has_folder(draw: &mut ConversationDraw) -> bool {
     if draw.stage().bindings().get("dir").is_some() {
         return true;
     }
@@ -55,7 +55,7 @@ pub fn has_folder(draw: &mut Draw) -> bool {
     draw.put(step).is_some()
 }
 
-fn place(draw: &mut Draw) -> Value {
+fn place(draw: &mut ConversationDraw) -> Value {
     const MAKES: [&str; 2] = ["resourceWrite", "resourceMkdir"];
     let asked = draw.steps.iter().filter_map(|step| step.get("request"));
     let made = asked.filter(|it| it["method"].as_str().is_some_and(|name| MAKES.contains(&name)));
@@ -73,7 +73,7 @@ fn place(draw: &mut Draw) -> Value {
 }
 
 /// Writes a few files, so that there is something to read.
-pub fn prepare(draw: &mut Draw) -> Option<()> {
+pub fn prepare(draw: &mut ConversationDraw) -> Option<()> {
     has_folder(draw).then_some(())?;
     let by = draw.somebody()?;
     for name in ["one.txt", "two.txt"] {

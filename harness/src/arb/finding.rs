@@ -8,21 +8,21 @@
 //!
 //! Start at [`findings`].
 
-use crate::ledger::Ledger;
+use crate::ledger::RequirementLedger;
 use crate::oracle::{CHECKS, alike};
-use crate::run::play::Verdict;
+use crate::run::play::ScenarioVerdict;
 use crate::verdict::{Status, Weight};
 use crate::wire::json::Value;
 
 use super::draft::ANYTHING;
-use super::hold::Expectation;
+use super::hold::StepExpectation;
 
 /// The check that judges our own frames, which are wrong on purpose here.
 const OWN: &str = "shape.harness";
 
 /// Something that a host did wrong.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Finding {
+pub struct FuzzFinding {
     /// The check, or the requirement of the expectation, that does not hold.
     pub rule: String,
     /// How much it weighs.
@@ -33,15 +33,15 @@ pub struct Finding {
     pub key: String,
 }
 
-impl Finding {
+impl FuzzFinding {
     /// A finding: the rule that was broken, and where.
-    pub fn of(rule: &str, weight: Weight, place: &str, message: &str) -> Finding {
+    pub fn of(rule: &str, weight: Weight, place: &str, message: &str) -> FuzzFinding {
         let shape = alike(message);
         let key = match place {
             "" => format!("{rule} | {shape}"),
             place => format!("{rule} | {place} | {shape}"),
         };
-        Finding { rule: rule.to_owned(), weight, message: message.to_owned(), key }
+        FuzzFinding { rule: rule.to_owned(), weight, message: message.to_owned(), key }
     }
 
     /// Whether an always-on check found it.
@@ -53,23 +53,23 @@ impl Finding {
     pub fn statement(&self) -> String {
         let check = CHECKS.iter().find(|row| row.id == self.rule);
         let check = check.map(|row| row.doc.split(" Source:").next().unwrap_or(row.doc).to_owned());
-        let stated = || Ledger::look_up(&self.rule).map(|it| it.statement.to_owned());
+        let stated = || RequirementLedger::look_up(&self.rule).map(|it| it.statement.to_owned());
         check.or_else(stated).unwrap_or_else(|| self.message.clone())
     }
 }
 
 /// Everything that a play of these steps found, the heaviest first.
-pub fn findings(steps: &[Value], verdict: &Verdict) -> Vec<Finding> {
+pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
     let mut all = Vec::new();
     for claim in &verdict.claims {
         if let Some(failure) = &claim.outcome.failure {
             let place = place(failure.step.and_then(|step| steps.get(step)));
-            all.push(Finding::of(&claim.rule, claim.weight, &place, &failure.message));
+            all.push(FuzzFinding::of(&claim.rule, claim.weight, &place, &failure.message));
         }
     }
     for check in verdict.checks.iter().filter(|check| check.check != OWN) {
         for finding in check.findings.iter().filter(|it| !by_chance(it)) {
-            let found = Finding::of(check.check, finding.weight, "", &finding.message);
+            let found = FuzzFinding::of(check.check, finding.weight, "", &finding.message);
             if !all.iter().any(|other| other.key == found.key) {
                 all.push(found);
             }
@@ -80,11 +80,11 @@ pub fn findings(steps: &[Value], verdict: &Verdict) -> Vec<Finding> {
 }
 
 /// The same for a reference host. A step that only prepares was legal when it was drawn, so such a host has to serve it.
-pub fn findings_of_reference(steps: &[Value], verdict: &Verdict) -> Vec<Finding> {
+pub fn findings_of_reference(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
     let mut all = findings(steps, verdict);
     let claims = verdict.claims.iter().any(|claim| claim.outcome.failure.is_some());
     if !claims && verdict.status == Status::Untested {
-        all.push(Finding::of(ANYTHING, Weight::Essential, "", &verdict.reason));
+        all.push(FuzzFinding::of(ANYTHING, Weight::Essential, "", &verdict.reason));
         all.sort_by_key(|finding| std::cmp::Reverse(finding.weight));
     }
     all
@@ -92,7 +92,7 @@ pub fn findings_of_reference(steps: &[Value], verdict: &Verdict) -> Vec<Finding>
 
 /// Where a claim stands: the verb of its step, and the action or method.
 fn place(step: Option<&Value>) -> String {
-    let expectation = step.and_then(Expectation::of);
+    let expectation = step.and_then(StepExpectation::of);
     expectation.map(|it| format!("{} {}", it.verb, it.about).trim().to_owned()).unwrap_or_default()
 }
 

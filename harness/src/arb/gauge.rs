@@ -6,17 +6,17 @@
 //!
 //! Knows: frames. Never knows: what was meant by them.
 //!
-//! Start at [`Gauge`].
+//! Start at [`AnswerGauge`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::run::play::Recorder;
-use crate::transcript::Event;
+use crate::run::play::TranscriptRecorder;
+use crate::transcript::ConnectionEvent;
 use crate::wire::json::Value;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 
 /// Of a hundred things that clients ask, so many may be refused before it is said that it is of no use.
 const FUTILE: u64 = 90;
@@ -27,14 +27,14 @@ const NEW: &str = "new";
 
 /// What became of what clients asked.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Tally {
+pub struct AnswerTally {
     /// Results and accepted actions.
     pub served: u64,
     /// Errors and rejections.
     pub refused: u64,
 }
 
-impl Tally {
+impl AnswerTally {
     /// Of a hundred things, how many were refused.
     pub fn refused_percent(&self) -> u64 {
         self.refused * 100 / (self.served + self.refused).max(1)
@@ -55,12 +55,12 @@ impl Tally {
 
 /// Counts what a target answers, and keeps no frame.
 #[derive(Clone, Debug, Default)]
-pub struct Gauge(Arc<Mutex<Counts>>);
+pub struct AnswerGauge(Arc<Mutex<GaugeCounts>>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct GaugeCounts {
     events: u64,
-    tally: Tally,
+    tally: AnswerTally,
     seen: BTreeMap<String, u64>,
     /// The id of each client.
     ids: HashMap<String, String>,
@@ -72,9 +72,9 @@ struct Counts {
     last: HashMap<String, String>,
 }
 
-impl Gauge {
+impl AnswerGauge {
     /// How much was refused.
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> AnswerTally {
         self.counts().tally
     }
 
@@ -98,25 +98,27 @@ impl Gauge {
         self.counts().slowest
     }
 
-    fn counts(&self) -> std::sync::MutexGuard<'_, Counts> {
+    fn counts(&self) -> std::sync::MutexGuard<'_, GaugeCounts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Recorder for Gauge {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for AnswerGauge {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         let mut counts = self.counts();
         counts.events += 1;
         match event {
-            Event::Sent(seen) => seen.message().map(|it| counts.sent(at, client, it)),
-            Event::Received(seen) => seen.message().map(|it| counts.received(at, client, it)),
+            ConnectionEvent::Sent(seen) => seen.message().map(|it| counts.sent(at, client, it)),
+            ConnectionEvent::Received(seen) => {
+                seen.message().map(|it| counts.received(at, client, it))
+            }
             _ => None,
         };
         counts.events
     }
 }
 
-impl Counts {
+impl GaugeCounts {
     fn sent(&mut self, at: Duration, client: &str, message: &Message) {
         let params = message.params();
         let action = params.get("action").and_then(|action| action["type"].as_str());
@@ -138,11 +140,11 @@ impl Counts {
 
     fn received(&mut self, at: Duration, client: &str, message: &Message) {
         let (key, served) = match message.kind() {
-            Kind::Success | Kind::Failure => {
+            MessageKind::Success | MessageKind::Failure => {
                 let id = message.id().map(Value::to_text).unwrap_or_default();
-                ((client.to_owned(), id), message.kind() == Kind::Success)
+                ((client.to_owned(), id), message.kind() == MessageKind::Success)
             }
-            Kind::Notification => {
+            MessageKind::Notification => {
                 let params = message.params();
                 let origin = &params["origin"];
                 let Some(id) = origin["clientId"].as_str() else {
@@ -165,8 +167,8 @@ impl Counts {
         if let Some((sent, since)) = self.open.remove(&key) {
             self.slowest = self.slowest.max(at.saturating_sub(since));
             let verdict = match (message.kind(), message.error_code()) {
-                (Kind::Notification, _) if served => "accepted".to_owned(),
-                (Kind::Notification, _) => "rejected".to_owned(),
+                (MessageKind::Notification, _) if served => "accepted".to_owned(),
+                (MessageKind::Notification, _) => "rejected".to_owned(),
                 (_, Some(code)) => format!("error {code}"),
                 _ => "result".to_owned(),
             };
@@ -211,18 +213,18 @@ pub fn table(seen: &BTreeMap<String, u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transcript::Seen;
+    use crate::transcript::SeenFrame;
     use crate::wire::frame::Frame;
     use crate::wire::json::json;
 
-    fn said(value: &Value, sent: bool) -> Event {
-        let seen = Arc::new(Seen::new(Frame::Text(value.to_text())));
-        if sent { Event::Sent(seen) } else { Event::Received(seen) }
+    fn said(value: &Value, sent: bool) -> ConnectionEvent {
+        let seen = Arc::new(SeenFrame::new(Frame::Text(value.to_text())));
+        if sent { ConnectionEvent::Sent(seen) } else { ConnectionEvent::Received(seen) }
     }
 
     #[test]
     fn what_is_sent_counts_by_what_the_host_said_last_and_what_became_of_it() {
-        let mut gauge = Gauge::default();
+        let mut gauge = AnswerGauge::default();
         let mut play = |client: &str, sent: bool, value: Value| {
             gauge.record(Duration::ZERO, client, &said(&value, sent));
         };
@@ -267,8 +269,8 @@ mod tests {
 
     #[test]
     fn a_target_that_refuses_everything_is_futile() {
-        assert!(Tally { served: 5, refused: 300 }.futile().is_some());
-        assert!(Tally { served: 200, refused: 300 }.futile().is_none());
-        assert!(Tally { served: 0, refused: 10 }.futile().is_none());
+        assert!(AnswerTally { served: 5, refused: 300 }.futile().is_some());
+        assert!(AnswerTally { served: 200, refused: 300 }.futile().is_none());
+        assert!(AnswerTally { served: 0, refused: 10 }.futile().is_none());
     }
 }

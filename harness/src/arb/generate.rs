@@ -7,38 +7,39 @@
 //!
 //! Knows: moves and how often they are made. Never knows: what is played with the scenario.
 //!
-//! Start at [`Generator::sequence`].
+//! Start at [`ConversationGenerator::sequence`].
 
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::dice::Dice;
-use crate::run::detect::Detected;
+use crate::run::detect::DetectedFeature;
 use crate::run::sim;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::json;
 use crate::wire::version::Version;
 
-use super::act::{self, Told};
+use super::act::{self, ActionLogEntry};
 use super::ask;
-use super::draft::Draft;
-use super::draw::{Came, Draw, is_plain};
+use super::draft::ScenarioDraft;
+use super::draw::{ConversationDraw, is_plain};
 use super::files;
-use super::offered::Offers;
-use super::{lines, observe, talk};
+use super::offered::HostOffers;
+use super::step_result::ClientStepResult;
+use super::{lines, observe, subscribe, talk};
 
 /// Draws conversations of one version.
 #[derive(Clone, Debug)]
-pub struct Generator {
+pub struct ConversationGenerator {
     version: Version,
     seed: u64,
-    taste: Taste,
-    offers: Offers,
+    taste: DrawTaste,
+    offers: HostOffers,
 }
 
 /// What a target can be asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Taste {
+pub struct DrawTaste {
     /// Who plays the agent's scripts, if anybody does.
-    pub agent: Option<Mode>,
+    pub agent: Option<AgentMode>,
     /// Whether the host can be restarted.
     pub restarts: bool,
     /// Whether it may be harmed.
@@ -47,32 +48,40 @@ pub struct Taste {
     pub reference: bool,
 }
 
-impl Taste {
+impl DrawTaste {
     /// Everything: the target is the reference host.
-    pub const ALL: Taste =
-        Taste { agent: Some(Mode::Host), restarts: true, aggressive: true, reference: true };
+    pub const ALL: DrawTaste = DrawTaste {
+        agent: Some(AgentMode::Host),
+        restarts: true,
+        aggressive: true,
+        reference: true,
+    };
     /// What a host outside can be asked for whose agent plays scripts.
-    pub const FOREIGN: Taste =
-        Taste { agent: Some(Mode::Host), restarts: false, aggressive: false, reference: false };
+    pub const FOREIGN: DrawTaste = DrawTaste {
+        agent: Some(AgentMode::Host),
+        restarts: false,
+        aggressive: false,
+        reference: false,
+    };
 }
 
 /// A conversation, and what was done in it.
 #[derive(Clone, Debug)]
-pub struct Sequence {
+pub struct DrawnSequence {
     /// Its own seed: with it alone it can be drawn again.
     pub seed: u64,
     /// What is played.
-    pub draft: Draft,
+    pub draft: ScenarioDraft,
     /// What was done and what came of it on the stage.
-    pub told: Vec<Told>,
+    pub told: Vec<ActionLogEntry>,
     /// Whether it came to its end: a step that the stage could not play cuts it short.
     pub whole: bool,
 }
 
-type Move = fn(&mut Draw) -> Option<Told>;
+type ConversationMove = fn(&mut ConversationDraw) -> Option<ActionLogEntry>;
 
 /// Every move, with its name and how often it is made where no theme says otherwise.
-const MOVES: &[(&str, usize, Move)] = &[
+const MOVES: &[(&str, usize, ConversationMove)] = &[
     ("turn", 10, talk::turn),
     ("release", 4, talk::release),
     ("chat", 14, |draw| act::dispatch(draw, &[ChannelKind::Chat])),
@@ -121,7 +130,7 @@ const MOVES: &[(&str, usize, Move)] = &[
     ("tokens", 0, |draw| ask::ask(draw, |it| it == "authenticate")),
     ("ask-server", 0, |draw| lines::raw_called(draw, "side-channel")),
     ("again", 0, lines::again),
-    ("subscribe", 8, ask::subscribe),
+    ("subscribe", 8, subscribe::subscribe),
     ("look", 4, |draw| observe::look(draw, None)),
     ("sessions", 4, |draw| {
         ask::ask(draw, |it| {
@@ -146,20 +155,20 @@ const MOVES: &[(&str, usize, Move)] = &[
     ("move", 0, |draw| ask::ask(draw, |it| it == "moveChat")),
     ("new-chat", 0, |draw| ask::ask(draw, |it| it == "createChat")),
     ("new-session", 0, |draw| ask::ask(draw, |it| it == "createSession")),
-    ("listen", 0, ask::listen),
+    ("listen", 0, subscribe::listen),
     ("dawdle", 1, lines::dawdle),
 ];
 
 /// What a conversation is about: how it begins, and moves that are made more often in it.
-struct Theme {
+struct ConversationTheme {
     name: &'static str,
-    opening: Opening,
+    opening: ConversationOpening,
     focus: &'static str,
     more: &'static [(&'static str, usize)],
 }
 
 #[derive(Clone, Copy)]
-enum Opening {
+enum ConversationOpening {
     Session,
     Folders,
     Changes,
@@ -173,22 +182,26 @@ enum Opening {
 
 const fn theme(
     name: &'static str,
-    opening: Opening,
+    opening: ConversationOpening,
     more: &'static [(&'static str, usize)],
-) -> Theme {
-    Theme { name, opening, focus: "", more }
+) -> ConversationTheme {
+    ConversationTheme { name, opening, focus: "", more }
 }
 
 const fn focused(
     name: &'static str,
     focus: &'static str,
     more: &'static [(&'static str, usize)],
-) -> Theme {
-    Theme { name, opening: Opening::Session, focus, more }
+) -> ConversationTheme {
+    ConversationTheme { name, opening: ConversationOpening::Session, focus, more }
 }
 
-const THEMES: &[Theme] = &[
-    theme("turns", Opening::Session, &[("turn", 20), ("decide", 20), ("chat", 20), ("release", 8)]),
+const THEMES: &[ConversationTheme] = &[
+    theme(
+        "turns",
+        ConversationOpening::Session,
+        &[("turn", 20), ("decide", 20), ("chat", 20), ("release", 8)],
+    ),
     focused("tools", "tool", &[("turn", 20), ("decide", 50), ("join-in", 6), ("line", 4)]),
     focused(
         "client tools",
@@ -209,11 +222,15 @@ const THEMES: &[Theme] = &[
         &[("queue", 50), ("pile", 10), ("turn", 25), ("release", 14), ("decide", 6)],
     ),
     focused("grants", "asked", &[("files", 90)]),
-    theme("folders", Opening::Folders, &[("folders", 60), ("chats", 6)]),
-    theme("sessions", Opening::Session, &[("sessions", 30), ("session", 10), ("subscribe", 10)]),
+    theme("folders", ConversationOpening::Folders, &[("folders", 60), ("chats", 6)]),
+    theme(
+        "sessions",
+        ConversationOpening::Session,
+        &[("sessions", 30), ("session", 10), ("subscribe", 10)],
+    ),
     theme(
         "chats",
-        Opening::Session,
+        ConversationOpening::Session,
         &[("chats", 40), ("turn", 25), ("chat", 10), ("subscribe", 6), ("window", 14)],
     ),
     focused(
@@ -240,9 +257,9 @@ const THEMES: &[Theme] = &[
     ),
     focused("background", "background", &[("turn", 40), ("look", 20), ("decide", 10)]),
     focused("activity", "activity", &[("turn", 40), ("look", 20), ("release", 10)]),
-    Theme {
+    ConversationTheme {
         name: "recall",
-        opening: Opening::Turns,
+        opening: ConversationOpening::Turns,
         focus: "WORD",
         more: &[("turn", 60), ("new-chat", 20), ("look", 6), ("queue", 4), ("release", 14)],
     },
@@ -251,49 +268,53 @@ const THEMES: &[Theme] = &[
         "by-reference",
         &[("turn", 30), ("decide", 40), ("read", 40), ("look", 8)],
     ),
-    theme("windows", Opening::Turns, &[("window", 60), ("turn", 10), ("line", 8)]),
+    theme("windows", ConversationOpening::Turns, &[("window", 60), ("turn", 10), ("line", 8)]),
     focused("approvals", "confirm", &[("turn", 30), ("decide", 60), ("look", 20)]),
-    Theme {
+    ConversationTheme {
         name: "providers",
-        opening: Opening::Handshake,
+        opening: ConversationOpening::Handshake,
         focus: "provider",
         more: &[("new-session", 50), ("new-chat", 50), ("turn", 10), ("subscribe", 8)],
     },
-    Theme {
+    ConversationTheme {
         name: "watches",
-        opening: Opening::Files,
+        opening: ConversationOpening::Files,
         focus: "harness/w",
         more: &[("watches", 30), ("files", 70), ("subscribe", 30)],
     },
-    Theme {
+    ConversationTheme {
         name: "telemetry",
-        opening: Opening::Session,
+        opening: ConversationOpening::Session,
         focus: "say",
         more: &[("listen", 50), ("turn", 40), ("line", 10)],
     },
-    Theme {
+    ConversationTheme {
         name: "tokens",
-        opening: Opening::Handshake,
+        opening: ConversationOpening::Handshake,
         focus: "token",
         more: &[("tokens", 50), ("new-session", 50), ("line", 8), ("join", 8)],
     },
-    theme("metadata", Opening::Session, &[("session", 40), ("root", 12), ("look", 10)]),
-    theme("lines", Opening::Session, &[("line", 40), ("turn", 12), ("session", 10)]),
+    theme("metadata", ConversationOpening::Session, &[("session", 40), ("root", 12), ("look", 10)]),
+    theme("lines", ConversationOpening::Session, &[("line", 40), ("turn", 12), ("session", 10)]),
     theme(
         "wire",
-        Opening::Handshake,
+        ConversationOpening::Handshake,
         &[("raw", 40), ("offer", 35), ("join", 10), ("again", 10), ("tokens", 12)],
     ),
-    theme("files", Opening::Files, &[("files", 80), ("watches", 20), ("subscribe", 20)]),
+    theme(
+        "files",
+        ConversationOpening::Files,
+        &[("files", 80), ("watches", 20), ("subscribe", 20)],
+    ),
     theme(
         "terminals",
-        Opening::Terminals,
+        ConversationOpening::Terminals,
         &[("make-terminal", 8), ("terminal", 60), ("subscribe", 14), ("line", 8), ("look", 10)],
     ),
-    theme("annotations", Opening::Session, &[("annotations", 60), ("subscribe", 20)]),
+    theme("annotations", ConversationOpening::Session, &[("annotations", 60), ("subscribe", 20)]),
     theme(
         "automations",
-        Opening::Automations,
+        ConversationOpening::Automations,
         &[
             ("automations", 30),
             ("run", 50),
@@ -303,9 +324,9 @@ const THEMES: &[Theme] = &[
             ("restart", 8),
         ],
     ),
-    Theme {
+    ConversationTheme {
         name: "changes",
-        opening: Opening::Changes,
+        opening: ConversationOpening::Changes,
         focus: "one.txt",
         more: &[
             ("turn", 14),
@@ -319,9 +340,9 @@ const THEMES: &[Theme] = &[
             ("list", 14),
         ],
     },
-    Theme {
+    ConversationTheme {
         name: "plugins",
-        opening: Opening::Plugins,
+        opening: ConversationOpening::Plugins,
         focus: "plugin",
         more: &[("join-in", 25), ("servers", 50), ("ask-server", 20), ("look", 14)],
     },
@@ -351,18 +372,18 @@ const LOOKED_AT: &[(ChannelKind, usize)] = &[
 /// Moves that come to nothing before a conversation ends.
 const IDLE: usize = 40;
 
-impl Generator {
+impl ConversationGenerator {
     /// A generator for a version, and a host that offers what the reference host does.
-    pub fn new(version: Version, seed: u64, taste: Taste) -> Generator {
+    pub fn new(version: Version, seed: u64, taste: DrawTaste) -> ConversationGenerator {
         // In an older version not everything can be said.
         let detected = if is_plain(version) { &[] } else { sim::detected(version) };
-        Generator { version, seed, taste, offers: Offers::of(detected) }
+        ConversationGenerator { version, seed, taste, offers: HostOffers::of(detected) }
     }
 
     /// The same for a host that offers this.
-    pub fn offering(self, detected: &[Detected]) -> Generator {
+    pub fn offering(self, detected: &[DetectedFeature]) -> ConversationGenerator {
         let all = [self.offers.detected(), detected].concat();
-        Generator { offers: Offers::of(&all), ..self }
+        ConversationGenerator { offers: HostOffers::of(&all), ..self }
     }
 
     /// The seed of the sequence of that number.
@@ -371,21 +392,21 @@ impl Generator {
     }
 
     /// The sequence of that number: the same seed and number, the same sequence.
-    pub fn sequence(&self, number: u64) -> Option<Sequence> {
+    pub fn sequence(&self, number: u64) -> Option<DrawnSequence> {
         self.of_seed(self.seed_of(number))
     }
 
     /// The sequence of a seed of its own.
-    pub fn of_seed(&self, seed: u64) -> Option<Sequence> {
+    pub fn of_seed(&self, seed: u64) -> Option<DrawnSequence> {
         sequence(self, seed)
     }
 }
 
 /// The conversation of a seed.
-fn sequence(generator: &Generator, seed: u64) -> Option<Sequence> {
-    let Generator { version, taste, offers, .. } = generator.clone();
-    let mut draw = Draw::new(version, seed, (taste, offers), &["A", "B", "C"])?;
-    let themes: Vec<&Theme> =
+fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequence> {
+    let ConversationGenerator { version, taste, offers, .. } = generator.clone();
+    let mut draw = ConversationDraw::new(version, seed, (taste, offers), &["A", "B", "C"])?;
+    let themes: Vec<&ConversationTheme> =
         THEMES.iter().filter(|theme| taste.reference || !OWN.contains(&theme.name)).collect();
     let theme = *draw.dice.pick(&themes)?;
     draw.focus = theme.focus;
@@ -409,11 +430,11 @@ fn sequence(generator: &Generator, seed: u64) -> Option<Sequence> {
     let draft = draw.draft(&format!("fuzz/{seed:016x}"), &title);
     // A conversation at whose end nobody is left may expect nothing.
     draft.scenario().ok()?;
-    Some(Sequence { seed, draft, told, whole })
+    Some(DrawnSequence { seed, draft, told, whole })
 }
 
 /// A move, by how likely it is.
-fn pick(dice: &mut Dice, theme: &Theme) -> Option<(&'static str, Move)> {
+fn pick(dice: &mut Dice, theme: &ConversationTheme) -> Option<(&'static str, ConversationMove)> {
     let weight = |name: &str, usual: usize| {
         theme.more.iter().find(|(more, _)| *more == name).map_or(usual, |(_, more)| *more * THEMED)
     };
@@ -430,21 +451,21 @@ fn pick(dice: &mut Dice, theme: &Theme) -> Option<(&'static str, Move)> {
 }
 
 /// How a conversation begins.
-fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
+fn open(draw: &mut ConversationDraw, opening: ConversationOpening) -> Option<()> {
     let mut config = json!({});
     match opening {
-        Opening::Session
-        | Opening::Changes
-        | Opening::Files
-        | Opening::Terminals
-        | Opening::Turns => {}
-        Opening::Folders => config["workingDirectories"] = json!(act::FOLDERS[..2]),
-        Opening::Plugins => {
+        ConversationOpening::Session
+        | ConversationOpening::Changes
+        | ConversationOpening::Files
+        | ConversationOpening::Terminals
+        | ConversationOpening::Turns => {}
+        ConversationOpening::Folders => config["workingDirectories"] = json!(act::FOLDERS[..2]),
+        ConversationOpening::Plugins => {
             let capabilities = json!({"capabilities": {"mcpApps": {}}});
             draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
             draw.put(json!({"initialize": {"by": ["A", "B"], "params": capabilities}}))?;
         }
-        Opening::Automations => {
+        ConversationOpening::Automations => {
             let channels = json!(["ahp-root://"]);
             draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
             draw.put(json!({"initialize": {"by": ["A", "B"], "subscribe": channels}}))?;
@@ -455,7 +476,7 @@ fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
             act::dispatch_on(draw, ChannelKind::Automations, &channels, new, 0);
             return Some(());
         }
-        Opening::Handshake => {
+        ConversationOpening::Handshake => {
             draw.put(json!({"connect": {"by": ["A", "B"]}}))?;
             let mut members = json!({"by": ["A", "B"], "subscribe": ["ahp-root://"]});
             match draw.dice.below(3) {
@@ -478,19 +499,19 @@ fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
     draw.hear(&passed);
     draw.pause();
     match opening {
-        Opening::Changes => changes(draw)?,
-        Opening::Files => files::prepare(draw)?,
-        Opening::Turns => {
+        ConversationOpening::Changes => changes(draw)?,
+        ConversationOpening::Files => files::prepare(draw)?,
+        ConversationOpening::Turns => {
             for _ in 0..2 + draw.dice.below(3) {
                 talk::say(draw)?;
                 draw.pause();
             }
         }
-        Opening::Terminals => {
+        ConversationOpening::Terminals => {
             ask::ask(draw, |it| it == "createTerminal");
             for (uri, _) in draw.channels(ChannelKind::Terminal) {
-                ask::follow(draw, "A", &uri)?;
-                ask::follow(draw, "B", &uri)?;
+                subscribe::follow(draw, "A", &uri)?;
+                subscribe::follow(draw, "B", &uri)?;
             }
         }
         _ => {}
@@ -499,19 +520,19 @@ fn open(draw: &mut Draw, opening: Opening) -> Option<()> {
 }
 
 /// An agent changes two files, and somebody follows what has changed.
-fn changes(draw: &mut Draw) -> Option<()> {
+fn changes(draw: &mut ConversationDraw) -> Option<()> {
     let tag = draw.tag();
     let script = format!("tool write \"one.txt\\none {tag}\"\ntool write \"two.txt\\ntwo {tag}\"");
     draw.act(json!({"turn": {"by": "A", "id": "t0", "script": script}}), |_, _| None)?;
     draw.pause();
     let all = draw.channels(ChannelKind::Changeset);
     let (uri, _) = draw.dice.pick(&all)?.clone();
-    ask::follow(draw, "A", &uri)?;
+    subscribe::follow(draw, "A", &uri)?;
     Some(())
 }
 
 /// How it ends: everything comes to rest, and somebody who comes late looks at what there is.
-fn close(draw: &mut Draw) {
+fn close(draw: &mut ConversationDraw) {
     if draw.broken {
         return;
     }
@@ -531,7 +552,7 @@ fn close(draw: &mut Draw) {
 }
 
 /// Reviews a file, and lets the agent change it once more.
-fn review(draw: &mut Draw) -> Option<Told> {
+fn review(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let all = draw.channels(ChannelKind::Changeset);
     let told =
         act::dispatch_on(draw, ChannelKind::Changeset, &all, &["changeset/filesReviewChanged"], 0)?;
@@ -543,7 +564,7 @@ fn review(draw: &mut Draw) -> Option<Told> {
 }
 
 /// Does something about what the agent waits for.
-fn decide(draw: &mut Draw) -> Option<Told> {
+fn decide(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let mut chats = draw.channels(ChannelKind::Chat);
     let mut open: Vec<&str> = Vec::new();
     chats.retain(|(_, chat)| {
@@ -577,14 +598,15 @@ fn decide(draw: &mut Draw) -> Option<Told> {
 }
 
 /// Several messages wait in a chat that is busy, and somebody puts some of them first.
-fn pile(draw: &mut Draw) -> Option<Told> {
+fn pile(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let all = draw.channels(ChannelKind::Chat);
     let busy: Vec<_> = all.iter().filter(|row| !row.1["activeTurn"].is_null()).collect();
     let (uri, _) = (*draw.dice.pick(&busy)?).clone();
     let (by, channel) = (draw.somebody()?, draw.named(&json!(uri))?);
-    ask::follow(draw, &by, &uri)?;
-    let accepted = |came: &Came, _: &Draw| {
-        (*came == Came::Accepted).then(|| "dispatch.table.client.chat.pendingMessageSet".to_owned())
+    subscribe::follow(draw, &by, &uri)?;
+    let accepted = |came: &ClientStepResult, _: &ConversationDraw| {
+        (*came == ClientStepResult::Accepted)
+            .then(|| "dispatch.table.client.chat.pendingMessageSet".to_owned())
     };
     let mut ids = Vec::new();
     // Not in the order in which they come.
@@ -608,7 +630,7 @@ fn pile(draw: &mut Draw) -> Option<Told> {
 }
 
 /// Does something about the messages that wait in a chat, mostly in one that is busy.
-fn queue(draw: &mut Draw) -> Option<Told> {
+fn queue(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     const QUEUE: &[&str] = &[
         "chat/pendingMessageSet",
         "chat/pendingMessageSet",

@@ -11,16 +11,16 @@
 
 use std::collections::BTreeSet;
 
-use crate::run::play::Verdict;
+use crate::run::play::ScenarioVerdict;
 use crate::scenario::verbs::VERBS;
 use crate::wire::json::{Value, json};
 
-use super::draft::{Draft, bound, clients_of, members_mut, verb_of};
+use super::draft::{ScenarioDraft, bound, clients_of, members_mut, verb_of};
 use super::draw::{prune, rule_of};
 
 /// How a step has to end.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Ending {
+pub enum StepEnding {
     /// The action comes back accepted.
     Accepted,
     /// The action is not accepted.
@@ -43,74 +43,74 @@ pub enum Ending {
     NotHeard,
 }
 
-impl Ending {
+impl StepEnding {
     /// Every ending, with its name in the file of a campaign.
-    const NAMES: [(Ending, &'static str); 10] = [
-        (Ending::Accepted, "accepted"),
-        (Ending::Refused, "refused"),
-        (Ending::Ignored, "ignored"),
-        (Ending::Result, "result"),
-        (Ending::Error, "error"),
-        (Ending::Unanswered, "unanswered"),
-        (Ending::Closed, "closed"),
-        (Ending::State, "state"),
-        (Ending::Heard, "heard"),
-        (Ending::NotHeard, "not heard"),
+    const NAMES: [(StepEnding, &'static str); 10] = [
+        (StepEnding::Accepted, "accepted"),
+        (StepEnding::Refused, "refused"),
+        (StepEnding::Ignored, "ignored"),
+        (StepEnding::Result, "result"),
+        (StepEnding::Error, "error"),
+        (StepEnding::Unanswered, "unanswered"),
+        (StepEnding::Closed, "closed"),
+        (StepEnding::State, "state"),
+        (StepEnding::Heard, "heard"),
+        (StepEnding::NotHeard, "not heard"),
     ];
 
     /// The members of a step that ask for an ending; the first that a step has counts.
-    const MEMBERS: [(&'static str, Ending); 10] = [
-        ("accept", Ending::Accepted),
-        ("refused", Ending::Refused),
-        ("reject", Ending::Refused),
-        ("ignored", Ending::Ignored),
-        ("none", Ending::Unanswered),
-        ("closed", Ending::Closed),
-        ("snapshot", Ending::Result),
-        ("replay", Ending::Result),
-        ("error", Ending::Error),
-        ("result", Ending::Result),
+    const MEMBERS: [(&'static str, StepEnding); 10] = [
+        ("accept", StepEnding::Accepted),
+        ("refused", StepEnding::Refused),
+        ("reject", StepEnding::Refused),
+        ("ignored", StepEnding::Ignored),
+        ("none", StepEnding::Unanswered),
+        ("closed", StepEnding::Closed),
+        ("snapshot", StepEnding::Result),
+        ("replay", StepEnding::Result),
+        ("error", StepEnding::Error),
+        ("result", StepEnding::Result),
     ];
 
     /// How a step has to end, if it says so.
-    fn of(step: &Value) -> Option<Ending> {
+    fn of(step: &Value) -> Option<StepEnding> {
         let (verb, members) = verb_of(step)?;
         let has = |name: &str| members.get(name).is_some();
         match verb {
             "expect" | "next" | "answer" if !has("error") && !has("result") && !has("none") => {
-                Some(Ending::Heard)
+                Some(StepEnding::Heard)
             }
-            "never" => Some(Ending::NotHeard),
-            "snapshot" | "mirror" => Some(Ending::State),
-            "closed" => Some(Ending::Closed),
+            "never" => Some(StepEnding::NotHeard),
+            "snapshot" | "mirror" => Some(StepEnding::State),
+            "closed" => Some(StepEnding::Closed),
             _ if has("error") && has("result") => None,
-            _ => Ending::MEMBERS.iter().find(|(name, _)| has(name)).map(|row| row.1),
+            _ => StepEnding::MEMBERS.iter().find(|(name, _)| has(name)).map(|row| row.1),
         }
     }
 }
 
 /// What a step is and how it has to end: a host that is known to end it otherwise is not asked for it again.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Expectation {
+pub struct StepExpectation {
     /// The verb of the step.
     pub verb: String,
     /// The type of the action, or the method; else the requirement.
     pub about: String,
     /// How it has to end.
-    pub ending: Ending,
+    pub ending: StepEnding,
 }
 
-impl Expectation {
+impl StepExpectation {
     /// What a step expects, if it does.
-    pub fn of(step: &Value) -> Option<Expectation> {
+    pub fn of(step: &Value) -> Option<StepExpectation> {
         let (verb, members) = verb_of(step)?;
         let places = ["/type", "/method", "/action/type"];
         let about =
             places.iter().find_map(|place| Some(members.pointer(place)?.as_str()?.to_owned()));
-        Some(Expectation {
+        Some(StepExpectation {
             verb: verb.to_owned(),
             about: about.or_else(|| rule_of(step)).unwrap_or_default(),
-            ending: Ending::of(step)?,
+            ending: StepEnding::of(step)?,
         })
     }
 
@@ -121,21 +121,21 @@ impl Expectation {
 
     /// The expectation as a line of a file.
     pub fn value(&self) -> Value {
-        let name = Ending::NAMES.iter().find(|row| row.0 == self.ending).map(|row| row.1);
+        let name = StepEnding::NAMES.iter().find(|row| row.0 == self.ending).map(|row| row.1);
         json!([self.verb, self.about, name])
     }
 
     /// Reads what [`value`](Self::value) made.
-    pub fn read(value: &Value) -> Option<Expectation> {
+    pub fn read(value: &Value) -> Option<StepExpectation> {
         let text = |at: usize| value[at].as_str();
-        let ending = Ending::NAMES.iter().find(|row| Some(row.1) == text(2))?.0;
-        Some(Expectation { verb: text(0)?.to_owned(), about: text(1)?.to_owned(), ending })
+        let ending = StepEnding::NAMES.iter().find(|row| Some(row.1) == text(2))?.0;
+        Some(StepExpectation { verb: text(0)?.to_owned(), about: text(1)?.to_owned(), ending })
     }
 }
 
 /// What makes an expectation certain.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Rests {
+enum ClaimBasis {
     /// What was just sent, whatever the channels and ids in it were before, on a connection on which nothing odd was sent:
     /// a host may close one that no longer speaks the protocol.
     OnItself,
@@ -145,32 +145,37 @@ enum Rests {
 
 /// What of a step is asked for: a code that the text gives only as an example is no part of it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Asks {
+enum AskedPart {
     /// What was drawn.
     All,
     /// Any error will do.
     AnyError,
 }
 
-struct Claim {
+struct ExpectationClaim {
     rule: &'static str,
-    ending: Ending,
-    rests: Rests,
-    asks: Asks,
+    ending: StepEnding,
+    rests: ClaimBasis,
+    asks: AskedPart,
 }
 
-const fn claim(rule: &'static str, ending: Ending, rests: Rests, asks: Asks) -> Claim {
-    Claim { rule, ending, rests, asks }
+const fn claim(
+    rule: &'static str,
+    ending: StepEnding,
+    rests: ClaimBasis,
+    asks: AskedPart,
+) -> ExpectationClaim {
+    ExpectationClaim { rule, ending, rests, asks }
 }
 
-use Asks::{All, AnyError};
-use Ending::{Closed, Error, Heard, Ignored, Refused, Result as Answer};
-use Rests::{OnBefore, OnItself};
+use AskedPart::{All, AnyError};
+use ClaimBasis::{OnBefore, OnItself};
+use StepEnding::{Closed, Error, Heard, Ignored, Refused, Result as Answer};
 
 /// The requirements that leave a host no other outcome, by their ids or, with `*`, the beginning of them. What hosts may
 /// refuse for reasons of their own, such as a limit, is not among them, nor what they may tell later or not at all; what
 /// the frames alone show is for the always-on checks.
-const CLAIMS: &[Claim] = &[
+const CLAIMS: &[ExpectationClaim] = &[
     // JSON-RPC 2.0, 4.2 and 5.1, and the errors that the base protocol names.
     claim("jsonrpc.parse-error", Error, OnItself, All),
     claim("jsonrpc.invalid-request", Error, OnItself, All),
@@ -216,27 +221,27 @@ const CLAIMS: &[Claim] = &[
     claim("automation.run.unknown", Error, OnBefore, AnyError),
 ];
 
-fn claim_of(step: &Value) -> Option<&'static Claim> {
-    let (rule, ending) = (rule_of(step)?, Ending::of(step)?);
-    let named = |row: &Claim| match row.rule.strip_suffix('*') {
+fn claim_of(step: &Value) -> Option<&'static ExpectationClaim> {
+    let (rule, ending) = (rule_of(step)?, StepEnding::of(step)?);
+    let named = |row: &ExpectationClaim| match row.rule.strip_suffix('*') {
         Some(start) => rule.starts_with(start),
         None => rule == row.rule,
     };
-    let fits = |row: &&Claim| named(row) && row.ending == ending;
+    let fits = |row: &&ExpectationClaim| named(row) && row.ending == ending;
     CLAIMS.iter().find(fits)
 }
 
 /// Fits a draft to a host that is not the reference host, and that is known not to meet some expectations.
-pub fn fit(draft: &mut Draft, unmet: &BTreeSet<Expectation>) {
-    let mut fit = Fit::new(unmet);
+pub fn fit(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
+    let mut fit = ClaimFit::new(unmet);
     draft.steps =
         std::mem::take(&mut draft.steps).into_iter().filter_map(|it| fit.step(it)).collect();
     prune(&mut draft.steps);
 }
 
 /// Leaves open what a host is known not to meet, and nothing else: it is the reference host with faults.
-pub fn loosen(draft: &mut Draft, unmet: &BTreeSet<Expectation>) {
-    let mut fit = Fit::new(unmet);
+pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
+    let mut fit = ClaimFit::new(unmet);
     let loosened = |step: Value| match fit.is_unmet(&step) || fit.lacks(&step) {
         true => fit.open(step),
         false => Some(step),
@@ -246,18 +251,18 @@ pub fn loosen(draft: &mut Draft, unmet: &BTreeSet<Expectation>) {
 }
 
 /// What a play was stopped by, or what of it was broken: what the host does not meet.
-pub fn missed(draft: &Draft, verdict: &Verdict) -> Vec<Expectation> {
+pub fn missed(draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<StepExpectation> {
     let claims = verdict.claims.iter().filter_map(|claim| claim.outcome.failure.as_ref());
     let failures = claims.chain(&verdict.failure);
     let steps = failures.filter_map(|failure| draft.steps.get(failure.step?));
-    steps.filter_map(Expectation::of).collect()
+    steps.filter_map(StepExpectation::of).collect()
 }
 
 /// How long another host is given to do what nobody is told of.
 const REST: &str = "250ms";
 
-struct Fit<'a> {
-    unmet: &'a BTreeSet<Expectation>,
+struct ClaimFit<'a> {
+    unmet: &'a BTreeSet<StepExpectation>,
     /// Names that nothing binds any more.
     gone: BTreeSet<String>,
     /// Names about which the stage and the host have come apart.
@@ -268,14 +273,14 @@ struct Fit<'a> {
     answers: BTreeSet<String>,
 }
 
-impl Fit<'_> {
-    fn new(unmet: &BTreeSet<Expectation>) -> Fit<'_> {
+impl ClaimFit<'_> {
+    fn new(unmet: &BTreeSet<StepExpectation>) -> ClaimFit<'_> {
         let none = BTreeSet::new;
-        Fit { unmet, gone: none(), apart: none(), odd: none(), answers: none() }
+        ClaimFit { unmet, gone: none(), apart: none(), odd: none(), answers: none() }
     }
 
     fn is_unmet(&self, step: &Value) -> bool {
-        Expectation::of(step).is_some_and(|it| self.unmet.contains(&it))
+        StepExpectation::of(step).is_some_and(|it| self.unmet.contains(&it))
     }
 
     fn lacks(&self, step: &Value) -> bool {
@@ -352,7 +357,7 @@ impl Fit<'_> {
         }
         let members = members_mut(&mut step)?;
         members.remove("proves");
-        Ending::MEMBERS.iter().for_each(|(name, _)| drop(members.remove(name)));
+        StepEnding::MEMBERS.iter().for_each(|(name, _)| drop(members.remove(name)));
         if answered {
             members.insert("result", json!(true));
             members.insert("error", json!(true));
@@ -399,10 +404,10 @@ mod tests {
     use super::*;
     use crate::wire::version::Version;
 
-    fn fitted(steps: &[Value], unmet: &[Expectation]) -> Vec<Value> {
+    fn fitted(steps: &[Value], unmet: &[StepExpectation]) -> Vec<Value> {
         let (id, title, since) = ("fuzz/x".to_owned(), String::new(), Version::V1_0);
         let clients = vec!["A".to_owned()];
-        let mut draft = Draft { id, title, since, clients, steps: steps.to_vec() };
+        let mut draft = ScenarioDraft { id, title, since, clients, steps: steps.to_vec() };
         fit(&mut draft, &unmet.iter().cloned().collect());
         draft.steps
     }
@@ -430,7 +435,7 @@ mod tests {
         let accepted = rename("${session}", "accept", "dispatch.table.client.session.titleChanged");
         let on = |channel| rename(channel, "refused", "dispatch.chat.turnCancelled.no-active");
         let always = rename("${session}", "refused", "dispatch.table.server-only.session.ready");
-        let unmet = Expectation::of(&accepted).unwrap();
+        let unmet = StepExpectation::of(&accepted).unwrap();
         let steps = [accepted, on("${session}"), on("${other}"), always.clone()];
         let fitted = fitted(&steps, &[unmet]);
         assert!(fitted[0]["dispatch"]["accept"].is_null(), "it is still sent");
@@ -445,7 +450,7 @@ mod tests {
         let wait = json!({"expect": {"at": "A", "type": "chat/toolCallReady", "where": look}});
         let used = rename("${id1}", "accept", "dispatch.table.client.session.titleChanged");
         let other = rename("${session}", "refused", "dispatch.table.server-only.session.ready");
-        let unmet = Expectation::of(&wait).unwrap();
+        let unmet = StepExpectation::of(&wait).unwrap();
         assert_eq!(fitted(&[wait, used, other.clone()], &[unmet]), [other]);
     }
 
@@ -470,17 +475,17 @@ mod tests {
                 Some(start) => id.starts_with(start),
                 None => id == row.rule,
             };
-            let mut ids = crate::ledger::Ledger::of(Version::V1_0).iter();
+            let mut ids = crate::ledger::RequirementLedger::of(Version::V1_0).iter();
             assert!(ids.any(|requirement| known(requirement.id)), "{}", row.rule);
         }
     }
 
     #[test]
     fn an_expectation_comes_back_from_its_line() {
-        for (ending, _) in Ending::NAMES {
+        for (ending, _) in StepEnding::NAMES {
             let (verb, about) = ("request".to_owned(), "ping".to_owned());
-            let one = Expectation { verb, about, ending };
-            assert_eq!(Expectation::read(&one.value()), Some(one));
+            let one = StepExpectation { verb, about, ending };
+            assert_eq!(StepExpectation::read(&one.value()), Some(one));
         }
     }
 }

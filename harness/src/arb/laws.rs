@@ -16,16 +16,16 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Text, Value, json};
 use crate::wire::version::Version;
 
-use super::story::{Step, Story};
+use super::story::{ActionStory, StoryStep};
 
 /// What a law has against a story: nothing, or a sentence.
-pub type Broken = Result<(), String>;
+pub type LawBreach = Result<(), String>;
 
 /// A law under its name.
-pub type Law = (&'static str, fn(&Story) -> Broken);
+pub type StoryLaw = (&'static str, fn(&ActionStory) -> LawBreach);
 
 /// Every law.
-pub const LAWS: &[Law] = &[
+pub const LAWS: &[StoryLaw] = &[
     ("finished turns stay", finished_turns_stay),
     ("text only grows", text_only_grows),
     ("calls move along the table", calls_move_along_the_table),
@@ -38,8 +38,8 @@ pub const LAWS: &[Law] = &[
 ///
 /// # Errors
 /// The action that changed one.
-pub fn finished_turns_stay(story: &Story) -> Broken {
-    for Step { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
+pub fn finished_turns_stay(story: &ActionStory) -> LawBreach {
+    for StoryStep { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
         if matches!(deed(action), "truncated" | "turnsLoaded" | "turnResume") {
             continue;
         }
@@ -53,8 +53,8 @@ pub fn finished_turns_stay(story: &Story) -> Broken {
 ///
 /// # Errors
 /// The action that did otherwise.
-pub fn text_only_grows(story: &Story) -> Broken {
-    for Step { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
+pub fn text_only_grows(story: &ActionStory) -> LawBreach {
+    for StoryStep { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
         if deed(action) == "turnStarted" {
             continue;
         }
@@ -73,8 +73,8 @@ pub fn text_only_grows(story: &Story) -> Broken {
 ///
 /// # Errors
 /// The action that moved one otherwise.
-pub fn calls_move_along_the_table(story: &Story) -> Broken {
-    for Step { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
+pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
+    for StoryStep { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
         if deed(action) == "turnStarted" {
             continue;
         }
@@ -113,7 +113,7 @@ pub fn calls_move_along_the_table(story: &Story) -> Broken {
 ///
 /// # Errors
 /// The action after which it is another.
-pub fn the_status_is_always_derivable(story: &Story) -> Broken {
+pub fn the_status_is_always_derivable(story: &ActionStory) -> LawBreach {
     let holds_turns = story.kind == ChannelKind::Chat || story.version < Version::V0_4;
     if !holds_turns || story.state.get("turns").is_none() {
         return Ok(());
@@ -122,7 +122,7 @@ pub fn the_status_is_always_derivable(story: &Story) -> Broken {
     let activity = called_for(story.version, &state);
     *status_mut(&mut state) = json!(status(&story.state) & !31 | activity);
     let wanted = |action: &Value| !matches!(deed(action), "responsePart" | "ready");
-    for Step { before, action, outcome, after, .. } in story.steps(state, wanted) {
+    for StoryStep { before, action, outcome, after, .. } in story.steps(state, wanted) {
         let fits = consistent(story.version, &after);
         law(fits, || format!("{action} {outcome:?}: {after}"))?;
         let flags = (status(&before) ^ status(&after)) & !31;
@@ -140,7 +140,7 @@ pub fn the_status_is_always_derivable(story: &Story) -> Broken {
 ///
 /// # Errors
 /// The action that brought one id twice.
-pub fn ids_stay_apart(story: &Story) -> Broken {
+pub fn ids_stay_apart(story: &ActionStory) -> LawBreach {
     if !apart(&story.state) {
         return Ok(());
     }
@@ -151,7 +151,7 @@ pub fn ids_stay_apart(story: &Story) -> Broken {
         let whole = members.any(|value| value.is_array() || value.get("entries").is_some());
         !free.contains(&deed(action)) && !whole
     };
-    for Step { before, action, after, .. } in story.steps(story.state.clone(), wanted) {
+    for StoryStep { before, action, after, .. } in story.steps(story.state.clone(), wanted) {
         law(apart(&after), || format!("{action} on {before}"))?;
     }
     Ok(())
@@ -161,7 +161,7 @@ pub fn ids_stay_apart(story: &Story) -> Broken {
 ///
 /// # Errors
 /// The action that looked at it or lost it.
-pub fn what_nobody_knows_survives(story: &Story) -> Broken {
+pub fn what_nobody_knows_survives(story: &ActionStory) -> LawBreach {
     let mut plain = story.state.clone();
     let mut marked = story.state.clone();
     mark(&mut marked, "state");
@@ -178,7 +178,7 @@ pub fn what_nobody_knows_survives(story: &Story) -> Broken {
     Ok(())
 }
 
-fn law(holds: bool, otherwise: impl FnOnce() -> String) -> Broken {
+fn law(holds: bool, otherwise: impl FnOnce() -> String) -> LawBreach {
     if holds { Ok(()) } else { Err(otherwise()) }
 }
 
@@ -351,7 +351,7 @@ fn kept(before: &Value, after: &Value) -> bool {
 
 /// The calls of the active turn, watched as actions go by: cheap enough to stand after every action.
 #[derive(Debug, Default)]
-pub struct Calls {
+pub struct WatchedCalls {
     now: CallList,
     before: CallList,
 }
@@ -386,15 +386,15 @@ impl CallList {
     }
 }
 
-impl Calls {
+impl WatchedCalls {
     /// The calls of a state.
-    pub fn of(state: &Value) -> Calls {
-        Calls::told(|told| told.read(state))
+    pub fn of(state: &Value) -> WatchedCalls {
+        WatchedCalls::told(|told| told.read(state))
     }
 
     /// The calls that somebody tells.
-    pub fn told(tell: impl FnOnce(&mut CallList)) -> Calls {
-        let mut calls = Calls::default();
+    pub fn told(tell: impl FnOnce(&mut CallList)) -> WatchedCalls {
+        let mut calls = WatchedCalls::default();
         tell(&mut calls.now);
         calls
     }
@@ -403,7 +403,7 @@ impl Calls {
     ///
     /// # Errors
     /// A call that did not move along the table.
-    pub fn step(&mut self, action: &Value, state: &Value) -> Broken {
+    pub fn step(&mut self, action: &Value, state: &Value) -> LawBreach {
         self.step_told(action, |told| told.read(state))
     }
 
@@ -411,7 +411,7 @@ impl Calls {
     ///
     /// # Errors
     /// A call that did not move along the table.
-    pub fn step_told(&mut self, action: &Value, tell: impl FnOnce(&mut CallList)) -> Broken {
+    pub fn step_told(&mut self, action: &Value, tell: impl FnOnce(&mut CallList)) -> LawBreach {
         let deed = deed(action);
         let about = ["toolCall", "turn", "response", "error", "truncated", "input"];
         if !about.iter().any(|word| deed.starts_with(word)) {

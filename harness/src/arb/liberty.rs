@@ -7,12 +7,16 @@
 
 use crate::host::variant::{VARIANTS, VariantHost};
 
-use super::draft::Draft;
-use super::embedded::Ground;
-use super::finding::{Finding, findings};
+use super::draft::ScenarioDraft;
+use super::embedded::EmbeddedGround;
+use super::finding::{FuzzFinding, findings};
 
 /// The name of a legal variant of the reference host under which the same is found.
-pub fn permitting(ground: &Ground, draft: &Draft, finding: &Finding) -> Option<&'static str> {
+pub fn permitting(
+    ground: &EmbeddedGround,
+    draft: &ScenarioDraft,
+    finding: &FuzzFinding,
+) -> Option<&'static str> {
     let scenario = draft.scenario().ok()?;
     let mut rows = VARIANTS.iter().filter(|row| row.since <= ground.version);
     let shows = |row: &&'static _| {

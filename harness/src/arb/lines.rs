@@ -7,18 +7,19 @@
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
 
-use super::act::Told;
-use super::draw::{Came, Draw};
+use super::act::ActionLogEntry;
+use super::draw::ConversationDraw;
+use super::step_result::ClientStepResult;
 
 /// Ids of raw requests begin here, far from those that a client counts by itself.
 const OWN_IDS: usize = 9_000;
 
-fn told(name: &str, deviation: &'static str, came: Came) -> Option<Told> {
+fn told(name: &str, deviation: &'static str, came: ClientStepResult) -> Option<ActionLogEntry> {
     Some((name.to_owned(), deviation, came))
 }
 
 /// A client is cut off, comes back, or the host does.
-pub fn come_and_go(draw: &mut Draw) -> Option<Told> {
+pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let away: Vec<String> = draw
         .clients
         .iter()
@@ -45,14 +46,18 @@ pub fn come_and_go(draw: &mut Draw) -> Option<Told> {
         for name in present {
             back(draw, &name)?;
         }
-        return told("drop", "everybody", Came::Nothing);
+        return told("drop", "everybody", ClientStepResult::Nothing);
     }
     draw.act(json!({"drop": {"by": by}}), |_, _| None)?;
-    if draw.dice.chance(50) { back(draw, &by) } else { told("drop", "legal", Came::Nothing) }
+    if draw.dice.chance(50) {
+        back(draw, &by)
+    } else {
+        told("drop", "legal", ClientStepResult::Nothing)
+    }
 }
 
 /// The host ends and begins anew, and who was there comes back.
-pub fn restart(draw: &mut Draw) -> Option<Told> {
+pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     if !draw.taste.restarts {
         return None;
     }
@@ -63,11 +68,11 @@ pub fn restart(draw: &mut Draw) -> Option<Told> {
             draw.act(json!({"reconnect": {"by": name}}), |_, _| None)?;
         }
     }
-    told("restart", "legal", Came::Nothing)
+    told("restart", "legal", ClientStepResult::Nothing)
 }
 
 /// A client reconnects, with what it knows or with something else.
-fn back(draw: &mut Draw, name: &str) -> Option<Told> {
+fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
     let mut members = json!({"by": name});
     let mut deviation = "legal";
     match draw.dice.below(8) {
@@ -89,7 +94,7 @@ fn back(draw: &mut Draw, name: &str) -> Option<Told> {
     }
     let restarted = draw.steps.iter().any(|step| step.get("restart").is_some());
     let came = draw.act(json!({"reconnect": members}), |_, _| None)?;
-    let replays = matches!(&came, Came::Result(result) if result["type"] == "replay");
+    let replays = matches!(&came, ClientStepResult::Result(result) if result["type"] == "replay");
     if deviation == "future-number" && !restarted {
         let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
         last.insert("snapshot", json!({}));
@@ -100,11 +105,11 @@ fn back(draw: &mut Draw, name: &str) -> Option<Told> {
         last.insert("replay", json!({"missing": ["ahp-session:/nowhere"]}));
         last.insert("proves", json!("reconnect.missing.disposed"));
     }
-    told("reconnect", deviation, Came::Result(Value::Null))
+    told("reconnect", deviation, ClientStepResult::Result(Value::Null))
 }
 
 /// A client stops reading for a while, in which others go on.
-pub fn dawdle(draw: &mut Draw) -> Option<Told> {
+pub fn dawdle(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let others: Vec<String> = draw.present().into_iter().filter(|it| *it != by).collect();
     let other = draw.dice.pick(&others)?.clone();
@@ -118,11 +123,11 @@ pub fn dawdle(draw: &mut Draw) -> Option<Told> {
     }
     draw.put(json!({"resume": {"by": by}}))?;
     draw.barrier(&by)?;
-    told("pause", "legal", Came::Nothing)
+    told("pause", "legal", ClientStepResult::Nothing)
 }
 
 /// A client that has not been there joins the session.
-pub fn join(draw: &mut Draw) -> Option<Told> {
+pub fn join(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let absent: Vec<String> = draw
         .clients
         .iter()
@@ -137,11 +142,11 @@ pub fn join(draw: &mut Draw) -> Option<Told> {
         draw.put(json!({"connect": {"by": by}}))?;
         draw.act(json!({"initialize": {"by": by, "subscribe": [ROOT]}}), |_, _| None)?;
     }
-    told("initialize", "legal", Came::Result(Value::Null))
+    told("initialize", "legal", ClientStepResult::Result(Value::Null))
 }
 
 /// Whether a name is bound to a channel that there is.
-fn is_there(draw: &Draw, name: &str) -> bool {
+fn is_there(draw: &ConversationDraw, name: &str) -> bool {
     let uri = draw.stage().bindings().get(name).and_then(Value::as_str);
     uri.is_some_and(|uri| draw.stage().has_channel(uri))
 }
@@ -159,7 +164,7 @@ const OFFERS: &[(&str, &[&str], &str)] = &[
 ];
 
 /// A handshake of a client of which nobody knows, with an offer of its own.
-pub fn offer(draw: &mut Draw) -> Option<Told> {
+pub fn offer(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let absent: Vec<String> = draw
         .clients
         .iter()
@@ -180,7 +185,7 @@ pub fn offer(draw: &mut Draw) -> Option<Told> {
         json!({"initialize": {"by": by, "versions": versions, "result": true, "error": true}});
     let came = draw.act(step, |_, _| Some((*rule).to_owned()))?;
     match &came {
-        Came::Result(result) => {
+        ClientStepResult::Result(result) => {
             draw.wants(json!({"protocolVersion": result["protocolVersion"]}));
             for name in ["session", "chat"] {
                 if is_there(draw, name) && draw.dice.chance(75) {
@@ -188,7 +193,7 @@ pub fn offer(draw: &mut Draw) -> Option<Told> {
                 }
             }
         }
-        Came::Error(-32005) => {
+        ClientStepResult::Error(-32005) => {
             let last = draw.steps.last_mut().and_then(super::draft::members_mut)?;
             let data = json!({"supportedVersions": {"$type": "array"}});
             last.insert("error", json!({"code": -32005, "data": data}));
@@ -202,7 +207,7 @@ pub fn offer(draw: &mut Draw) -> Option<Told> {
 }
 
 /// Something before the handshake.
-fn early(draw: &mut Draw, by: &str) -> Option<Told> {
+fn early(draw: &mut ConversationDraw, by: &str) -> Option<ActionLogEntry> {
     const EARLY: &[(&str, &str)] = &[
         ("ping", "ping.before-initialize"),
         ("listSessions", "lifecycle.preinit.request-refused"),
@@ -221,7 +226,7 @@ fn early(draw: &mut Draw, by: &str) -> Option<Told> {
 }
 
 /// A handshake on a connection that has had one.
-pub fn again(draw: &mut Draw) -> Option<Told> {
+pub fn again(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let step = json!({"initialize": {"by": by, "result": true, "error": true}});
     let came = draw.act(step, |_, _| Some("lifecycle.initialize.second-call".to_owned()))?;
@@ -229,9 +234,9 @@ pub fn again(draw: &mut Draw) -> Option<Told> {
 }
 
 /// A frame that is sent as it is: its name, what it is, and whether something answers it.
-type Raw = (&'static str, fn(&mut Draw, usize) -> Value, &'static str);
+type RawFrameRow = (&'static str, fn(&mut ConversationDraw, usize) -> Value, &'static str);
 
-const RAW: &[Raw] = &[
+const RAW: &[RawFrameRow] = &[
     ("not-json", |_, _| json!({"raw": "{\"jsonrpc\": \"2.0\", "}), "jsonrpc.parse-error"),
     ("not-json", |_, _| json!({"raw": "hello"}), "jsonrpc.parse-error"),
     ("scalar", |_, _| json!({"raw": "7"}), "jsonrpc.invalid-request"),
@@ -373,7 +378,7 @@ const RAW: &[Raw] = &[
 ];
 
 /// A dispatch of a title with other members than a client of ours sends.
-fn dispatch(draw: &mut Draw, more: Value) -> Value {
+fn dispatch(draw: &mut ConversationDraw, more: Value) -> Value {
     let sessions = draw.channels(ChannelKind::Session);
     let uri = draw.dice.pick(&sessions).map_or(json!("ahp-session:/nowhere"), |it| json!(it.0));
     let channel = draw.named(&uri).unwrap_or(json!("ahp-session:/nowhere"));
@@ -387,24 +392,24 @@ fn dispatch(draw: &mut Draw, more: Value) -> Value {
 }
 
 /// Sends a frame as it is.
-pub fn raw(draw: &mut Draw) -> Option<Told> {
+pub fn raw(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     raw_from(draw, &by)
 }
 
 /// Sends the frame of a name as it is.
-pub fn raw_called(draw: &mut Draw, name: &str) -> Option<Told> {
+pub fn raw_called(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let row = RAW.iter().find(|(known, ..)| *known == name)?;
     raw_of(draw, &by, row)
 }
 
-fn raw_from(draw: &mut Draw, by: &str) -> Option<Told> {
+fn raw_from(draw: &mut ConversationDraw, by: &str) -> Option<ActionLogEntry> {
     let row = draw.dice.pick(RAW)?;
     raw_of(draw, by, row)
 }
 
-fn raw_of(draw: &mut Draw, by: &str, row: &Raw) -> Option<Told> {
+fn raw_of(draw: &mut ConversationDraw, by: &str, row: &RawFrameRow) -> Option<ActionLogEntry> {
     let (name, make, rule) = *row;
     if ["oversized", "deep", "flood"].contains(&name) && !draw.taste.aggressive {
         return None;
@@ -452,16 +457,22 @@ fn raw_of(draw: &mut Draw, by: &str, row: &Raw) -> Option<Told> {
 }
 
 /// What has to answer a frame that was sent as it is.
-fn answer(draw: &mut Draw, by: &str, id: &Value, came: &Came, rule: &str) -> Option<()> {
+fn answer(
+    draw: &mut ConversationDraw,
+    by: &str,
+    id: &Value,
+    came: &ClientStepResult,
+    rule: &str,
+) -> Option<()> {
     let mut members = json!({"at": by, "id": id.clone(), "proves": rule});
     match came {
-        Came::Result(_) => members["result"] = json!(true),
+        ClientStepResult::Result(_) => members["result"] = json!(true),
         // Which of its own reasons a host finds first is its affair.
-        Came::Error(-32008) => members["error"] = json!({"code": {"$type": "integer"}}),
-        Came::Error(code) if super::rules::FIXED_CODES.contains(code) => {
+        ClientStepResult::Error(-32008) => members["error"] = json!({"code": {"$type": "integer"}}),
+        ClientStepResult::Error(code) if super::rules::FIXED_CODES.contains(code) => {
             members["error"] = json!({"code": code});
         }
-        Came::Error(_) => members["error"] = json!({"code": {"$type": "integer"}}),
+        ClientStepResult::Error(_) => members["error"] = json!({"code": {"$type": "integer"}}),
         _ => return None,
     }
     draw.put(json!({"answer": members}))?;

@@ -34,6 +34,8 @@ pub mod planted;
 pub mod rules;
 pub mod shrink;
 pub mod stage;
+pub mod step_result;
+pub mod subscribe;
 pub mod talk;
 
 pub mod choices;

@@ -3,9 +3,9 @@
 //!
 //! Knows: the bindings of the stage. Never knows: which step is drawn.
 //!
-//! Start at [`Names::symbolic`] and [`Names::binding`].
+//! Start at [`BoundNames::symbolic`] and [`BoundNames::binding`].
 
-use crate::scenario::bind::Bindings;
+use crate::scenario::bind::NameBindings;
 use crate::wire::json::{Map, Value, json};
 
 use super::stage::is_made;
@@ -16,20 +16,20 @@ const TELLING: usize = 16;
 const UNNAMED: [&str; 5] = ["partId", "startedAt", "commandId", "modifiedAt", "createdAt"];
 
 /// The texts that names are bound to, longest first.
-pub struct Names {
+pub struct BoundNames {
     known: Vec<(String, String)>,
 }
 
-impl Names {
+impl BoundNames {
     /// The names of bindings.
-    pub fn of(bindings: &Bindings) -> Names {
+    pub fn of(bindings: &NameBindings) -> BoundNames {
         let texts = bindings.iter().filter_map(|(name, value)| {
             let text = value.as_str().filter(|text| text.len() > 3 && *name != "version")?;
             Some((text.to_owned(), name.clone()))
         });
         let mut known: Vec<_> = texts.collect();
         known.sort_by_key(|(text, _)| std::cmp::Reverse(text.len()));
-        Names { known }
+        BoundNames { known }
     }
 
     /// A value with every bound text replaced by its name. `None` where it has a text of the stage's host

@@ -9,14 +9,15 @@ use std::borrow::Cow;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::act::Told;
-use super::draw::{Came, Draw};
-use super::names::Names;
+use super::act::ActionLogEntry;
+use super::draw::ConversationDraw;
+use super::names::BoundNames;
 use super::rules;
 use super::stage::is_made;
+use super::step_result::ClientStepResult;
 
 /// Looks at the latest turn of a chat alone, and then loads what came before it or names it.
-pub fn window(draw: &mut Draw) -> Option<Told> {
+pub fn window(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let chats = draw.channels(ChannelKind::Chat);
     let long = chats.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| it.len() > 1));
     let long: Vec<_> = long.cloned().collect();
@@ -53,7 +54,7 @@ pub fn window(draw: &mut Draw) -> Option<Told> {
 }
 
 /// Expects of a client that it has the turns that there are.
-fn mirrored(draw: &mut Draw, by: &str, uri: &str) -> Option<()> {
+fn mirrored(draw: &mut ConversationDraw, by: &str, uri: &str) -> Option<()> {
     let (_, state) = draw.channels(ChannelKind::Chat).into_iter().find(|row| row.0 == uri)?;
     let names = draw.names();
     let turns = project(&names, &state["turns"], &json!([{"id": true}]))?;
@@ -65,7 +66,7 @@ fn mirrored(draw: &mut Draw, by: &str, uri: &str) -> Option<()> {
 }
 
 /// Reads what a chat's state points at.
-pub fn read(draw: &mut Draw) -> Option<Told> {
+pub fn read(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let mut found: Vec<String> = Vec::new();
     for (_, state) in draw.channels(ChannelKind::Chat) {
         pointed(&state["activeTurn"], &mut found);
@@ -79,10 +80,10 @@ pub fn read(draw: &mut Draw) -> Option<Told> {
     // What stands there is said by nobody but the reference host just so.
     let known = draw.taste.reference;
     let came = draw.act(step, |came, _| match came {
-        Came::Result(_) if known => Some("chat.tool.edited-input-ref".to_owned()),
+        ClientStepResult::Result(_) if known => Some("chat.tool.edited-input-ref".to_owned()),
         _ => None,
     })?;
-    if let Came::Result(result) = &came
+    if let ClientStepResult::Result(result) = &came
         && result["data"].is_string()
     {
         draw.wants(json!({"data": result["data"].clone()}));
@@ -104,7 +105,7 @@ fn pointed(value: &Value, found: &mut Vec<String>) {
 }
 
 /// Looks at a channel as somebody who comes late.
-pub fn look(draw: &mut Draw, pick: Option<String>) -> Option<Told> {
+pub fn look(draw: &mut ConversationDraw, pick: Option<String>) -> Option<ActionLogEntry> {
     let all: Vec<String> = draw.uris();
     let uri = pick.or_else(|| draw.dice.pick(&all).cloned())?;
     let channel = draw.named(&json!(uri))?;
@@ -115,11 +116,16 @@ pub fn look(draw: &mut Draw, pick: Option<String>) -> Option<Told> {
         json!({"snapshot": {"of": channel, "state": shown, "proves": "subscribe.late-joiner-state"}}),
         |_, _| None,
     )?;
-    Some(("snapshot".to_owned(), "legal", Came::Result(Value::Null)))
+    Some(("snapshot".to_owned(), "legal", ClientStepResult::Result(Value::Null)))
 }
 
 /// What of a state clients have decided: a host has no choice there. Ids that nobody knows yet are named.
-fn told_state(draw: &mut Draw, kind: Option<ChannelKind>, channel: &Value, state: &Value) -> Value {
+fn told_state(
+    draw: &mut ConversationDraw,
+    kind: Option<ChannelKind>,
+    channel: &Value,
+    state: &Value,
+) -> Value {
     let names = draw.names();
     let mut number = draw.number();
     let mut fresh = |_: &str| {
@@ -177,7 +183,7 @@ fn forget_endless(state: &Value, shown: &mut Value) {
 }
 
 /// A pattern of what `spec` shows of a value; nothing where there is nothing to show.
-fn project(names: &Names, value: &Value, spec: &Value) -> Option<Value> {
+fn project(names: &BoundNames, value: &Value, spec: &Value) -> Option<Value> {
     match spec {
         Value::Bool(true) => names.symbolic(value).filter(|value| !value.is_null()),
         Value::Array(items) => {

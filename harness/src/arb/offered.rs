@@ -7,14 +7,14 @@
 
 use std::sync::Arc;
 
-use crate::run::detect::Detected;
+use crate::run::detect::DetectedFeature;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
 use super::draft::verb_of;
 
 /// The member of a step that a row looks at.
-enum Looks {
+enum OfferMember {
     /// The text at this place begins with this.
     Begins(&'static str, &'static str),
     /// There is something at this place.
@@ -25,14 +25,14 @@ enum Looks {
     Anywhere(&'static str),
 }
 
-use Looks::{Anywhere, Begins, Several, There};
+use OfferMember::{Anywhere, Begins, Several, There};
 
 const ACTION: &str = "/action/type";
 const METHOD: &str = "/method";
 const FOLDERS: &str = "multipleWorkingDirectories";
 
 /// What a step looks like, and what it needs then.
-const NEEDS: &[(Looks, &str)] = &[
+const NEEDS: &[(OfferMember, &str)] = &[
     (Begins(ACTION, "annotations/"), "annotations"),
     (Anywhere("/annotations"), "annotations"),
     (Begins(ACTION, "automation/"), "automations"),
@@ -82,7 +82,7 @@ pub fn needs(steps: &[Value]) -> Vec<&'static str> {
 fn of_step(step: &Value) -> impl Iterator<Item = &'static str> {
     let members = verb_of(step).map(|(_, members)| members);
     let text = step.to_string();
-    let looks = move |looks: &Looks| {
+    let looks = move |looks: &OfferMember| {
         let at = |place: &str| members.and_then(|members| members.pointer(place));
         match looks {
             Begins(place, start) => {
@@ -98,16 +98,16 @@ fn of_step(step: &Value) -> impl Iterator<Item = &'static str> {
 
 /// What the first look found of a host; what nobody asked about is taken as offered.
 #[derive(Clone, Debug)]
-pub struct Offers(Arc<[Detected]>);
+pub struct HostOffers(Arc<[DetectedFeature]>);
 
-impl Offers {
+impl HostOffers {
     /// What was detected.
-    pub fn of(detected: &[Detected]) -> Offers {
-        Offers(detected.into())
+    pub fn of(detected: &[DetectedFeature]) -> HostOffers {
+        HostOffers(detected.into())
     }
 
     /// Everything that was detected.
-    pub fn detected(&self) -> &[Detected] {
+    pub fn detected(&self) -> &[DetectedFeature] {
         &self.0
     }
 
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_channel_is_there_unless_the_host_does_not_offer_it() {
-        let offers = Offers::of(&[Detected::new("terminals", false, "")]);
+        let offers = HostOffers::of(&[DetectedFeature::new("terminals", false, "")]);
         assert!(!offers.have(ChannelKind::Terminal));
         assert!(offers.have(ChannelKind::Annotations) && offers.have(ChannelKind::Chat));
     }

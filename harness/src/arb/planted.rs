@@ -7,60 +7,60 @@
 //!
 //! Knows: faults, the carried suite. Never knows: how a table is shown, and what a clock is.
 //!
-//! Start at [`Table::play`].
+//! Start at [`PlantedTable::play`].
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::agent::mode::Mode;
-use crate::host::engine::{Config, RefHost};
-use crate::host::fault::{FAULTS, Fault};
+use crate::agent::mode::AgentMode;
+use crate::host::engine::{HostConfig, RefHost};
+use crate::host::fault::{FAULTS, HostFault};
 use crate::run::mutant_rows::rows;
 use crate::run::mutants::{play_on, playable};
-use crate::run::suite::{Entry, Suite};
+use crate::run::suite::{ScenarioSuite, SuiteEntry};
 use crate::verdict::Status;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
-use super::draft::Draft;
-use super::embedded::Ground;
-use super::generate::{Generator, Taste};
+use super::draft::ScenarioDraft;
+use super::embedded::EmbeddedGround;
+use super::generate::{ConversationGenerator, DrawTaste};
 
 /// Why what a host lets in is not seen.
 const OUTSIDE: &str = "it is about the HTTP request that a connection begins with and the credentials in it, and conversations \
                        are what is said on connections that stand";
 
 /// Faults that no drawn conversation shows, each with the reason, said beforehand.
-pub const UNSEEN: &[(Fault, &str)] = &[
+pub const UNSEEN: &[(HostFault, &str)] = &[
     (
-        Fault::ReplayPartialAfterOverflow,
+        HostFault::ReplayPartialAfterOverflow,
         "it needs a host that keeps so little that a conversation overflows it, which only a setting of the \
          embedded host makes",
     ),
     (
-        Fault::ListOldestFirst,
+        HostFault::ListOldestFirst,
         "on a host that others use too nobody knows which session was modified last, so no order is expected",
     ),
     (
-        Fault::ActiveSessionsOneMore,
+        HostFault::ActiveSessionsOneMore,
         "on a host that others use too nobody knows how many sessions are active",
     ),
-    (Fault::DoorOpen, OUTSIDE),
-    (Fault::DoorLate, OUTSIDE),
-    (Fault::OriginIgnored, OUTSIDE),
-    (Fault::ClientIdTaken, OUTSIDE),
-    (Fault::ClientIdResumed, OUTSIDE),
+    (HostFault::DoorOpen, OUTSIDE),
+    (HostFault::DoorLate, OUTSIDE),
+    (HostFault::OriginIgnored, OUTSIDE),
+    (HostFault::ClientIdTaken, OUTSIDE),
+    (HostFault::ClientIdResumed, OUTSIDE),
     (
-        Fault::PreferenceIgnored,
+        HostFault::PreferenceIgnored,
         "it needs a host that speaks several versions below 1.0.0, which only a setting of the embedded host makes",
     ),
 ];
 
 /// What came of one fault and one seed.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
+pub struct PlantedHit {
     /// Conversations that were played up to it.
     pub sequences: usize,
     /// Steps that were played up to it.
@@ -73,20 +73,20 @@ pub struct Hit {
 
 /// What came of one fault.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct PlantedRow {
     /// The fault.
-    pub fault: Fault,
+    pub fault: HostFault,
     /// Why it was not looked for.
     pub unseen: Option<&'static str>,
     /// What each seed found.
-    pub hits: Vec<Option<Hit>>,
+    pub hits: Vec<Option<PlantedHit>>,
     /// The steps of the small case of the first seed that found it.
     pub small: Option<usize>,
     /// The smallest scenario of its row that was written by hand and trips on it, and its steps.
     pub by_hand: Option<(String, usize)>,
 }
 
-impl Row {
+impl PlantedRow {
     /// The median of the steps that it took, where most seeds found it.
     pub fn steps(&self) -> Option<usize> {
         let mut steps: Vec<usize> =
@@ -103,8 +103,8 @@ impl Row {
 
     /// The row as a line to keep.
     pub fn value(&self) -> Value {
-        let hit = |hit: &Option<Hit>| match hit {
-            Some(Hit { sequences, steps, took, rule }) => {
+        let hit = |hit: &Option<PlantedHit>| match hit {
+            Some(PlantedHit { sequences, steps, took, rule }) => {
                 json!([sequences, steps, took.as_secs_f64(), rule])
             }
             None => Value::Null,
@@ -116,16 +116,16 @@ impl Row {
     }
 
     /// Reads what [`value`](Self::value) made.
-    pub fn of(value: &Value) -> Option<Row> {
+    pub fn of(value: &Value) -> Option<PlantedRow> {
         let count = |value: &Value| value.as_u64().and_then(|it| usize::try_from(it).ok());
         let hit = |hit: &Value| {
             let took = Duration::try_from_secs_f64(hit[2].as_f64()?).ok()?;
             let rule = hit[3].as_str()?.to_owned();
-            Some(Hit { sequences: count(&hit[0])?, steps: count(&hit[1])?, took, rule })
+            Some(PlantedHit { sequences: count(&hit[0])?, steps: count(&hit[1])?, took, rule })
         };
         let hand = &value["byHand"];
-        let fault = Fault::by_name(value["fault"].as_str()?)?;
-        Some(Row {
+        let fault = HostFault::by_name(value["fault"].as_str()?)?;
+        Some(PlantedRow {
             fault,
             unseen: unseen(fault),
             hits: value["hits"].as_array()?.iter().map(hit).collect(),
@@ -135,13 +135,13 @@ impl Row {
     }
 }
 
-fn unseen(fault: Fault) -> Option<&'static str> {
+fn unseen(fault: HostFault) -> Option<&'static str> {
     UNSEEN.iter().find(|(known, _)| *known == fault).map(|row| row.1)
 }
 
 /// How much is tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Effort {
+pub struct PlantedEffort {
     /// Steps of each seed.
     pub steps: u64,
     /// How long a seed may look for a fault, drawing included.
@@ -153,49 +153,49 @@ pub struct Effort {
 }
 
 /// What a table is made with.
-pub struct Means<'a> {
+pub struct PlantedMeans<'a> {
     /// The time that the calling thread has worked.
     pub clock: &'a (dyn Fn() -> Duration + Sync),
     /// Calls what it is given on as many threads as it likes.
     pub share: &'a dyn Fn(&(dyn Fn() + Sync)),
     /// Is told of each row as soon as it is there.
-    pub keep: &'a (dyn Fn(&Row) + Sync),
+    pub keep: &'a (dyn Fn(&PlantedRow) + Sync),
 }
 
 /// The whole table.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct PlantedTable {
     /// The version that was spoken.
     pub version: Version,
     /// What was tried.
-    pub effort: Effort,
+    pub effort: PlantedEffort,
     /// A row each, in the order of the faults.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PlantedRow>,
 }
 
 /// Conversations, and how long it took to draw a step of them.
-struct Drawn {
-    seeds: Vec<Vec<Draft>>,
+struct DrawnConversations {
+    seeds: Vec<Vec<ScenarioDraft>>,
     a_step: Duration,
 }
 
-impl Table {
+impl PlantedTable {
     /// Plays drawn conversations against each of these faults of which no row is `known`.
     pub fn play(
         version: Version,
-        faults: &[Fault],
-        effort: Effort,
-        known: Vec<Row>,
-        means: &Means<'_>,
-    ) -> Table {
-        let suite = Suite::carried();
+        faults: &[HostFault],
+        effort: PlantedEffort,
+        known: Vec<PlantedRow>,
+        means: &PlantedMeans<'_>,
+    ) -> PlantedTable {
+        let suite = ScenarioSuite::carried();
         let entries = playable(&suite, version);
-        let is_known = |fault: &Fault| known.iter().any(|row| row.fault == *fault);
-        let open: Vec<Fault> = faults.iter().copied().filter(|it| !is_known(it)).collect();
-        let (below, above): (Vec<Fault>, Vec<Fault>) =
+        let is_known = |fault: &HostFault| known.iter().any(|row| row.fault == *fault);
+        let open: Vec<HostFault> = faults.iter().copied().filter(|it| !is_known(it)).collect();
+        let (below, above): (Vec<HostFault>, Vec<HostFault>) =
             open.iter().partition(|fault| fault.is_below());
-        let rows: Mutex<Vec<Row>> = Mutex::new(known);
-        for (mode, faults) in [(Mode::Host, above), (Mode::Acp, below)] {
+        let rows: Mutex<Vec<PlantedRow>> = Mutex::new(known);
+        for (mode, faults) in [(AgentMode::Host, above), (AgentMode::Acp, below)] {
             if faults.is_empty() {
                 continue;
             }
@@ -203,7 +203,7 @@ impl Table {
             let next = AtomicUsize::new(0);
             (means.share)(&|| {
                 while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let ground = Ground::of(version, mode, &[*fault]);
+                    let ground = EmbeddedGround::of(version, mode, &[*fault]);
                     let row = hunt(*fault, &ground, &drawn, effort, &entries, means.clock);
                     (means.keep)(&row);
                     rows.lock().unwrap_or_else(PoisonError::into_inner).push(row);
@@ -213,11 +213,11 @@ impl Table {
         let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
         rows.retain(|row| faults.contains(&row.fault));
         rows.sort_by_key(|row| row.fault);
-        Table { version, effort, rows }
+        PlantedTable { version, effort, rows }
     }
 
     /// The rows of faults that were looked for.
-    pub fn sought(&self) -> impl Iterator<Item = &Row> {
+    pub fn sought(&self) -> impl Iterator<Item = &PlantedRow> {
         self.rows.iter().filter(|row| row.unseen.is_none())
     }
 
@@ -239,21 +239,26 @@ impl Table {
 
     /// The median of how many steps more the small cases have than those by hand.
     pub fn median_more(&self) -> Option<isize> {
-        let mut more: Vec<isize> = self.rows.iter().filter_map(Row::more).collect();
+        let mut more: Vec<isize> = self.rows.iter().filter_map(PlantedRow::more).collect();
         more.sort_unstable();
         more.get(more.len() / 2).copied()
     }
 }
 
 /// The conversations of each seed that the honest host plays as they were drawn.
-fn drawn(version: Version, agent: Mode, effort: Effort, means: &Means<'_>) -> Drawn {
-    let taste = Taste { agent: Some(agent), ..Taste::ALL };
-    let honest = Ground::of(version, agent, &[]);
+fn drawn(
+    version: Version,
+    agent: AgentMode,
+    effort: PlantedEffort,
+    means: &PlantedMeans<'_>,
+) -> DrawnConversations {
+    let taste = DrawTaste { agent: Some(agent), ..DrawTaste::ALL };
+    let honest = EmbeddedGround::of(version, agent, &[]);
     let worked: Mutex<Duration> = Mutex::default();
     let of_seed = |seed| {
-        let generator = Generator::new(version, seed, taste);
+        let generator = ConversationGenerator::new(version, seed, taste);
         let (next, steps) = (AtomicU64::new(0), AtomicU64::new(0));
-        let drafts: Mutex<Vec<(u64, Draft)>> = Mutex::default();
+        let drafts: Mutex<Vec<(u64, ScenarioDraft)>> = Mutex::default();
         (means.share)(&|| {
             let began = (means.clock)();
             while steps.load(Ordering::Relaxed) < effort.steps {
@@ -278,22 +283,22 @@ fn drawn(version: Version, agent: Mode, effort: Effort, means: &Means<'_>) -> Dr
         });
         drafts.into_iter().map(|(_, draft)| draft).collect::<Vec<_>>()
     };
-    let seeds: Vec<Vec<Draft>> = (1..=effort.seeds).map(of_seed).collect();
+    let seeds: Vec<Vec<ScenarioDraft>> = (1..=effort.seeds).map(of_seed).collect();
     let steps: usize = seeds.iter().flatten().map(|draft| draft.steps.len()).sum();
     let worked = worked.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Drawn { seeds, a_step: worked / u32::try_from(steps.max(1)).unwrap_or(u32::MAX) }
+    DrawnConversations { seeds, a_step: worked / u32::try_from(steps.max(1)).unwrap_or(u32::MAX) }
 }
 
 fn hunt(
-    fault: Fault,
-    ground: &Ground,
-    drawn: &Drawn,
-    effort: Effort,
-    entries: &[Entry],
+    fault: HostFault,
+    ground: &EmbeddedGround,
+    drawn: &DrawnConversations,
+    effort: PlantedEffort,
+    entries: &[SuiteEntry],
     clock: &dyn Fn() -> Duration,
-) -> Row {
+) -> PlantedRow {
     let mut row =
-        Row { fault, unseen: unseen(fault), hits: Vec::new(), small: None, by_hand: None };
+        PlantedRow { fault, unseen: unseen(fault), hits: Vec::new(), small: None, by_hand: None };
     if row.unseen.is_some() {
         return row;
     }
@@ -309,7 +314,7 @@ fn hunt(
                 if row.small.is_none() && effort.shrinks {
                     row.small = Some(ground.small(draft.clone(), &finding).steps.len());
                 }
-                hit = Some(Hit { sequences: place + 1, steps, took, rule: finding.rule });
+                hit = Some(PlantedHit { sequences: place + 1, steps, took, rule: finding.rule });
                 break;
             }
             if took > effort.time {
@@ -325,22 +330,22 @@ fn hunt(
 }
 
 /// The smallest scenario that the fault's row names, or an area of which it names, and that trips on it.
-fn by_hand(fault: Fault, version: Version, entries: &[Entry]) -> Option<(String, usize)> {
+fn by_hand(fault: HostFault, version: Version, entries: &[SuiteEntry]) -> Option<(String, usize)> {
     let names: HashSet<&str> =
         rows().filter(|row| row.fault == fault).flat_map(|row| row.trips.iter().copied()).collect();
-    let named = |entry: &&Entry| {
+    let named = |entry: &&SuiteEntry| {
         let id = entry.scenario.id.as_str();
         let area = id.split('/').next().unwrap_or_default();
         names.contains(id) || names.contains(format!("{area}/*").as_str())
     };
-    let mut candidates: Vec<&Entry> = entries.iter().filter(named).collect();
+    let mut candidates: Vec<&SuiteEntry> = entries.iter().filter(named).collect();
     if candidates.is_empty() {
         // The row names checks alone: any scenario may be the one under which they trip.
         candidates = entries.iter().collect();
     }
     candidates.sort_by_key(|entry| entry.scenario.steps.len());
-    let trips = |entry: &&&Entry| {
-        let config = Config { faults: vec![fault], ..Config::default() };
+    let trips = |entry: &&&SuiteEntry| {
+        let config = HostConfig { faults: vec![fault], ..HostConfig::default() };
         let verdict = play_on(entry, version, &mut RefHost::new(config));
         let broken = verdict.checks.iter().any(|check| !check.findings.is_empty());
         broken || !matches!(verdict.status, Status::Pass | Status::Skip)
@@ -350,6 +355,6 @@ fn by_hand(fault: Fault, version: Version, entries: &[Entry]) -> Option<(String,
 }
 
 /// Every fault.
-pub fn all() -> Vec<Fault> {
+pub fn all() -> Vec<HostFault> {
     FAULTS.iter().map(|row| row.fault).collect()
 }

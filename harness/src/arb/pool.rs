@@ -7,16 +7,16 @@
 //!
 //! Knows: tables, reducers. Never knows: fuzzers.
 //!
-//! Start at [`Pool::of`].
+//! Start at [`ActionPool::of`].
 
 use std::sync::OnceLock;
 
 use crate::dice::Dice;
-use crate::model::{Outcome, Reducer};
+use crate::model::{ActionOutcome, ActionReducer};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
-use crate::wire::sample::Sampling;
+use crate::wire::sample::SamplingOptions;
 use crate::wire::version::{PUBLISHED, Version};
 
 /// What the drawing of every pool begins with.
@@ -30,7 +30,7 @@ const IDS: usize = 2;
 
 /// What a channel of a version is tried with.
 #[derive(Debug)]
-pub struct Pool {
+pub struct ActionPool {
     /// The version.
     pub version: Version,
     /// The channel.
@@ -40,17 +40,17 @@ pub struct Pool {
     /// Actions, every type of the channel among them.
     pub actions: Vec<Value>,
     /// What reduces each.
-    reducers: Vec<Option<Reducer>>,
+    reducers: Vec<Option<ActionReducer>>,
 }
 
-impl Pool {
+impl ActionPool {
     /// Folds one of the actions into a state.
-    pub fn apply(&self, action: usize, now_ms: u64, state: &mut Value) -> Outcome {
+    pub fn apply(&self, action: usize, now_ms: u64, state: &mut Value) -> ActionOutcome {
         let reducer = self.reducers.get(action).copied().flatten();
         let action = self.actions.get(action);
         let folded =
             reducer.zip(action).map(|(it, action)| it.apply(self.kind, now_ms, state, action));
-        folded.unwrap_or(Outcome::OutOfScope)
+        folded.unwrap_or(ActionOutcome::OutOfScope)
     }
 
     /// Every pool there is, drawn when it is first asked for.
@@ -75,14 +75,19 @@ impl Pool {
     }
 
     /// The pool of a channel of a version; `None` where it has none.
-    pub fn of(version: Version, kind: ChannelKind) -> Option<&'static Pool> {
-        let mut all = Pool::all().iter();
+    pub fn of(version: Version, kind: ChannelKind) -> Option<&'static ActionPool> {
+        let mut all = ActionPool::all().iter();
         all.find(|pool| pool.version == version && pool.kind == kind).map(LazyPool::get)
     }
 
-    fn draw(version: Version, kind: ChannelKind) -> Pool {
-        let mut pool =
-            Pool { version, kind, states: Vec::new(), actions: Vec::new(), reducers: Vec::new() };
+    fn draw(version: Version, kind: ChannelKind) -> ActionPool {
+        let mut pool = ActionPool {
+            version,
+            kind,
+            states: Vec::new(),
+            actions: Vec::new(),
+            reducers: Vec::new(),
+        };
         let Some(protocol) = Protocol::of(version) else { return pool };
         let types: Vec<&str> = protocol
             .actions()
@@ -90,7 +95,7 @@ impl Pool {
             .map(|row| row.action_type.as_str())
             .collect();
         let mut dice = Dice::new(SEED, kind as u64);
-        let sampling = Sampling { ids: IDS, ..Sampling::default() };
+        let sampling = SamplingOptions { ids: IDS, ..SamplingOptions::default() };
         for number in 0..STATES {
             let mut choose = |count| if number == 0 { 0 } else { dice.below(count) };
             pool.states.extend(protocol.sampler(sampling, &mut choose).state(kind));
@@ -99,7 +104,7 @@ impl Pool {
             let mut choose = |count| dice.below(count);
             pool.actions.extend(protocol.sampler(sampling, &mut choose).action(name));
         }
-        let reducer = |action: &Value| Reducer::of(version, action["type"].as_str()?);
+        let reducer = |action: &Value| ActionReducer::of(version, action["type"].as_str()?);
         pool.reducers = pool.actions.iter().map(reducer).collect();
         pool
     }
@@ -110,13 +115,13 @@ impl Pool {
 pub struct LazyPool {
     version: Version,
     kind: ChannelKind,
-    drawn: OnceLock<Pool>,
+    drawn: OnceLock<ActionPool>,
 }
 
 impl LazyPool {
     /// The pool.
-    pub fn get(&self) -> &Pool {
-        self.drawn.get_or_init(|| Pool::draw(self.version, self.kind))
+    pub fn get(&self) -> &ActionPool {
+        self.drawn.get_or_init(|| ActionPool::draw(self.version, self.kind))
     }
 }
 
@@ -131,7 +136,7 @@ mod tests {
         for version in PUBLISHED {
             let Some(protocol) = Protocol::of(version) else { continue };
             for row in protocol.actions() {
-                let pool = Pool::of(version, row.channel).unwrap();
+                let pool = ActionPool::of(version, row.channel).unwrap();
                 let types: HashSet<_> =
                     pool.actions.iter().filter_map(|action| action["type"].as_str()).collect();
                 assert!(types.contains(row.action_type.as_str()), "{version} {}", row.action_type);

@@ -8,7 +8,7 @@
 use crate::scenario::verbs::VERBS;
 use crate::wire::json::Value;
 
-use super::draft::{Draft, clients_of, members_mut, verb_of};
+use super::draft::{ScenarioDraft, clients_of, members_mut, verb_of};
 use super::draw::{prune, rule_of};
 
 /// The most candidates that are tried, unless each of them costs much.
@@ -25,7 +25,7 @@ const ENDS: [&str; 10] = [
 const LETS_COME: [&str; 3] = ["expect", "barrier", "rest"];
 
 /// Whether a draft still shows it. The future is the target's answer.
-pub trait Shows {
+pub trait DraftTrial {
     /// Whether what comes before has to stay as certain as it is: how steps end, and that it is waited for what they set in
     /// motion. Otherwise a claim may be made of a host that rightly did something else before.
     fn keeps_premises(&self) -> bool {
@@ -33,12 +33,16 @@ pub trait Shows {
     }
 
     /// Tries one.
-    fn shows(&mut self, draft: &Draft) -> impl Future<Output = bool> + Send;
+    fn shows(&mut self, draft: &ScenarioDraft) -> impl Future<Output = bool> + Send;
 }
 
 /// The smallest draft that still shows it, as far as so many tries find it.
-pub async fn shrink<S: Shows>(draft: Draft, shows: &mut S, tries: usize) -> Draft {
-    let mut shrink = Shrink { best: draft, shows, left: tries };
+pub async fn shrink<S: DraftTrial>(
+    draft: ScenarioDraft,
+    shows: &mut S,
+    tries: usize,
+) -> ScenarioDraft {
+    let mut shrink = DraftShrink { best: draft, shows, left: tries };
     loop {
         let before = shrink.best.clone();
         shrink.steps().await;
@@ -52,14 +56,14 @@ pub async fn shrink<S: Shows>(draft: Draft, shows: &mut S, tries: usize) -> Draf
     }
 }
 
-struct Shrink<'a, S: Shows> {
-    best: Draft,
+struct DraftShrink<'a, S: DraftTrial> {
+    best: ScenarioDraft,
     shows: &'a mut S,
     left: usize,
 }
 
-impl<S: Shows> Shrink<'_, S> {
-    async fn attempt(&mut self, mut candidate: Draft) -> bool {
+impl<S: DraftTrial> DraftShrink<'_, S> {
+    async fn attempt(&mut self, mut candidate: ScenarioDraft) -> bool {
         prune(&mut candidate.steps);
         if candidate == self.best || candidate.scenario().is_err() || self.left == 0 {
             return false;
@@ -81,7 +85,7 @@ impl<S: Shows> Shrink<'_, S> {
         self.shows.keeps_premises() && steps.all(lets_come)
     }
 
-    fn without(&self, gone: &[usize]) -> Draft {
+    fn without(&self, gone: &[usize]) -> ScenarioDraft {
         let mut candidate = self.best.clone();
         let mut index = 0;
         candidate.steps.retain(|_| {
@@ -148,7 +152,7 @@ impl<S: Shows> Shrink<'_, S> {
     /// Takes lines of scripts away.
     async fn scripts(&mut self) {
         for index in 0..self.best.steps.len() {
-            let script = |draft: &Draft| {
+            let script = |draft: &ScenarioDraft| {
                 let script = draft.steps.get(index)?.pointer("/turn/script")?.as_str()?;
                 Some(script.to_owned())
             };

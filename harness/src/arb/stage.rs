@@ -3,7 +3,7 @@
 //!
 //! Knows: the simulation. Never knows: what is drawn next, and why.
 //!
-//! Start at [`Stage::play`].
+//! Start at [`FuzzStage::play`].
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,17 +11,17 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::agent::acp::{self, Agent};
-use crate::edge::Edge;
-use crate::host::engine::{Config, RefHost};
-use crate::host::{Host, PROVIDER};
+use crate::agent::acp::{self, AcpAgent};
+use crate::edge::VersionEdge;
+use crate::host::engine::{HostConfig, RefHost};
+use crate::host::{PROVIDER, SansIoHost};
 use crate::peer::client::ClientEngine;
-use crate::run::case::Setup;
-use crate::run::play::{Play, Recorder};
+use crate::run::play::{ScenarioPlay, TranscriptRecorder};
+use crate::run::setup::CaseSetup;
 use crate::run::sim;
-use crate::scenario::bind::Bindings;
-use crate::scenario::parse::Scenario;
-use crate::transcript::{ConnId, Event, Seen};
+use crate::scenario::bind::NameBindings;
+use crate::scenario::parse::ParsedScenario;
+use crate::transcript::{ConnId, ConnectionEvent, SeenFrame};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
@@ -40,58 +40,58 @@ const MOST_EVENTS: usize = 2_000;
 
 /// What passed on a stage.
 #[derive(Clone, Debug)]
-pub struct Passed {
+pub struct PassedFrames {
     /// Whom it concerns.
     pub client: String,
     /// When.
     pub at: Duration,
     /// What.
-    pub event: Event,
+    pub event: ConnectionEvent,
 }
 
 #[derive(Clone, Default)]
-struct Tape(Arc<Mutex<Vec<Passed>>>);
+struct StageTape(Arc<Mutex<Vec<PassedFrames>>>);
 
-impl Recorder for Tape {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for StageTape {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         let mut tape = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tape.push(Passed { client: client.to_owned(), at, event: event.clone() });
+        tape.push(PassedFrames { client: client.to_owned(), at, event: event.clone() });
         tape.len() as u64
     }
 }
 
 /// The reference host with clients that wait for steps.
-pub struct Stage {
-    play: Play,
+pub struct FuzzStage {
+    play: ScenarioPlay,
     host: RefHost,
-    agent: Agent,
+    agent: AcpAgent,
     now: Duration,
-    tape: Tape,
+    tape: StageTape,
     version: Version,
-    edge: Edge,
+    edge: VersionEdge,
     /// The methods of requests that were sent, by client and id.
     asked: LiteMap<(String, String), String>,
 }
 
-impl Stage {
+impl FuzzStage {
     /// A stage on which a scenario without steps begins. Ids come from `seed`.
-    pub fn new(scenario: Scenario, version: Version, seed: u64) -> Stage {
-        let config = sim::speaking(Config { seed: SEED, ..Config::default() }, version);
+    pub fn new(scenario: ParsedScenario, version: Version, seed: u64) -> FuzzStage {
+        let config = sim::speaking(HostConfig { seed: SEED, ..HostConfig::default() }, version);
         let epoch = Duration::from_millis(config.epoch_ms);
         let scenario = Arc::new(scenario);
         // A conversation that is drawn may take as long as it likes.
         let limit = LIMIT * 1_000;
-        let setup = Setup::of(&scenario, version, seed, epoch, limit);
-        let tape = Tape::default();
-        let play = Play::new(setup, false, Box::new(tape.clone()));
-        let mut stage = Stage {
+        let setup = CaseSetup::of(&scenario, version, seed, epoch, limit);
+        let tape = StageTape::default();
+        let play = ScenarioPlay::new(setup, false, Box::new(tape.clone()));
+        let mut stage = FuzzStage {
             play,
             host: RefHost::new(config),
-            agent: Agent::new(acp::Config::default()),
+            agent: AcpAgent::new(acp::AgentConfig::default()),
             now: Duration::ZERO,
             tape,
             version,
-            edge: Edge::new(version, PROVIDER),
+            edge: VersionEdge::new(version, PROVIDER),
             asked: LiteMap::new(),
         };
         stage.play.begin_open(Duration::ZERO);
@@ -100,7 +100,7 @@ impl Stage {
 
     /// Plays a scenario's steps after those so far, and lets as much time pass as they take. `None` where
     /// one of them could not be played: the stage is of no use then.
-    pub fn play(&mut self, scenario: Scenario) -> Option<Vec<Passed>> {
+    pub fn play(&mut self, scenario: ParsedScenario) -> Option<Vec<PassedFrames>> {
         let within =
             scenario.steps.iter().filter_map(|step| step.duration("for")).sum::<Duration>();
         self.play.append(self.now, scenario.steps);
@@ -116,7 +116,7 @@ impl Stage {
     }
 
     /// Lets time pass. Says what passed, and when the host last changed something by itself.
-    pub fn rest(&mut self, how_long: Duration) -> (Vec<Passed>, Option<Duration>) {
+    pub fn rest(&mut self, how_long: Duration) -> (Vec<PassedFrames>, Option<Duration>) {
         let until = self.now + how_long;
         let mut changed = None;
         for _ in 0..MOST_EVENTS {
@@ -136,7 +136,7 @@ impl Stage {
         sim::run(&mut self.play, &mut self.host, &mut self.agent, &mut self.now, until);
     }
 
-    fn passed(&mut self) -> Vec<Passed> {
+    fn passed(&mut self) -> Vec<PassedFrames> {
         let tape = &mut *self.tape.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut passed = std::mem::take(tape);
         if !self.edge.is_plain() {
@@ -208,7 +208,7 @@ impl Stage {
     }
 
     /// What names are bound to.
-    pub fn bindings(&self) -> &Bindings {
+    pub fn bindings(&self) -> &NameBindings {
         self.play.case().bindings()
     }
 
@@ -224,10 +224,14 @@ impl Stage {
 }
 
 /// Puts what came into the newest words.
-fn lift(edge: &Edge, asked: &mut LiteMap<(String, String), String>, passed: &mut Passed) {
+fn lift(
+    edge: &VersionEdge,
+    asked: &mut LiteMap<(String, String), String>,
+    passed: &mut PassedFrames,
+) {
     let key = |message: &Message| Some((passed.client.clone(), message.id()?.to_string()));
     let lifted = match &passed.event {
-        Event::Sent(seen) => {
+        ConnectionEvent::Sent(seen) => {
             let sent = seen.message();
             let method = sent.and_then(|message| Some((key(message)?, message.method()?)));
             if let Some((key, method)) = method {
@@ -235,14 +239,14 @@ fn lift(edge: &Edge, asked: &mut LiteMap<(String, String), String>, passed: &mut
             }
             return;
         }
-        Event::Received(seen) => seen.message().map(|message| {
+        ConnectionEvent::Received(seen) => seen.message().map(|message| {
             let method = key(message).and_then(|key| asked.remove(&key));
             edge.lift_message(message, method.as_deref())
         }),
         _ => return,
     };
     if let Some(lifted) = lifted {
-        passed.event = Event::Received(Arc::new(Seen::of(lifted)));
+        passed.event = ConnectionEvent::Received(Arc::new(SeenFrame::of(lifted)));
     }
 }
 

@@ -7,11 +7,11 @@
 
 use std::fmt;
 
-use crate::model::{Outcome, apply_at};
+use crate::model::{ActionOutcome, apply_at};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
-use crate::wire::sample::Sampling;
+use crate::wire::sample::SamplingOptions;
 use crate::wire::version::Version;
 
 /// What the clock shows.
@@ -19,7 +19,7 @@ pub const NOW_MS: u64 = 9_999;
 
 /// A state and what comes to it.
 #[derive(Clone)]
-pub struct Story {
+pub struct ActionStory {
     /// The version of the tables.
     pub version: Version,
     /// The channel.
@@ -30,7 +30,7 @@ pub struct Story {
     pub actions: Vec<Value>,
 }
 
-impl fmt::Debug for Story {
+impl fmt::Debug for ActionStory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:?} {}", self.version, self.kind, self.state)?;
         self.actions.iter().try_for_each(|action| write!(f, "\n  {action}"))
@@ -39,7 +39,7 @@ impl fmt::Debug for Story {
 
 /// Which stories are told.
 #[derive(Clone, Copy, Debug)]
-pub struct Telling {
+pub struct StoryChoice {
     /// The version of the tables.
     pub version: Version,
     /// The channel; any where it is not said.
@@ -50,10 +50,13 @@ pub struct Telling {
     pub strange: bool,
 }
 
-impl Story {
+impl ActionStory {
     /// The story that a row of choices tells; `None` where the version has no such channel.
-    pub fn tell(telling: Telling, choose: &mut dyn FnMut(usize) -> usize) -> Option<Story> {
-        let Telling { version, kind, longest, strange } = telling;
+    pub fn tell(
+        telling: StoryChoice,
+        choose: &mut dyn FnMut(usize) -> usize,
+    ) -> Option<ActionStory> {
+        let StoryChoice { version, kind, longest, strange } = telling;
         let protocol = Protocol::of(version)?;
         let rows: Vec<_> = protocol.actions().collect();
         let drawn = rows.get(choose(rows.len()))?.channel;
@@ -64,18 +67,22 @@ impl Story {
             .filter_map(|_| own.get(choose(own.len())).map(|row| row.action_type.as_str()))
             .collect();
         let odd = if strange { 4 } else { 0 };
-        let sampling =
-            Sampling { unknown: odd, strange: odd, timeless: odd, ..Sampling::default() };
+        let sampling = SamplingOptions {
+            unknown: odd,
+            strange: odd,
+            timeless: odd,
+            ..SamplingOptions::default()
+        };
         let mut sampler = protocol.sampler(sampling, choose);
         let state = sampler.state(kind).filter(|_| !own.is_empty())?;
         let mut actions: Vec<Value> =
             types.iter().filter_map(|name| sampler.action(name)).collect();
         actions.iter_mut().for_each(|action| aim(&state, action, choose));
-        Some(Story { version, kind, state, actions })
+        Some(ActionStory { version, kind, state, actions })
     }
 
     /// Folds one action.
-    pub fn act(&self, state: &mut Value, action: &Value) -> Outcome {
+    pub fn act(&self, state: &mut Value, action: &Value) -> ActionOutcome {
         apply_at(self.version, self.kind, NOW_MS, state, action)
     }
 
@@ -84,18 +91,18 @@ impl Story {
         &'a self,
         mut state: Value,
         wanted: impl Fn(&Value) -> bool + 'a,
-    ) -> impl Iterator<Item = Step<'a>> {
+    ) -> impl Iterator<Item = StoryStep<'a>> {
         self.actions.iter().filter(move |action| wanted(action)).map(move |action| {
             let before = state.clone();
             let outcome = self.act(&mut state, action);
-            Step { version: self.version, before, action, outcome, after: state.clone() }
+            StoryStep { version: self.version, before, action, outcome, after: state.clone() }
         })
     }
 }
 
 /// One action of a story, with the state before and after it.
 #[derive(Debug)]
-pub struct Step<'a> {
+pub struct StoryStep<'a> {
     /// The version.
     pub version: Version,
     /// The state before.
@@ -103,7 +110,7 @@ pub struct Step<'a> {
     /// The action.
     pub action: &'a Value,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: ActionOutcome,
     /// The state after.
     pub after: Value,
 }

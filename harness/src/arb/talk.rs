@@ -4,14 +4,15 @@
 //!
 //! Start at [`turn`].
 
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::agent::script::{self, HEADER};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::act::{self, Told};
-use super::draw::{Came, Draw};
+use super::act::{self, ActionLogEntry};
+use super::draw::ConversationDraw;
 use super::files::FILES;
+use super::step_result::ClientStepResult;
 
 /// Lines of scripts, the more telling ones more than once.
 const LINES: &[&str] = &[
@@ -80,7 +81,7 @@ const ENDS: &[&str] = &[
 const LONGEST: usize = 3;
 
 /// Starts a turn in a chat, mostly in one that is idle.
-pub fn turn(draw: &mut Draw) -> Option<Told> {
+pub fn turn(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     draw.taste.agent?;
     let chats = draw.channels(ChannelKind::Chat);
     let idle: Vec<_> =
@@ -119,8 +120,8 @@ pub fn turn(draw: &mut Draw) -> Option<Told> {
         act::dispatch_on(draw, ChannelKind::Session, &sessions, &["session/activeClientSet"], 0)?;
     }
     let came = draw.act(json!({"turn": members}), |came, draw| match came {
-        Came::Accepted => Some("dispatch.table.client.chat.turnStarted".to_owned()),
-        Came::Rejected => {
+        ClientStepResult::Accepted => Some("dispatch.table.client.chat.turnStarted".to_owned()),
+        ClientStepResult::Rejected => {
             Some(draw.stage().host().refused_by().to_owned()).filter(|rule| !rule.is_empty())
         }
         _ => None,
@@ -129,7 +130,7 @@ pub fn turn(draw: &mut Draw) -> Option<Told> {
 }
 
 /// Says something short in the first chat, to which the agent answers at once.
-pub fn say(draw: &mut Draw) -> Option<()> {
+pub fn say(draw: &mut ConversationDraw) -> Option<()> {
     draw.taste.agent?;
     let (by, id, word) = (draw.somebody()?, format!("t{}", draw.number()), draw.word());
     let step = json!({"turn": {"by": by, "id": id, "script": format!("say {word}")}});
@@ -137,7 +138,7 @@ pub fn say(draw: &mut Draw) -> Option<()> {
     Some(())
 }
 
-fn script(draw: &mut Draw) -> String {
+fn script(draw: &mut ConversationDraw) -> String {
     let focused: Vec<&str> =
         LINES.iter().copied().filter(|line| line.contains(draw.focus)).collect();
     let mut lines = Vec::new();
@@ -164,12 +165,12 @@ fn script(draw: &mut Draw) -> String {
 }
 
 /// The words that were said so far, in any chat.
-fn words(draw: &Draw) -> String {
+fn words(draw: &ConversationDraw) -> String {
     draw.words.join(" ")
 }
 
 /// Whether whoever plays the agent can do what a line says.
-fn can(mode: Mode, line: &str) -> bool {
+fn can(mode: AgentMode, line: &str) -> bool {
     let script = script::find(&format!("{HEADER}\n{line}"));
     script.and_then(Result::ok).is_some_and(|script| mode.cannot(&script).is_none())
 }
@@ -178,7 +179,7 @@ fn can(mode: Mode, line: &str) -> bool {
 const SECRET: &str = "\"of ahp-harness\"";
 
 /// A message may bring chats and files along.
-fn attach(draw: &mut Draw, to: &str, members: &mut Value) {
+fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
     if !draw.dice.chance(if draw.focus == "WORD" { 50 } else { 15 }) {
         return;
     }
@@ -203,7 +204,7 @@ fn attach(draw: &mut Draw, to: &str, members: &mut Value) {
 }
 
 /// A chat as an attachment to another: mostly one in which something was said, up to a turn or whole.
-fn attached_chat(draw: &mut Draw, to: &str) -> Option<Value> {
+fn attached_chat(draw: &mut ConversationDraw, to: &str) -> Option<Value> {
     let all = draw.channels(ChannelKind::Chat);
     let told = all.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| !it.is_empty()));
     let told = told.filter(|row| row.0 != to);
@@ -224,12 +225,12 @@ fn attached_chat(draw: &mut Draw, to: &str) -> Option<Value> {
 }
 
 /// Lets the agent go on from where it holds.
-pub fn release(draw: &mut Draw) -> Option<Told> {
+pub fn release(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let chats = draw.channels(ChannelKind::Chat);
     let busy: Vec<_> = chats.iter().filter(|(_, chat)| !chat["activeTurn"].is_null()).collect();
     let chat = draw.dice.pick(&busy)?.0.clone();
     let chat = draw.named(&json!(chat))?;
     let by = draw.somebody()?;
     draw.act(json!({"release": {"hold": "gate", "by": by, "chat": chat}}), |_, _| None)?;
-    Some(("release".to_owned(), "legal", Came::Accepted))
+    Some(("release".to_owned(), "legal", ClientStepResult::Accepted))
 }

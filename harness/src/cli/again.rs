@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use crate::report::cause::{Cause, Causes};
+use crate::report::cause::{CauseFold, FailureCause};
 use crate::report::first::is_to_mend;
 use crate::run::first_steps::FIRST_STEPS;
 
@@ -40,9 +40,9 @@ pub(super) fn watched(paths: &[PathBuf]) -> Vec<SeenFile> {
 }
 
 /// The scenarios in which something is to be mended.
-pub(super) fn to_mend(causes: &Causes) -> Vec<String> {
+pub(super) fn to_mend(causes: &CauseFold) -> Vec<String> {
     let all = causes.by_cause();
-    let scenarios = all.iter().filter(|cause| is_to_mend(cause)).flat_map(Cause::scenarios);
+    let scenarios = all.iter().filter(|cause| is_to_mend(cause)).flat_map(FailureCause::scenarios);
     let mut ids: Vec<String> = scenarios.map(str::to_owned).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -50,7 +50,7 @@ pub(super) fn to_mend(causes: &Causes) -> Vec<String> {
 }
 
 /// What a host in the making has to get next.
-pub(super) fn next_step(causes: &Causes) -> String {
+pub(super) fn next_step(causes: &CauseFold) -> String {
     let failed = to_mend(causes);
     match FIRST_STEPS.iter().find(|step| failed.iter().any(|id| id == step.scenario)) {
         Some(step) => format!("next: {} (`{}`)", step.build, step.scenario),

@@ -10,43 +10,43 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand};
 use tokio::net::TcpListener;
 
-use crate::agent::acp::fault::{FAULTS, Fault, Faults};
+use crate::agent::acp::fault::{AgentFaults, FAULTS, Fault};
 use crate::agent::acp::variant::VariantAgent;
-use crate::agent::model::Flavor;
+use crate::agent::model::ModelFlavor;
 use crate::agent::{acp, mcp};
 use crate::scenario::source::did_you_mean;
-use crate::transcript::Below;
+use crate::transcript::BelowEvent;
 use crate::transport;
-use crate::transport::below::{Hub, MAX_LINE};
-use crate::transport::http::{self, Stand};
+use crate::transport::below::{AgentHub, MAX_LINE};
+use crate::transport::http::{self, ServedStandIn};
 
 use crate::wire::json::json;
 
 use super::agent_check::AgentCheck;
-use super::agent_profile::AgentProfile;
+use super::agent_profile::AgentProfileArguments;
 use super::agent_variants;
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// Play the agent behind a host, so that scenarios can have it do things.
 #[derive(Args, Debug)]
-pub struct Agent {
+pub struct AgentCommand {
     #[command(subcommand)]
-    mode: Mode,
+    mode: AgentSubcommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Mode {
+enum AgentSubcommand {
     /// Stand in for the model that the host's own agent asks
-    Model(Model),
+    Model(AgentModelArguments),
     /// Be the agent that a host starts and speaks ACP to
-    Acp(Acp),
+    Acp(AgentAcpArguments),
     /// Offer agents a tool that records its calls
-    Mcp(Mcp),
+    Mcp(AgentMcpArguments),
     /// Play the vectors of the contract against the test provider of a host
     Check(Box<AgentCheck>),
     /// Start an agent, look at it, and write a profile of it for `run --acp` and `certify --acp`
-    Profile(AgentProfile),
+    Profile(AgentProfileArguments),
 }
 
 /// Stands in for the model that a host's own agent asks: OpenAI's chat completions and responses,
@@ -60,7 +60,7 @@ enum Mode {
 ///
 /// Prints its URL on a line of its own once it listens, and serves until it is interrupted.
 #[derive(Args, Debug)]
-struct Model {
+struct AgentModelArguments {
     /// Where to listen; loopback addresses only, port 0 for a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -79,7 +79,7 @@ struct Model {
 /// back. Commands and files of the script's tools are real, in the session's folder, or the client's own where it
 /// offers them.
 #[derive(Args, Debug)]
-struct Acp {
+struct AgentAcpArguments {
     /// Write what is heard and said to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -103,11 +103,12 @@ struct Acp {
     variant: Vec<String>,
 }
 
-impl Acp {
-    fn main(self, context: &Context) -> Outcome {
+impl AgentAcpArguments {
+    fn main(self, context: &CliContext) -> CommandOutcome {
         let name = format!("{}-", std::process::id());
-        let faults = Faults::of(&self.fault);
-        let config = acp::Config { name, auth: self.auth, faults, ..acp::Config::default() };
+        let faults = AgentFaults::of(&self.fault);
+        let config =
+            acp::AgentConfig { name, auth: self.auth, faults, ..acp::AgentConfig::default() };
         let variants = agent_variants::named(&self.variant)?;
         let agent = |config| VariantAgent::new(&variants, config);
         if let Some(address) = self.listen {
@@ -115,23 +116,24 @@ impl Acp {
         }
         let agent = agent(config);
         let log = self.log.as_deref().map(appended).transpose()?;
-        let options = transport::acp::Options { log, run: self.run, pretend: self.pretend };
+        let options =
+            transport::acp::AcpProcessOptions { log, run: self.run, pretend: self.pretend };
         runtime()?.block_on(transport::acp::serve(agent, options));
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 }
 
 /// Serves the agent over WebSockets until it is interrupted. Sessions of different connections differ.
 async fn listen(
-    context: &Context,
+    context: &CliContext,
     address: SocketAddr,
-    config: acp::Config,
+    config: acp::AgentConfig,
     pretend: bool,
-    make: impl Fn(acp::Config) -> VariantAgent,
-) -> Outcome {
-    let fault = |error: std::io::Error| Stop::fault(format!("`{address}`: {error}"));
+    make: impl Fn(acp::AgentConfig) -> VariantAgent,
+) -> CommandOutcome {
+    let fault = |error: std::io::Error| CommandStop::fault(format!("`{address}`: {error}"));
     if !address.ip().is_loopback() {
-        return Err(Stop::usage(format!("expected a loopback address, found `{address}`")));
+        return Err(CommandStop::usage(format!("expected a loopback address, found `{address}`")));
     }
     let listener = TcpListener::bind(address).await.map_err(fault)?;
     context.say(&format!("ws://{}\n", listener.local_addr().map_err(fault)?));
@@ -139,14 +141,17 @@ async fn listen(
     let agent = || {
         let number = serial.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let name = format!("{}{number}-", config.name);
-        make(acp::Config { name, ..config.clone() })
+        make(acp::AgentConfig { name, ..config.clone() })
     };
-    let options = || transport::acp::Options { pretend, ..transport::acp::Options::default() };
+    let options = || transport::acp::AcpProcessOptions {
+        pretend,
+        ..transport::acp::AcpProcessOptions::default()
+    };
     tokio::select! {
         () = transport::acp::listen(listener, agent, options) => {}
         _ = tokio::signal::ctrl_c() => {}
     }
-    Ok(Code::Ok)
+    Ok(CommandExit::Ok)
 }
 
 /// Is an MCP server on standard input and output with one tool, `ahp_probe`, which gives its text back
@@ -154,7 +159,7 @@ async fn listen(
 ///
 /// A call that was denied and stands in the log has run all the same.
 #[derive(Args, Debug)]
-struct Mcp {
+struct AgentMcpArguments {
     /// Write each call to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
@@ -166,8 +171,8 @@ struct Mcp {
     case: Option<String>,
 }
 
-impl Mcp {
-    fn main(self) -> Outcome {
+impl AgentMcpArguments {
+    fn main(self) -> CommandOutcome {
         let mut log = self.log.as_deref().map(appended).transpose()?;
         // A run that does not listen is no reason to fail the agent.
         let mut run = self.run.and_then(|address| std::net::TcpStream::connect(address).ok());
@@ -177,7 +182,7 @@ impl Mcp {
             let mut bytes = Vec::new();
             let read = (&mut input).take(MAX_LINE).read_until(b'\n', &mut bytes);
             if !read.is_ok_and(|read| read > 0) {
-                return Ok(Code::Ok);
+                return Ok(CommandExit::Ok);
             }
             let text = String::from_utf8_lossy(&bytes);
             if text.trim().is_empty() {
@@ -188,38 +193,38 @@ impl Mcp {
                 let called = json!({
                     "called": (mcp::TOOL), "arguments": (arguments.clone()), "case": (self.case.clone()),
                 });
-                let _ = run.write_all(transport::below::told(Below::Tool, &called).as_bytes());
+                let _ = run.write_all(transport::below::told(BelowEvent::Tool, &called).as_bytes());
             }
             if let (Some(arguments), Some(log)) = (answered.called, &mut log) {
                 let t = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let t = t.as_secs_f64();
                 let line = json!({"t": t, "called": (mcp::TOOL), "arguments": arguments});
                 let written = writeln!(log, "{}", line.to_text()).and_then(|()| log.flush());
-                written.map_err(|error| Stop::fault(format!("the log: {error}")))?;
+                written.map_err(|error| CommandStop::fault(format!("the log: {error}")))?;
             }
             if let Some(line) = answered.line
                 && writeln!(output, "{line}").and_then(|()| output.flush()).is_err()
             {
-                return Ok(Code::Ok);
+                return Ok(CommandExit::Ok);
             }
         }
     }
 }
 
-impl Agent {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl AgentCommand {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         match self.mode {
-            Mode::Model(model) => model.main(context),
-            Mode::Acp(acp) => acp.main(context),
-            Mode::Mcp(mcp) => mcp.main(),
-            Mode::Check(check) => runtime()?.block_on(check.main(context)),
-            Mode::Profile(profile) => runtime()?.block_on(profile.main(context)),
+            AgentSubcommand::Model(model) => model.main(context),
+            AgentSubcommand::Acp(acp) => acp.main(context),
+            AgentSubcommand::Mcp(mcp) => mcp.main(),
+            AgentSubcommand::Check(check) => runtime()?.block_on(check.main(context)),
+            AgentSubcommand::Profile(profile) => runtime()?.block_on(profile.main(context)),
         }
     }
 }
 
-impl Model {
-    fn main(self, context: &Context) -> Outcome {
+impl AgentModelArguments {
+    fn main(self, context: &CliContext) -> CommandOutcome {
         runtime()?.block_on(async {
             let (hub, log) = (Arc::default(), self.log.as_deref());
             let (listener, stand) = open(self.listen, &self.flavor, hub, log).await?;
@@ -228,7 +233,7 @@ impl Model {
                 () = http::serve(listener, stand) => {}
                 _ = tokio::signal::ctrl_c() => {}
             }
-            Ok(Code::Ok)
+            Ok(CommandExit::Ok)
         })
     }
 }
@@ -248,18 +253,18 @@ fn fault(name: &str) -> Result<Fault, String> {
 pub(super) async fn open(
     address: SocketAddr,
     flavor: &str,
-    hub: Arc<Hub>,
+    hub: Arc<AgentHub>,
     log: Option<&Path>,
-) -> Result<(TcpListener, Arc<Stand>), Stop> {
-    let flavor = Flavor::named(flavor).ok_or_else(|| {
-        let all = Flavor::all();
+) -> Result<(TcpListener, Arc<ServedStandIn>), CommandStop> {
+    let flavor = ModelFlavor::named(flavor).ok_or_else(|| {
+        let all = ModelFlavor::all();
         let names: Vec<&str> = all.iter().map(|flavor| flavor.name.as_str()).collect();
         let hint = did_you_mean(flavor, &names);
-        Stop::usage(format!("no flavor is called `{flavor}` (hint: {hint})"))
+        CommandStop::usage(format!("no flavor is called `{flavor}` (hint: {hint})"))
     })?;
     let file = log.map(appended).transpose()?;
     let (listener, address) = listening(address).await?;
-    Ok((listener, Stand::new(flavor, format!("http://{address}"), hub, file)))
+    Ok((listener, ServedStandIn::new(flavor, format!("http://{address}"), hub, file)))
 }
 
 /// Where agents that a host starts tell what they hear and say, and the command that starts one.
@@ -269,10 +274,11 @@ pub(super) async fn open(
 pub(super) async fn hear(
     address: SocketAddr,
     log: Option<&Path>,
-) -> Result<(TcpListener, String), Stop> {
+) -> Result<(TcpListener, String), CommandStop> {
     let (listener, address) = listening(address).await?;
-    let own = std::env::current_exe()
-        .map_err(|error| Stop::fault(format!("where this program is, is not known: {error}")))?;
+    let own = std::env::current_exe().map_err(|error| {
+        CommandStop::fault(format!("where this program is, is not known: {error}"))
+    })?;
     let mut command = format!("'{}' agent acp --run {address}", own.display());
     if let Some(log) = log {
         let log = std::path::absolute(log).unwrap_or_else(|_| log.to_owned());
@@ -281,28 +287,29 @@ pub(super) async fn hear(
     Ok((listener, command))
 }
 
-async fn listening(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Stop> {
+async fn listening(address: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandStop> {
     if !address.ip().is_loopback() {
-        return Err(Stop::usage(format!(
+        return Err(CommandStop::usage(format!(
             "expected a loopback address, found `{address}` (hint: nobody is asked for a key there)"
         )));
     }
     let listener = TcpListener::bind(address)
         .await
-        .map_err(|error| Stop::usage(format!("cannot listen on {address}: {error}")))?;
+        .map_err(|error| CommandStop::usage(format!("cannot listen on {address}: {error}")))?;
     let address = listener.local_addr().unwrap_or(address);
     Ok((listener, address))
 }
 
 /// A file that is written on.
-fn appended(path: &Path) -> Result<Box<dyn Write + Send>, Stop> {
+fn appended(path: &Path) -> Result<Box<dyn Write + Send>, CommandStop> {
     let opened = OpenOptions::new().create(true).append(true).open(path);
-    let file = opened
-        .map_err(|error| Stop::usage(format!("`{}` cannot be written: {error}", path.display())))?;
+    let file = opened.map_err(|error| {
+        CommandStop::usage(format!("`{}` cannot be written: {error}", path.display()))
+    })?;
     Ok(Box::new(file))
 }
 
-fn runtime() -> Result<tokio::runtime::Runtime, Stop> {
+fn runtime() -> Result<tokio::runtime::Runtime, CommandStop> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Stop::fault(format!("no runtime: {error}")))
+    runtime.map_err(|error| CommandStop::fault(format!("no runtime: {error}")))
 }

@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::agent::mode::Mode;
-use crate::host::engine::{Config, RefHost};
-use crate::run::case::Setup;
-use crate::run::contract::{StepResult, Vector, VectorStep, vectors};
-use crate::run::detect::{self, Found, LookOptions};
-use crate::run::play::{Counting, Play, Verdict};
+use crate::agent::mode::AgentMode;
+use crate::host::engine::{HostConfig, RefHost};
+use crate::run::contract::{ContractVector, StepResult, VectorStep, vectors};
+use crate::run::detect::{self, DetectionResult, LookOptions};
+use crate::run::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict};
 use crate::run::probe::probe;
+use crate::run::setup::CaseSetup;
 use crate::run::sim;
-use crate::run::suite::Entry;
+use crate::run::suite::SuiteEntry;
 use crate::run::words;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::aim::{Aim, Target};
-use super::context::{Context, wall_clock};
-use super::exit::{Code, Outcome, Stop};
+use super::aim::{PlayTarget, RunAim};
+use super::context::{CliContext, wall_clock};
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::interrupt::interrupts;
 use super::options;
-use super::place::Place;
+use super::place::PlayPlace;
 use super::target::scheme;
 
 /// Plays the vectors of the contract for test providers (AGENT_CONTRACT.md) against a host, and says of each step whether the
@@ -35,7 +35,7 @@ use super::target::scheme;
 #[derive(Args, Debug)]
 pub(super) struct AgentCheck {
     #[command(flatten)]
-    aim: Aim,
+    aim: RunAim,
     /// Speak this protocol version; the host chooses among all unless given
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
@@ -49,7 +49,7 @@ pub(super) struct AgentCheck {
 
 /// How many vectors ended how.
 #[derive(Default)]
-struct Tally {
+struct VectorTally {
     held: usize,
     broken: usize,
     untested: usize,
@@ -57,36 +57,36 @@ struct Tally {
 }
 
 impl AgentCheck {
-    pub(super) async fn main(self, context: &Context) -> Outcome {
-        if self.aim.agent() != Mode::Host {
-            return Err(Stop::usage(
+    pub(super) async fn main(self, context: &CliContext) -> CommandOutcome {
+        if self.aim.agent() != AgentMode::Host {
+            return Err(CommandStop::usage(
                 "expected a host with a test provider of its own, found `--agent-model` or `--agent-acp` (hint: what these play \
                  is the harness's own)",
             ));
         }
         let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;
         let outcome = self.played(context, &target).await;
-        if let Target::Remote(remote, _) = &target {
+        if let PlayTarget::Remote(remote, _) = &target {
             remote.stop().await;
         }
         outcome
     }
 
-    async fn played(&self, context: &Context, target: &Target) -> Outcome {
+    async fn played(&self, context: &CliContext, target: &PlayTarget) -> CommandOutcome {
         let found = self.look(context, target).await?;
         let newest = Protocol::known().first().copied();
         let version = found.version.or(self.spec).or(newest);
-        let version = version.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
+        let version = version.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
         let provider = self.aim.named_provider();
         let provider = provider.or_else(|| scheme(version, &found)).or(found.chosen.clone());
         let named = provider.as_ref().map(|it| format!(", provider {it}")).unwrap_or_default();
-        let vectors = vectors().map_err(Stop::fault)?;
+        let vectors = vectors().map_err(CommandStop::fault)?;
         let host = found.name.unwrap_or_else(|| "the host".to_owned());
         let count = vectors.len();
         context.say(&format!("{count} vectors, {}, {host}{named}\n", version.title()));
-        let mut tally = Tally::default();
+        let mut tally = VectorTally::default();
         for vector in &vectors {
-            let entry = vector.entry().map_err(Stop::fault)?;
+            let entry = vector.entry().map_err(CommandStop::fault)?;
             if let Some(what) = words::lacks(&entry.scenario, version) {
                 tally.skipped += 1;
                 if !self.quiet {
@@ -96,15 +96,15 @@ impl AgentCheck {
                 continue;
             }
             let scenario = Arc::clone(&entry.scenario);
-            let setup = Setup {
+            let setup = CaseSetup {
                 name: vector.name.clone(),
                 authenticate: self.aim.authenticate.clone(),
                 secrets: self.aim.secrets().collect(),
                 provider: provider.clone(),
-                ..Setup::of(&scenario, version, context.seed, wall_clock(), self.timeout)
+                ..CaseSetup::of(&scenario, version, context.seed, wall_clock(), self.timeout)
             };
-            let shared = matches!(target, Target::Remote(..));
-            let play = Play::new(setup, shared, Box::new(Counting::default()));
+            let shared = matches!(target, PlayTarget::Remote(..));
+            let play = ScenarioPlay::new(setup, shared, Box::new(CountingRecorder::default()));
             let verdict = self.play(target, &entry, play, version).await?;
             let text = tally.add(vector, &verdict);
             let held = vector.results(&verdict).iter().all(StepResult::is_well);
@@ -114,14 +114,18 @@ impl AgentCheck {
         }
         context.say(&format!("\n{}\n", tally.words()));
         Ok(if tally.broken + tally.untested == 0 && tally.held > 0 {
-            Code::Ok
+            CommandExit::Ok
         } else {
-            Code::Failed
+            CommandExit::Failed
         })
     }
 
-    async fn look(&self, context: &Context, target: &Target) -> Result<Found, Stop> {
-        let Target::Remote(remote, _) = target else { return Ok(Found::default()) };
+    async fn look(
+        &self,
+        context: &CliContext,
+        target: &PlayTarget,
+    ) -> Result<DetectionResult, CommandStop> {
+        let PlayTarget::Remote(remote, _) = target else { return Ok(DetectionResult::default()) };
         let offers: Vec<String> = match self.spec {
             Some(version) => vec![version.to_string()],
             None => Protocol::known().iter().map(Version::to_string).collect(),
@@ -134,26 +138,26 @@ impl AgentCheck {
             ..LookOptions::offering(&offers)
         };
         let found = probe(&remote.endpoint, &remote.shown(), options, self.timeout).await;
-        found.map_err(Stop::unreachable)
+        found.map_err(CommandStop::unreachable)
     }
 
     async fn play(
         &self,
-        target: &Target,
-        entry: &Entry,
-        play: Play,
+        target: &PlayTarget,
+        entry: &SuiteEntry,
+        play: ScenarioPlay,
         version: Version,
-    ) -> Result<Verdict, Stop> {
-        let config = || sim::speaking(Config::default(), version);
+    ) -> Result<ScenarioVerdict, CommandStop> {
+        let config = || sim::speaking(HostConfig::default(), version);
         let place = match target {
-            Target::Remote(remote, behind) => {
+            PlayTarget::Remote(remote, behind) => {
                 let name = entry.scenario.id.clone();
-                Place::Remote(Arc::clone(remote), Arc::clone(behind), name)
+                PlayPlace::Remote(Arc::clone(remote), Arc::clone(behind), name)
             }
-            Target::Loopback => {
-                Place::own(Box::new(RefHost::new(config()))).await.map_err(Stop::fault)?
-            }
-            Target::Embedded | Target::Agents(_) => {
+            PlayTarget::Loopback => PlayPlace::own(Box::new(RefHost::new(config())))
+                .await
+                .map_err(CommandStop::fault)?,
+            PlayTarget::Embedded | PlayTarget::Agents(_) => {
                 return Ok(sim::play(play, &mut RefHost::new(config())));
             }
         };
@@ -161,9 +165,9 @@ impl AgentCheck {
     }
 }
 
-impl Tally {
+impl VectorTally {
     /// Counts a vector, and says how its steps ended.
-    fn add(&mut self, vector: &Vector, verdict: &Verdict) -> String {
+    fn add(&mut self, vector: &ContractVector, verdict: &ScenarioVerdict) -> String {
         let results = vector.results(verdict);
         let is_broken = |result: &StepResult| matches!(result, StepResult::Broken(_));
         let (count, word) = match () {

@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::run::introduction::introduce;
-use crate::run::profile::Profile;
+use crate::run::profile::AgentProfile;
 use crate::run::profile_draft::{ModelUse, draft};
 use crate::wire::json::Value;
 
-use super::agents::Agents;
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::agents::AgentOutside;
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::options;
 
 /// How long an agent may take for an answer.
@@ -26,7 +26,7 @@ const LIMIT: &str = "60s";
 /// Give it the command, or a profile that is to be looked at again. Where the agent asks a model, say by `--env` where that
 /// is, such as `--env OPENAI_BASE_URL={model}/v1`: `{model}` is the URL of our stand-in.
 #[derive(Args, Debug)]
-pub(super) struct AgentProfile {
+pub(super) struct AgentProfileArguments {
     /// A profile that is there already; what it says is kept
     #[arg(required_unless_present = "command", conflicts_with_all = ["command", "env", "auth"])]
     profile: Option<PathBuf>,
@@ -47,21 +47,23 @@ pub(super) struct AgentProfile {
     timeout: Duration,
 }
 
-impl AgentProfile {
-    pub(super) async fn main(self, context: &Context) -> Outcome {
+impl AgentProfileArguments {
+    pub(super) async fn main(self, context: &CliContext) -> CommandOutcome {
         let mut agents = match (&self.profile, &self.command) {
-            (Some(path), _) => Agents::open(path, None).await?,
-            (None, Some(command)) => Agents::of(self.given(command)?, None, None).await?,
+            (Some(path), _) => AgentOutside::open(path, None).await?,
+            (None, Some(command)) => AgentOutside::of(self.given(command)?, None, None).await?,
             (None, None) => {
-                return Err(Stop::usage("expected a profile, or `--command`".to_owned()));
+                return Err(CommandStop::usage("expected a profile, or `--command`".to_owned()));
             }
         };
         let seat = agents
             .seat(&[], "a first look")
-            .map_err(|error| Stop::fault(format!("no folder could be made: {error}")))?;
+            .map_err(|error| CommandStop::fault(format!("no folder could be made: {error}")))?;
         let introduction = introduce(&seat.endpoint, &seat.side, self.timeout).await;
         if let (None, Some(why)) = (&introduction.handshake, &introduction.ended) {
-            return Err(Stop::usage(format!("the agent did not answer `initialize`: {why}")));
+            return Err(CommandStop::usage(format!(
+                "the agent did not answer `initialize`: {why}"
+            )));
         }
         let named = introduction.handshake.as_ref().and_then(|answer| answer.as_ref().ok());
         let named = named.and_then(|result| result["agentInfo"]["name"].as_str());
@@ -71,8 +73,9 @@ impl AgentProfile {
         let text = draft(&agents.profile, &introduction, &model_use(&agents));
         match &self.out {
             Some(path) => {
-                let failed =
-                    |error| Stop::usage(format!("`{}` cannot be written: {error}", path.display()));
+                let failed = |error| {
+                    CommandStop::usage(format!("`{}` cannot be written: {error}", path.display()))
+                };
                 std::fs::write(path, text).map_err(failed)?;
                 let path = path.display();
                 context.say(&format!(
@@ -81,30 +84,30 @@ impl AgentProfile {
             }
             None => context.say(&text),
         }
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 
     /// The profile that the arguments make.
-    fn given(&self, command: &str) -> Result<Profile, Stop> {
+    fn given(&self, command: &str) -> Result<AgentProfile, CommandStop> {
         let pair = |given: &String| {
             let (name, value) = given.split_once('=').ok_or_else(|| {
-                Stop::usage(format!("expected NAME=VALUE at `--env`, found `{given}`"))
+                CommandStop::usage(format!("expected NAME=VALUE at `--env`, found `{given}`"))
             })?;
             Ok((name.to_owned(), value.to_owned()))
         };
-        Ok(Profile {
+        Ok(AgentProfile {
             agent: "my-agent".to_owned(),
             command: ["sh", "-c", command].map(str::to_owned).to_vec(),
-            env: self.env.iter().map(pair).collect::<Result<_, Stop>>()?,
+            env: self.env.iter().map(pair).collect::<Result<_, CommandStop>>()?,
             auth: self.auth.clone(),
-            stimulus: Mode::Model,
-            ..Profile::default()
+            stimulus: AgentMode::Model,
+            ..AgentProfile::default()
         })
     }
 }
 
 /// What the stand-in was asked: the request with the most tools tells what the agent has.
-fn model_use(agents: &Agents) -> ModelUse {
+fn model_use(agents: &AgentOutside) -> ModelUse {
     let Some(stand) = &agents.behind.stand else { return ModelUse::default() };
     let records: Vec<Value> =
         stand.records().iter().filter_map(|line| Value::read(line).ok()).collect();

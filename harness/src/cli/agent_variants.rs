@@ -7,12 +7,12 @@ use std::time::Instant;
 
 use crate::agent::acp::variant::{AGENT_VARIANTS, AgentVariantRow};
 use crate::run::agent_variants;
-use crate::run::suite::Suite;
+use crate::run::suite::ScenarioSuite;
 use crate::scenario::source::did_you_mean;
 use crate::wire::version::Version;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::mutants::on_all_cores;
 use super::variants::{combination, matrix, told};
 
@@ -20,7 +20,7 @@ use crate::dice::Dice;
 
 /// What is played against agents.
 pub(super) struct AgentTrials<'a> {
-    pub(super) suite: &'a Suite,
+    pub(super) suite: &'a ScenarioSuite,
     /// Only these variants, in one agent.
     pub(super) variants: &'a [String],
     /// How many random combinations.
@@ -30,7 +30,7 @@ pub(super) struct AgentTrials<'a> {
 }
 
 impl AgentTrials<'_> {
-    pub(super) fn main(&self, context: &Context) -> Outcome {
+    pub(super) fn main(&self, context: &CliContext) -> CommandOutcome {
         let began = Instant::now();
         let sets = self.sets(context.seed)?;
         let next = AtomicUsize::new(0);
@@ -62,11 +62,11 @@ impl AgentTrials<'_> {
             results.len() - accused
         );
         context.say(&out);
-        Ok(if accused == 0 { Code::Ok } else { Code::Failed })
+        Ok(if accused == 0 { CommandExit::Ok } else { CommandExit::Failed })
     }
 
     /// The sets of variants to play, each with its part.
-    fn sets(&self, seed: u64) -> Result<Vec<(Vec<&'static AgentVariantRow>, usize)>, Stop> {
+    fn sets(&self, seed: u64) -> Result<Vec<(Vec<&'static AgentVariantRow>, usize)>, CommandStop> {
         let (single, several) = self.parts;
         if !self.variants.is_empty() {
             return Ok(vec![(named(self.variants)?, single)]);
@@ -86,12 +86,12 @@ impl AgentTrials<'_> {
 ///
 /// # Errors
 /// A name that no variant of an agent has, with the closest one.
-pub(super) fn named(names: &[String]) -> Result<Vec<&'static AgentVariantRow>, Stop> {
+pub(super) fn named(names: &[String]) -> Result<Vec<&'static AgentVariantRow>, CommandStop> {
     let known: Vec<_> = AGENT_VARIANTS.iter().map(|row| row.name).collect();
     let find = |name: &String| {
         AgentVariantRow::named(name).ok_or_else(|| {
             let hint = did_you_mean(name, &known);
-            Stop::usage(format!("no variant of an agent is called `{name}` (hint: {hint})"))
+            CommandStop::usage(format!("no variant of an agent is called `{name}` (hint: {hint})"))
         })
     };
     names.iter().map(find).collect()

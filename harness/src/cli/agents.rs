@@ -7,30 +7,30 @@ use std::time::Duration;
 
 use tokio::net::TcpListener;
 
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::run::agent_facts::AgentFacts;
-use crate::run::detect::{Detected, Found};
+use crate::run::detect::{DetectedFeature, DetectionResult};
 use crate::run::permission_look;
 use crate::run::probe::{ProbeError, probe_agent};
-use crate::run::profile::Profile;
-use crate::run::side::{AskingSetup, Side};
+use crate::run::profile::AgentProfile;
+use crate::run::side::{AgentSide, AskingSetup};
 use crate::scenario::capability::ABILITIES;
-use crate::transport::link::Endpoint;
-use crate::transport::process::Start;
-use crate::transport::scratch::Scratch;
+use crate::transport::link::LinkEndpoint;
+use crate::transport::process::ProcessStart;
+use crate::transport::scratch::ScratchFolder;
 use crate::transport::{below, http, websocket};
 
 use super::agent;
-use super::exit::Stop;
+use super::exit::CommandStop;
 use super::files;
-use super::place::{Behind, Place, Seat};
+use super::place::{AgentBehind, AgentSeat, PlayPlace};
 
 /// An agent outside of this process.
-pub(super) struct Agents {
+pub(super) struct AgentOutside {
     /// What the user says about it.
-    pub(super) profile: Profile,
+    pub(super) profile: AgentProfile,
     /// What is played around it.
-    pub(super) behind: Arc<Behind>,
+    pub(super) behind: Arc<AgentBehind>,
     model: String,
     /// The folder of the profile.
     folder: String,
@@ -49,7 +49,7 @@ struct PermissionTrial {
 }
 
 /// Whether the agent asks for permission, and in which way that was found out.
-fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> Detected {
+fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> DetectedFeature {
     let shown = |way: &AskingSetup| match &way.mode {
         Some(mode) => format!("`{}` in the mode `{mode}`", way.offers),
         None => format!("`{}`", way.offers),
@@ -57,7 +57,7 @@ fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> Detected {
     match &trial.found {
         Some(way) => {
             let way = shown(way);
-            Detected::new(
+            DetectedFeature::new(
                 "ask",
                 true,
                 format!("it asked before a command where the client offers {way}"),
@@ -72,7 +72,7 @@ fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> Detected {
                  name others; the options of its sessions: {options})",
                 tried.join(", ")
             );
-            Detected::new("ask", false, how)
+            DetectedFeature::new("ask", false, how)
         }
     }
 }
@@ -82,19 +82,19 @@ const STARTING: u32 = 3;
 /// A loopback address with a free port.
 const FREE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
-impl Agents {
+impl AgentOutside {
     /// Reads a profile, and starts what the agent is to find.
     ///
     /// # Errors
     /// The profile has mistakes, or no port can be had.
-    pub(super) async fn open(path: &Path, log: Option<&Path>) -> Result<Agents, Stop> {
+    pub(super) async fn open(path: &Path, log: Option<&Path>) -> Result<AgentOutside, CommandStop> {
         let name = path.display().to_string();
         let text = files::text(path)?;
-        let profile = Profile::parse(&name, &text).map_err(|mistakes| {
-            Stop::usage(format!("the profile has mistakes:\n{}", mistakes.join("\n")))
+        let profile = AgentProfile::parse(&name, &text).map_err(|mistakes| {
+            CommandStop::usage(format!("the profile has mistakes:\n{}", mistakes.join("\n")))
         })?;
         let folder = path.canonicalize().ok();
-        Agents::of(profile, folder.as_deref().and_then(Path::parent), log).await
+        AgentOutside::of(profile, folder.as_deref().and_then(Path::parent), log).await
     }
 
     /// Starts what an agent of this profile is to find; `folder` is that of the profile.
@@ -102,17 +102,18 @@ impl Agents {
     /// # Errors
     /// No port can be had.
     pub(super) async fn of(
-        profile: Profile,
+        profile: AgentProfile,
         folder: Option<&Path>,
         log: Option<&Path>,
-    ) -> Result<Agents, Stop> {
-        let fault = |error: std::io::Error| Stop::fault(format!("no loopback port: {error}"));
-        let mut behind = Behind { heard: true, ..Behind::default() };
+    ) -> Result<AgentOutside, CommandStop> {
+        let fault =
+            |error: std::io::Error| CommandStop::fault(format!("no loopback port: {error}"));
+        let mut behind = AgentBehind { heard: true, ..AgentBehind::default() };
         let listener = TcpListener::bind(SocketAddr::from(FREE)).await.map_err(fault)?;
         let tool = listener.local_addr().map_err(fault)?;
         tokio::spawn(below::listen(listener, Arc::clone(&behind.hub)));
         let mut model = String::new();
-        if profile.stimulus == Mode::Model {
+        if profile.stimulus == AgentMode::Model {
             let hub = Arc::clone(&behind.hub);
             let (listener, stand) = agent::open(SocketAddr::from(FREE), "plain", hub, log).await?;
             tokio::spawn(http::serve(listener, Arc::clone(&stand)));
@@ -121,7 +122,7 @@ impl Agents {
         }
         let folder = folder.unwrap_or(Path::new(".")).display().to_string();
         let asking = Mutex::default();
-        Ok(Agents { profile, behind: Arc::new(behind), model, folder, tool, asking })
+        Ok(AgentOutside { profile, behind: Arc::new(behind), model, folder, tool, asking })
     }
 
     /// What it is called in reports.
@@ -133,7 +134,7 @@ impl Agents {
     ///
     /// # Errors
     /// Why nothing can be played at all.
-    pub(super) async fn look(&self, limit: Duration) -> Result<Found, ProbeError> {
+    pub(super) async fn look(&self, limit: Duration) -> Result<DetectionResult, ProbeError> {
         let shown = self.shown();
         let seat = self.seat(&[], "a first look").map_err(|error| {
             let reason = format!("no folder could be made: {error}");
@@ -152,7 +153,7 @@ impl Agents {
             }
         }
         detected.extend(facts.rows());
-        Ok(Found { detected: Some(detected), ..found })
+        Ok(DetectionResult { detected: Some(detected), ..found })
     }
 
     /// Tries which of the client's offers, and which mode, makes the agent ask for permission.
@@ -161,7 +162,7 @@ impl Agents {
         for way in permission_look::ways(modes) {
             let Ok(seat) = self.seat(&[], "a look for permission") else { return trial };
             let prompt = self.profile.prompt.as_deref();
-            let prompt = prompt.filter(|_| self.profile.stimulus == Mode::Fixed);
+            let prompt = prompt.filter(|_| self.profile.stimulus == AgentMode::Fixed);
             let (endpoint, side) = (&seat.endpoint, &seat.side);
             let asks = permission_look::asks_for_permission(endpoint, side, &way, prompt, limit);
             if asks.await == Ok(true) {
@@ -174,14 +175,19 @@ impl Agents {
     }
 
     /// What it can be made to do.
-    pub(super) fn detected(&self) -> Vec<Detected> {
+    pub(super) fn detected(&self) -> Vec<DetectedFeature> {
         let row = |name: &&str| {
             let offered = match *name {
                 "auth" => self.profile.auth.is_some(),
                 name => self.profile.offers.contains(&name),
             };
             let how = if offered { "its profile says so" } else { "its profile does not list it" };
-            Detected { capability: (*name).to_owned(), offered, how: how.into(), facts: Vec::new() }
+            DetectedFeature {
+                capability: (*name).to_owned(),
+                offered,
+                how: how.into(),
+                facts: Vec::new(),
+            }
         };
         ABILITIES.iter().map(row).collect()
     }
@@ -190,8 +196,8 @@ impl Agents {
     ///
     /// # Errors
     /// The folder cannot be made.
-    pub(super) fn seat(&self, needs: &[String], case: &str) -> std::io::Result<Seat> {
-        let scratch = Arc::new(Scratch::new(Arc::clone(&self.behind.hub), case)?);
+    pub(super) fn seat(&self, needs: &[String], case: &str) -> std::io::Result<AgentSeat> {
+        let scratch = Arc::new(ScratchFolder::new(Arc::clone(&self.behind.hub), case)?);
         let (home, work) = (scratch.home(), scratch.work());
         let (home, work) = (home.display().to_string(), work.display().to_string());
         let fill = |text: &str| {
@@ -202,15 +208,15 @@ impl Agents {
             scratch.put(name, &fill(text))?;
         }
         let endpoint = match &self.profile.url {
-            Some(url) => Endpoint::Socket(websocket::Endpoint {
+            Some(url) => LinkEndpoint::Socket(websocket::WebSocketEndpoint {
                 url: url.clone(),
-                ..websocket::Endpoint::default()
+                ..websocket::WebSocketEndpoint::default()
             }),
             None => {
                 let mut env = homes(&home);
                 let own = self.profile.env.iter();
                 env.extend(own.map(|(name, value)| (name.clone(), fill(value))));
-                Endpoint::Process(Box::new(Start {
+                LinkEndpoint::Process(Box::new(ProcessStart {
                     command: self.profile.command.iter().map(|word| fill(word)).collect(),
                     folder: scratch.work(),
                     env,
@@ -219,7 +225,7 @@ impl Agents {
                 }))
             }
         };
-        let side = Side {
+        let side = AgentSide {
             work,
             server: self.server(needs, case)?,
             auth: self.profile.auth.clone(),
@@ -228,16 +234,16 @@ impl Agents {
             prompt: self.profile.prompt.clone(),
             asking: self.asking.lock().ok().and_then(|asking| asking.clone()),
         };
-        Ok(Seat { endpoint, scratch, side })
+        Ok(AgentSeat { endpoint, scratch, side })
     }
 
     /// The place of a scenario.
     ///
     /// # Errors
     /// As for [`seat`](Self::seat).
-    pub(super) fn place(&self, needs: &[String], case: String) -> std::io::Result<Place> {
+    pub(super) fn place(&self, needs: &[String], case: String) -> std::io::Result<PlayPlace> {
         let seat = self.seat(needs, &case)?;
-        Ok(Place::Agent { seat: Box::new(seat), behind: Arc::clone(&self.behind), case })
+        Ok(PlayPlace::Agent { seat: Box::new(seat), behind: Arc::clone(&self.behind), case })
     }
 
     /// The command of our MCP server, for scenarios that have it called: an agent waits for its servers before it

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::host::{auth, door};
 use crate::report::command::quoted;
-use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
-use crate::run::detect::{self, Detected};
+use crate::report::redact::{SecretRedactor, secrets_of_header, secrets_of_target};
+use crate::run::detect::{self, DetectedFeature};
 use crate::run::settings::HostSetting;
 use crate::run::sim;
 use crate::transport::{below, http};
@@ -20,25 +20,25 @@ use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::agents::Agents;
-use super::context::Context;
-use super::exit::Stop;
-use super::oddities::{CANARY, Oddities};
+use super::agents::AgentOutside;
+use super::context::CliContext;
+use super::exit::CommandStop;
+use super::oddities::{CANARY, RunFolders};
 use super::options;
-use super::place::Behind;
+use super::place::AgentBehind;
 use super::strangers;
-use super::target::{HostVoice, Remote};
+use super::target::{HostVoice, RemoteHost};
 
 /// What is played against.
-pub(super) enum Target {
+pub(super) enum PlayTarget {
     /// The reference host, in memory.
     Embedded,
     /// The reference host, each scenario with one of its own on a loopback port.
     Loopback,
     /// A host outside.
-    Remote(Arc<Remote>, Arc<Behind>),
+    Remote(Arc<RemoteHost>, Arc<AgentBehind>),
     /// An agent outside.
-    Agents(Box<Agents>),
+    Agents(Box<AgentOutside>),
 }
 
 /// Which agents of a host sessions are created with.
@@ -63,7 +63,7 @@ impl FromStr for ProviderChoice {
 
 /// A target and its agent.
 #[derive(Args, Clone, Debug, Default)]
-pub(super) struct Aim {
+pub(super) struct RunAim {
     /// Play against the host at this URL (ws:// or wss://; path and query pass through)
     #[arg(long, help_heading = "Target")]
     pub(super) url: Option<String>,
@@ -140,18 +140,21 @@ pub(super) struct Aim {
     pub(super) agent_log: Option<PathBuf>,
 }
 
-impl Aim {
+impl RunAim {
     /// The same, with the tokens that stand in files.
     ///
     /// # Errors
     /// A file cannot be read, or holds no token.
-    pub(super) fn with_files(mut self) -> Result<Aim, Stop> {
+    pub(super) fn with_files(mut self) -> Result<RunAim, CommandStop> {
         let read = |path: &Path| {
             let name = path.display();
-            let text = std::fs::read_to_string(path)
-                .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+            let text = std::fs::read_to_string(path).map_err(|error| {
+                CommandStop::usage(format!("`{name}` could not be read: {error}"))
+            })?;
             match text.trim() {
-                "" => Err(Stop::usage(format!("expected a token in `{name}`, found nothing"))),
+                "" => {
+                    Err(CommandStop::usage(format!("expected a token in `{name}`, found nothing")))
+                }
                 token => Ok(token.to_owned()),
             }
         };
@@ -183,15 +186,15 @@ impl Aim {
     /// It cannot be had, the options contradict one another, or the host does not take a setting.
     pub(super) async fn configured_target(
         &self,
-        context: &Context,
+        context: &CliContext,
         spec: Option<Version>,
-    ) -> Result<Target, Stop> {
+    ) -> Result<PlayTarget, CommandStop> {
         let target = self.target(context, spec).await?;
-        if let Target::Remote(remote, _) = &target
+        if let PlayTarget::Remote(remote, _) = &target
             && let Err(why) = remote.configure().await
         {
             remote.stop().await;
-            return Err(Stop::unreachable(format!("`{}`: {why}", remote.shown())));
+            return Err(CommandStop::unreachable(format!("`{}`: {why}", remote.shown())));
         }
         Ok(target)
     }
@@ -202,19 +205,19 @@ impl Aim {
     /// It cannot be had, or the options contradict one another.
     pub(super) async fn target(
         &self,
-        context: &Context,
+        context: &CliContext,
         spec: Option<Version>,
-    ) -> Result<Target, Stop> {
+    ) -> Result<PlayTarget, CommandStop> {
         let headers = self.headers();
         let restart = self.restart_command.clone();
         let outside = self.is_outside();
         if self.agent_model.is_some() && !outside {
-            return Err(Stop::usage(
+            return Err(CommandStop::usage(
                 "expected `--url` or `--command` with `--agent-model` (hint: the embedded host has an agent of its own)",
             ));
         }
         if !self.setting.is_empty() && !outside {
-            return Err(Stop::usage(
+            return Err(CommandStop::usage(
                 "expected `--url` or `--command` with `--setting` (hint: nothing of the embedded host is off)",
             ));
         }
@@ -224,14 +227,14 @@ impl Aim {
         let (behind, words) = if outside { self.behind().await? } else { Default::default() };
         Ok(match (&self.url, &self.command) {
             (Some(url), _) if !url.starts_with("ws://") && !url.starts_with("wss://") => {
-                return Err(Stop::usage(format!(
+                return Err(CommandStop::usage(format!(
                     "expected a URL that begins with `ws://` or `wss://`, found `{url}`"
                 )));
             }
             (Some(url), _) => {
                 let at = strangers::endpoint(url, headers, self.other_token.as_deref());
-                Target::Remote(
-                    Arc::new(Remote::at(at, restart).with_settings(settings, offers)),
+                PlayTarget::Remote(
+                    Arc::new(RemoteHost::at(at, restart).with_settings(settings, offers)),
                     behind,
                 )
             }
@@ -241,16 +244,16 @@ impl Aim {
                     .fold(command.clone(), |command, (word, value)| command.replace(word, value));
                 let other = self.other_token.clone();
                 let (context, redactor) =
-                    (context.clone(), Redactor::new(self.secrets(), Vec::new()));
+                    (context.clone(), SecretRedactor::new(self.secrets(), Vec::new()));
                 let said: HostVoice = Arc::new(move |line| {
                     let line = ForeignText::from(line).line();
                     context.error(&format!("host: {}\n", redactor.text(&line)));
                 });
-                let remote = Remote::start(&command, headers, other, restart, said).await?;
-                Target::Remote(Arc::new(remote.with_settings(settings, offers)), behind)
+                let remote = RemoteHost::start(&command, headers, other, restart, said).await?;
+                PlayTarget::Remote(Arc::new(remote.with_settings(settings, offers)), behind)
             }
-            _ if self.loopback => Target::Loopback,
-            _ => Target::Embedded,
+            _ if self.loopback => PlayTarget::Loopback,
+            _ => PlayTarget::Embedded,
         })
     }
 
@@ -334,21 +337,22 @@ impl Aim {
     ///
     /// # Errors
     /// They cannot be put there.
-    pub(super) fn oddities(&self, tag: u64) -> Result<Option<Oddities>, Stop> {
+    pub(super) fn oddities(&self, tag: u64) -> Result<Option<RunFolders>, CommandStop> {
         let [inside, outside] = &self.files[..] else { return Ok(None) };
-        let put = Oddities::put(inside, outside, tag);
-        put.map(Some).map_err(|error| Stop::usage(format!("no odd files could be put: {error}")))
+        let put = RunFolders::put(inside, outside, tag);
+        put.map(Some)
+            .map_err(|error| CommandStop::usage(format!("no odd files could be put: {error}")))
     }
 
     /// What the run was given that no look at a host can find.
-    pub(super) fn given(&self, oddities: Option<&Oddities>) -> Vec<Detected> {
+    pub(super) fn given(&self, oddities: Option<&RunFolders>) -> Vec<DetectedFeature> {
         if !self.is_outside() {
             return sim::given();
         }
         let url = self.url.as_deref().unwrap_or_default();
         let own = strangers::has_credentials(url, &self.headers());
         let other = self.other_token.is_some();
-        let folder = oddities.map(Oddities::folder);
+        let folder = oddities.map(RunFolders::folder);
         let folder = folder.as_deref().map(|folder| [folder]);
         let setting = self.guarded_setting.as_ref();
         let setting = setting.map(|(key, value)| [key.as_str(), value.as_str()]);
@@ -361,8 +365,8 @@ impl Aim {
     }
 
     /// What is played behind a host outside, and what its command may be told of it.
-    async fn behind(&self) -> Result<(Arc<Behind>, Vec<(&'static str, String)>), Stop> {
-        let mut behind = Behind::default();
+    async fn behind(&self) -> Result<(Arc<AgentBehind>, Vec<(&'static str, String)>), CommandStop> {
+        let mut behind = AgentBehind::default();
         let mut words = Vec::new();
         if let Some(address) = self.agent_model {
             let log = self.agent_log.as_deref();
@@ -395,9 +399,9 @@ impl Aim {
     ///
     /// # Errors
     /// The user asked for all of them.
-    pub(super) fn one_provider(&self) -> Result<&Aim, Stop> {
+    pub(super) fn one_provider(&self) -> Result<&RunAim, CommandStop> {
         match self.provider {
-            Some(ProviderChoice::All) => Err(Stop::usage(
+            Some(ProviderChoice::All) => Err(CommandStop::usage(
                 "expected one provider, found `--provider all` (hint: `run` and `certify` play with all of them)",
             )),
             _ => Ok(self),
@@ -405,11 +409,11 @@ impl Aim {
     }
 
     /// Who plays the agent.
-    pub(super) fn agent(&self) -> Mode {
+    pub(super) fn agent(&self) -> AgentMode {
         match (&self.agent_model, &self.agent_acp) {
-            (Some(_), _) => Mode::Model,
-            (_, Some(_)) => Mode::Acp,
-            _ => Mode::Host,
+            (Some(_), _) => AgentMode::Model,
+            (_, Some(_)) => AgentMode::Acp,
+            _ => AgentMode::Host,
         }
     }
 

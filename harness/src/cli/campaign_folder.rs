@@ -7,12 +7,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::arb::campaign::Campaign;
-use crate::arb::draft::Draft;
-use crate::arb::finding::Finding;
+use crate::arb::campaign::FuzzCampaign;
+use crate::arb::draft::ScenarioDraft;
+use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge;
 
-use super::exit::Stop;
+use super::exit::CommandStop;
 
 /// The state of a campaign.
 const STATE: &str = "campaign.jsonl";
@@ -29,19 +29,19 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// What is there is no campaign, or the folders cannot be made.
-    pub(super) fn open(&self) -> Result<Option<Campaign>, Stop> {
+    pub(super) fn open(&self) -> Result<Option<FuzzCampaign>, CommandStop> {
         let path = self.0.join(STATE);
         if let Ok(text) = fs::read_to_string(&path) {
             let name = path.display();
-            let campaign = Campaign::of_text(&text).ok_or_else(|| {
-                Stop::usage(format!(
+            let campaign = FuzzCampaign::of_text(&text).ok_or_else(|| {
+                CommandStop::usage(format!(
                     "expected the state of a campaign in `{name}` (hint: another `--out`)"
                 ))
             })?;
             return Ok(Some(campaign));
         }
         fs::create_dir_all(self.0.join(FINDINGS)).map_err(|error| {
-            Stop::usage(format!("`{}` could not be made: {error}", self.0.display()))
+            CommandStop::usage(format!("`{}` could not be made: {error}", self.0.display()))
         })?;
         Ok(None)
     }
@@ -50,13 +50,13 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn save(&self, campaign: &Campaign) -> Result<(), Stop> {
+    pub(super) fn save(&self, campaign: &FuzzCampaign) -> Result<(), CommandStop> {
         let path = self.0.join(STATE);
         let fresh = self.0.join(format!("{STATE}.new"));
         write(&fresh, &campaign.to_text())?;
         write(&self.0.join(COVERAGE), &gauge::table(&campaign.seen))?;
         fs::rename(&fresh, &path).map_err(|error| {
-            Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+            CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
         })
     }
 
@@ -71,7 +71,7 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn keep(&self, draft: &Draft, comment: &str) -> Result<(), Stop> {
+    pub(super) fn keep(&self, draft: &ScenarioDraft, comment: &str) -> Result<(), CommandStop> {
         let path = self.0.join(format!("{}.yaml", draft.id));
         write(&path, &format!("{comment}{}", draft.text()))
     }
@@ -79,9 +79,9 @@ impl CampaignFolder {
     /// The place of a finding of the same rule whose scenario has the same steps.
     pub(super) fn same(
         &self,
-        campaign: &Campaign,
-        draft: &Draft,
-        finding: &Finding,
+        campaign: &FuzzCampaign,
+        draft: &ScenarioDraft,
+        finding: &FuzzFinding,
     ) -> Option<usize> {
         let steps = |text: &str| text.split_once("\nsteps:").map(|(_, steps)| steps.to_owned());
         let own = steps(&draft.text())?;
@@ -97,7 +97,8 @@ impl CampaignFolder {
 ///
 /// # Errors
 /// What the system says.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Stop> {
-    fs::write(path, text)
-        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
+pub(super) fn write(path: &Path, text: &str) -> Result<(), CommandStop> {
+    fs::write(path, text).map_err(|error| {
+        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
+    })
 }

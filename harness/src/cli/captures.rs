@@ -3,30 +3,30 @@
 use std::io::{BufRead, BufReader, Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::system::Input;
+use crate::system::InputFile;
 use crate::transcript::ahp_log;
-use crate::transcript::logs::{Logs, LogsError};
+use crate::transcript::logs::{ConnectionLogs, LogsError};
 use crate::transcript::reader::MAX_LINE;
 
-use super::exit::Stop;
+use super::exit::CommandStop;
 use super::files;
 
 /// Something to read.
 type CaptureReader = Box<dyn BufRead>;
 
 /// What a command was given.
-pub(super) enum Given {
+pub(super) enum CaptureInput {
     /// One file that is no log.
     Capture(String, CaptureReader),
     /// Logs of connections, put together.
-    Logs(Box<Logs>),
+    Logs(Box<ConnectionLogs>),
 }
 
 /// Opens files and folders of files.
 ///
 /// # Errors
 /// Nothing is there, something cannot be read, or several files are given that are not all logs.
-pub(super) fn open(paths: &[PathBuf]) -> Result<Given, Stop> {
+pub(super) fn open(paths: &[PathBuf]) -> Result<CaptureInput, CommandStop> {
     let mut files: Vec<PathBuf> = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -44,17 +44,17 @@ pub(super) fn open(paths: &[PathBuf]) -> Result<Given, Stop> {
         let name = shown(path);
         let file = files::open(path)?;
         let (first, input) = begin(file)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+            .map_err(|error| CommandStop::usage(format!("`{name}` could not be read: {error}")))?;
         let is_log = ahp_log::is_log(&first);
         if !is_log && !several {
-            return Ok(Given::Capture(name, input));
+            return Ok(CaptureInput::Capture(name, input));
         }
         if !is_log && first.is_empty() {
             empty.push((name, input));
         } else if is_log {
             logs.push((name, input));
         } else {
-            return Err(Stop::usage(format!(
+            return Err(CommandStop::usage(format!(
                 "{name}:1: expected a log of a connection, whose lines have a member `{}`, found \
                  something else (hint: other captures are read one at a time)",
                 ahp_log::MEMBER
@@ -64,10 +64,11 @@ pub(super) fn open(paths: &[PathBuf]) -> Result<Given, Stop> {
     if logs.is_empty()
         && let Some((name, input)) = empty.into_iter().next()
     {
-        return Ok(Given::Capture(name, input));
+        return Ok(CaptureInput::Capture(name, input));
     }
-    let logs = Logs::read(logs).map_err(|LogsError(reason)| Stop::usage(reason))?;
-    Ok(Given::Logs(Box::new(logs)))
+    let logs =
+        ConnectionLogs::read(logs).map_err(|LogsError(reason)| CommandStop::usage(reason))?;
+    Ok(CaptureInput::Logs(Box::new(logs)))
 }
 
 /// The name of a file for a person: what could move the cursor is written out.
@@ -80,10 +81,10 @@ fn shown(path: &Path) -> String {
 }
 
 /// The logs of a folder, in the order of their names.
-fn folder(path: &Path) -> Result<Vec<PathBuf>, Stop> {
+fn folder(path: &Path) -> Result<Vec<PathBuf>, CommandStop> {
     let name = shown(path);
     let unreadable =
-        |error: std::io::Error| Stop::usage(format!("`{name}` could not be read: {error}"));
+        |error: std::io::Error| CommandStop::usage(format!("`{name}` could not be read: {error}"));
     let mut files = Vec::new();
     let mut folders = false;
     for entry in std::fs::read_dir(path).map_err(unreadable)? {
@@ -99,13 +100,13 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, Stop> {
             true => "give one of the folders in it",
             false => "logs end with `.jsonl`",
         };
-        return Err(Stop::usage(format!("`{name}` holds no log (hint: {hint})")));
+        return Err(CommandStop::usage(format!("`{name}` holds no log (hint: {hint})")));
     }
     Ok(files)
 }
 
 /// The first line of a file that is not blank, and all of the file.
-fn begin(file: Input) -> std::io::Result<(String, CaptureReader)> {
+fn begin(file: InputFile) -> std::io::Result<(String, CaptureReader)> {
     let mut input = BufReader::new(file);
     let mut bytes = Vec::new();
     let mut first = String::new();

@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::report::brief::{badge, endpoint, markdown, out_of_reach};
-use crate::report::certificate::Certificate;
-use crate::report::console::Format;
-use crate::report::finished::Finished;
+use crate::report::certificate::HostCertificate;
+use crate::report::console::ConsoleDetail;
+use crate::report::finished::FinishedRun;
 use crate::report::html::html;
-use crate::report::junit::Junit;
-use crate::report::places::Shown;
+use crate::report::junit::JunitReport;
+use crate::report::places::ShownPlaces;
 use crate::report::profile_verdict::ProfileVerdict;
 
-use super::context::Context;
+use super::context::CliContext;
 use super::coverage::{agent_summary, shown_summary};
-use super::exit::{Code, Outcome, Stop};
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
-use super::options::Report as Kind;
-use super::run::Run;
+use super::options::ReportOption as Kind;
+use super::run::RunArguments;
 
 /// Reasons for requirements out of reach that the console lists.
 const REASONS: usize = 8;
@@ -31,7 +31,7 @@ const REASONS: usize = 8;
 /// The folder holds certificate.json, report.html, summary.md, a badge, junit.xml, members.txt (which methods, actions and
 /// members were seen, as `coverage --members` prints it) and run.jsonl. Everything but the last is made of the last, and `ahp-harness report` makes it again.
 #[derive(Args, Debug)]
-pub struct Certify {
+pub struct CertifyArguments {
     /// Where the certificate goes
     #[arg(
         long,
@@ -41,11 +41,11 @@ pub struct Certify {
     )]
     out: PathBuf,
     #[command(flatten)]
-    pub(super) run: Run,
+    pub(super) run: RunArguments,
 }
 
-impl Certify {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl CertifyArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let file = self.out.join("run.jsonl");
         let reports = [Kind::Jsonl(file.clone()), Kind::Junit(self.out.join("junit.xml"))];
         let run = self.run.with_everything(reports)?;
@@ -56,18 +56,18 @@ impl Certify {
             return Ok(code);
         }
         let (verdict, said) = write(&file, &self.out)?;
-        if format != Format::Json {
+        if format != ConsoleDetail::Json {
             context.say(&said);
         }
         let conformant =
             matches!(verdict, ProfileVerdict::Conformant | ProfileVerdict::NotApplicable);
-        Ok(if conformant { code } else { code.max(Code::Failed) })
+        Ok(if conformant { code } else { code.max(CommandExit::Failed) })
     }
 }
 
 /// Makes the reports of a run again from its run.jsonl: the certificate, the page, the summary and the badge.
 #[derive(Args, Debug)]
-pub struct Report {
+pub struct ReportArguments {
     /// The file that the run wrote
     file: PathBuf,
     /// Where the reports go
@@ -75,33 +75,36 @@ pub struct Report {
     out: PathBuf,
 }
 
-impl Report {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl ReportArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         folder(&self.out)?;
         let (_, said) = write(&self.file, &self.out)?;
         context.say(&said);
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 }
 
-fn folder(path: &Path) -> Result<(), Stop> {
-    fs::create_dir_all(path)
-        .map_err(|error| Stop::usage(format!("`{}` could not be made: {error}", path.display())))
+fn folder(path: &Path) -> Result<(), CommandStop> {
+    fs::create_dir_all(path).map_err(|error| {
+        CommandStop::usage(format!("`{}` could not be made: {error}", path.display()))
+    })
 }
 
 /// A run, read back from its file.
-pub(super) fn read(file: &Path) -> Result<Finished, Stop> {
+pub(super) fn read(file: &Path) -> Result<FinishedRun, CommandStop> {
     let input = BufReader::new(files::open(file)?);
-    Finished::read(input).map_err(|error| Stop::usage(format!("{}:{error}", file.display())))
+    FinishedRun::read(input)
+        .map_err(|error| CommandStop::usage(format!("{}:{error}", file.display())))
 }
 
 /// Writes what is made of a run, and says what it came to.
-fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), Stop> {
+fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandStop> {
     let run = read(file)?;
-    let certificate = Certificate::of(&run);
+    let certificate = HostCertificate::of(&run);
     let members = members(file, &certificate);
-    let json = serde_json::to_string_pretty(&certificate)
-        .map_err(|error| Stop::fault(format!("the certificate could not be written: {error}")))?;
+    let json = serde_json::to_string_pretty(&certificate).map_err(|error| {
+        CommandStop::fault(format!("the certificate could not be written: {error}"))
+    })?;
     let files = [
         ("certificate.json", json + "\n"),
         ("report.html", html(&run, &certificate)),
@@ -110,26 +113,26 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), Stop> {
         ("badge.json", format!("{}\n", endpoint(&certificate))),
         ("members.txt", members),
     ];
-    let mut junit = Junit::about(&run.header);
+    let mut junit = JunitReport::about(&run.header);
     run.cases.iter().for_each(|case| junit.add(&case.report));
     let mut xml = Vec::new();
     let stale = run.footer.as_ref().map_or(&[][..], |footer| &footer.stale);
-    junit.write(&run.summary, stale, &mut xml).map_err(Stop::fault)?;
+    junit.write(&run.summary, stale, &mut xml).map_err(CommandStop::fault)?;
     let xml = String::from_utf8_lossy(&xml).into_owned();
     for (name, text) in files.iter().map(|(name, text)| (*name, text)).chain([("junit.xml", &xml)])
     {
         let path = out.join(name);
         fs::write(&path, text).map_err(|error| {
-            Stop::fault(format!("`{}` could not be written: {error}", path.display()))
+            CommandStop::fault(format!("`{}` could not be written: {error}", path.display()))
         })?;
     }
     Ok((certificate.verdict(), said(&certificate, out)))
 }
 
 /// What of the tables was seen, altogether and with each agent of a host that has several.
-fn members(file: &Path, certificate: &Certificate) -> String {
+fn members(file: &Path, certificate: &HostCertificate) -> String {
     let open = || files::open(file).ok().map(BufReader::new);
-    let Some(whole) = open().and_then(|input| Shown::read(None, input).ok()) else {
+    let Some(whole) = open().and_then(|input| ShownPlaces::read(None, input).ok()) else {
         return String::new();
     };
     let mut text = shown_summary(&whole);
@@ -139,13 +142,13 @@ fn members(file: &Path, certificate: &Certificate) -> String {
             let _ = writeln!(text, "\nwith the agent {provider}: {}", agent.words());
             continue;
         }
-        let shown = open().and_then(|input| Shown::read_with_agent(provider, input).ok());
+        let shown = open().and_then(|input| ShownPlaces::read_with_agent(provider, input).ok());
         text.push_str(&shown.map_or_else(String::new, |it| agent_summary(provider, &it, &whole)));
     }
     text
 }
 
-fn said(certificate: &Certificate, out: &Path) -> String {
+fn said(certificate: &HostCertificate, out: &Path) -> String {
     let mut text = String::from("\n");
     for profile in &certificate.profiles {
         let verdict = profile.verdict.words();

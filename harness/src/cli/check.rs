@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::context::Context;
-use super::exit::{Code, Outcome};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome};
 use super::files;
 
 /// Looks for mistakes in scenario and vector files, without playing them.
@@ -14,7 +14,7 @@ use super::files;
 /// clients and requirements, scenarios that could not fail, and messages that are not what the tables
 /// of the protocol say where the step does not mean it (`deviates`).
 #[derive(Args, Debug)]
-pub struct Check {
+pub struct CheckArguments {
     /// Files and folders; the suite that the binary carries unless given
     files: Vec<PathBuf>,
     /// Print the JSON Schema of scenario files, for editors, and do nothing else
@@ -22,11 +22,11 @@ pub struct Check {
     schema: bool,
 }
 
-impl Check {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl CheckArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         if self.schema {
             context.say(&crate::scenario::schema::text());
-            return Ok(Code::Ok);
+            return Ok(CommandExit::Ok);
         }
         let suite = files::suite(&self.files)?;
         let vectors = files::vectors(&self.files)?;
@@ -47,10 +47,10 @@ impl Check {
         };
         if mistakes == 0 {
             context.say(&format!("{good}, no mistakes\n"));
-            return Ok(Code::Ok);
+            return Ok(CommandExit::Ok);
         }
         let files = suite.broken.len() + wrong.len() + deviating;
         context.say(&format!("{mistakes} mistakes in {files} files; {good} without\n"));
-        Ok(Code::Usage)
+        Ok(CommandExit::Usage)
     }
 }

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::report::draw::Style;
+use crate::report::draw::DrawStyle;
 
 use crate::report::github::WorkflowCommand;
-use crate::wire::foreign_text::{Breaks, shown};
+use crate::wire::foreign_text::{LineBreaks, shown};
 
 /// The wall clock now, since 1970.
 pub(super) fn wall_clock() -> Duration {
@@ -19,33 +19,33 @@ pub(super) fn wall_clock() -> Duration {
 
 /// What the world is like at the start.
 #[derive(Clone, Debug)]
-pub struct Context {
+pub struct CliContext {
     /// The wall clock, since 1970.
     pub epoch: Duration,
     /// A seed for runs that were given none.
     pub seed: u64,
     /// How things are drawn.
-    pub style: Style,
+    pub style: DrawStyle,
     /// Whether GitHub runs us, and reads what we say.
     pub github: bool,
     /// Where GitHub takes the summary of a step.
     pub step_summary: Option<PathBuf>,
     /// What is said is kept here until its turn comes, where several things are done at once.
-    held: Option<Arc<Mutex<Vec<Said>>>>,
+    held: Option<Arc<Mutex<Vec<CliMessage>>>>,
 }
 
 /// Something that was said.
 #[derive(Debug)]
-enum Said {
+enum CliMessage {
     Out(String),
     Command(WorkflowCommand),
     Error(String),
     Summary(String),
 }
 
-impl Context {
+impl CliContext {
     /// Looks once.
-    pub fn gather() -> Context {
+    pub fn gather() -> CliContext {
         let epoch = wall_clock();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colour = !plain && std::io::stdout().is_terminal();
@@ -54,29 +54,29 @@ impl Context {
         let github = std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
         let step_summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|_| github);
         let step_summary = step_summary.map(PathBuf::from);
-        Context { epoch, seed, style: Style { colour }, github, step_summary, held: None }
+        CliContext { epoch, seed, style: DrawStyle { colour }, github, step_summary, held: None }
     }
 
     /// The same, but for what is said: that is kept.
-    pub fn quiet(&self) -> Context {
-        Context { held: Some(Arc::default()), ..self.clone() }
+    pub fn quiet(&self) -> CliContext {
+        CliContext { held: Some(Arc::default()), ..self.clone() }
     }
 
     /// Says what another one has kept.
-    pub fn say_kept(&self, other: &Context) {
+    pub fn say_kept(&self, other: &CliContext) {
         let Some(held) = &other.held else { return };
         for said in std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner)) {
             match said {
-                Said::Out(text) => self.say(&text),
-                Said::Command(command) => self.command(&command),
-                Said::Error(text) => self.error(&text),
-                Said::Summary(text) => self.summarise(&text),
+                CliMessage::Out(text) => self.say(&text),
+                CliMessage::Command(command) => self.command(&command),
+                CliMessage::Error(text) => self.error(&text),
+                CliMessage::Summary(text) => self.summarise(&text),
             }
         }
     }
 
     /// Whether it is kept for later.
-    fn keeps(&self, said: impl FnOnce() -> Said) -> bool {
+    fn keeps(&self, said: impl FnOnce() -> CliMessage) -> bool {
         if let Some(held) = &self.held {
             held.lock().unwrap_or_else(PoisonError::into_inner).push(said());
         }
@@ -86,7 +86,7 @@ impl Context {
     /// Adds to the summary of the step, where GitHub takes one.
     pub fn summarise(&self, text: &str) {
         let Some(path) = &self.step_summary else { return };
-        if self.keeps(|| Said::Summary(text.to_owned())) {
+        if self.keeps(|| CliMessage::Summary(text.to_owned())) {
             return;
         }
         let file = std::fs::File::options().create(true).append(true).open(path);
@@ -98,7 +98,7 @@ impl Context {
     /// Says something on the standard output, without anything that acts on the terminal or on a CI service but our own
     /// colours. A reader that has gone away is no error.
     pub fn say(&self, text: &str) {
-        if self.keeps(|| Said::Out(text.to_owned())) {
+        if self.keeps(|| CliMessage::Out(text.to_owned())) {
             return;
         }
         out(&self.visible(text));
@@ -106,17 +106,17 @@ impl Context {
 
     /// Has GitHub do something.
     pub fn command(&self, command: &WorkflowCommand) {
-        if !self.keeps(|| Said::Command(command.clone())) {
+        if !self.keeps(|| CliMessage::Command(command.clone())) {
             out(command.line());
         }
     }
 
     /// The text as a terminal or a log may have it.
     fn visible<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        if self.style.colour { with_colours(text) } else { shown(text, Breaks::Kept) }
+        if self.style.colour { with_colours(text) } else { shown(text, LineBreaks::Kept) }
     }
 
-    /// Whether somebody looks at [`Context::progress`].
+    /// Whether somebody looks at [`CliContext::progress`].
     pub fn shows_progress(&self) -> bool {
         std::io::stderr().is_terminal()
     }
@@ -126,14 +126,14 @@ impl Context {
     pub fn progress(&self, text: &str) {
         let mut err = std::io::stderr().lock();
         if err.is_terminal() {
-            let _ = write!(err, "\r\u{1b}[K{}", shown(text, Breaks::Shown));
+            let _ = write!(err, "\r\u{1b}[K{}", shown(text, LineBreaks::Shown));
             let _ = err.flush();
         }
     }
 
     /// Says something on the standard error.
     pub fn error(&self, text: &str) {
-        if self.keeps(|| Said::Error(text.to_owned())) {
+        if self.keeps(|| CliMessage::Error(text.to_owned())) {
             return;
         }
         let _ = std::io::stderr().lock().write_all(self.visible(text).as_bytes());
@@ -151,7 +151,7 @@ fn out(text: &str) {
 fn with_colours(text: &str) -> Cow<'_, str> {
     let mut pieces = text.split("\u{1b}[");
     let first = pieces.next().unwrap_or_default();
-    let mut out = shown(first, Breaks::Kept);
+    let mut out = shown(first, LineBreaks::Kept);
     for piece in pieces {
         let end = piece.find(|letter: char| !(letter.is_ascii_digit() || letter == ';'));
         let (colour, rest) = piece.split_at(end.unwrap_or(piece.len()));
@@ -165,7 +165,7 @@ fn with_colours(text: &str) -> Cow<'_, str> {
                 piece
             }
         };
-        out.to_mut().push_str(&shown(rest, Breaks::Kept));
+        out.to_mut().push_str(&shown(rest, LineBreaks::Kept));
     }
     out
 }

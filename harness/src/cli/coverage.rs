@@ -9,18 +9,18 @@ use clap::{Args, ValueEnum};
 use litemap::LiteMap;
 
 use crate::reducers::vector;
-use crate::report::coverage::{Covered, HostKind, Standing};
-use crate::report::places::Shown;
+use crate::report::coverage::{CoveredRequirement, HostKind, RequirementStanding};
+use crate::report::places::ShownPlaces;
 use crate::report::{coverage, summary};
-use crate::run::suite::Suite;
+use crate::run::suite::ScenarioSuite;
 use crate::verdict::Weight;
 use crate::wire::json::json;
-use crate::wire::places::{Place, PlaceKind};
+use crate::wire::places::{PlaceKind, TablePlace};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::options;
 
@@ -28,13 +28,13 @@ use super::options;
 /// planted fault, and which by none; or, of a run, which methods, actions, members, words and variants of the version's
 /// tables were seen in it.
 #[derive(Args, Debug)]
-pub struct Coverage {
+pub struct CoverageArguments {
     /// The protocol version; the newest unless given, that of the run with `--members`, every one with `--foreign`
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
     /// What to print
-    #[arg(long, value_enum, default_value_t = Form::Summary)]
-    form: Form,
+    #[arg(long, value_enum, default_value_t = CoverageForm::Summary)]
+    form: CoverageForm,
     /// Exit with 1 when a requirement of at least this weight is open
     #[arg(long, value_enum, value_name = "WEIGHT")]
     require: Option<AtLeast>,
@@ -49,7 +49,7 @@ pub struct Coverage {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Form {
+enum CoverageForm {
     /// Counts by weight, and the open requirements that are more than notes
     Summary,
     /// A line for each requirement
@@ -81,8 +81,8 @@ impl AtLeast {
     }
 }
 
-impl Coverage {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl CoverageArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         if let Some(path) = &self.members {
             return self.shown(context, path);
         }
@@ -90,57 +90,63 @@ impl Coverage {
             return self.foreign(context);
         }
         let version = self.spec.or(Protocol::known().first().copied());
-        let version = version.ok_or_else(|| Stop::fault("there is no protocol table"))?;
-        let coverage = coverage::Coverage::of(version, &Suite::carried(), &vector::carried());
+        let version = version.ok_or_else(|| CommandStop::fault("there is no protocol table"))?;
+        let coverage =
+            coverage::LedgerCoverage::of(version, &ScenarioSuite::carried(), &vector::carried());
         context.say(&match self.form {
-            Form::Summary => summary(&coverage),
-            Form::Matrix => coverage.rows.iter().map(line).collect(),
-            Form::Json => coverage.rows.iter().map(object).collect(),
+            CoverageForm::Summary => summary(&coverage),
+            CoverageForm::Matrix => coverage.rows.iter().map(line).collect(),
+            CoverageForm::Json => coverage.rows.iter().map(object).collect(),
         });
         let missing = self.require.is_some_and(|least| !coverage.open(least.weight()).is_empty());
-        Ok(if missing { Code::Failed } else { Code::Ok })
+        Ok(if missing { CommandExit::Failed } else { CommandExit::Ok })
     }
 }
 
-impl Coverage {
-    fn foreign(&self, context: &Context) -> Outcome {
+impl CoverageArguments {
+    fn foreign(&self, context: &CliContext) -> CommandOutcome {
         let versions = match self.spec {
             Some(version) => vec![version],
             None => Protocol::all_played().to_vec(),
         };
-        let (suite, vectors) = (Suite::carried(), vector::carried());
+        let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
         for version in versions {
-            let coverage = coverage::Coverage::of(version, &suite, &vectors);
+            let coverage = coverage::LedgerCoverage::of(version, &suite, &vectors);
             let rows = coverage.unreached(Weight::Should);
             context.say(&match self.form {
-                Form::Summary => foreign_summary(&coverage, &rows),
-                Form::Matrix => rows.iter().map(|(row, why)| foreign_line(row, why)).collect(),
-                Form::Json => rows.iter().map(|(row, _)| object(row)).collect(),
+                CoverageForm::Summary => foreign_summary(&coverage, &rows),
+                CoverageForm::Matrix => {
+                    rows.iter().map(|(row, why)| foreign_line(row, why)).collect()
+                }
+                CoverageForm::Json => rows.iter().map(|(row, _)| object(row)).collect(),
             });
         }
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 
-    fn shown(&self, context: &Context, path: &Path) -> Outcome {
+    fn shown(&self, context: &CliContext, path: &Path) -> CommandOutcome {
         let name = path.display();
-        let shown = Shown::read(self.spec, BufReader::new(files::open(path)?))
-            .map_err(|error| Stop::usage(format!("`{name}`: {error}")))?;
+        let shown = ShownPlaces::read(self.spec, BufReader::new(files::open(path)?))
+            .map_err(|error| CommandStop::usage(format!("`{name}`: {error}")))?;
         context.say(&match self.form {
-            Form::Summary => shown_summary(&shown),
-            Form::Matrix => {
+            CoverageForm::Summary => shown_summary(&shown),
+            CoverageForm::Matrix => {
                 shown.rows().iter().map(|row| format!("{:>7}  {}\n", row.seen, row.name)).collect()
             }
-            Form::Json => {
-                let line = |row: &Place| json!({"place": row.name, "seen": row.seen});
+            CoverageForm::Json => {
+                let line = |row: &TablePlace| json!({"place": row.name, "seen": row.seen});
                 shown.rows().iter().map(|row| format!("{}\n", line(row))).collect()
             }
         });
         let whole = shown.lacking().all(|(_, why)| why.is_some());
-        Ok(if whole { Code::Ok } else { Code::Failed })
+        Ok(if whole { CommandExit::Ok } else { CommandExit::Failed })
     }
 }
 
-fn foreign_summary(coverage: &coverage::Coverage, rows: &[(&Covered, &str)]) -> String {
+fn foreign_summary(
+    coverage: &coverage::LedgerCoverage,
+    rows: &[(&CoveredRequirement, &str)],
+) -> String {
     let count = |weight| rows.iter().filter(|(row, _)| row.rule.weight == weight).count();
     let mut out = format!(
         "{}: {} MUST, {} essential and {} SHOULD requirements cannot be tested on a foreign host\n",
@@ -156,12 +162,12 @@ fn foreign_summary(coverage: &coverage::Coverage, rows: &[(&Covered, &str)]) -> 
     out
 }
 
-fn foreign_line(row: &Covered, why: &str) -> String {
+fn foreign_line(row: &CoveredRequirement, why: &str) -> String {
     format!("{:<10} {:<52} {why}\n", summary::word(row.rule.weight), row.rule.id)
 }
 
 /// What of the tables was seen, for people.
-pub(super) fn shown_summary(shown: &Shown) -> String {
+pub(super) fn shown_summary(shown: &ShownPlaces) -> String {
     let mut out = format!("{}: {} places\n\n", shown.version().title(), shown.rows().len());
     out.push_str(&tallies(shown));
     let (known, open): (Vec<_>, Vec<_>) = shown.lacking().partition(|(_, why)| why.is_some());
@@ -178,7 +184,7 @@ pub(super) fn shown_summary(shown: &Shown) -> String {
 }
 
 /// What was seen with one agent of several, and what only with the others.
-pub(super) fn agent_summary(provider: &str, shown: &Shown, whole: &Shown) -> String {
+pub(super) fn agent_summary(provider: &str, shown: &ShownPlaces, whole: &ShownPlaces) -> String {
     let mut out = format!("\nwith the agent {provider}:\n{}", tallies(shown));
     let rows = shown.rows().iter().zip(whole.rows());
     let elsewhere: Vec<_> = rows.filter(|(row, all)| row.seen == 0 && all.seen > 0).collect();
@@ -192,7 +198,7 @@ pub(super) fn agent_summary(provider: &str, shown: &Shown, whole: &Shown) -> Str
 }
 
 /// How many places of each kind there are, and how many were seen.
-fn tallies(shown: &Shown) -> String {
+fn tallies(shown: &ShownPlaces) -> String {
     let mut out = String::new();
     let mut tallies: LiteMap<PlaceKind, (usize, usize)> = LiteMap::new();
     for row in shown.rows() {
@@ -207,7 +213,7 @@ fn tallies(shown: &Shown) -> String {
     out
 }
 
-fn summary(coverage: &coverage::Coverage) -> String {
+fn summary(coverage: &coverage::LedgerCoverage) -> String {
     let mut out = format!("{}: {} requirements\n\n", coverage.version.title(), coverage.rows.len());
     let _ = write!(out, "{:<10} {:<8} {:>5} {:>8}", "weight", "binds", "all", "covered");
     for kind in HostKind::ALL {
@@ -244,26 +250,28 @@ fn summary(coverage: &coverage::Coverage) -> String {
     out
 }
 
-fn line(row: &Covered) -> String {
+fn line(row: &CoveredRequirement) -> String {
     let mut tests: Vec<String> = row.checks.iter().map(|id| (*id).to_owned()).collect();
     tests.extend(row.scenarios.iter().cloned());
     if row.vectors > 0 {
         tests.push(format!("{} vectors", row.vectors));
     }
     let tests = match row.standing() {
-        Standing::Covered => tests.join(", "),
-        Standing::Excluded => format!("excluded: {}", row.rule.excluded.unwrap_or_default()),
-        Standing::Open => "open".to_owned(),
+        RequirementStanding::Covered => tests.join(", "),
+        RequirementStanding::Excluded => {
+            format!("excluded: {}", row.rule.excluded.unwrap_or_default())
+        }
+        RequirementStanding::Open => "open".to_owned(),
     };
     let weight = summary::word(row.rule.weight);
     format!("{:<52} {:<10} {:>3} faults  {tests}\n", row.rule.id, weight, row.faults.len())
 }
 
-fn object(row: &Covered) -> String {
+fn object(row: &CoveredRequirement) -> String {
     let standing = match row.standing() {
-        Standing::Covered => "covered",
-        Standing::Excluded => "excluded",
-        Standing::Open => "open",
+        RequirementStanding::Covered => "covered",
+        RequirementStanding::Excluded => "excluded",
+        RequirementStanding::Open => "open",
     };
     let value = json!({
         "id": row.rule.id,

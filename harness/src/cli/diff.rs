@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::report::change::{Change, Changes};
+use crate::report::change::{RunChange, RunChanges};
 
 use super::certify::read;
-use super::context::Context;
-use super::exit::{Code, Outcome};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome};
 use super::list::ListFormat;
 
 /// Says what is different between two runs, by their run.jsonl; exits with 1 when something got worse.
 #[derive(Args, Debug)]
-pub struct Diff {
+pub struct DiffArguments {
     /// The run.jsonl of the older run
     old: PathBuf,
     /// The run.jsonl of the newer one
@@ -25,9 +25,9 @@ pub struct Diff {
     format: ListFormat,
 }
 
-impl Diff {
-    pub(super) fn main(self, context: &Context) -> Outcome {
-        let changes = Changes::between(&read(&self.old)?, &read(&self.new)?);
+impl DiffArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
+        let changes = RunChanges::between(&read(&self.old)?, &read(&self.new)?);
         let mut out = String::new();
         let parts = [
             ("worse", &changes.worse),
@@ -39,7 +39,7 @@ impl Diff {
             if !list.is_empty() {
                 let _ = writeln!(out, "{title}: {}", list.len());
             }
-            for Change { kind, id, before, after } in list {
+            for RunChange { kind, id, before, after } in list {
                 let how = match (*before, *after) {
                     ("", after) => after.to_owned(),
                     (before, "") => format!("was {before}"),
@@ -49,8 +49,8 @@ impl Diff {
             }
         }
         if self.format == ListFormat::Json {
-            let list = |list: &[Change]| -> Value {
-                let row = |it: &Change| json!({"kind": it.kind, "id": it.id, "before": it.before, "after": it.after});
+            let list = |list: &[RunChange]| -> Value {
+                let row = |it: &RunChange| json!({"kind": it.kind, "id": it.id, "before": it.before, "after": it.after});
                 list.iter().map(row).collect()
             };
             let all = parts.into_iter().map(|(title, changes)| (title.to_owned(), list(changes)));
@@ -60,6 +60,6 @@ impl Diff {
             out.push_str("no difference\n");
         }
         context.say(&out);
-        Ok(if changes.worse.is_empty() { Code::Ok } else { Code::Failed })
+        Ok(if changes.worse.is_empty() { CommandExit::Ok } else { CommandExit::Failed })
     }
 }

@@ -7,12 +7,12 @@
 
 use std::sync::Arc;
 
-use crate::arb::draft::Draft;
-use crate::arb::embedded::Ground;
-use crate::arb::finding::Finding;
-use crate::arb::gauge::Gauge;
+use crate::arb::draft::ScenarioDraft;
+use crate::arb::embedded::EmbeddedGround;
+use crate::arb::finding::FuzzFinding;
+use crate::arb::gauge::AnswerGauge;
 use crate::arb::liberty::permitting;
-use crate::arb::shrink::{MAX_TRIES, Shows, shrink};
+use crate::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 
 use super::fuzz_target::FuzzTarget;
 
@@ -21,11 +21,11 @@ const AGAIN: u32 = 3;
 const NEEDED: u32 = 2;
 
 /// What came of it.
-pub(super) enum Examined {
+pub(super) enum ExaminationResult {
     /// It shows again, and `run` says the same of the small case.
     Steady {
         /// The small case.
-        draft: Draft,
+        draft: ScenarioDraft,
         /// How often it showed, of how many times.
         again: (u32, u32),
     },
@@ -42,13 +42,13 @@ pub(super) enum Examined {
 
 /// A finding to be examined.
 #[derive(Clone)]
-pub(super) struct Candidate {
+pub(super) struct FindingCandidate {
     /// The conversation.
-    pub(super) draft: Draft,
+    pub(super) draft: ScenarioDraft,
     /// The seed of the conversation.
     pub(super) seed: u64,
     /// What was found.
-    pub(super) finding: Finding,
+    pub(super) finding: FuzzFinding,
     /// Whether the waits were shorter than those of `run`.
     pub(super) hurried: bool,
 }
@@ -56,12 +56,12 @@ pub(super) struct Candidate {
 /// Examines a finding in fresh sessions on the target.
 pub(super) async fn examine(
     target: Arc<FuzzTarget>,
-    candidate: &Candidate,
+    candidate: &FindingCandidate,
     small: bool,
-) -> Examined {
-    let Candidate { draft, finding, hurried, .. } = candidate;
+) -> ExaminationResult {
+    let FindingCandidate { draft, finding, hurried, .. } = candidate;
     if let Some(variant) = permitted(&target, draft, finding).await {
-        return Examined::Permitted(variant);
+        return ExaminationResult::Permitted(variant);
     }
     let mut shows = OnTarget { target: &target, finding, played: 0 };
     let (mut again, mut played) = (0, 0);
@@ -72,8 +72,8 @@ pub(super) async fn examine(
     let again = (again, played);
     if again.0 < NEEDED {
         return match *hurried && again.0 == 0 {
-            true => Examined::TooEarly,
-            false => Examined::Flaky { again },
+            true => ExaminationResult::TooEarly,
+            false => ExaminationResult::Flaky { again },
         };
     }
     if small {
@@ -81,19 +81,23 @@ pub(super) async fn examine(
         case.title = finding.statement();
         let free = permitted(&target, &case, finding).await.is_some();
         if !free && target.replays(&case, finding).await.is_ok() {
-            return Examined::Steady { draft: case, again };
+            return ExaminationResult::Steady { draft: case, again };
         }
     }
-    let case = Draft { title: finding.statement(), ..draft.clone() };
+    let case = ScenarioDraft { title: finding.statement(), ..draft.clone() };
     match target.replays(&case, finding).await {
-        Ok(()) => Examined::Steady { draft: case, again },
-        Err(_) => Examined::Flaky { again },
+        Ok(()) => ExaminationResult::Steady { draft: case, again },
+        Err(_) => ExaminationResult::Flaky { again },
     }
 }
 
 /// The legal variant under which the reference host does what a claim blames a foreign host for. What the always-on
 /// checks find holds for every host.
-async fn permitted(target: &FuzzTarget, draft: &Draft, finding: &Finding) -> Option<&'static str> {
+async fn permitted(
+    target: &FuzzTarget,
+    draft: &ScenarioDraft,
+    finding: &FuzzFinding,
+) -> Option<&'static str> {
     if !target.is_foreign || finding.is_of_check() {
         return None;
     }
@@ -105,27 +109,27 @@ async fn permitted(target: &FuzzTarget, draft: &Draft, finding: &Finding) -> Opt
 /// Whether a candidate still shows it, in fresh sessions on the target.
 struct OnTarget<'a> {
     target: &'a FuzzTarget,
-    finding: &'a Finding,
+    finding: &'a FuzzFinding,
     played: u64,
 }
 
 impl OnTarget<'_> {
-    async fn plays(&mut self, draft: &Draft) -> bool {
+    async fn plays(&mut self, draft: &ScenarioDraft) -> bool {
         self.played += 1;
         let name = format!("{}#again-{}", draft.id, self.played);
-        let played = self.target.play(draft, name, None, &Gauge::default()).await;
+        let played = self.target.play(draft, name, None, &AnswerGauge::default()).await;
         played.is_some_and(|it| it.found.iter().any(|found| found.key == self.finding.key))
     }
 }
 
-impl Shows for OnTarget<'_> {
+impl DraftTrial for OnTarget<'_> {
     fn keeps_premises(&self) -> bool {
         self.target.is_foreign && !self.finding.is_of_check()
     }
 
-    async fn shows(&mut self, draft: &Draft) -> bool {
+    async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
         // What the reference host does too is no finding.
-        let honest: &Ground = &self.target.honest;
+        let honest: &EmbeddedGround = &self.target.honest;
         let clean = self.target.is_honest || honest.found(draft).is_empty();
         clean && self.plays(draft).await
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// The exit codes that scripts can rely on.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Code {
+pub enum CommandExit {
     /// Everything that was played passed.
     Ok = 0,
     /// A rule is broken, a scenario could not be tested, or nothing of a capture could be judged.
@@ -20,43 +20,43 @@ pub enum Code {
     Interrupted = 130,
 }
 
-impl From<Code> for ExitCode {
-    fn from(code: Code) -> ExitCode {
+impl From<CommandExit> for ExitCode {
+    fn from(code: CommandExit) -> ExitCode {
         ExitCode::from(code as u8)
     }
 }
 
 /// Why a command stopped before its work was done.
 #[derive(Debug)]
-pub struct Stop {
+pub struct CommandStop {
     /// The exit code.
-    pub code: Code,
+    pub code: CommandExit,
     /// What the user is told.
     pub message: String,
 }
 
-impl Stop {
+impl CommandStop {
     /// A mistake in the user's input.
-    pub fn usage(message: impl Display) -> Stop {
-        Stop { code: Code::Usage, message: message.to_string() }
+    pub fn usage(message: impl Display) -> CommandStop {
+        CommandStop { code: CommandExit::Usage, message: message.to_string() }
     }
 
     /// The target cannot be used.
-    pub fn unreachable(message: impl Display) -> Stop {
-        Stop { code: Code::Unreachable, message: message.to_string() }
+    pub fn unreachable(message: impl Display) -> CommandStop {
+        CommandStop { code: CommandExit::Unreachable, message: message.to_string() }
     }
 
     /// A fault of ours.
-    pub fn fault(message: impl Display) -> Stop {
-        Stop { code: Code::Fault, message: message.to_string() }
+    pub fn fault(message: impl Display) -> CommandStop {
+        CommandStop { code: CommandExit::Fault, message: message.to_string() }
     }
 }
 
-impl From<anyhow::Error> for Stop {
-    fn from(error: anyhow::Error) -> Stop {
-        Stop::usage(format!("{error:#}"))
+impl From<anyhow::Error> for CommandStop {
+    fn from(error: anyhow::Error) -> CommandStop {
+        CommandStop::usage(format!("{error:#}"))
     }
 }
 
 /// How a command ends.
-pub type Outcome = Result<Code, Stop>;
+pub type CommandOutcome = Result<CommandExit, CommandStop>;

@@ -8,27 +8,27 @@ use serde_json::json;
 
 use crate::agent::acp::fault as acp;
 use crate::agent::acp::variant::{AGENT_VARIANTS, AgentVariantRow};
-use crate::fault::{Planted, Row};
+use crate::fault::{FaultDescription, FaultKind};
 use crate::host::fault as host;
 use crate::host::variant::{VARIANTS, VariantRow};
-use crate::ledger::{BreachKind, Ledger};
+use crate::ledger::{BreachKind, RequirementLedger};
 use crate::oracle::all_checks;
 use crate::report::summary::word;
 use crate::run::first_steps::{self, FIRST_STEPS, FirstStep};
 use crate::run::mutant_rows::named;
 use crate::run::profile::{MEMBERS, PLACES};
-use crate::run::suite::Suite;
-use crate::scenario::capability::{CAPABILITIES, Capability};
-use crate::scenario::parse::Step;
+use crate::run::suite::ScenarioSuite;
+use crate::scenario::capability::{CAPABILITIES, HostCapability};
+use crate::scenario::parse::ScenarioStep;
 use crate::scenario::pattern::OPERATORS;
 use crate::scenario::render;
 use crate::scenario::source::closest;
 use crate::scenario::verbs::VERBS;
-use crate::wire::protocol::{Dispatch, Protocol};
-use crate::wire::version::{Standard, Version};
+use crate::wire::protocol::{DispatchRight, Protocol};
+use crate::wire::version::{ProtocolStandard, Version};
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::list::ListFormat;
 use super::options;
@@ -37,7 +37,7 @@ use super::options;
 /// scenario language, an operator of its patterns (all of them: `operators`), a capability (all of them: `needs`), a member of an agent's profile (all of them: `profile`), or an
 /// action or method of the protocol.
 #[derive(Args, Debug)]
-pub struct Explain {
+pub struct ExplainArguments {
     /// The name
     name: String,
     /// The protocol version that actions and methods are explained at; every one that has them unless given
@@ -51,8 +51,8 @@ pub struct Explain {
     format: ListFormat,
 }
 
-impl Explain {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl ExplainArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let suite = files::suite(&self.path)?;
         let name = self.name.as_str();
         let told = [
@@ -61,8 +61,8 @@ impl Explain {
             scenario(name, &suite),
             variant(name),
             agent_variant(name),
-            fault(name, host::FAULTS, Standard::Ahp, "serve"),
-            fault(name, acp::FAULTS, Standard::Acp, "agent acp"),
+            fault(name, host::FAULTS, ProtocolStandard::Ahp, "serve"),
+            fault(name, acp::FAULTS, ProtocolStandard::Acp, "agent acp"),
             step(name),
             operator(name),
             first_step(name),
@@ -72,7 +72,8 @@ impl Explain {
         ];
         let told: Vec<String> = told.into_iter().flatten().collect();
         if told.is_empty() {
-            let names = Ledger::all().flat_map(Ledger::iter).map(|row| row.id);
+            let names =
+                RequirementLedger::all().flat_map(RequirementLedger::iter).map(|row| row.id);
             let names = names.chain(all_checks().map(|row| row.id));
             let names = names.chain(host::FAULTS.iter().map(|row| row.name));
             let names = names.chain(VARIANTS.iter().map(|row| row.name));
@@ -83,7 +84,7 @@ impl Explain {
             let hint = closest(name, names);
             let hint =
                 hint.map(|close| format!(" (hint: did you mean `{close}`?)")).unwrap_or_default();
-            return Err(Stop::usage(format!("nothing is called `{name}`{hint}")));
+            return Err(CommandStop::usage(format!("nothing is called `{name}`{hint}")));
         }
         match self.format {
             ListFormat::Text => context.say(&told.join("\n")),
@@ -92,7 +93,7 @@ impl Explain {
                 context.say(&format!("{json:#}\n"));
             }
         }
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 }
 
@@ -167,8 +168,8 @@ fn agent_variant(name: &str) -> Option<String> {
     ))
 }
 
-fn requirement(name: &str, suite: &Suite) -> Option<String> {
-    let row = Ledger::look_up(name)?;
+fn requirement(name: &str, suite: &ScenarioSuite) -> Option<String> {
+    let row = RequirementLedger::look_up(name)?;
     let mut out = format!(
         "requirement {name} ({}, since {})\n  {}\n  source: {}\n",
         word(row.weight),
@@ -180,7 +181,7 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
         let _ = writeln!(out, "  why it weighs: {argument}");
     }
     for entry in &suite.entries {
-        let tests = |step: &&Step| step.proves().iter().any(|id| id == name);
+        let tests = |step: &&ScenarioStep| step.proves().iter().any(|id| id == name);
         let mut steps = entry.scenario.steps.iter().filter(tests).peekable();
         if steps.peek().is_some() {
             let _ = writeln!(out, "  scenario {}: {}", entry.scenario.id, entry.scenario.title);
@@ -220,7 +221,7 @@ fn requirement(name: &str, suite: &Suite) -> Option<String> {
 
 /// The planted faults that have to trip one of these, so that it is known to be able to fail.
 fn caught_by(out: &mut String, tests: &[&str]) {
-    let all = [Standard::Ahp, Standard::Acp].into_iter().flat_map(named);
+    let all = [ProtocolStandard::Ahp, ProtocolStandard::Acp].into_iter().flat_map(named);
     let trips = |row: &(&str, Vec<&str>)| row.1.iter().any(|name| tests.contains(name));
     let faults: Vec<&str> = all.filter(trips).map(|(fault, _)| fault).collect();
     if !faults.is_empty() {
@@ -246,7 +247,7 @@ fn check(name: &str) -> Option<String> {
     Some(out)
 }
 
-fn scenario(name: &str, suite: &Suite) -> Option<String> {
+fn scenario(name: &str, suite: &ScenarioSuite) -> Option<String> {
     let entry = suite.entries.iter().find(|entry| entry.scenario.id == name)?;
     let scenario = &entry.scenario;
     let file = entry.sources.first().map_or("", |source| source.name.as_str());
@@ -266,10 +267,10 @@ fn scenario(name: &str, suite: &Suite) -> Option<String> {
     Some(out)
 }
 
-fn fault<F: Planted>(
+fn fault<F: FaultKind>(
     name: &str,
-    faults: &[Row<F>],
-    standard: Standard,
+    faults: &[FaultDescription<F>],
+    standard: ProtocolStandard,
     command: &str,
 ) -> Option<String> {
     let row = faults.iter().find(|row| row.name == name)?;
@@ -294,7 +295,7 @@ fn step(name: &str) -> Option<String> {
 
 /// One capability, or all of them for the member of a scenario that asks for some.
 fn capability(name: &str) -> Option<String> {
-    let asked = |row: &&Capability| name == "needs" || row.name == name;
+    let asked = |row: &&HostCapability| name == "needs" || row.name == name;
     let mut out = String::new();
     for row in CAPABILITIES.iter().filter(asked) {
         let _ = writeln!(out, "capability {}: {}", row.name, row.shown);
@@ -311,9 +312,9 @@ fn message(name: &str, spec: Option<Version>) -> Option<String> {
         };
         if let Some(action) = protocol.action(name) {
             let who = match action.dispatch {
-                Dispatch::Client => "clients and the host",
-                Dispatch::Host => "the host alone",
-                Dispatch::Disputed => "the host; whether clients may is disputed",
+                DispatchRight::Client => "clients and the host",
+                DispatchRight::Host => "the host alone",
+                DispatchRight::Disputed => "the host; whether clients may is disputed",
             };
             let channel = action.channel.family();
             let _ = writeln!(

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use crate::reducers::vector::{self, VectorFile};
 use crate::report::draw;
-use crate::run::suite::{Entry, Suite};
+use crate::run::suite::{ScenarioSuite, SuiteEntry};
 use crate::scenario::deviation;
-use crate::scenario::load::{Files, Loaded};
-use crate::system::Input;
+use crate::scenario::load::{FileSource, LoadedFile};
+use crate::system::InputFile;
 
-use super::context::Context;
-use super::exit::Stop;
+use super::context::CliContext;
+use super::exit::CommandStop;
 
 /// Bytes of a file that is read as a whole. Captures and runs, which may be longer, are read by [`open`].
 const MAX_TEXT: u64 = 16 << 20;
@@ -20,35 +20,35 @@ const MAX_TEXT: u64 = 16 << 20;
 ///
 /// # Errors
 /// It is not there, may not be read, or is neither a regular file nor a pipe.
-pub fn open(path: &Path) -> Result<Input, Stop> {
-    Input::open(path).map_err(|error| unreadable(path, &error))
+pub fn open(path: &Path) -> Result<InputFile, CommandStop> {
+    InputFile::open(path).map_err(|error| unreadable(path, &error))
 }
 
 /// Reads a file that a user named.
 ///
 /// # Errors
 /// As for [`open`]; it is too long, no UTF-8, or a pipe that nobody writes to.
-pub fn text(path: &Path) -> Result<String, Stop> {
+pub fn text(path: &Path) -> Result<String, CommandStop> {
     read(path).map_err(|error| unreadable(path, &error))
 }
 
 fn read(path: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
-    let read = Input::open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
+    let read = InputFile::open(path)?.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
     if read as u64 > MAX_TEXT {
         return Err(std::io::Error::other(format!("it is longer than {} MiB", MAX_TEXT >> 20)));
     }
     String::from_utf8(bytes).map_err(|_| std::io::Error::other("it is not UTF-8"))
 }
 
-fn unreadable(path: &Path, error: &std::io::Error) -> Stop {
-    Stop::usage(format!("`{}` could not be read: {}", path.display(), explain(error)))
+fn unreadable(path: &Path, error: &std::io::Error) -> CommandStop {
+    CommandStop::usage(format!("`{}` could not be read: {}", path.display(), explain(error)))
 }
 
 /// The file system.
-struct Disk;
+struct DiskFiles;
 
-impl Files for Disk {
+impl FileSource for DiskFiles {
     fn read(&self, path: &str) -> Result<String, String> {
         read(Path::new(path)).map_err(|error| explain(&error))
     }
@@ -58,7 +58,7 @@ impl Files for Disk {
 ///
 /// # Errors
 /// It cannot be written.
-pub fn replace(path: &Path, text: &str) -> Result<(), Stop> {
+pub fn replace(path: &Path, text: &str) -> Result<(), CommandStop> {
     // A device, such as `/dev/stdout`, cannot be replaced.
     let special = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
     let written = if special {
@@ -68,8 +68,9 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Stop> {
         fresh.push(".new");
         std::fs::write(&fresh, text).and_then(|()| std::fs::rename(&fresh, path))
     };
-    written
-        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
+    written.map_err(|error| {
+        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
+    })
 }
 
 fn explain(error: &std::io::Error) -> String {
@@ -84,20 +85,20 @@ fn explain(error: &std::io::Error) -> String {
 ///
 /// # Errors
 /// A path that is not there, a file that cannot be read, a folder without scenarios.
-pub fn suite(paths: &[PathBuf]) -> Result<Suite, Stop> {
+pub fn suite(paths: &[PathBuf]) -> Result<ScenarioSuite, CommandStop> {
     if paths.is_empty() {
-        return Ok(Suite::carried());
+        return Ok(ScenarioSuite::carried());
     }
     let mut texts = texts(paths)?;
     texts.retain(|(path, text)| !vector::is_vectors(path, text));
-    Ok(Suite::of(texts, &Disk))
+    Ok(ScenarioSuite::of(texts, &DiskFiles))
 }
 
 /// The vectors: files and folders of the user's, or what the binary carries.
 ///
 /// # Errors
 /// As for [`suite`].
-pub fn vectors(paths: &[PathBuf]) -> Result<Vec<VectorFile>, Stop> {
+pub fn vectors(paths: &[PathBuf]) -> Result<Vec<VectorFile>, CommandStop> {
     if paths.is_empty() {
         return Ok(vector::carried());
     }
@@ -109,14 +110,14 @@ pub fn vectors(paths: &[PathBuf]) -> Result<Vec<VectorFile>, Stop> {
 }
 
 /// Files and folders as names and texts, in order.
-fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, Stop> {
+fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandStop> {
     let mut texts = Vec::new();
     for path in paths {
         let before = texts.len();
         collect(path, &mut texts)?;
         if texts.len() == before {
             let path = path.display();
-            return Err(Stop::usage(format!(
+            return Err(CommandStop::usage(format!(
                 "`{path}` holds no scenario (hint: scenarios end with `.yaml` or `.json`)"
             )));
         }
@@ -132,10 +133,10 @@ fn is_scenario(path: &Path) -> bool {
     (name.ends_with(".yaml") || name.ends_with(".json")) && !name.ends_with(".schema.json")
 }
 
-fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Stop> {
+fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), CommandStop> {
     let name = path.display().to_string();
     let unreadable = |error: &std::io::Error| {
-        Stop::usage(format!("`{name}` could not be read: {}", explain(error)))
+        CommandStop::usage(format!("`{name}` could not be read: {}", explain(error)))
     };
     if path.is_dir() {
         let mut entries = Vec::new();
@@ -156,7 +157,7 @@ fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Stop> {
 }
 
 /// Draws every mistake of the files.
-pub fn mistakes(context: &Context, broken: &[Loaded]) -> String {
+pub fn mistakes(context: &CliContext, broken: &[LoadedFile]) -> String {
     let mut out = String::new();
     for loaded in broken {
         for error in &loaded.errors {
@@ -167,7 +168,7 @@ pub fn mistakes(context: &Context, broken: &[Loaded]) -> String {
 }
 
 /// Draws every mistake of vector files.
-pub fn vector_mistakes(context: &Context, files: &[VectorFile]) -> String {
+pub fn vector_mistakes(context: &CliContext, files: &[VectorFile]) -> String {
     let mut out = String::new();
     for file in files {
         let sources = std::slice::from_ref(&file.source);
@@ -180,7 +181,7 @@ pub fn vector_mistakes(context: &Context, files: &[VectorFile]) -> String {
 
 /// Draws what deviates from the tables of the protocol without meaning to, and says in how many files.
 /// A fragment that several scenarios include is told of once.
-pub fn deviations(context: &Context, entries: &[Entry]) -> (String, usize, usize) {
+pub fn deviations(context: &CliContext, entries: &[SuiteEntry]) -> (String, usize, usize) {
     let (mut out, mut count, mut files) = (String::new(), 0, 0);
     let mut told = std::collections::HashSet::new();
     for entry in entries {
@@ -203,6 +204,6 @@ pub fn deviations(context: &Context, entries: &[Entry]) -> (String, usize, usize
 }
 
 /// How many mistakes there are.
-pub fn count(broken: &[Loaded]) -> usize {
+pub fn count(broken: &[LoadedFile]) -> usize {
     broken.iter().map(|loaded| loaded.errors.len()).sum()
 }

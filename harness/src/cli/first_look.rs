@@ -3,59 +3,59 @@
 //!
 //! Knows: probes, where they are played. Never knows: what they show.
 //!
-//! Start at [`Run::first_look`].
+//! Start at [`RunArguments::first_look`].
 
 use std::path::PathBuf;
 
-use crate::agent::mode::Mode;
-use crate::host::engine::{Config, RefHost};
-use crate::report::event::Header;
-use crate::run::detect::{self, AgentOfHost, Detected, Found, LookOptions};
+use crate::agent::mode::AgentMode;
+use crate::host::engine::{HostConfig, RefHost};
+use crate::report::event::RunHeader;
+use crate::run::detect::{self, AgentOfHost, DetectedFeature, DetectionResult, LookOptions};
 use crate::run::folders::FolderProbe;
-use crate::run::play::{Counting, Play};
+use crate::run::play::{CountingRecorder, ScenarioPlay};
 use crate::run::probe::{ProbeError, probe};
 use crate::run::probes::PROBES;
-use crate::run::side::Side;
+use crate::run::side::AgentSide;
 use crate::run::{sim, words};
 use crate::scenario::capability::SCRIPTS;
 use crate::verdict::Status;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
-use super::aim::Target;
-use super::context::Context;
-use super::exit::Stop;
+use super::aim::PlayTarget;
+use super::context::CliContext;
+use super::exit::CommandStop;
 use super::folders::{self, FileHost, SharedDisk};
 use super::interrupt::interrupts;
-use super::oddities::Oddities;
-use super::run::Run;
+use super::oddities::RunFolders;
+use super::run::RunArguments;
 
 /// What a first look at a target found. What it put on disks for scenarios goes with it.
-pub(super) struct FirstLook {
+pub(super) struct CliFirstLook {
     /// What it comes to.
-    pub(super) header: Header,
+    pub(super) header: RunHeader,
     /// What the handshake came to.
-    pub(super) probed: Result<Found, ProbeError>,
+    pub(super) probed: Result<DetectionResult, ProbeError>,
     _disk: Option<SharedDisk>,
-    _oddities: Option<Oddities>,
+    _oddities: Option<RunFolders>,
 }
 
-impl Run {
+impl RunArguments {
     /// Looks at a target that is offered these versions.
     ///
     /// # Errors
     /// A scenario of the harness's own for this does not load, or what it needs on disks cannot be put there.
     pub(super) async fn first_look(
         &self,
-        context: &Context,
-        target: &Target,
+        context: &CliContext,
+        target: &PlayTarget,
         offers: &[Version],
-    ) -> Result<FirstLook, Stop> {
+    ) -> Result<CliFirstLook, CommandStop> {
         let newest = offers.first().copied().unwrap_or(Version::V1_0);
         let offers: Vec<String> = offers.iter().map(Version::to_string).collect();
         let probed = self.look(target, newest, &offers, context.seed).await;
         let probed = match (probed, target) {
-            (Ok(Found { refused: Some(answer), .. }), Target::Remote(remote, _))
+            (Ok(DetectionResult { refused: Some(answer), .. }), PlayTarget::Remote(remote, _))
                 if self.only_if_spoken =>
             {
                 let (url, offered) = (remote.shown(), offers.join(", "));
@@ -68,8 +68,8 @@ impl Run {
         let version = found.version.unwrap_or(newest);
         let seed = self.seed.unwrap_or(match target {
             // The embedded host is the same every time; so is the run.
-            Target::Embedded | Target::Loopback => 1,
-            Target::Remote(..) | Target::Agents(_) => context.seed,
+            PlayTarget::Embedded | PlayTarget::Loopback => 1,
+            PlayTarget::Remote(..) | PlayTarget::Agents(_) => context.seed,
         });
         let mut header = self.header_of(context, target, &found, version, seed, &offers);
         detect::told(&mut header.detected, &self.aim.agent_can);
@@ -83,34 +83,38 @@ impl Run {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
             header.detected.extend(self.aim.given(oddities.as_ref()));
         }
-        Ok(FirstLook { header, probed, _disk: disk, _oddities: oddities })
+        Ok(CliFirstLook { header, probed, _disk: disk, _oddities: oddities })
     }
 
     /// What the target declares.
     async fn look(
         &self,
-        target: &Target,
+        target: &PlayTarget,
         newest: Version,
         offers: &[String],
         seed: u64,
-    ) -> Result<Found, ProbeError> {
+    ) -> Result<DetectionResult, ProbeError> {
         let provider = self.aim.named_provider();
         let provider = provider.as_deref();
         let tokens = &self.aim.authenticate;
         let every = self.plays_every_agent();
         let options = LookOptions { provider, tokens, every, ..LookOptions::offering(offers) };
         match target {
-            _ if self.dry_run => Ok(Found { version: Some(newest), ..Found::default() }),
-            Target::Remote(remote, _) => {
+            _ if self.dry_run => {
+                Ok(DetectionResult { version: Some(newest), ..DetectionResult::default() })
+            }
+            PlayTarget::Remote(remote, _) => {
                 let limit = self.limit(target);
                 let trials = detect::trials(seed);
                 let options = LookOptions { trials: &trials, ..options };
                 probe(&remote.endpoint, &remote.shown(), options, limit).await
             }
-            Target::Agents(agents) => agents.look(self.limit(target)).await,
-            _ if self.acp.is_some() => Ok(Found { version: Some(newest), ..Found::default() }),
+            PlayTarget::Agents(agents) => agents.look(self.limit(target)).await,
+            _ if self.acp.is_some() => {
+                Ok(DetectionResult { version: Some(newest), ..DetectionResult::default() })
+            }
             _ => {
-                let config = sim::speaking(Config::default(), newest);
+                let config = sim::speaking(HostConfig::default(), newest);
                 let mut found = sim::look(&mut RefHost::new(config), options);
                 found.detected.iter_mut().flatten().for_each(detect::play_all);
                 Ok(found)
@@ -122,8 +126,12 @@ impl Run {
     ///
     /// # Errors
     /// A scenario of the harness's own for this does not load.
-    async fn probed(&self, target: &Target, header: &Header) -> Result<Vec<Detected>, Stop> {
-        let Target::Remote(..) = target else { return Ok(Vec::new()) };
+    async fn probed(
+        &self,
+        target: &PlayTarget,
+        header: &RunHeader,
+    ) -> Result<Vec<DetectedFeature>, CommandStop> {
+        let PlayTarget::Remote(..) = target else { return Ok(Vec::new()) };
         if self.dry_run || header.detected.is_empty() {
             return Ok(Vec::new());
         }
@@ -131,20 +139,22 @@ impl Run {
         let mut detected = Vec::new();
         for probe in PROBES {
             let of_scripts = probe.capability == SCRIPTS;
-            if of_scripts && !(self.looks_for_scripts && self.agent(target) == Mode::Host) {
+            if of_scripts && !(self.looks_for_scripts && self.agent(target) == AgentMode::Host) {
                 continue;
             }
-            let entry = &probe.entry().map_err(Stop::fault)?;
+            let entry = &probe.entry().map_err(CommandStop::fault)?;
             let scenario = &entry.scenario;
             if !scenario.spec.includes(version) || words::lacks(scenario, version).is_some() {
                 continue;
             }
             let name = scenario.id.clone();
-            let mut setup = self.setup(target, entry, header, name.clone(), &Side::default());
+            let mut setup = self.setup(target, entry, header, name.clone(), &AgentSide::default());
             // What earlier probes have shown.
-            setup.facts.extend(detected.iter().flat_map(|it: &Detected| it.facts.clone()));
-            let play = Play::new(setup, header.shared, Box::new(Counting::default()));
-            let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;
+            setup.facts.extend(detected.iter().flat_map(|it: &DetectedFeature| it.facts.clone()));
+            let play =
+                ScenarioPlay::new(setup, header.shared, Box::new(CountingRecorder::default()));
+            let place =
+                self.place(target, entry, header, name).await.map_err(CommandStop::fault)?;
             if let Some(place) = place {
                 detected.push(probe.detected(&place.play(play, interrupts()).await));
             }
@@ -158,17 +168,18 @@ impl Run {
     /// A scenario of the harness's own for this does not load.
     async fn agents_of(
         &self,
-        target: &Target,
-        header: &Header,
+        target: &PlayTarget,
+        header: &RunHeader,
         mut agents: Vec<AgentOfHost>,
-    ) -> Result<Vec<AgentOfHost>, Stop> {
-        let probed = |it: &&Detected| PROBES.iter().any(|probe| probe.capability == it.capability);
+    ) -> Result<Vec<AgentOfHost>, CommandStop> {
+        let probed =
+            |it: &&DetectedFeature| PROBES.iter().any(|probe| probe.capability == it.capability);
         for agent in agents.iter_mut().filter(|agent| agent.untested.is_none()) {
             let own = match header.provider.as_ref().is_some_and(|it| *it == *agent.provider) {
                 true => header.detected.iter().filter(probed).cloned().collect(),
                 false => {
                     let provider = Some(ForeignText::from(agent.provider.as_str()));
-                    self.probed(target, &Header { provider, ..header.clone() }).await?
+                    self.probed(target, &RunHeader { provider, ..header.clone() }).await?
                 }
             };
             agent.detected.extend(own);
@@ -182,16 +193,16 @@ impl Run {
     /// A scenario of the harness's own for this does not load, or its folders cannot be made.
     async fn folders(
         &self,
-        target: &Target,
-        header: &Header,
-        found: &Found,
+        target: &PlayTarget,
+        header: &RunHeader,
+        found: &DetectionResult,
         tag: u64,
-    ) -> Result<(Vec<Detected>, Option<SharedDisk>), Stop> {
-        let Target::Remote(remote, _) = target else { return Ok((Vec::new(), None)) };
+    ) -> Result<(Vec<DetectedFeature>, Option<SharedDisk>), CommandStop> {
+        let PlayTarget::Remote(remote, _) = target else { return Ok((Vec::new(), None)) };
         if self.dry_run || header.detected.is_empty() {
             return Ok((Vec::new(), None));
         }
-        let offers = |it: &Detected| it.capability == "resources" && it.offered;
+        let offers = |it: &DetectedFeature| it.capability == "resources" && it.offered;
         let host = FileHost {
             resources: header.detected.iter().any(offers),
             is_local: remote.is_local(),
@@ -199,16 +210,18 @@ impl Run {
             default_directory: found.default_directory.as_deref(),
         };
         let shows = async |probe: FolderProbe, uri: &str| {
-            let entry = &probe.entry().map_err(Stop::fault)?;
+            let entry = &probe.entry().map_err(CommandStop::fault)?;
             let version = header.version.parse().unwrap_or(Version::V1_0);
             if !entry.scenario.spec.includes(version) {
                 return Ok(false);
             }
             let name = entry.scenario.id.clone();
-            let mut setup = self.setup(target, entry, header, name.clone(), &Side::default());
+            let mut setup = self.setup(target, entry, header, name.clone(), &AgentSide::default());
             setup.facts = probe.facts(uri);
-            let play = Play::new(setup, header.shared, Box::new(Counting::default()));
-            let place = self.place(target, entry, header, name).await.map_err(Stop::fault)?;
+            let play =
+                ScenarioPlay::new(setup, header.shared, Box::new(CountingRecorder::default()));
+            let place =
+                self.place(target, entry, header, name).await.map_err(CommandStop::fault)?;
             Ok(match place {
                 Some(place) => place.play(play, interrupts()).await.status == Status::Pass,
                 None => false,

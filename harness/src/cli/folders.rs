@@ -10,10 +10,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::run::detect::{self, Detected};
+use crate::run::detect::{self, DetectedFeature};
 use crate::run::folders::{CANARY, CANARY_TEXT, FILE, FolderProbe};
 
-use super::exit::Stop;
+use super::exit::CommandStop;
 use super::oddities::uri_of;
 
 /// The folders of a run; they go with this.
@@ -81,13 +81,14 @@ pub(super) struct FileHost<'a> {
 pub(super) async fn look(
     host: FileHost<'_>,
     tag: u64,
-    shows: impl AsyncFn(FolderProbe, &str) -> Result<bool, Stop>,
-) -> Result<(Vec<Detected>, Option<SharedDisk>), Stop> {
+    shows: impl AsyncFn(FolderProbe, &str) -> Result<bool, CommandStop>,
+) -> Result<(Vec<DetectedFeature>, Option<SharedDisk>), CommandStop> {
     let mut found = Vec::new();
     let mut shared = None;
     if host.resources && host.is_local {
         let disk = SharedDisk::make(tag);
-        let disk = disk.map_err(|error| Stop::fault(format!("no folder for files: {error}")))?;
+        let disk =
+            disk.map_err(|error| CommandStop::fault(format!("no folder for files: {error}")))?;
         let uri = disk.uri("shown");
         if shows(FolderProbe::Shared, &uri).await? {
             let how =
@@ -140,7 +141,7 @@ pub(super) async fn look(
     for capability in ["workspace", "readableFolder", "grantedFolder", "deniedFile", "deniedFolder"]
     {
         if found.iter().all(|it| it.capability != capability) {
-            found.push(Detected::new(capability, false, why));
+            found.push(DetectedFeature::new(capability, false, why));
         }
     }
     Ok((found, shared))
@@ -162,7 +163,7 @@ mod tests {
             Ok(passes.iter().any(|(passing, end)| *passing == probe && uri.ends_with(end)))
         };
         let (found, _disk) = look(host, tag, shows).await.ok().unwrap();
-        let folder = |it: Detected| format!("{} {}", it.capability, it.offered);
+        let folder = |it: DetectedFeature| format!("{} {}", it.capability, it.offered);
         found.into_iter().map(folder).collect()
     }
 

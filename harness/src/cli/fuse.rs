@@ -6,12 +6,12 @@ const FUSE: u32 = 8;
 
 /// Says when it is no use to go on.
 #[derive(Debug, Default)]
-pub(super) struct Fuse {
+pub(super) struct RunFuse {
     without: u32,
     ever: bool,
 }
 
-impl Fuse {
+impl RunFuse {
     /// A scenario has ended.
     pub(super) fn saw(&mut self, shook_hands: bool) {
         self.ever |= shook_hands;

@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::arb::campaign::{Campaign, Known};
-use crate::arb::embedded::Ground;
-use crate::arb::generate::{Generator, Taste};
-use crate::host::fault::Fault;
+use crate::arb::campaign::{FuzzCampaign, KnownFindings};
+use crate::arb::embedded::EmbeddedGround;
+use crate::arb::generate::{ConversationGenerator, DrawTaste};
+use crate::host::fault::HostFault;
 use crate::scenario::capability::SCRIPTS;
 use crate::verdict::Weight;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::aim::{Aim, Target};
+use super::aim::{PlayTarget, RunAim};
 use super::campaign_folder::{CampaignFolder, write};
-use super::context::Context;
-use super::exit::{Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandOutcome, CommandStop};
 use super::files;
 use super::fuzz_target::FuzzTarget;
-use super::hunt::{Hunt, LAST_EXAMINATION};
+use super::hunt::{FuzzHunt, LAST_EXAMINATION};
 use super::interrupt::in_time;
 use super::options;
-use super::run::Run;
+use super::run::RunArguments;
 use super::target::HOST_BUDGET;
 
 /// How long a campaign goes on unless something else ends it.
@@ -35,12 +35,12 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Without a target the embedded reference host is played. Findings become scenario files in the folder of the
 /// campaign, which `ahp-harness run` plays again; a campaign that is started again in the same folder goes on.
 #[derive(Args, Debug)]
-pub struct Fuzz {
+pub struct FuzzArguments {
     #[command(flatten)]
-    pub(super) aim: Aim,
+    pub(super) aim: RunAim,
     /// Plant this fault in the embedded host (repeatable)
     #[arg(long, value_name = "NAME", value_parser = options::fault, conflicts_with_all = ["url", "command"], help_heading = "Target")]
-    pub(super) fault: Vec<Fault>,
+    pub(super) fault: Vec<HostFault>,
 
     /// Speak this protocol version only
     #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Drawing")]
@@ -97,8 +97,8 @@ pub struct Fuzz {
     pub(super) no_shrink: bool,
 }
 
-impl Fuzz {
-    pub(super) fn main(mut self, context: &Context) -> Outcome {
+impl FuzzArguments {
+    pub(super) fn main(mut self, context: &CliContext) -> CommandOutcome {
         self.aim = self.aim.with_files()?;
         // The first look comes before a campaign, and what was found last is examined after it.
         let budget = self.budget().filter(|_| self.aim.is_outside());
@@ -113,35 +113,36 @@ impl Fuzz {
         self.time.or(usual)
     }
 
-    async fn campaign(&self, context: &Context) -> Outcome {
+    async fn campaign(&self, context: &CliContext) -> CommandOutcome {
         let known = self.known()?;
         let target = Arc::new(self.looked_at(context).await?);
         let campaign = self.begin(context, &target)?;
         let taste = self.taste(&target);
-        let generator = Generator::new(target.version, campaign.seed, taste);
+        let generator = ConversationGenerator::new(target.version, campaign.seed, taste);
         let generator = match target.is_foreign {
             true => generator.offering(&target.look.header.detected),
             false => generator,
         };
-        let mut hunt = Hunt::new(self, context, Arc::clone(&target), generator, known, campaign);
+        let mut hunt =
+            FuzzHunt::new(self, context, Arc::clone(&target), generator, known, campaign);
         let outcome = hunt.go().await;
         hunt.save()?;
-        if let Target::Remote(remote, _) = &target.target {
+        if let PlayTarget::Remote(remote, _) = &target.target {
             remote.stop().await;
         }
         context.progress("");
         context.say(&hunt.summary());
         if let Some(path) = &self.write_baseline {
-            write(path, &Known::text(&hunt.campaign.buckets))?;
+            write(path, &KnownFindings::text(&hunt.campaign.buckets))?;
         }
         outcome
     }
 
-    fn known(&self) -> Result<Known, Stop> {
-        let Some(path) = &self.baseline else { return Ok(Known::default()) };
+    fn known(&self) -> Result<KnownFindings, CommandStop> {
+        let Some(path) = &self.baseline else { return Ok(KnownFindings::default()) };
         let name = path.display().to_string();
         let text = files::text(path)?;
-        Known::parse(&name, &text).map_err(Stop::usage)
+        KnownFindings::parse(&name, &text).map_err(CommandStop::usage)
     }
 
     /// The faults of the embedded host.
@@ -150,16 +151,18 @@ impl Fuzz {
     }
 
     /// The target after a first look at it, the same as `run` takes.
-    async fn looked_at(&self, context: &Context) -> Result<FuzzTarget, Stop> {
-        let run = Run::of(self.aim.clone(), self.spec, self.timeout, self.aggressive);
+    async fn looked_at(&self, context: &CliContext) -> Result<FuzzTarget, CommandStop> {
+        let run = RunArguments::of(self.aim.clone(), self.spec, self.timeout, self.aggressive);
         let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;
         let newest = Protocol::known().first().copied();
-        let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
-        let is_outside = matches!(target, Target::Remote(..));
+        let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
+        let is_outside = matches!(target, PlayTarget::Remote(..));
         let offers = match self.spec {
             // The stage and the embedded host speak these by themselves; of others nothing could be drawn.
             Some(version) if !is_outside && !Protocol::all_played().contains(&version) => {
-                return Err(Stop::usage(format!("conversations of {version} cannot be drawn")));
+                return Err(CommandStop::usage(format!(
+                    "conversations of {version} cannot be drawn"
+                )));
             }
             Some(version) => vec![version],
             None if is_outside => Protocol::known().to_vec(),
@@ -167,13 +170,13 @@ impl Fuzz {
         };
         let look = run.first_look(context, &target, &offers).await?;
         if let Err(error) = &look.probed {
-            return Err(Stop::unreachable(error));
+            return Err(CommandStop::unreachable(error));
         }
         let version = look.header.version.parse().unwrap_or(newest);
         let agent = self.aim.agent();
         Ok(FuzzTarget {
-            planted: Ground::of(version, agent, &self.fault),
-            honest: Ground::of(version, agent, &[]),
+            planted: EmbeddedGround::of(version, agent, &self.fault),
+            honest: EmbeddedGround::of(version, agent, &[]),
             is_foreign: is_outside && !self.reference,
             is_honest: !is_outside && self.fault.is_empty(),
             run,
@@ -183,17 +186,17 @@ impl Fuzz {
         })
     }
 
-    fn taste(&self, target: &FuzzTarget) -> Taste {
-        let embedded = !matches!(target.target, Target::Remote(..));
+    fn taste(&self, target: &FuzzTarget) -> DrawTaste {
+        let embedded = !matches!(target.target, PlayTarget::Remote(..));
         let agent = self.aim.agent();
         let mut detected = target.look.header.detected.iter();
         let plays = detected.any(|it| it.capability == SCRIPTS && it.offered);
         let plays = plays || embedded || self.scripted || agent != Default::default();
-        Taste {
+        DrawTaste {
             agent: plays.then_some(agent),
             // A restart would end the conversations that are played at the same time.
             restarts: match &target.target {
-                Target::Remote(remote, _) => remote.restarts() && self.jobs == 1,
+                PlayTarget::Remote(remote, _) => remote.restarts() && self.jobs == 1,
                 _ => true,
             },
             aggressive: embedded || self.aggressive,
@@ -202,13 +205,17 @@ impl Fuzz {
     }
 
     /// The campaign in the folder, or a new one.
-    fn begin(&self, context: &Context, target: &FuzzTarget) -> Result<Campaign, Stop> {
+    fn begin(
+        &self,
+        context: &CliContext,
+        target: &FuzzTarget,
+    ) -> Result<FuzzCampaign, CommandStop> {
         let version = target.version.to_string();
         if let Some(campaign) = CampaignFolder(self.out.clone()).open()? {
             let same =
                 campaign.version == version && self.seed.is_none_or(|seed| seed == campaign.seed);
             if !same {
-                return Err(Stop::usage(format!(
+                return Err(CommandStop::usage(format!(
                     "the campaign in `{}` has seed {} and speaks {} (hint: another `--out`)",
                     self.out.display(),
                     campaign.seed,
@@ -217,8 +224,8 @@ impl Fuzz {
             }
             return Ok(campaign);
         }
-        let outside = matches!(target.target, Target::Remote(..));
+        let outside = matches!(target.target, PlayTarget::Remote(..));
         let seed = self.seed.unwrap_or(if outside { context.seed } else { 1 });
-        Ok(Campaign { seed, version, ..Campaign::default() })
+        Ok(FuzzCampaign { seed, version, ..FuzzCampaign::default() })
     }
 }

@@ -9,41 +9,41 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::arb::draft::Draft;
-use crate::arb::embedded::Ground;
-use crate::arb::finding::{Finding, findings, findings_of_reference};
-use crate::arb::gauge::Gauge;
-use crate::host::engine::{Config, RefHost};
+use crate::arb::draft::ScenarioDraft;
+use crate::arb::embedded::EmbeddedGround;
+use crate::arb::finding::{FuzzFinding, findings, findings_of_reference};
+use crate::arb::gauge::AnswerGauge;
+use crate::host::engine::{HostConfig, RefHost};
 use crate::report::event::CaseReport;
-use crate::run::case::Setup;
 use crate::run::plan::plan;
-use crate::run::play::{Play, Verdict};
-use crate::run::side::Side;
-use crate::run::suite::Entry;
-use crate::scenario::parse::Scenario;
+use crate::run::play::{ScenarioPlay, ScenarioVerdict};
+use crate::run::setup::CaseSetup;
+use crate::run::side::AgentSide;
+use crate::run::suite::SuiteEntry;
+use crate::scenario::parse::ParsedScenario;
 use crate::verdict::Status;
 use crate::wire::version::Version;
 
-use super::aim::Target;
+use super::aim::PlayTarget;
 use super::context::wall_clock;
-use super::first_look::FirstLook;
-use super::place::Place;
-use super::run::Run;
+use super::first_look::CliFirstLook;
+use super::place::PlayPlace;
+use super::run::RunArguments;
 
 /// What conversations are played against.
 pub(super) struct FuzzTarget {
     /// The run that plays a scenario against the same target.
-    pub(super) run: Run,
+    pub(super) run: RunArguments,
     /// The target.
-    pub(super) target: Target,
+    pub(super) target: PlayTarget,
     /// What the first look found.
-    pub(super) look: FirstLook,
+    pub(super) look: CliFirstLook,
     /// The version that is spoken.
     pub(super) version: Version,
     /// The reference host with the faults that were asked for.
-    pub(super) planted: Ground,
+    pub(super) planted: EmbeddedGround,
     /// The reference host without faults.
-    pub(super) honest: Ground,
+    pub(super) honest: EmbeddedGround,
     /// Whether the target is a host of which only its first look is known.
     pub(super) is_foreign: bool,
     /// Whether the target is the reference host without faults.
@@ -53,31 +53,32 @@ pub(super) struct FuzzTarget {
 /// A draft that was played.
 pub(super) struct PlayedDraft {
     /// What came of it.
-    pub(super) verdict: Verdict,
+    pub(super) verdict: ScenarioVerdict,
     /// What was found.
-    pub(super) found: Vec<Finding>,
+    pub(super) found: Vec<FuzzFinding>,
 }
 
 impl FuzzTarget {
     /// Whether the target is in memory.
     pub(super) fn is_embedded(&self) -> bool {
-        matches!(self.target, Target::Embedded)
+        matches!(self.target, PlayTarget::Embedded)
     }
 
     /// Plays a draft in fresh sessions. Without a limit, waits take as long as those of `run`.
     pub(super) async fn play(
         &self,
-        draft: &Draft,
+        draft: &ScenarioDraft,
         name: String,
         limit: Option<Duration>,
-        gauge: &Gauge,
+        gauge: &AnswerGauge,
     ) -> Option<PlayedDraft> {
-        let entry = Entry { scenario: Arc::new(draft.scenario().ok()?), sources: Arc::new([]) };
+        let entry =
+            SuiteEntry { scenario: Arc::new(draft.scenario().ok()?), sources: Arc::new([]) };
         let verdict = self.play_entry(&entry, name, limit, gauge).await?;
         Some(self.judged(draft, verdict))
     }
 
-    fn judged(&self, draft: &Draft, verdict: Verdict) -> PlayedDraft {
+    fn judged(&self, draft: &ScenarioDraft, verdict: ScenarioVerdict) -> PlayedDraft {
         let found = match self.is_foreign {
             true => findings(&draft.steps, &verdict),
             false => findings_of_reference(&draft.steps, &verdict),
@@ -89,7 +90,11 @@ impl FuzzTarget {
     ///
     /// # Errors
     /// Why it does not.
-    pub(super) async fn replays(&self, draft: &Draft, finding: &Finding) -> Result<(), String> {
+    pub(super) async fn replays(
+        &self,
+        draft: &ScenarioDraft,
+        finding: &FuzzFinding,
+    ) -> Result<(), String> {
         let entry = draft.entry()?;
         let abilities = self.run.abilities(&self.target, self.version, &self.look.header);
         let planned = plan(&[&entry], &abilities);
@@ -97,7 +102,7 @@ impl FuzzTarget {
             return Err(format!("`run` would not play it: {reason}"));
         }
         let name = format!("{}#replay", draft.id);
-        let verdict = self.play_entry(&entry, name, None, &Gauge::default()).await;
+        let verdict = self.play_entry(&entry, name, None, &AnswerGauge::default()).await;
         let verdict = verdict.ok_or("it could not be played")?;
         let report = CaseReport::of(0, &entry, &verdict);
         let failed = verdict.checks.iter().any(|check| !check.findings.is_empty())
@@ -112,13 +117,13 @@ impl FuzzTarget {
 
     async fn play_entry(
         &self,
-        entry: &Entry,
+        entry: &SuiteEntry,
         name: String,
         limit: Option<Duration>,
-        gauge: &Gauge,
-    ) -> Option<Verdict> {
+        gauge: &AnswerGauge,
+    ) -> Option<ScenarioVerdict> {
         let recorder = Box::new(gauge.clone());
-        let scenario: &Arc<Scenario> = &entry.scenario;
+        let scenario: &Arc<ParsedScenario> = &entry.scenario;
         if self.is_embedded() {
             let host = &mut RefHost::new(self.planted.config(scenario));
             let verdict = self.planted.play_recorded((**scenario).clone(), host, recorder);
@@ -126,18 +131,19 @@ impl FuzzTarget {
             return Some(verdict);
         }
         let header = &self.look.header;
-        let setup = self.run.setup(&self.target, entry, header, name.clone(), &Side::default());
-        let setup = Setup { limit: limit.unwrap_or(setup.limit), ..setup };
-        let shared = matches!(self.target, Target::Remote(..));
-        let play = Play::new(setup, shared, recorder);
+        let setup =
+            self.run.setup(&self.target, entry, header, name.clone(), &AgentSide::default());
+        let setup = CaseSetup { limit: limit.unwrap_or(setup.limit), ..setup };
+        let shared = matches!(self.target, PlayTarget::Remote(..));
+        let play = ScenarioPlay::new(setup, shared, recorder);
         let place = match &self.target {
-            Target::Remote(remote, behind) => {
-                Place::Remote(Arc::clone(remote), Arc::clone(behind), name)
+            PlayTarget::Remote(remote, behind) => {
+                PlayPlace::Remote(Arc::clone(remote), Arc::clone(behind), name)
             }
             _ => {
                 let epoch_ms = u64::try_from(wall_clock().as_millis()).unwrap_or_default();
-                let config = Config { epoch_ms, ..self.planted.config(scenario) };
-                Place::own(Box::new(RefHost::new(config))).await.ok()?
+                let config = HostConfig { epoch_ms, ..self.planted.config(scenario) };
+                PlayPlace::own(Box::new(RefHost::new(config))).await.ok()?
             }
         };
         let (_stop, stopped) = watch::channel(false);

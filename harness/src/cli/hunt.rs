@@ -2,36 +2,35 @@
 //!
 //! Knows: the generator, the target, the folder of the campaign. Never knows: how a conversation is drawn, or made small.
 //!
-//! Start at [`Hunt::go`].
+//! Start at [`FuzzHunt::go`].
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
-use crate::arb::campaign::{Bucket, Campaign, Known};
-use crate::arb::draft::Draft;
-use crate::arb::finding::Finding;
-use crate::arb::gauge::Gauge;
-use crate::arb::generate::{Generator, Sequence};
-use crate::arb::hold::{self, Expectation};
-use crate::ledger::Ledger;
+use crate::arb::campaign::{FindingBucket, FuzzCampaign, KnownFindings};
+use crate::arb::draft::ScenarioDraft;
+use crate::arb::finding::FuzzFinding;
+use crate::arb::gauge::AnswerGauge;
+use crate::arb::generate::{ConversationGenerator, DrawnSequence};
+use crate::arb::hold::{self, StepExpectation};
+use crate::ledger::RequirementLedger;
 use crate::report::outage::OUTLIVES;
 use crate::report::summary::word;
 use crate::verdict::Weight;
 use crate::wire::foreign_text::ForeignText;
 
-use super::aim::Target;
+use super::aim::PlayTarget;
 use super::campaign_folder::CampaignFolder;
-use super::context::Context;
-use super::examine::{Candidate, Examined, examine};
-use super::exit::{Code, Outcome, Stop};
-use super::fuzz::Fuzz;
+use super::context::CliContext;
+use super::examine::{ExaminationResult, FindingCandidate, examine};
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::fuzz::FuzzArguments;
 use super::fuzz_target::{FuzzTarget, PlayedDraft};
 use super::interrupt::interrupts;
-use super::lone_trial::{HostWatch, LonePlayer, RECENT, Trials, trials};
+use super::lone_trial::{HostWatch, LonePlayer, RECENT, TrialResults, trials};
 
 /// How often an expectation that is no wait is missed before it is left open.
 const ENOUGH: u32 = 2;
@@ -41,7 +40,7 @@ const SHOWN: usize = 5;
 const SAVED: Duration = Duration::from_secs(5);
 const SAID: Duration = Duration::from_secs(10);
 /// Conversations that bring nothing new before it is said that they do.
-const STALE: u64 = 100;
+pub(super) const STALE: u64 = 100;
 /// Once so many conversations have brought nothing new, so many are drawn for a host outside, of which the one with the
 /// rarest expectations is played.
 const FAMILIAR: u64 = 5;
@@ -60,13 +59,13 @@ pub(super) const LAST_EXAMINATION: Duration = Duration::from_secs(60);
 const MAX_RECENT: usize = 16;
 
 /// A campaign that is going on.
-pub(super) struct Hunt<'a> {
-    fuzz: &'a Fuzz,
-    context: &'a Context,
+pub(super) struct FuzzHunt<'a> {
+    pub(super) fuzz: &'a FuzzArguments,
+    context: &'a CliContext,
     target: Arc<FuzzTarget>,
-    generator: Generator,
-    known: Known,
-    pub(super) campaign: Campaign,
+    generator: ConversationGenerator,
+    known: KnownFindings,
+    pub(super) campaign: FuzzCampaign,
     folder: CampaignFolder,
     watch: HostWatch,
     /// Conversations that are being played.
@@ -74,19 +73,19 @@ pub(super) struct Hunt<'a> {
     /// The number of the next play.
     plays: u64,
     /// Findings that wait to be examined.
-    waiting: VecDeque<Candidate>,
+    waiting: VecDeque<FindingCandidate>,
     /// The identities of findings that wait or are being examined, and how often they were found meanwhile.
     pending: BTreeMap<String, u64>,
     /// Findings that are none: the text permits them, or the host was only slow.
     dismissed: BTreeSet<String>,
     /// What legal hosts may do that was taken for a finding at first, and the variant that shows it.
-    permitted: BTreeMap<String, &'static str>,
+    pub(super) permitted: BTreeMap<String, &'static str>,
     /// The conversations that ended last, and when.
-    recent: VecDeque<(Instant, Sequence)>,
+    recent: VecDeque<(Instant, DrawnSequence)>,
     /// The first few conversations whose expectations the honest host does not meet, and why.
-    odd: Vec<String>,
+    pub(super) odd: Vec<String>,
     /// What was not met, and how often.
-    missed: BTreeMap<Expectation, u32>,
+    missed: BTreeMap<StepExpectation, u32>,
     /// The longest time that an answer took.
     slowest: Duration,
     warned: bool,
@@ -95,35 +94,35 @@ pub(super) struct Hunt<'a> {
 /// A conversation that is being played.
 struct UnderWay {
     number: u64,
-    gauge: Gauge,
+    gauge: AnswerGauge,
     events: u64,
 }
 
 /// A conversation that was played.
 pub(super) struct PlayedSequence {
     number: u64,
-    sequence: Sequence,
+    sequence: DrawnSequence,
     played: Option<PlayedDraft>,
-    gauge: Gauge,
+    gauge: AnswerGauge,
     hurried: bool,
 }
 
-impl<'a> Hunt<'a> {
+impl<'a> FuzzHunt<'a> {
     pub(super) fn new(
-        fuzz: &'a Fuzz,
-        context: &'a Context,
+        fuzz: &'a FuzzArguments,
+        context: &'a CliContext,
         target: Arc<FuzzTarget>,
-        generator: Generator,
-        known: Known,
-        campaign: Campaign,
-    ) -> Hunt<'a> {
+        generator: ConversationGenerator,
+        known: KnownFindings,
+        campaign: FuzzCampaign,
+    ) -> FuzzHunt<'a> {
         let remote = match &target.target {
-            Target::Remote(remote, _) => Some(Arc::clone(remote)),
+            PlayTarget::Remote(remote, _) => Some(Arc::clone(remote)),
             _ => None,
         };
         let offers = &target.look.header.offers;
         let watch = HostWatch::new(remote, offers, fuzz.timeout, true, interrupts());
-        Hunt {
+        FuzzHunt {
             fuzz,
             context,
             target,
@@ -147,12 +146,12 @@ impl<'a> Hunt<'a> {
     }
 
     /// Plays until the budget is used up, and examines what was found by then.
-    pub(super) async fn go(&mut self) -> Outcome {
+    pub(super) async fn go(&mut self) -> CommandOutcome {
         let began = Instant::now();
         let before = self.campaign.took;
         let (mut saved, mut said) = (began, began);
         let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
-        let mut examining: JoinSet<(Candidate, Examined)> = JoinSet::new();
+        let mut examining: JoinSet<(FindingCandidate, ExaminationResult)> = JoinSet::new();
         let mut interrupted = interrupts();
         if let Some(budget) = self.fuzz.budget().filter(|_| self.fuzz.aim.is_outside()) {
             self.context.error(&format!("ends after {budget:?} at the latest (`--time`)\n"));
@@ -163,7 +162,7 @@ impl<'a> Hunt<'a> {
             self.examine_next(&mut examining, stopping);
             while stopping.is_none() && self.has_room(&playing, &examining) {
                 if self.is_over(began) {
-                    stopping = Some(Code::Ok);
+                    stopping = Some(CommandExit::Ok);
                     break;
                 }
                 if let Some(sequence) = self.draw() {
@@ -194,8 +193,8 @@ impl<'a> Hunt<'a> {
                     Ok((candidate, examined)) => self.examined(candidate, examined)?,
                     Err(error) => self.died(&error),
                 },
-                _ = interrupted.changed(), if stopping != Some(Code::Interrupted) => {
-                    stopping = Some(Code::Interrupted);
+                _ = interrupted.changed(), if stopping != Some(CommandExit::Interrupted) => {
+                    stopping = Some(CommandExit::Interrupted);
                     self.waiting.clear();
                     examining.abort_all();
                 }
@@ -210,13 +209,13 @@ impl<'a> Hunt<'a> {
             }
             if let Some(reason) = self.watch.gone().map(str::to_owned) {
                 self.save()?;
-                return Err(Stop::unreachable(format!(
+                return Err(CommandStop::unreachable(format!(
                     "{} (hint: `--restart-command` lets a campaign go on)",
                     reason.trim_start_matches("not played: ")
                 )));
             }
             if self.fuzz.stop_at_first && self.campaign.failures().next().is_some() {
-                stopping = stopping.or(Some(Code::Ok));
+                stopping = stopping.or(Some(CommandExit::Ok));
                 self.waiting.clear();
             }
             if let Some(why) = self.campaign.tally.futile().filter(|_| !self.warned) {
@@ -232,12 +231,20 @@ impl<'a> Hunt<'a> {
                 self.context.error(&self.progress());
             }
         }
-        let found = if self.campaign.failures().next().is_none() { Code::Ok } else { Code::Failed };
-        Ok(if stopping == Some(Code::Interrupted) { Code::Interrupted } else { found })
+        let found = if self.campaign.failures().next().is_none() {
+            CommandExit::Ok
+        } else {
+            CommandExit::Failed
+        };
+        Ok(if stopping == Some(CommandExit::Interrupted) {
+            CommandExit::Interrupted
+        } else {
+            found
+        })
     }
 
     /// Examines nothing further, and says so.
-    fn give_up(&mut self, examining: &mut JoinSet<(Candidate, Examined)>) {
+    fn give_up(&mut self, examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>) {
         let left = self.waiting.len() + examining.len();
         if left > 0 {
             self.context.error(&format!(
@@ -258,7 +265,7 @@ impl<'a> Hunt<'a> {
     fn has_room(
         &mut self,
         playing: &JoinSet<PlayedSequence>,
-        examining: &JoinSet<(Candidate, Examined)>,
+        examining: &JoinSet<(FindingCandidate, ExaminationResult)>,
     ) -> bool {
         if !examining.is_empty() || !self.waiting.is_empty() {
             return false;
@@ -279,7 +286,7 @@ impl<'a> Hunt<'a> {
     }
 
     fn is_over(&self, began: Instant) -> bool {
-        let Fuzz { sequences, steps, sequence_seed, .. } = self.fuzz;
+        let FuzzArguments { sequences, steps, sequence_seed, .. } = self.fuzz;
         let played = self.campaign.sequences + self.under_way.len() as u64;
         self.fuzz.budget().is_some_and(|budget| began.elapsed() >= budget)
             || sequences.is_some_and(|most| played >= most)
@@ -288,14 +295,14 @@ impl<'a> Hunt<'a> {
     }
 
     /// The next conversation that the reference host plays as it was drawn.
-    fn draw(&mut self) -> Option<Sequence> {
+    fn draw(&mut self) -> Option<DrawnSequence> {
         if let Some(seed) = self.fuzz.sequence_seed {
             let sequence = self.generator.of_seed(seed)?;
             return self.fitting(sequence).map(|(sequence, _)| sequence);
         }
         let familiar = self.campaign.without_news() >= FAMILIAR;
         let drawn = if self.target.is_foreign && familiar { DRAWN } else { 1 };
-        let mut rarest: Option<(f64, Sequence)> = None;
+        let mut rarest: Option<(f64, DrawnSequence)> = None;
         for _ in 0..drawn {
             self.campaign.next += 1;
             let Some(sequence) = self.generator.sequence(self.campaign.next - 1) else { continue };
@@ -309,7 +316,10 @@ impl<'a> Hunt<'a> {
     }
 
     /// The conversation as it is played against the target, and what it puts to the test on the reference host.
-    fn fitting(&mut self, mut sequence: Sequence) -> Option<(Sequence, BTreeMap<String, u64>)> {
+    fn fitting(
+        &mut self,
+        mut sequence: DrawnSequence,
+    ) -> Option<(DrawnSequence, BTreeMap<String, u64>)> {
         // What the honest host itself does is looked at when it was played.
         if self.target.is_honest {
             return Some((sequence, BTreeMap::new()));
@@ -326,8 +336,9 @@ impl<'a> Hunt<'a> {
         sequence.draft.scenario().is_ok().then(|| (sequence, gauge.seen()))
     }
 
-    fn launch(&mut self, sequence: Sequence, playing: &mut JoinSet<PlayedSequence>) {
-        let (target, gauge, limit) = (Arc::clone(&self.target), Gauge::default(), self.limit());
+    fn launch(&mut self, sequence: DrawnSequence, playing: &mut JoinSet<PlayedSequence>) {
+        let (target, gauge, limit) =
+            (Arc::clone(&self.target), AnswerGauge::default(), self.limit());
         let number = self.plays;
         self.plays += 1;
         let name = format!("{}#{number}", sequence.draft.id);
@@ -380,10 +391,10 @@ impl<'a> Hunt<'a> {
             if let Some(finding) = found.iter().find(|it| !it.is_of_check()) {
                 self.odd(sequence.seed, finding);
             }
-            found.retain(Finding::is_of_check);
+            found.retain(FuzzFinding::is_of_check);
         }
         for finding in found {
-            self.candidate(Candidate {
+            self.candidate(FindingCandidate {
                 draft: sequence.draft.clone(),
                 seed: sequence.seed,
                 finding,
@@ -396,7 +407,7 @@ impl<'a> Hunt<'a> {
     }
 
     /// Takes something that was found in, unless it is known.
-    fn candidate(&mut self, candidate: Candidate) {
+    fn candidate(&mut self, candidate: FindingCandidate) {
         let finding = &candidate.finding;
         let counts = finding.weight >= self.fuzz.weight && !self.known.has(finding);
         if !counts || self.dismissed.contains(&finding.key) {
@@ -416,12 +427,12 @@ impl<'a> Hunt<'a> {
 
     fn examine_next(
         &mut self,
-        examining: &mut JoinSet<(Candidate, Examined)>,
-        stopping: Option<Code>,
+        examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>,
+        stopping: Option<CommandExit>,
     ) {
         // Nothing else is played meanwhile: what others do at the same time may hide a finding, and slows the host.
         let quiet = self.under_way.is_empty() && examining.is_empty();
-        if stopping == Some(Code::Interrupted) || !quiet {
+        if stopping == Some(CommandExit::Interrupted) || !quiet {
             return;
         }
         if let Some(candidate) = self.waiting.pop_front() {
@@ -434,12 +445,18 @@ impl<'a> Hunt<'a> {
     }
 
     /// Keeps what was examined.
-    fn examined(&mut self, candidate: Candidate, examined: Examined) -> Result<(), Stop> {
-        let Candidate { draft, seed, finding, .. } = candidate;
+    fn examined(
+        &mut self,
+        candidate: FindingCandidate,
+        examined: ExaminationResult,
+    ) -> Result<(), CommandStop> {
+        let FindingCandidate { draft, seed, finding, .. } = candidate;
         let times = self.pending.remove(&finding.key).unwrap_or(1);
         match examined {
-            Examined::Steady { draft, again } => self.keep(draft, seed, finding, again, times),
-            Examined::Flaky { again } => {
+            ExaminationResult::Steady { draft, again } => {
+                self.keep(draft, seed, finding, again, times)
+            }
+            ExaminationResult::Flaky { again } => {
                 let at = format!("{seed:016x}");
                 self.context.error(&format!(
                     "flaky: {} ({}) showed again {} times of {} (--sequence-seed {at}): {}\n",
@@ -449,7 +466,7 @@ impl<'a> Hunt<'a> {
                     again.1,
                     finding.message
                 ));
-                self.campaign.add_flaky(Bucket {
+                self.campaign.add_flaky(FindingBucket {
                     finding,
                     scenario: draft.id,
                     seed,
@@ -460,12 +477,12 @@ impl<'a> Hunt<'a> {
                 });
                 self.save()
             }
-            Examined::Permitted(variant) => {
+            ExaminationResult::Permitted(variant) => {
                 self.dismissed.insert(finding.key.clone());
                 self.permitted.insert(finding.key, variant);
                 Ok(())
             }
-            Examined::TooEarly => {
+            ExaminationResult::TooEarly => {
                 // It is waited for longer from now on, and may be found again.
                 self.slowest = (self.slowest * 2).min(self.fuzz.timeout);
                 Ok(())
@@ -476,12 +493,12 @@ impl<'a> Hunt<'a> {
     /// Keeps a finding with its scenario.
     fn keep(
         &mut self,
-        mut draft: Draft,
+        mut draft: ScenarioDraft,
         seed: u64,
-        finding: Finding,
+        finding: FuzzFinding,
         again: (u32, u32),
         times: u64,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandStop> {
         self.campaign.forget_flaky(&finding);
         let number = self.campaign.buckets.len() + 1;
         self.context.error(&format!(
@@ -508,7 +525,7 @@ impl<'a> Hunt<'a> {
         );
         self.folder.keep(&draft, &comment)?;
         let (scenario, also) = (draft.id, Vec::new());
-        self.campaign.buckets.push(Bucket {
+        self.campaign.buckets.push(FindingBucket {
             finding,
             scenario,
             seed,
@@ -521,7 +538,7 @@ impl<'a> Hunt<'a> {
     }
 
     /// Takes note of a conversation that the honest host does not play as it was drawn.
-    fn odd(&mut self, seed: u64, finding: &Finding) {
+    fn odd(&mut self, seed: u64, finding: &FuzzFinding) {
         self.campaign.unsteady += 1;
         if self.odd.len() < SHOWN {
             self.odd.push(format!("{seed:016x}: {}: {}", finding.rule, finding.message));
@@ -550,8 +567,8 @@ impl<'a> Hunt<'a> {
         &mut self,
         first: PlayedSequence,
         playing: &mut JoinSet<PlayedSequence>,
-        examining: &mut JoinSet<(Candidate, Examined)>,
-    ) -> Vec<Sequence> {
+        examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>,
+    ) -> Vec<DrawnSequence> {
         let mut struck = vec![first];
         while let Some(played) = playing.join_next().await {
             struck.extend(played.ok());
@@ -566,15 +583,19 @@ impl<'a> Hunt<'a> {
     }
 
     /// The host ended while these were played: brings it back and finds out which of them ends it.
-    async fn after_outage(&mut self, what: &str, struck: Vec<Sequence>) -> Result<(), Stop> {
+    async fn after_outage(
+        &mut self,
+        what: &str,
+        struck: Vec<DrawnSequence>,
+    ) -> Result<(), CommandStop> {
         self.context.error(&format!("{what}; who was being played is played again alone\n"));
         if !self.watch.recovered(what).await {
             return Ok(());
         }
         let recent = std::mem::take(&mut self.recent).into_iter().map(|(_, sequence)| sequence);
-        let recent: Vec<Sequence> =
+        let recent: Vec<DrawnSequence> =
             recent.filter(|it| struck.iter().all(|other| other.seed != it.seed)).collect();
-        let Trials { held, ended } = trials(self, &struck, &recent).await;
+        let TrialResults { held, ended } = trials(self, &struck, &recent).await;
         if ended.is_empty() && self.watch.gone().is_none() {
             self.context.error(&format!(
                 "note: {what} when {} conversations were played, and outlived each of them when it was played again\n",
@@ -582,13 +603,14 @@ impl<'a> Hunt<'a> {
             ));
         }
         for (played, what) in ended {
-            let weight = Ledger::look_up(OUTLIVES).map_or(Weight::Essential, |rule| rule.weight);
+            let weight =
+                RequirementLedger::look_up(OUTLIVES).map_or(Weight::Essential, |rule| rule.weight);
             let message = format!("{what} when this was played alone on a fresh host, twice");
-            let finding = Finding::of(OUTLIVES, weight, "", &message);
+            let finding = FuzzFinding::of(OUTLIVES, weight, "", &message);
             let PlayedSequence { sequence, .. } = played;
             self.campaign.sequences += 1;
             if !self.known.has(&finding) && !self.campaign.is_known(&finding) {
-                let draft = Draft { title: finding.statement(), ..sequence.draft };
+                let draft = ScenarioDraft { title: finding.statement(), ..sequence.draft };
                 self.keep(draft, sequence.seed, finding, (2, 2), 1)?;
             }
         }
@@ -596,79 +618,21 @@ impl<'a> Hunt<'a> {
         Ok(())
     }
 
-    pub(super) fn save(&self) -> Result<(), Stop> {
+    pub(super) fn save(&self) -> Result<(), CommandStop> {
         self.folder.save(&self.campaign)
-    }
-
-    fn progress(&self) -> String {
-        let Campaign { sequences, steps, tried, seen, tally, took, .. } = &self.campaign;
-        let rate = *steps as f64 / took.as_secs_f64().max(0.001);
-        let news = match self.campaign.without_news() {
-            stale if stale >= STALE => format!(", nothing new in the last {stale} conversations"),
-            _ => String::new(),
-        };
-        format!(
-            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} ways of acting, {} of action x state x verdict{news}, refused {} %, {} findings\n",
-            tried.len(),
-            seen.len(),
-            tally.refused_percent(),
-            self.campaign.failures().count()
-        )
-    }
-
-    pub(super) fn summary(&self) -> String {
-        let mut out = self.progress();
-        if self.campaign.unsteady > 0 {
-            let _ = writeln!(
-                out,
-                "    {} were drawn whose expectations the reference host does not meet when it plays them once more; \
-                 they count for nothing but checks",
-                self.campaign.unsteady
-            );
-            for odd in &self.odd {
-                let _ = writeln!(out, "        {odd}");
-            }
-        }
-        let faults = self.fuzz.planted();
-        if !faults.is_empty() {
-            let _ = writeln!(out, "    planted: {}", faults.join(", "));
-        }
-        for (key, variant) in &self.permitted {
-            let _ = writeln!(out, "    permitted, as the legal variant `{variant}` shows: {key}");
-        }
-        for bucket in &self.campaign.buckets {
-            let Bucket { finding, scenario, times, again, .. } = bucket;
-            let verdict = finding.weight.broken().word();
-            if bucket.flaky {
-                let _ = writeln!(
-                    out,
-                    "    flaky {} (it would be {verdict}): {}\n        --sequence-seed {:016x}, found {times} times, showed again {} times of {}",
-                    finding.rule, finding.message, bucket.seed, again.0, again.1
-                );
-                continue;
-            }
-            let _ = writeln!(
-                out,
-                "    {verdict} {}: {}\n        {}/{scenario}.yaml, found {times} times",
-                finding.rule,
-                finding.message,
-                self.fuzz.out.display()
-            );
-        }
-        out
     }
 }
 
-impl LonePlayer for Hunt<'_> {
-    type Suspect = Sequence;
+impl LonePlayer for FuzzHunt<'_> {
+    type Suspect = DrawnSequence;
     type Played = PlayedSequence;
 
     fn watch(&mut self) -> &mut HostWatch {
         &mut self.watch
     }
 
-    async fn play_alone(&mut self, suspect: &Sequence) -> Option<PlayedSequence> {
-        let (number, gauge) = (self.plays, Gauge::default());
+    async fn play_alone(&mut self, suspect: &DrawnSequence) -> Option<PlayedSequence> {
+        let (number, gauge) = (self.plays, AnswerGauge::default());
         self.plays += 1;
         let name = format!("{}#{number}", suspect.draft.id);
         let played = self.target.play(&suspect.draft, name, None, &gauge).await;

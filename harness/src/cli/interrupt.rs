@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::transport::child;
 
-use super::exit::{Code, Outcome, Stop};
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// How long a command may go on after the first Ctrl-C.
 const LEAVING: Duration = Duration::from_millis(1_800);
@@ -20,13 +20,16 @@ const CLOSING: Duration = Duration::from_secs(15);
 
 /// Does the work of a command that meets a target. It ends when the user, or the budget, wants it to, whatever the target
 /// does; what was played by then is in the files.
-pub(super) fn in_time(budget: Option<Duration>, work: impl Future<Output = Outcome>) -> Outcome {
+pub(super) fn in_time(
+    budget: Option<Duration>,
+    work: impl Future<Output = CommandOutcome>,
+) -> CommandOutcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
         // A target that sends without end is not to keep signals and timers waiting.
         .event_interval(7)
         .enable_all()
         .build()
-        .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
+        .map_err(|error| CommandStop::fault(format!("no runtime: {error}")))?;
     let outcome = runtime.block_on(async {
         let mut interrupted = interrupts();
         let wish = async {
@@ -34,7 +37,7 @@ pub(super) fn in_time(budget: Option<Duration>, work: impl Future<Output = Outco
             tokio::spawn(async {
                 signalled().await;
                 child::end_all();
-                std::process::exit(Code::Interrupted as i32);
+                std::process::exit(CommandExit::Interrupted as i32);
             });
             tokio::time::sleep(LEAVING).await;
         };
@@ -46,12 +49,12 @@ pub(super) fn in_time(budget: Option<Duration>, work: impl Future<Output = Outco
         };
         tokio::select! {
             biased;
-            () = wish => Err(Stop {
-                code: Code::Interrupted,
+            () = wish => Err(CommandStop {
+                code: CommandExit::Interrupted,
                 message: "interrupted before everything was in order; the reports have what was played".to_owned(),
             }),
-            () = over => Err(Stop {
-                code: Code::Failed,
+            () = over => Err(CommandStop {
+                code: CommandExit::Failed,
                 message: format!("the budget of {:?} was over (hint: `--budget`)", budget.unwrap_or_default()),
             }),
             outcome = work => outcome,

@@ -7,20 +7,20 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 
-use crate::report::console::{Console, Kept};
+use crate::report::console::{ConsoleReport, TranscriptPlace};
 use crate::report::jsonl::RunWriter;
 use crate::report::judge_logs::judge_logs;
-use crate::report::junit::Junit;
-use crate::report::redact::Redactor;
-use crate::report::replay::{self, Judged};
+use crate::report::junit::JunitReport;
+use crate::report::redact::SecretRedactor;
+use crate::report::replay::{self, JudgedFile};
 use crate::transcript::logs::LogFile;
 use crate::verdict::Status;
 use crate::wire::version::Version;
 
-use super::captures::{self, Given};
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
-use super::options::{self, Report, Threshold};
+use super::captures::{self, CaptureInput};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::options::{self, FailureThreshold, ReportOption};
 use super::reduce::published;
 
 /// Judges a recorded conversation.
@@ -33,7 +33,7 @@ use super::reduce::published;
 /// together: give several, or a folder of them. What hangs on the order of messages of different
 /// connections in the same millisecond is not judged.
 #[derive(Args, Debug)]
-pub struct Judge {
+pub struct JudgeArguments {
     /// The file; logs may be several, or a folder
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -41,26 +41,26 @@ pub struct Judge {
     #[arg(long, value_name = "VERSION", value_parser = assumed)]
     assume: Option<Version>,
     #[command(flatten)]
-    threshold: Threshold,
+    threshold: FailureThreshold,
     /// Write a report, KIND=FILE with the kinds junit and jsonl (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::report)]
-    report: Vec<Report>,
+    report: Vec<ReportOption>,
 }
 
-impl Judge {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl JudgeArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let fail_on = self.threshold.fail_on();
         let (judged, kept) = match captures::open(&self.files)? {
-            Given::Capture(name, input) => {
+            CaptureInput::Capture(name, input) => {
                 let judged = replay::judge(input, self.assume, fail_on)
-                    .map_err(|error| Stop::usage(format!("{name}:{error}")))?;
-                (judged, Kept::File(name))
+                    .map_err(|error| CommandStop::usage(format!("{name}:{error}")))?;
+                (judged, TranscriptPlace::File(name))
             }
-            Given::Logs(logs) => {
-                (judge_logs(&logs, self.assume, fail_on), Kept::Logs(Arc::from(logs)))
+            CaptureInput::Logs(logs) => {
+                (judge_logs(&logs, self.assume, fail_on), TranscriptPlace::Logs(Arc::from(logs)))
             }
         };
-        let console = Console::new(context.style, kept.clone());
+        let console = ConsoleReport::new(context.style, kept.clone());
         for case in &judged.cases {
             context.say(&console.progress(case));
         }
@@ -88,42 +88,44 @@ impl Judge {
         self.reports(&judged, &kept)?;
         if !judged.differences.is_empty() {
             let differences = judged.differences.join("\n");
-            return Err(Stop::fault(format!("the file's verdicts are not these:\n{differences}")));
+            return Err(CommandStop::fault(format!(
+                "the file's verdicts are not these:\n{differences}"
+            )));
         }
         let nothing = judged.nothing();
         if let Some(reason) = &nothing {
             context.error(&format!("nothing could be judged: {reason}\n"));
         }
         Ok(match (judged.summary.failed(), judged.broken) {
-            (true, _) => Code::Failed,
-            (false, true) => Code::Usage,
-            (false, false) if nothing.is_some() => Code::Failed,
-            (false, false) => Code::Ok,
+            (true, _) => CommandExit::Failed,
+            (false, true) => CommandExit::Usage,
+            (false, false) if nothing.is_some() => CommandExit::Failed,
+            (false, false) => CommandExit::Ok,
         })
     }
 
-    fn reports(&self, judged: &Judged, kept: &Kept) -> Result<(), Stop> {
+    fn reports(&self, judged: &JudgedFile, kept: &TranscriptPlace) -> Result<(), CommandStop> {
         for report in &self.report {
-            let (Report::Junit(path) | Report::Jsonl(path)) = report;
+            let (ReportOption::Junit(path) | ReportOption::Jsonl(path)) = report;
             let wrong = |error: String| {
-                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+                CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
             };
             let mut file = File::create(path).map_err(|error| wrong(error.to_string()))?;
             match report {
-                Report::Junit(_) => {
-                    let mut junit = Junit::default();
+                ReportOption::Junit(_) => {
+                    let mut junit = JunitReport::default();
                     judged.cases.iter().for_each(|case| junit.add(case));
                     junit.write(&judged.summary, &[], &mut file).map_err(wrong)?;
                 }
-                Report::Jsonl(_) => {
-                    let writer = RunWriter::new(Box::new(file), Redactor::default());
+                ReportOption::Jsonl(_) => {
+                    let writer = RunWriter::new(Box::new(file), SecretRedactor::default());
                     judged.cases.iter().for_each(|case| writer.about("result", case));
                     let mut footer = json!({
                         "scenarios": judged.summary.counts,
                         "checks": judged.summary.checks,
                         "notes": judged.notes,
                     });
-                    if let Kept::Logs(logs) = kept {
+                    if let TranscriptPlace::Logs(logs) = kept {
                         // Lines are numbered through all files.
                         let place =
                             |file: &LogFile| json!({"file": file.name, "before": file.before});

@@ -11,27 +11,27 @@ use crate::agent::acp::fault as acp;
 use crate::agent::acp::variant::AGENT_VARIANTS;
 use crate::host::fault::FAULTS;
 use crate::host::variant::VARIANTS;
-use crate::ledger::Ledger;
+use crate::ledger::RequirementLedger;
 use crate::oracle::all_checks;
-use crate::report::event::Header;
+use crate::report::event::RunHeader;
 use crate::report::summary::word;
-use crate::run::plan::Planned;
+use crate::run::plan::PlannedScenario;
 use crate::scenario::pattern::OPERATORS;
 use crate::scenario::render;
 use crate::scenario::verbs::VERBS;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
 /// Lists what there is to choose from, one a line: the name, then what it is.
 #[derive(Args, Debug)]
-pub struct List {
+pub struct ListArguments {
     /// What to list
     #[arg(default_value = "scenarios")]
-    what: What,
+    what: ListSubject,
     /// Scenario files and folders; the suite that the binary carries unless given
     #[arg(long)]
     path: Vec<PathBuf>,
@@ -55,7 +55,7 @@ struct ListedName {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum What {
+enum ListSubject {
     Scenarios,
     Checks,
     Requirements,
@@ -67,8 +67,8 @@ enum What {
     Versions,
 }
 
-impl List {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl ListArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let rows = self.rows()?;
         let text = match self.format {
             ListFormat::Json => {
@@ -89,39 +89,43 @@ impl List {
             }
         };
         context.say(&text);
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 
-    fn rows(&self) -> Result<Vec<ListedName>, Stop> {
+    fn rows(&self) -> Result<Vec<ListedName>, CommandStop> {
         let row = |name: &str, kind: &str, text: &str| ListedName {
             name: name.to_owned(),
             kind: kind.to_owned(),
             text: text.to_owned(),
         };
         Ok(match self.what {
-            What::Scenarios => {
+            ListSubject::Scenarios => {
                 let suite = files::suite(&self.path)?;
                 let scenarios = suite.entries.iter().map(|entry| &entry.scenario);
                 scenarios.map(|it| row(&it.id, &it.profile, &it.title)).collect()
             }
-            What::Checks => all_checks().map(|it| row(it.id, word(it.weight), it.doc)).collect(),
-            What::Requirements => {
-                let all = Ledger::newest().iter().chain(Ledger::of(Version::ACP_1).iter());
+            ListSubject::Checks => {
+                all_checks().map(|it| row(it.id, word(it.weight), it.doc)).collect()
+            }
+            ListSubject::Requirements => {
+                let all = RequirementLedger::newest()
+                    .iter()
+                    .chain(RequirementLedger::of(Version::ACP_1).iter());
                 all.map(|it| row(it.id, word(it.weight), it.statement)).collect()
             }
-            What::Variants => {
+            ListSubject::Variants => {
                 let hosts = VARIANTS.iter().map(|it| row(it.name, "host", it.does));
                 hosts
                     .chain(AGENT_VARIANTS.iter().map(|it| row(it.name, "agent", it.does)))
                     .collect()
             }
-            What::Faults => {
+            ListSubject::Faults => {
                 let agents = acp::FAULTS.iter().map(|it| row(it.name, "agent", it.doc));
                 FAULTS.iter().map(|it| row(it.name, "host", it.doc)).chain(agents).collect()
             }
-            What::Steps => VERBS.iter().map(|it| row(it.name, "", it.doc)).collect(),
-            What::Operators => OPERATORS.iter().map(|it| row(it.name, "", it.doc)).collect(),
-            What::Tags => {
+            ListSubject::Steps => VERBS.iter().map(|it| row(it.name, "", it.doc)).collect(),
+            ListSubject::Operators => OPERATORS.iter().map(|it| row(it.name, "", it.doc)).collect(),
+            ListSubject::Tags => {
                 let suite = files::suite(&self.path)?;
                 let mut tags: BTreeMap<String, usize> = BTreeMap::new();
                 for tag in suite.entries.iter().flat_map(|entry| &entry.scenario.tags) {
@@ -131,7 +135,7 @@ impl List {
                     .map(|(tag, count)| row(tag, "", &format!("{count} scenarios")))
                     .collect()
             }
-            What::Versions => {
+            ListSubject::Versions => {
                 let versions = Protocol::all_played().iter().chain([&Version::ACP_1]);
                 let counted = |version: &Version| {
                     let protocol = Protocol::of(*version)?;
@@ -147,7 +151,7 @@ impl List {
 }
 
 /// What a run would do, for `run --dry-run`.
-pub(super) fn dry_run(header: &Header, planned: &[Planned]) -> String {
+pub(super) fn dry_run(header: &RunHeader, planned: &[PlannedScenario]) -> String {
     let played = planned.iter().filter(|planned| planned.skip.is_none()).count();
     let shard = header.shard.as_ref().map(|shard| format!(" of shard {shard}")).unwrap_or_default();
     let mut out = format!(
@@ -156,7 +160,7 @@ pub(super) fn dry_run(header: &Header, planned: &[Planned]) -> String {
         header.target.line(),
         header.version
     );
-    for Planned { entry, skip, .. } in planned {
+    for PlannedScenario { entry, skip, .. } in planned {
         let scenario = &entry.scenario;
         match skip {
             Some(reason) => {

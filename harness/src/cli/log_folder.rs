@@ -6,23 +6,24 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::report::connection_logs::LogWriter;
-use crate::report::redact::Redactor;
+use crate::report::redact::SecretRedactor;
 use crate::run::mint::iso8601;
-use crate::transcript::ahp_log::Recording;
+use crate::transcript::ahp_log::RecordingFacts;
 
-use super::exit::Stop;
+use super::exit::CommandStop;
 
 /// Makes the folder, where it is not there. Logs of two recordings in one folder would be taken for one.
 ///
 /// # Errors
 /// It cannot be made, or something is in it.
-pub(super) fn prepared(path: &Path) -> Result<PathBuf, Stop> {
+pub(super) fn prepared(path: &Path) -> Result<PathBuf, CommandStop> {
     let name = path.display();
-    let wrong =
-        |error: std::io::Error| Stop::usage(format!("`{name}` could not be written: {error}"));
+    let wrong = |error: std::io::Error| {
+        CommandStop::usage(format!("`{name}` could not be written: {error}"))
+    };
     std::fs::create_dir_all(path).map_err(wrong)?;
     if std::fs::read_dir(path).map_err(wrong)?.next().is_some() {
-        return Err(Stop::usage(format!(
+        return Err(CommandStop::usage(format!(
             "expected `{name}` to be empty, since logs of two recordings in one folder are taken for one, \
              found files in it (hint: give a new folder)"
         )));
@@ -34,12 +35,12 @@ pub(super) fn prepared(path: &Path) -> Result<PathBuf, Stop> {
 /// from others that began at the same time.
 pub(super) fn writer(
     folder: PathBuf,
-    redactor: Redactor,
+    redactor: SecretRedactor,
     epoch: Duration,
     what: &str,
 ) -> LogWriter {
     let name = format!("ahp-harness {} {what}", iso8601(epoch));
-    let recording = Recording { epoch, name, transport: "websocket" };
+    let recording = RecordingFacts { epoch, name, transport: "websocket" };
     let open = move |name: &str| {
         std::fs::create_dir_all(&folder)?;
         let file = File::create(folder.join(name))?;

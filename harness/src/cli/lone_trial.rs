@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::run::sentinel::SentinelConnection;
 
-use super::target::Remote;
+use super::target::RemoteHost;
 
 /// After this many outages nothing more is played: a host that ends again and again would be restarted for hours.
 const MAX_OUTAGES: u32 = 20;
@@ -31,7 +31,7 @@ pub(super) const RECENT: Duration = Duration::from_secs(2);
 
 /// What is known of the life of a target. A target that is no host outside always lives.
 pub(super) struct HostWatch {
-    remote: Option<Arc<Remote>>,
+    remote: Option<Arc<RemoteHost>>,
     offers: Vec<String>,
     limit: Duration,
     /// Whether the host answered the first look.
@@ -51,7 +51,7 @@ impl HostWatch {
     /// Watches a host that is offered these versions and may take so long for an answer. `answered`: it answered the
     /// first look.
     pub(super) fn new(
-        remote: Option<Arc<Remote>>,
+        remote: Option<Arc<RemoteHost>>,
         offers: &[String],
         limit: Duration,
         answered: bool,
@@ -263,7 +263,7 @@ pub(super) async fn alone<L: LonePlayer>(
 }
 
 /// What came of playing suspects one at a time.
-pub(super) struct Trials<P> {
+pub(super) struct TrialResults<P> {
     /// The plays that the host outlived, of those that were under way when it ended.
     pub(super) held: Vec<P>,
     /// The plays that end it, and what happens then.
@@ -276,8 +276,8 @@ pub(super) async fn trials<L: LonePlayer>(
     player: &mut L,
     struck: &[L::Suspect],
     recent: &[L::Suspect],
-) -> Trials<L::Played> {
-    let mut trials = Trials { held: Vec::new(), ended: Vec::new() };
+) -> TrialResults<L::Played> {
+    let mut trials = TrialResults { held: Vec::new(), ended: Vec::new() };
     for suspect in struck {
         match trial(player, suspect).await {
             Some(LoneTrial::Outlived(played)) => trials.held.push(played),

@@ -6,36 +6,36 @@ use std::path::PathBuf;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// Prints completions for a shell, to be put where it looks for them.
 #[derive(Args, Debug)]
-pub struct Completions {
+pub struct CompletionsArguments {
     /// The shell
     shell: Shell,
 }
 
-impl Completions {
-    pub(super) fn main(self, context: &Context, mut program: Command) -> Outcome {
+impl CompletionsArguments {
+    pub(super) fn main(self, context: &CliContext, mut program: Command) -> CommandOutcome {
         let mut text = Vec::new();
         generate(self.shell, &mut program, "ahp-harness", &mut text);
         context.say(&String::from_utf8_lossy(&text));
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 }
 
 /// Writes manual pages, one for each command.
 #[derive(Args, Debug)]
-pub struct Man {
+pub struct ManArguments {
     /// The folder for them; without one the page of the program is printed
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }
 
-impl Man {
-    pub(super) fn main(self, context: &Context, program: Command) -> Outcome {
-        let wrong = |error: std::io::Error| Stop::usage(format!("no manual pages: {error}"));
+impl ManArguments {
+    pub(super) fn main(self, context: &CliContext, program: Command) -> CommandOutcome {
+        let wrong = |error: std::io::Error| CommandStop::usage(format!("no manual pages: {error}"));
         match self.out {
             Some(folder) => {
                 std::fs::create_dir_all(&folder).map_err(wrong)?;
@@ -48,6 +48,6 @@ impl Man {
                 context.say(&String::from_utf8_lossy(&text));
             }
         }
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 }

@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::report::matrix::{Brief, matrix};
+use crate::report::matrix::{CertificateBrief, matrix};
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
 /// Makes a page of certificates: a row for each host, a column for each profile, as Markdown.
 #[derive(Args, Debug)]
-pub struct Matrix {
+pub struct MatrixArguments {
     /// Folders that `certify` wrote, or certificate.json files
     #[arg(required = true)]
     certificates: Vec<PathBuf>,
@@ -21,16 +21,16 @@ pub struct Matrix {
     out: Option<PathBuf>,
 }
 
-impl Matrix {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl MatrixArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let from = self.out.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
         let mut briefs = Vec::new();
         for path in &self.certificates {
             let file = if path.is_dir() { path.join("certificate.json") } else { path.clone() };
             let name = file.display();
             let text = files::text(&file)?;
-            let brief =
-                Brief::read(&text).map_err(|error| Stop::usage(format!("`{name}`: {error}")))?;
+            let brief = CertificateBrief::read(&text)
+                .map_err(|error| CommandStop::usage(format!("`{name}`: {error}")))?;
             let page = file.with_file_name("report.html");
             let near = page.strip_prefix(from).unwrap_or(&page);
             let link = if page.exists() { near.display().to_string() } else { String::new() };
@@ -40,9 +40,9 @@ impl Matrix {
         match &self.out {
             None => context.say(&page),
             Some(path) => std::fs::write(path, page).map_err(|error| {
-                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+                CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
             })?,
         }
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::report::merge::{Merged, merge};
-use crate::system::Input;
+use crate::report::merge::{MergeResult, merge};
+use crate::system::InputFile;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
 /// Joins the run.jsonl files of the shards of one run, so that report, judge and diff work on the whole.
@@ -18,7 +18,7 @@ use super::files;
 /// The files have to be about the same target, version and harness, and no scenario may be in two of them. Scenarios
 /// get new numbers, lines that findings point to are moved, and the totals are counted anew.
 #[derive(Args, Debug)]
-pub struct Merge {
+pub struct MergeArguments {
     /// The files that `run --shard` wrote
     #[arg(required = true)]
     files: Vec<PathBuf>,
@@ -27,8 +27,8 @@ pub struct Merge {
     out: PathBuf,
 }
 
-impl Merge {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl MergeArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let mut files = Vec::new();
         for path in &self.files {
             let name = path.display().to_string();
@@ -62,15 +62,18 @@ impl Merge {
             self.out.display(),
             counts.join(", ")
         ));
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 }
 
-fn write(files: Vec<(String, BufReader<Input>)>, path: &Path) -> Result<Merged, Stop> {
+fn write(
+    files: Vec<(String, BufReader<InputFile>)>,
+    path: &Path,
+) -> Result<MergeResult, CommandStop> {
     let file = File::create(path).map_err(|error| unwritable(path, &error))?;
-    merge(files, &mut BufWriter::new(file)).map_err(Stop::usage)
+    merge(files, &mut BufWriter::new(file)).map_err(CommandStop::usage)
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Stop {
-    Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
+    CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
 }

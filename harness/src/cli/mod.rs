@@ -32,6 +32,7 @@ mod fuse;
 mod fuzz;
 mod fuzz_target;
 mod hunt;
+mod hunt_summary;
 mod interrupt;
 mod judge;
 mod list;
@@ -64,15 +65,15 @@ mod versions;
 mod view;
 mod wire_mutants;
 
-use context::Context;
-use exit::{Code, Stop};
+use context::CliContext;
+use exit::{CommandExit, CommandStop};
 
 /// Conformance harness for hosts of the Agent Host Protocol (AHP).
 #[derive(Debug, Parser)]
 #[command(name = "ahp-harness", version, about, long_about = LONG, after_help = CODES)]
-struct Arguments {
+struct CommandLine {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 const LONG: &str = "\
@@ -96,68 +97,68 @@ Exit codes:
   130  interrupted; the report is complete as far as it got";
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Play scenarios against a host and judge the conversation
-    Run(Box<run::Run>),
+    Run(Box<run::RunArguments>),
     /// Play every profile against a host and write a certificate
-    Certify(Box<certify::Certify>),
+    Certify(Box<certify::CertifyArguments>),
     /// Show the conversation of a scenario of a run
-    Show(show::Show),
+    Show(show::ShowArguments),
     /// Make a page of any run, capture or logs, to be looked at in a browser
-    View(view::View),
+    View(view::ViewArguments),
     /// Make certificate and page again from the run.jsonl of a run
-    Report(certify::Report),
+    Report(certify::ReportArguments),
     /// Join the run.jsonl files of shards into one
-    Merge(merge::Merge),
+    Merge(merge::MergeArguments),
     /// Say what got better and what got worse between two runs
-    Diff(diff::Diff),
+    Diff(diff::DiffArguments),
     /// Put certificates side by side
-    Matrix(matrix::Matrix),
+    Matrix(matrix::MatrixArguments),
     /// Judge a recorded conversation: a run.jsonl, a capture from elsewhere, or logs of connections
-    Judge(judge::Judge),
+    Judge(judge::JudgeArguments),
     /// Listen between clients and their host: record, judge, disturb
-    Record(Box<record::Record>),
+    Record(Box<record::RecordArguments>),
     /// Look for mistakes in scenario and vector files, without playing them
-    Check(check::Check),
+    Check(check::CheckArguments),
     /// Make a scenario of a recorded conversation
-    Scenario(scenario::Scenario),
+    Scenario(scenario::ScenarioArguments),
     /// List scenarios, checks, requirements, faults, legal variants or protocol versions
-    List(list::List),
+    List(list::ListArguments),
     /// Explain a scenario, a check, a requirement, a fault, a legal variant, a step or a message of the protocol
-    Explain(explain::Explain),
+    Explain(explain::ExplainArguments),
     /// Show which requirement is put to the test by what, and which by nothing
-    Coverage(coverage::Coverage),
+    Coverage(coverage::CoverageArguments),
     /// Play the suite against every planted fault, to prove that it can fail
-    Mutants(mutants::Mutants),
+    Mutants(mutants::MutantsArguments),
     /// Play the suite against every legal variant, to prove that it reports no legal host or agent
-    Variants(variants::Variants),
+    Variants(variants::VariantsArguments),
     /// Draw conversations, play them against a host, and make what they find small
-    Fuzz(Box<fuzz::Fuzz>),
+    Fuzz(Box<fuzz::FuzzArguments>),
     /// Serve the reference host on a loopback port
-    Serve(serve::Serve),
+    Serve(serve::ServeArguments),
     /// Play the agent behind a host, or the model that it asks
-    Agent(agent::Agent),
+    Agent(agent::AgentCommand),
     /// Apply actions to states with our reducers, one JSON object a line
-    Reduce(reduce::Reduce),
+    Reduce(reduce::ReduceArguments),
     /// Hold a reducer against ours, by vectors and by generated sequences
-    Reducers(Box<reducers::Reducers>),
+    Reducers(Box<reducers::ReducersArguments>),
     /// Print completions for a shell
-    Completions(manual::Completions),
+    Completions(manual::CompletionsArguments),
     /// Write manual pages
-    Man(manual::Man),
+    Man(manual::ManArguments),
     /// The process that `reducers --subject official` starts
     #[command(hide = true)]
-    Official(official::Official),
+    Official(official::OfficialArguments),
 }
 
-impl Command {
+impl CliCommand {
     /// Whether it starts processes of somebody else, which have to end with it.
     fn starts_processes(&self) -> bool {
         match self {
-            Command::Run(run) => run.starts_processes(),
-            Command::Certify(certify) => certify.run.starts_processes(),
-            Command::Fuzz(fuzz) => fuzz.aim.starts_processes(),
-            Command::Reducers(reducers) => reducers.starts_processes(),
+            CliCommand::Run(run) => run.starts_processes(),
+            CliCommand::Certify(certify) => certify.run.starts_processes(),
+            CliCommand::Fuzz(fuzz) => fuzz.aim.starts_processes(),
+            CliCommand::Reducers(reducers) => reducers.starts_processes(),
             _ => false,
         }
     }
@@ -165,19 +166,19 @@ impl Command {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let given = match settings::with_settings(std::env::args_os().collect(), &Arguments::command())
-    {
-        Ok(given) => given,
-        Err(error) => {
-            Context::gather().error(&format!("error: {error}\n"));
-            return Code::Usage.into();
-        }
-    };
-    let arguments = match Arguments::try_parse_from(given) {
+    let given =
+        match settings::with_settings(std::env::args_os().collect(), &CommandLine::command()) {
+            Ok(given) => given,
+            Err(error) => {
+                CliContext::gather().error(&format!("error: {error}\n"));
+                return CommandExit::Usage.into();
+            }
+        };
+    let arguments = match CommandLine::try_parse_from(given) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are answers, not mistakes.
-            let code = if error.use_stderr() { Code::Usage } else { Code::Ok };
+            let code = if error.use_stderr() { CommandExit::Usage } else { CommandExit::Ok };
             let _ = error.print();
             return code.into();
         }
@@ -186,40 +187,40 @@ pub fn main() -> ExitCode {
     if starts && let Some(code) = supervise::supervised() {
         return code;
     }
-    let context = Context::gather();
+    let context = CliContext::gather();
     let outcome = match arguments.command {
-        Command::Run(command) => command.main(&context),
-        Command::Certify(command) => command.main(&context),
-        Command::Show(command) => command.main(&context),
-        Command::View(command) => command.main(&context),
-        Command::Completions(command) => command.main(&context, Arguments::command()),
-        Command::Man(command) => command.main(&context, Arguments::command()),
-        Command::Report(command) => command.main(&context),
-        Command::Merge(command) => command.main(&context),
-        Command::Diff(command) => command.main(&context),
-        Command::Matrix(command) => command.main(&context),
-        Command::Judge(command) => command.main(&context),
-        Command::Record(command) => command.main(&context),
-        Command::Scenario(command) => command.main(&context),
-        Command::Check(command) => command.main(&context),
-        Command::List(command) => command.main(&context),
-        Command::Explain(command) => command.main(&context),
-        Command::Coverage(command) => command.main(&context),
-        Command::Mutants(command) => command.main(&context),
-        Command::Variants(command) => command.main(&context),
-        Command::Fuzz(command) => command.main(&context),
-        Command::Serve(command) => command.main(&context),
-        Command::Agent(command) => command.main(&context),
-        Command::Reducers(command) => command.main(&context),
-        Command::Reduce(command) => command.main(),
-        Command::Official(command) => command.main(),
+        CliCommand::Run(command) => command.main(&context),
+        CliCommand::Certify(command) => command.main(&context),
+        CliCommand::Show(command) => command.main(&context),
+        CliCommand::View(command) => command.main(&context),
+        CliCommand::Completions(command) => command.main(&context, CommandLine::command()),
+        CliCommand::Man(command) => command.main(&context, CommandLine::command()),
+        CliCommand::Report(command) => command.main(&context),
+        CliCommand::Merge(command) => command.main(&context),
+        CliCommand::Diff(command) => command.main(&context),
+        CliCommand::Matrix(command) => command.main(&context),
+        CliCommand::Judge(command) => command.main(&context),
+        CliCommand::Record(command) => command.main(&context),
+        CliCommand::Scenario(command) => command.main(&context),
+        CliCommand::Check(command) => command.main(&context),
+        CliCommand::List(command) => command.main(&context),
+        CliCommand::Explain(command) => command.main(&context),
+        CliCommand::Coverage(command) => command.main(&context),
+        CliCommand::Mutants(command) => command.main(&context),
+        CliCommand::Variants(command) => command.main(&context),
+        CliCommand::Fuzz(command) => command.main(&context),
+        CliCommand::Serve(command) => command.main(&context),
+        CliCommand::Agent(command) => command.main(&context),
+        CliCommand::Reducers(command) => command.main(&context),
+        CliCommand::Reduce(command) => command.main(),
+        CliCommand::Official(command) => command.main(),
     };
     if starts {
         crate::transport::child::end_adopted();
     }
     match outcome {
         Ok(code) => code.into(),
-        Err(Stop { code, message }) => {
+        Err(CommandStop { code, message }) => {
             context.error(&format!("error: {message}\n"));
             code.into()
         }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::agent::acp::fault as acp;
-use crate::arb::planted::{Effort, Means, Row, Table, all};
-use crate::fault::Planted;
-use crate::host::fault::Fault;
+use crate::arb::planted::{PlantedEffort, PlantedMeans, PlantedRow, PlantedTable, all};
+use crate::fault::FaultKind;
+use crate::host::fault::HostFault;
 use crate::report::kills;
 use crate::report::summary::word;
-use crate::run::kills::{Depth, Matrix, Outcome as Caught, UNTESTED};
-use crate::run::suite::Suite;
+use crate::run::kills::{KillDepth, KillMatrix, RowOutcome as Caught, UNTESTED};
+use crate::run::suite::ScenarioSuite;
 use crate::run::{agents, mutants};
 use crate::scenario::source::did_you_mean;
 use crate::system::thread_time;
@@ -24,8 +24,8 @@ use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::options;
 use super::wire_mutants::WireOptions;
@@ -41,7 +41,7 @@ const SHOWN_BROKEN: usize = 40;
 /// passes, if no fault makes a check or a scenario fail, and if more than a few faults break rules that their row does
 /// not name.
 #[derive(Args, Debug)]
-pub struct Mutants {
+pub struct MutantsArguments {
     /// Scenario files and folders; the suite that the binary carries unless given
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -85,11 +85,11 @@ pub struct Mutants {
     out: Option<PathBuf>,
 }
 
-impl Mutants {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl MutantsArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let newest = Protocol::known().first().copied();
         let version = self.spec.or(newest);
-        let version = version.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
+        let version = version.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
         if self.on_wire.is_wanted() {
             let version = if self.acp { Version::ACP_1 } else { version };
             return self.on_wire.main(context, version, &self.paths, self.out.as_deref());
@@ -97,16 +97,16 @@ impl Mutants {
         let suite = files::suite(&self.paths)?;
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
-            return Err(Stop::usage("mistakes in scenario files; nothing was played"));
+            return Err(CommandStop::usage("mistakes in scenario files; nothing was played"));
         }
-        let depth = if self.quick { Depth::Caught } else { Depth::Whole };
+        let depth = if self.quick { KillDepth::Caught } else { KillDepth::Whole };
         if self.acp {
             let faults: Vec<acp::Fault> = self.faults()?;
             let began = Instant::now();
             let matrix = agents::play_all(&suite, &faults, depth, on_all_cores);
             return self.matrix_outcome(context, &suite, &matrix, began);
         }
-        let faults: Vec<Fault> = self.faults()?;
+        let faults: Vec<HostFault> = self.faults()?;
         if self.fuzz {
             return self.fuzzed(context, version, &faults);
         }
@@ -116,17 +116,17 @@ impl Mutants {
     }
 
     /// Shows a matrix, and judges it.
-    fn matrix_outcome<F: Planted>(
+    fn matrix_outcome<F: FaultKind>(
         &self,
-        context: &Context,
-        suite: &Suite,
-        matrix: &Matrix<F>,
+        context: &CliContext,
+        suite: &ScenarioSuite,
+        matrix: &KillMatrix<F>,
         began: Instant,
-    ) -> Outcome {
+    ) -> CommandOutcome {
         let took = began.elapsed().as_secs_f64();
         if self.write {
             context.say(&source(matrix));
-            return Ok(Code::Ok);
+            return Ok(CommandExit::Ok);
         }
         let mut out = String::new();
         if self.full {
@@ -144,37 +144,42 @@ impl Mutants {
         if let Some(path) = &self.out {
             written(path, &kills::table(matrix, suite))?;
         }
-        Ok(if broken.is_empty() { Code::Ok } else { Code::Failed })
+        Ok(if broken.is_empty() { CommandExit::Ok } else { CommandExit::Failed })
     }
 
     /// How soon the fuzzer finds each fault.
-    fn fuzzed(&self, context: &Context, version: Version, faults: &[Fault]) -> Outcome {
-        let Mutants { steps, time, seeds, .. } = *self;
-        let effort = Effort { steps, time, seeds, shrinks: !self.no_shrink };
+    fn fuzzed(
+        &self,
+        context: &CliContext,
+        version: Version,
+        faults: &[HostFault],
+    ) -> CommandOutcome {
+        let MutantsArguments { steps, time, seeds, .. } = *self;
+        let effort = PlantedEffort { steps, time, seeds, shrinks: !self.no_shrink };
         let kept = self.out.as_ref().map(|path| path.with_extension("jsonl"));
         let known =
             kept.as_ref().map_or(Ok(Vec::new()), |path| kept_rows(path, version, effort))?;
         let file = kept.map(|path| OpenOptions::new().append(true).open(&path)).transpose();
-        let file = Mutex::new(file.map_err(|error| Stop::usage(error.to_string()))?);
-        let keep = |row: &Row| {
+        let file = Mutex::new(file.map_err(|error| CommandStop::usage(error.to_string()))?);
+        let keep = |row: &PlantedRow| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(file) = file.as_mut() {
                 // A row that could not be kept is played again the next time.
                 let _ = writeln!(file, "{}", row.value().to_text());
             }
         };
-        let means = Means { clock: &thread_time, share: &on_all_cores, keep: &keep };
-        let table = Table::play(version, faults, effort, known, &means);
+        let means = PlantedMeans { clock: &thread_time, share: &on_all_cores, keep: &keep };
+        let table = PlantedTable::play(version, faults, effort, known, &means);
         let text = fuzz_table(&table);
         context.say(&text);
         if let Some(path) = &self.out {
             written(path, &text)?;
         }
         let enough = table.found_percent() >= ENOUGH;
-        Ok(if enough { Code::Ok } else { Code::Failed })
+        Ok(if enough { CommandExit::Ok } else { CommandExit::Failed })
     }
 
-    fn faults<F: Planted>(&self) -> Result<Vec<F>, Stop> {
+    fn faults<F: FaultKind>(&self) -> Result<Vec<F>, CommandStop> {
         if self.fault.is_empty() {
             return Ok(F::ALL.iter().map(|row| row.fault).collect());
         }
@@ -182,29 +187,35 @@ impl Mutants {
         let find = |name: &String| {
             F::named(name).ok_or_else(|| {
                 let hint = did_you_mean(name, &names);
-                Stop::usage(format!("no fault is called `{name}` (hint: {hint})"))
+                CommandStop::usage(format!("no fault is called `{name}` (hint: {hint})"))
             })
         };
         self.fault.iter().map(find).collect()
     }
 }
 
-pub(super) fn written(path: &Path, text: &str) -> Result<(), Stop> {
-    std::fs::write(path, text)
-        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
+pub(super) fn written(path: &Path, text: &str) -> Result<(), CommandStop> {
+    std::fs::write(path, text).map_err(|error| {
+        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
+    })
 }
 
 /// Of a hundred faults, so many have to be found.
 const ENOUGH: usize = 90;
 
 /// The rows of an earlier run with the same effort; an empty file where there is none.
-fn kept_rows(path: &Path, version: Version, effort: Effort) -> Result<Vec<Row>, Stop> {
-    let Effort { steps, time, seeds, shrinks } = effort;
+fn kept_rows(
+    path: &Path,
+    version: Version,
+    effort: PlantedEffort,
+) -> Result<Vec<PlantedRow>, CommandStop> {
+    let PlantedEffort { steps, time, seeds, shrinks } = effort;
     let head = json!({
         "planted": 1, "version": version.to_string(), "steps": steps, "time": time.as_secs(),
         "seeds": seeds, "shrinks": shrinks,
     });
-    let fault = |error| Stop::usage(format!("`{}` could not be used: {error}", path.display()));
+    let fault =
+        |error| CommandStop::usage(format!("`{}` could not be used: {error}", path.display()));
     if !path.exists() {
         fs::write(path, format!("{}\n", head.to_text())).map_err(fault)?;
         return Ok(Vec::new());
@@ -212,18 +223,18 @@ fn kept_rows(path: &Path, version: Version, effort: Effort) -> Result<Vec<Row>, 
     let text = files::text(path)?;
     let mut lines = text.lines().map_while(|line| serde_json::from_str::<Value>(line).ok());
     if lines.next() != Some(head) {
-        return Err(Stop::usage(format!(
+        return Err(CommandStop::usage(format!(
             "`{}` was begun with other settings (hint: choose another `--out`, or delete the file)",
             path.display()
         )));
     }
-    Ok(lines.filter_map(|line| Row::of(&line)).collect())
+    Ok(lines.filter_map(|line| PlantedRow::of(&line)).collect())
 }
 
 /// The table as Markdown.
-fn fuzz_table(table: &Table) -> String {
+fn fuzz_table(table: &PlantedTable) -> String {
     let mut out = String::new();
-    let Effort { steps, seeds, .. } = table.effort;
+    let PlantedEffort { steps, seeds, .. } = table.effort;
     let sought = table.sought().count();
     let found = table.sought().filter(|row| row.steps().is_some()).count();
     let spec = table.version;
@@ -292,7 +303,7 @@ pub(super) fn on_all_cores(work: &(dyn Fn() + Sync)) {
 }
 
 /// Every row: what it names, how that ended, and what tripped besides.
-fn full<F: Planted>(matrix: &Matrix<F>, out: &mut String) {
+fn full<F: FaultKind>(matrix: &KillMatrix<F>, out: &mut String) {
     for outcome in &matrix.outcomes {
         let verdict = match (outcome.foreign, outcome.is_caught()) {
             (true, _) => "no words",
@@ -323,14 +334,14 @@ fn full<F: Planted>(matrix: &Matrix<F>, out: &mut String) {
 }
 
 /// How something ended that tripped.
-fn how<F: Planted>(outcome: &Caught<F>, name: &str) -> String {
+fn how<F: FaultKind>(outcome: &Caught<F>, name: &str) -> String {
     let id = name.strip_prefix(UNTESTED).unwrap_or(name);
     let check = outcome.tripped.checks.get(id).map(|weight| word(*weight));
     let scenario = outcome.tripped.scenarios.get(id).map(|status| status.word());
     check.or(scenario).unwrap_or_default().to_owned()
 }
 
-fn summary<F: Planted>(matrix: &Matrix<F>, took: f64, out: &mut String) {
+fn summary<F: FaultKind>(matrix: &KillMatrix<F>, took: f64, out: &mut String) {
     let faults = matrix.count(|outcome| !outcome.foreign);
     let foreign = matrix.outcomes.len() - faults;
     let (caught, pure) = (matrix.count(Caught::is_caught), matrix.count(Caught::is_pure));
@@ -360,12 +371,12 @@ fn summary<F: Planted>(matrix: &Matrix<F>, took: f64, out: &mut String) {
             few(alive.iter().chain(&idle).copied()),
         );
         let grazed = matrix.checks_grazed();
-        if !grazed.is_empty() && matrix.table.depth == Depth::Whole {
+        if !grazed.is_empty() && matrix.table.depth == KillDepth::Whole {
             let names = grazed.iter().map(|(check, _)| *check);
             let _ = writeln!(out, "    broken more lightly than they weigh: {}", few(names));
         }
     }
-    if matrix.table.depth == Depth::Whole {
+    if matrix.table.depth == KillDepth::Whole {
         let _ = writeln!(
             out,
             "    {pure} of {faults} faults ({} %) have no MUST or essential rule reported broken but those that they break",
@@ -385,7 +396,7 @@ fn few<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Rows as source.
-fn source<F: Planted>(matrix: &Matrix<F>) -> String {
+fn source<F: FaultKind>(matrix: &KillMatrix<F>) -> String {
     let mut out = String::new();
     for outcome in &matrix.outcomes {
         let names: Vec<String> =

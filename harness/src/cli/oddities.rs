@@ -3,7 +3,7 @@
 //!
 //! Everything stands in a folder of its own, which is taken away at the end.
 //!
-//! Start at [`Oddities::put`].
+//! Start at [`RunFolders::put`].
 
 use std::fs;
 use std::io;
@@ -17,21 +17,21 @@ pub(super) const CANARY: &str = "ahp-harness-canary-7c19d2e0b4";
 const LARGE: u64 = 1 << 30;
 
 /// The folders of a run; they go with this.
-pub(super) struct Oddities {
+pub(super) struct RunFolders {
     inside: PathBuf,
     outside: PathBuf,
 }
 
-impl Oddities {
+impl RunFolders {
     /// Puts them into a folder that clients may reach, and one that they may not.
     ///
     /// # Errors
     /// What the system says.
-    pub(super) fn put(inside: &Path, outside: &Path, tag: u64) -> io::Result<Oddities> {
+    pub(super) fn put(inside: &Path, outside: &Path, tag: u64) -> io::Result<RunFolders> {
         let own = format!("ahp-harness-{tag:016x}");
         let [inside, outside] = [inside, outside].map(|folder| folder.join(&own));
         fs::create_dir(&outside)?;
-        let put = Oddities { inside, outside };
+        let put = RunFolders { inside, outside };
         fs::create_dir(&put.inside)?;
         let canary = put.outside.join("canary.txt");
         fs::write(&canary, CANARY)?;
@@ -61,7 +61,7 @@ pub(super) fn uri_of(path: &Path) -> String {
     format!("file://{}", path.iter().copied().map(escaped).collect::<String>())
 }
 
-impl Drop for Oddities {
+impl Drop for RunFolders {
     fn drop(&mut self) {
         // Whatever is left of them is the system's business.
         let _ = fs::remove_dir_all(&self.inside);
@@ -79,12 +79,12 @@ mod tests {
         let [inside, outside] = ["in side", "outside"].map(|name| here.join(name));
         fs::create_dir_all(&inside).unwrap();
         fs::create_dir_all(&outside).unwrap();
-        let put = Oddities::put(&inside, &outside, 7).unwrap();
+        let put = RunFolders::put(&inside, &outside, 7).unwrap();
         assert!(put.folder().ends_with("/in%20side/ahp-harness-0000000000000007"));
         let through = put.inside.join("link/canary.txt");
         assert_eq!(fs::read_to_string(through).unwrap(), CANARY);
         assert_eq!(fs::metadata(put.inside.join("large")).unwrap().len(), LARGE);
-        assert!(Oddities::put(&inside, &outside, 7).is_err());
+        assert!(RunFolders::put(&inside, &outside, 7).is_err());
         drop(put);
         assert_eq!(fs::read_dir(&inside).unwrap().count(), 0);
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);

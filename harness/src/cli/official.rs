@@ -3,13 +3,13 @@
 //! The crate of a version runs in a process of its own, which is this program again: a crate that
 //! panics or hangs is bounded and reported like any other subject.
 //!
-//! Start at [`command`]; [`Official`] is the process.
+//! Start at [`command`]; [`OfficialArguments`] is the process.
 
 use clap::Args;
 
 use crate::wire::version::Version;
 
-use super::exit::{Outcome, Stop};
+use super::exit::{CommandOutcome, CommandStop};
 use super::reduce::published;
 
 /// What a user calls these subjects.
@@ -47,7 +47,7 @@ const CLOCKLESS: Version = Version::V0_9;
 
 /// One official crate behind the line protocol, for `reducers --subject official`.
 #[derive(Args, Debug)]
-pub struct Official {
+pub struct OfficialArguments {
     /// The protocol version
     #[arg(long, value_name = "VERSION", value_parser = published)]
     spec: Version,
@@ -57,16 +57,17 @@ pub struct Official {
 ///
 /// # Errors
 /// This build has no crates, or none for the version.
-pub(super) fn command(version: Version) -> Result<String, Stop> {
+pub(super) fn command(version: Version) -> Result<String, CommandStop> {
     crate_of(version)?;
     if !cfg!(feature = "official") {
-        return Err(Stop::usage(
+        return Err(CommandStop::usage(
             "this build has none of the official crates (hint: `cargo run --release --features \
              official -- reducers --subject official`)",
         ));
     }
-    let program = std::env::current_exe()
-        .map_err(|error| Stop::fault(format!("where this program is, is not known: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        CommandStop::fault(format!("where this program is, is not known: {error}"))
+    })?;
     let program = program.display().to_string().replace('\'', "'\\''");
     Ok(format!("exec '{program}' {NAME} --spec {version}"))
 }
@@ -77,32 +78,32 @@ pub(super) fn reads_clock(version: Version) -> bool {
 }
 
 /// The version of the crate that speaks a version.
-fn crate_of(version: Version) -> Result<&'static str, Stop> {
+fn crate_of(version: Version) -> Result<&'static str, CommandStop> {
     if let Some((_, held)) = CRATES.iter().find(|(spoken, _)| *spoken == version) {
         return Ok(held);
     }
     let why = WITHOUT.iter().find(|(without, _)| *without == version).map_or("", |(_, why)| why);
     let why = why.replace("{spec}", &version.to_string());
-    Err(Stop::usage(format!("no official crate of {version} is at hand: {why}")))
+    Err(CommandStop::usage(format!("no official crate of {version} is at hand: {why}")))
 }
 
-impl Official {
+impl OfficialArguments {
     #[cfg(feature = "official")]
-    pub(super) fn main(self) -> Outcome {
+    pub(super) fn main(self) -> CommandOutcome {
         crate_of(self.spec)?;
         let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
         match ahp_official::serve(&self.spec.to_string(), &mut input, &mut output) {
             // Nobody is left to read the answers.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(Stop::fault(format!("the lines could not be served: {error}")))
+                Err(CommandStop::fault(format!("the lines could not be served: {error}")))
             }
-            _ => Ok(super::exit::Code::Ok),
+            _ => Ok(super::exit::CommandExit::Ok),
         }
     }
 
     #[cfg(not(feature = "official"))]
-    pub(super) fn main(self) -> Outcome {
-        command(self.spec).map(|_| super::exit::Code::Ok)
+    pub(super) fn main(self) -> CommandOutcome {
+        command(self.spec).map(|_| super::exit::CommandExit::Ok)
     }
 }
 

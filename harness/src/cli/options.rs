@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::agent::script::EXTRAS;
-use crate::host::fault::{FAULTS, Fault};
-use crate::report::console::Format;
+use crate::host::fault::{FAULTS, HostFault};
+use crate::report::console::ConsoleDetail;
 use crate::report::summary::word;
 use crate::run::settings::HostSetting;
 use crate::scenario::parse::read_duration;
@@ -19,7 +19,7 @@ use crate::wire::version::Version;
 
 /// A report to write: what kind, and where.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Report {
+pub enum ReportOption {
     /// JUnit.
     Junit(PathBuf),
     /// The whole run as lines of JSON.
@@ -30,7 +30,7 @@ pub enum Report {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RunReport {
     /// One that other commands write, too.
-    Shared(Report),
+    Shared(ReportOption),
     /// The conversations as logs of their connections, in this folder.
     AhpLog(PathBuf),
 }
@@ -52,18 +52,18 @@ pub fn run_report(text: &str) -> Result<RunReport, String> {
 }
 
 /// Reads `KIND=FILE`.
-pub fn report(text: &str) -> Result<Report, String> {
+pub fn report(text: &str) -> Result<ReportOption, String> {
     match text.split_once('=') {
         Some((_, "")) | None => Err("expected KIND=FILE, such as `junit=report.xml`".to_owned()),
-        Some(("junit", file)) => Ok(Report::Junit(file.into())),
-        Some(("jsonl", file)) => Ok(Report::Jsonl(file.into())),
+        Some(("junit", file)) => Ok(ReportOption::Junit(file.into())),
+        Some(("jsonl", file)) => Ok(ReportOption::Jsonl(file.into())),
         Some((kind, _)) => Err(format!("expected the kind `junit` or `jsonl`, found `{kind}`")),
     }
 }
 
 /// From which weight on a broken rule makes a run a failure.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Threshold {
+pub struct FailureThreshold {
     /// Count rules of this weight and heavier as failures when they are broken: note, should or must; must unless given, with what the protocol cannot work without
     #[arg(long, value_name = "WEIGHT", value_parser = fail_on, help_heading = "Judging")]
     fail_on: Option<FailOn>,
@@ -72,7 +72,7 @@ pub struct Threshold {
     strict: bool,
 }
 
-impl Threshold {
+impl FailureThreshold {
     /// The threshold that was asked for.
     pub fn fail_on(&self) -> FailOn {
         let usual = if self.strict { FailOn::Should } else { FailOn::default() };
@@ -86,11 +86,11 @@ fn fail_on(text: &str) -> Result<FailOn, String> {
 }
 
 /// Reads how much is said.
-pub fn format(text: &str) -> Result<Format, String> {
+pub fn format(text: &str) -> Result<ConsoleDetail, String> {
     match text {
-        "brief" => Ok(Format::Brief),
-        "full" => Ok(Format::Full),
-        "json" => Ok(Format::Json),
+        "brief" => Ok(ConsoleDetail::Brief),
+        "full" => Ok(ConsoleDetail::Full),
+        "json" => Ok(ConsoleDetail::Json),
         _ => Err(format!("expected `brief`, `full` or `json`, found `{text}`")),
     }
 }
@@ -113,35 +113,35 @@ pub fn version(text: &str) -> Result<Version, String> {
 
 /// Which versions a run is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Spec {
+pub enum SpecOption {
     /// One of them.
     One(Version),
     /// Each one that the host speaks.
     All,
 }
 
-impl Spec {
+impl SpecOption {
     /// The version, where it is one.
     pub fn one(self) -> Option<Version> {
         match self {
-            Spec::One(version) => Some(version),
-            Spec::All => None,
+            SpecOption::One(version) => Some(version),
+            SpecOption::All => None,
         }
     }
 }
 
 /// Reads a protocol version that the harness plays, or `all`.
-pub fn spec(text: &str) -> Result<Spec, String> {
+pub fn spec(text: &str) -> Result<SpecOption, String> {
     match text {
-        "all" => Ok(Spec::All),
-        _ => version(text).map(Spec::One),
+        "all" => Ok(SpecOption::All),
+        _ => version(text).map(SpecOption::One),
     }
 }
 
 /// Reads the name of a planted fault.
-pub fn fault(text: &str) -> Result<Fault, String> {
+pub fn fault(text: &str) -> Result<HostFault, String> {
     let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
-    Fault::by_name(text)
+    HostFault::by_name(text)
         .ok_or_else(|| format!("no fault of that name ({})", did_you_mean(text, &names)))
 }
 

@@ -6,66 +6,71 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::host::{Host, door};
-use crate::peer::errand::Errand;
-use crate::peer::guise::Guise;
-use crate::run::driver::{self, Backstage};
-use crate::run::play::{Play, Verdict};
-use crate::run::side::Side;
-use crate::transport::below::Hub;
-use crate::transport::http::Stand;
-use crate::transport::link::Endpoint;
-use crate::transport::scratch::Scratch;
-use crate::transport::serve::{self, Served};
+use crate::host::{SansIoHost, door};
+use crate::peer::errand::ClientErrand;
+use crate::peer::guise::ClientGuise;
+use crate::run::driver::{self, HostControl};
+use crate::run::play::{ScenarioPlay, ScenarioVerdict};
+use crate::run::side::AgentSide;
+use crate::transport::below::AgentHub;
+use crate::transport::http::ServedStandIn;
+use crate::transport::link::LinkEndpoint;
+use crate::transport::scratch::ScratchFolder;
+use crate::transport::serve::{self, ServedHost};
 
 use super::strangers;
-use super::target::Remote;
+use super::target::RemoteHost;
 
 /// A host for one scenario.
-pub(super) enum Place {
+pub(super) enum PlayPlace {
     /// The user's, what we play behind it, and what the scenario is called there.
-    Remote(Arc<Remote>, Arc<Behind>, String),
+    Remote(Arc<RemoteHost>, Arc<AgentBehind>, String),
     /// An agent that is put to the test itself, in a folder of its own.
-    Agent { seat: Box<Seat>, behind: Arc<Behind>, case: String },
+    Agent { seat: Box<AgentSeat>, behind: Arc<AgentBehind>, case: String },
     /// One on a loopback port, for this scenario alone.
-    Own { endpoint: Endpoint, served: Served, task: JoinHandle<()> },
+    Own { endpoint: LinkEndpoint, served: ServedHost, task: JoinHandle<()> },
 }
 
-impl Place {
+impl PlayPlace {
     /// Puts a host on a free loopback port.
     ///
     /// # Errors
     /// No port could be had.
-    pub(super) async fn own(host: Box<dyn Host + Send>) -> std::io::Result<Place> {
+    pub(super) async fn own(host: Box<dyn SansIoHost + Send>) -> std::io::Result<PlayPlace> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("ws://{}", listener.local_addr()?);
-        let (served, task) = serve::serve(listener, host, serve::Behind::nothing());
-        let own = door::headers(&Guise::default());
+        let (served, task) = serve::serve(listener, host, serve::ServedBehind::nothing());
+        let own = door::headers(&ClientGuise::default());
         let endpoint = strangers::endpoint(&url, own, Some(door::TOKENS[1]));
-        let endpoint = Endpoint::Socket(endpoint);
-        Ok(Place::Own { endpoint, served, task })
+        let endpoint = LinkEndpoint::Socket(endpoint);
+        Ok(PlayPlace::Own { endpoint, served, task })
     }
 
     /// Plays to the end.
-    pub(super) async fn play(self, play: Play, stop: watch::Receiver<bool>) -> Verdict {
+    pub(super) async fn play(
+        self,
+        play: ScenarioPlay,
+        stop: watch::Receiver<bool>,
+    ) -> ScenarioVerdict {
         match self {
-            Place::Remote(remote, behind, case) => {
-                let backstage = Outside { remote: &remote, behind: &behind, case: &case };
+            PlayPlace::Remote(remote, behind, case) => {
+                let backstage = OutsideHost { remote: &remote, behind: &behind, case: &case };
                 let below = behind.heard.then(|| behind.hub.join(&case));
                 let endpoint = &remote.endpoint;
                 let verdict = driver::play(play, endpoint, Some(&backstage), below, stop).await;
                 behind.hub.leave(&case);
                 verdict
             }
-            Place::Agent { seat, behind, case } => {
-                let backstage = Beside { scratch: &seat.scratch, behind: &behind, case: &case };
+            PlayPlace::Agent { seat, behind, case } => {
+                let backstage =
+                    AgentSurroundings { scratch: &seat.scratch, behind: &behind, case: &case };
                 let below = Some(behind.hub.join(&case));
                 let verdict =
                     driver::play(play, &seat.endpoint, Some(&backstage), below, stop).await;
                 behind.hub.leave(&case);
                 verdict
             }
-            Place::Own { endpoint, served, task } => {
+            PlayPlace::Own { endpoint, served, task } => {
                 let verdict = driver::play(play, &endpoint, Some(&served), None, stop).await;
                 task.abort();
                 verdict
@@ -74,34 +79,34 @@ impl Place {
     }
 }
 
-impl Place {
+impl PlayPlace {
     /// What its scenario knows of an agent.
-    pub(super) fn side(&self) -> Side {
+    pub(super) fn side(&self) -> AgentSide {
         match self {
-            Place::Agent { seat, .. } => seat.side.clone(),
-            _ => Side::default(),
+            PlayPlace::Agent { seat, .. } => seat.side.clone(),
+            _ => AgentSide::default(),
         }
     }
 }
 
 /// Where an agent is put to the test.
-pub(super) struct Seat {
+pub(super) struct AgentSeat {
     /// How it is reached.
-    pub(super) endpoint: Endpoint,
+    pub(super) endpoint: LinkEndpoint,
     /// Its folder.
-    pub(super) scratch: Arc<Scratch>,
+    pub(super) scratch: Arc<ScratchFolder>,
     /// What the scenario knows of it.
-    pub(super) side: Side,
+    pub(super) side: AgentSide,
 }
 
 /// What is beside an agent: its folder, and the model that it asks.
-struct Beside<'a> {
-    scratch: &'a Arc<Scratch>,
-    behind: &'a Behind,
+struct AgentSurroundings<'a> {
+    scratch: &'a Arc<ScratchFolder>,
+    behind: &'a AgentBehind,
     case: &'a str,
 }
 
-impl Backstage for Beside<'_> {
+impl HostControl for AgentSurroundings<'_> {
     fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async { Err("an agent is started anew with each connection".to_owned()) })
     }
@@ -113,30 +118,30 @@ impl Backstage for Beside<'_> {
         }
     }
 
-    fn errand(&self, errand: Errand) {
+    fn errand(&self, errand: ClientErrand) {
         self.scratch.run(errand);
     }
 }
 
 /// What we play behind a host.
 #[derive(Default)]
-pub(super) struct Behind {
+pub(super) struct AgentBehind {
     /// The model that its agent asks.
-    pub(super) stand: Option<Arc<Stand>>,
+    pub(super) stand: Option<Arc<ServedStandIn>>,
     /// Where those behind the host and the scenarios find one another.
-    pub(super) hub: Arc<Hub>,
+    pub(super) hub: Arc<AgentHub>,
     /// Whether there is anybody.
     pub(super) heard: bool,
 }
 
 /// A host outside, and what we play behind it, for one scenario.
-struct Outside<'a> {
-    remote: &'a Remote,
-    behind: &'a Behind,
+struct OutsideHost<'a> {
+    remote: &'a RemoteHost,
+    behind: &'a AgentBehind,
     case: &'a str,
 }
 
-impl Backstage for Outside<'_> {
+impl HostControl for OutsideHost<'_> {
     fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(self.remote.again())
     }
@@ -149,10 +154,10 @@ impl Backstage for Outside<'_> {
     }
 }
 
-impl Backstage for Served {
+impl HostControl for ServedHost {
     fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
         Box::pin(async {
-            Served::restart(self).await;
+            ServedHost::restart(self).await;
             Ok(())
         })
     }

@@ -12,27 +12,27 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::record::fault::{Rule, help};
-use crate::record::handshake::Upstream;
-use crate::record::journal::{Counts, Journal};
-use crate::record::proxy::{Noted, Proxy};
-use crate::record::relay::{Relay, What};
+use crate::record::fault::{TransportFault, help};
+use crate::record::handshake::UpstreamHost;
+use crate::record::journal::{RecordCounts, RecordJournal};
+use crate::record::proxy::{RecordProxy, TimedNote};
+use crate::record::relay::{ConnectionRelay, RecordedItem};
 use crate::report::connection_logs::LogWriter;
-use crate::report::console::{Console, Kept};
+use crate::report::console::{ConsoleReport, TranscriptPlace};
 use crate::report::event::{CheckLine, FORMAT};
 use crate::report::jsonl::RunWriter;
-use crate::report::redact::{Redactor, secrets_of_header, secrets_of_target};
-use crate::report::summary::Summary;
+use crate::report::redact::{SecretRedactor, secrets_of_header, secrets_of_target};
+use crate::report::summary::RunSummary;
 use crate::run::mint::iso8601;
-use crate::run::play::{Counting, Recorder};
-use crate::transcript::{Event, Side};
+use crate::run::play::{CountingRecorder, TranscriptRecorder};
+use crate::transcript::{ClosingSide, ConnectionEvent};
 use crate::verdict::Finding;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::interrupt::{in_time, signalled};
 use super::log_folder;
-use super::options::{self, Threshold};
+use super::options::{self, FailureThreshold};
 use super::target::shown;
 
 /// Listens between clients and their host: passes everything on, writes it down and judges it.
@@ -41,7 +41,7 @@ use super::target::shown;
 /// shown as they come. Ctrl-C ends it, with a summary and a complete file.
 #[derive(Args, Debug)]
 #[command(after_help = help())]
-pub struct Record {
+pub struct RecordArguments {
     /// Where clients connect; loopback addresses only, port 0 for a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -62,7 +62,7 @@ pub struct Record {
     format: CaptureFormat,
     /// Do this to a message when it comes (repeatable), see below
     #[arg(long, value_name = "RULE")]
-    fault_on: Vec<Rule>,
+    fault_on: Vec<TransportFault>,
     /// Replace what this regular expression matches in everything that is written (repeatable)
     #[arg(long, value_name = "REGEX")]
     redact: Vec<Regex>,
@@ -70,7 +70,7 @@ pub struct Record {
     #[arg(long, value_name = "TEXT")]
     secret: Vec<String>,
     #[command(flatten)]
-    threshold: Threshold,
+    threshold: FailureThreshold,
     /// Say nothing about connections
     #[arg(long, short)]
     quiet: bool,
@@ -95,7 +95,7 @@ enum CaptureSink {
 }
 
 impl CaptureSink {
-    fn recorder(&self) -> Box<dyn Recorder> {
+    fn recorder(&self) -> Box<dyn TranscriptRecorder> {
         match self {
             CaptureSink::Capture(writer) => writer.recorder(None),
             CaptureSink::Logs(writer) => writer.recorder(),
@@ -109,7 +109,7 @@ impl CaptureSink {
         }
     }
 
-    fn finish(&self, counts: &Counts) -> std::io::Result<()> {
+    fn finish(&self, counts: &RecordCounts) -> std::io::Result<()> {
         match self {
             CaptureSink::Capture(writer) => {
                 writer.about("end", counts);
@@ -120,11 +120,11 @@ impl CaptureSink {
     }
 }
 
-impl Record {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl RecordArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         if !self.listen.ip().is_loopback() {
             let address = self.listen;
-            return Err(Stop::usage(format!(
+            return Err(CommandStop::usage(format!(
                 "expected a loopback address, found `{address}` (hint: whoever connects speaks to the host with your tokens)"
             )));
         }
@@ -135,16 +135,20 @@ impl Record {
         let secrets = headers.iter().flat_map(|(name, value)| secrets_of_header(name, value));
         let secrets: Vec<_> =
             secrets.chain(secrets_of_target(&self.url)).chain(self.secret.clone()).collect();
-        let redactor = Redactor::new(secrets, self.redact.clone());
-        let upstream = Upstream::new(&self.url, headers).map_err(Stop::usage)?;
-        let relay = Relay::new(self.fault_on.clone());
-        let (proxy, noted) =
-            Proxy::new(upstream, relay, redactor.clone()).map_err(Stop::unreachable)?;
+        let redactor = SecretRedactor::new(secrets, self.redact.clone());
+        let upstream = UpstreamHost::new(&self.url, headers).map_err(CommandStop::usage)?;
+        let relay = ConnectionRelay::new(self.fault_on.clone());
+        let (proxy, noted) = RecordProxy::new(upstream, relay, redactor.clone())
+            .map_err(CommandStop::unreachable)?;
         let writer = self.writer(context, &redactor)?;
         in_time(None, self.recorded(context, &redactor, &proxy, noted, writer))
     }
 
-    fn writer(&self, context: &Context, redactor: &Redactor) -> Result<Option<CaptureSink>, Stop> {
+    fn writer(
+        &self,
+        context: &CliContext,
+        redactor: &SecretRedactor,
+    ) -> Result<Option<CaptureSink>, CommandStop> {
         let Some(path) = &self.out else {
             return Ok(None);
         };
@@ -155,7 +159,7 @@ impl Record {
             return Ok(Some(CaptureSink::Logs(writer)));
         }
         let file = File::create(path).map_err(|error| {
-            Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+            CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
         })?;
         let writer = RunWriter::new(Box::new(file), redactor.clone());
         writer.about(
@@ -172,32 +176,32 @@ impl Record {
 
     async fn recorded(
         &self,
-        context: &Context,
-        redactor: &Redactor,
-        proxy: &Arc<Proxy>,
-        noted: UnboundedReceiver<Noted>,
+        context: &CliContext,
+        redactor: &SecretRedactor,
+        proxy: &Arc<RecordProxy>,
+        noted: UnboundedReceiver<TimedNote>,
         writer: Option<CaptureSink>,
-    ) -> Outcome {
-        let listener = TcpListener::bind(self.listen)
-            .await
-            .map_err(|error| Stop::usage(format!("cannot listen on {}: {error}", self.listen)))?;
+    ) -> CommandOutcome {
+        let listener = TcpListener::bind(self.listen).await.map_err(|error| {
+            CommandStop::usage(format!("cannot listen on {}: {error}", self.listen))
+        })?;
         let address = listener.local_addr().unwrap_or(self.listen);
         let began = Instant::now();
         let file = self.out.as_ref().map(|path| path.display().to_string());
-        let console = Console::new(
+        let console = ConsoleReport::new(
             context.style,
             match (self.format, file) {
-                (CaptureFormat::AhpLog, Some(folder)) => Kept::Folder(folder),
-                (_, file) => Kept::in_file(file),
+                (CaptureFormat::AhpLog, Some(folder)) => TranscriptPlace::Folder(folder),
+                (_, file) => TranscriptPlace::in_file(file),
             },
         );
         context.say(&format!("ws://{address}\n"));
         let recorder = match &writer {
             Some(writer) => writer.recorder(),
-            None => Box::new(Counting::default()) as Box<dyn Recorder>,
+            None => Box::new(CountingRecorder::default()) as Box<dyn TranscriptRecorder>,
         };
-        let journal = Journal::new(recorder, redactor.clone());
-        let said = Said {
+        let journal = RecordJournal::new(recorder, redactor.clone());
+        let said = RecordMessage {
             context: context.clone(),
             console: console.clone(),
             redactor: redactor.clone(),
@@ -213,10 +217,11 @@ impl Record {
             _ = signalled() => {}
         }
         proxy.end();
-        let journal =
-            judging.await.map_err(|error| Stop::fault(format!("the judge died: {error}")))?;
+        let journal = judging
+            .await
+            .map_err(|error| CommandStop::fault(format!("the judge died: {error}")))?;
         let counts = journal.counts;
-        let mut summary = Summary::new(self.threshold.fail_on());
+        let mut summary = RunSummary::new(self.threshold.fail_on());
         let lines: Vec<CheckLine> = journal.finish().iter().map(CheckLine::from).collect();
         summary.add_checks("the recording", &lines);
         let findings = console.findings(&summary);
@@ -234,29 +239,29 @@ impl Record {
         }
         if let Some(writer) = writer {
             writer.finish(&counts).map_err(|error| {
-                Stop::fault(format!("the capture could not be written: {error}"))
+                CommandStop::fault(format!("the capture could not be written: {error}"))
             })?;
         }
-        Ok(if summary.failed() { Code::Failed } else { Code::Ok })
+        Ok(if summary.failed() { CommandExit::Failed } else { CommandExit::Ok })
     }
 }
 
 /// What is said while it goes on.
-struct Said {
-    context: Context,
-    console: Console,
-    redactor: Redactor,
+struct RecordMessage {
+    context: CliContext,
+    console: ConsoleReport,
+    redactor: SecretRedactor,
     quiet: bool,
 }
 
 /// Writes and judges what passes, on a thread of its own, until the proxy ends.
 fn judge(
-    mut journal: Journal,
-    mut noted: UnboundedReceiver<Noted>,
-    proxy: &Proxy,
+    mut journal: RecordJournal,
+    mut noted: UnboundedReceiver<TimedNote>,
+    proxy: &RecordProxy,
     writer: Option<&CaptureSink>,
-    said: &Said,
-) -> Journal {
+    said: &RecordMessage,
+) -> RecordJournal {
     while let Some(next) = noted.blocking_recv() {
         let weight = next.weight();
         said.event(&next);
@@ -272,29 +277,29 @@ fn judge(
     journal
 }
 
-impl Said {
-    fn event(&self, noted: &Noted) {
+impl RecordMessage {
+    fn event(&self, noted: &TimedNote) {
         let what = match &noted.note.what {
-            What::Event(Event::Fault { what }) => format!("fault: {what}"),
+            RecordedItem::Event(ConnectionEvent::Fault { what }) => format!("fault: {what}"),
             _ if self.quiet => return,
-            What::Event(Event::Open { handshake, .. }) => {
+            RecordedItem::Event(ConnectionEvent::Open { handshake, .. }) => {
                 let protocol = handshake.as_ref().and_then(|handshake| handshake.subprotocol());
                 let protocol = protocol.map(|name| format!(", subprotocol {name}"));
                 format!("connected{}", protocol.unwrap_or_default())
             }
-            What::Event(Event::Refused(handshake)) => {
+            RecordedItem::Event(ConnectionEvent::Refused(handshake)) => {
                 let answer = handshake.response.first().map_or("", String::as_str);
                 format!("refused by the host: {answer}")
             }
-            What::Event(Event::Closed { by, code, reason }) => {
-                let by = if *by == Side::Client { "client" } else { "host" };
+            RecordedItem::Event(ConnectionEvent::Closed { by, code, reason }) => {
+                let by = if *by == ClosingSide::Client { "client" } else { "host" };
                 let code = code.map(|code| format!(" with code {code}")).unwrap_or_default();
                 let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 format!("closed by the {by}{code}{reason}")
             }
             _ => return,
         };
-        let name = Relay::name(noted.note.conn);
+        let name = ConnectionRelay::name(noted.note.conn);
         self.say(&format!("{:9.3} s  {name} {what}\n", noted.at.as_secs_f64()));
     }
 

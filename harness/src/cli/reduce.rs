@@ -7,14 +7,14 @@ use clap::Args;
 use crate::reducers;
 use crate::wire::version::{PUBLISHED, Version};
 
-use super::exit::{Code, Outcome, Stop};
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// Applies actions to states: one JSON object a line in, one a line out.
 ///
 /// Reads {"id":1,"reducer":"chat","state":{..},"actions":[..],"now":9999} and answers
 /// {"id":1,"state":{..},"outcomes":[..]} or {"id":1,"error":".."}, until its input ends.
 #[derive(Args, Debug)]
-pub struct Reduce {
+pub struct ReduceArguments {
     /// The protocol version: a published one, 1 for the integer before 0.1.0
     #[arg(long, value_name = "VERSION", value_parser = published)]
     spec: Version,
@@ -30,13 +30,15 @@ pub(super) fn published(text: &str) -> Result<Version, String> {
     Err(format!("expected a published version, one of {}", known.join(", ")))
 }
 
-impl Reduce {
-    pub(super) fn main(self) -> Outcome {
+impl ReduceArguments {
+    pub(super) fn main(self) -> CommandOutcome {
         match reducers::serve(self.spec, &mut stdin().lock(), &mut stdout().lock()) {
-            Ok(()) => Ok(Code::Ok),
+            Ok(()) => Ok(CommandExit::Ok),
             // Nobody is left to read the answers.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Code::Ok),
-            Err(error) => Err(Stop::fault(format!("the lines could not be served: {error}"))),
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(CommandExit::Ok),
+            Err(error) => {
+                Err(CommandStop::fault(format!("the lines could not be served: {error}")))
+            }
         }
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::Args;
 use litemap::LiteMap;
 
-use crate::reducers::baseline::Baseline;
-use crate::reducers::compare::Clock;
-use crate::reducers::defects::Defects;
-use crate::reducers::hold::{Options, Progress, hold};
-use crate::reducers::report::Report as Held;
+use crate::reducers::baseline::DifferenceBaseline;
+use crate::reducers::compare::SubjectClock;
+use crate::reducers::defects::SubjectDefects;
+use crate::reducers::hold::{HoldOptions, HoldProgress, hold};
+use crate::reducers::report::SubjectReport as Held;
 use crate::reducers::said;
 use crate::reducers::vector::VectorFile;
 use crate::report::findings;
@@ -22,13 +22,13 @@ use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::official;
-use super::options::{self, Report};
+use super::options::{self, ReportOption};
 use super::reduce::published;
-use super::subject::Process;
+use super::subject::SubjectProcess;
 
 /// Holds a reducer against ours: vectors first, then generated sequences of actions.
 ///
@@ -36,7 +36,7 @@ use super::subject::Process;
 /// tells; harness/examples has wrappers to copy. Every way in which it differs is reported once,
 /// with the smallest case that shows it. Where the specification is open nobody is blamed.
 #[derive(Args, Debug)]
-pub struct Reducers {
+pub struct ReducersArguments {
     /// Vector files and folders; those that the binary carries unless given
     paths: Vec<PathBuf>,
     /// The command that starts the subject; `{spec}` becomes the version. `official` is the official
@@ -76,7 +76,7 @@ pub struct Reducers {
     write: Option<PathBuf>,
     /// Write a report, KIND=FILE with the kind `junit`, `jsonl` or `markdown` (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = report)]
-    report: Vec<Written>,
+    report: Vec<ReducersReport>,
     /// What is known of the subject's defects, for the report in Markdown
     #[arg(long, value_name = "FILE")]
     defects: Option<PathBuf>,
@@ -90,13 +90,13 @@ pub struct Reducers {
 
 /// A report to write: one that runs have too, or the one for maintainers.
 #[derive(Clone, Debug)]
-enum Written {
-    Shared(Report),
+enum ReducersReport {
+    Shared(ReportOption),
     Markdown(PathBuf),
 }
 
-impl Reducers {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl ReducersArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let vectors = match self.transcript.is_empty() {
             true => self.vectors(context)?,
             false => Vec::new(),
@@ -106,10 +106,10 @@ impl Reducers {
         let defects = self.defects()?;
         let official = self.subject == official::NAME;
         let own_clock = self.mask_clock || official && official::reads_clock(self.spec);
-        let options = Options {
+        let options = HoldOptions {
             version: self.spec,
             subject: self.subject.clone(),
-            clock: if own_clock { Clock::Own } else { Clock::Given },
+            clock: if own_clock { SubjectClock::Own } else { SubjectClock::Given },
             seed: self.seed.unwrap_or(context.seed),
             sequences: if said.is_empty() { self.cases } else { 0 },
             channels: self.only.clone(),
@@ -120,16 +120,16 @@ impl Reducers {
             true => official::command(self.spec)?,
             false => self.subject.replace("{spec}", &self.spec.to_string()),
         };
-        let mut subject = Process::new(command, self.timeout)?;
-        let mut progress = |at: Progress| context.progress(&show::progress(&at));
+        let mut subject = SubjectProcess::new(command, self.timeout)?;
+        let mut progress = |at: HoldProgress| context.progress(&show::progress(&at));
         let mut held = hold(&mut subject, &vectors, &options, &mut progress);
         context.progress("");
         subject.close();
         let stale = baseline.settle(&mut held);
         if let Some(why) = &held.unusable {
-            self.write_reports(&held, &defects, Code::Unreachable)?;
+            self.write_reports(&held, &defects, CommandExit::Unreachable)?;
             let hint = "the first question was the root state without any action";
-            return Err(Stop::unreachable(format!("{why} (hint: {hint})")));
+            return Err(CommandStop::unreachable(format!("{why} (hint: {hint})")));
         }
         let written = self.write_cases(&held)?;
         context.say(&show::console(&held, &written, context.style));
@@ -140,28 +140,28 @@ impl Reducers {
             context.say(&format!("{line}\n"));
         }
         let code = match () {
-            () if subject.interrupted() => Code::Interrupted,
-            () if held.failed() || !stale.is_empty() => Code::Failed,
-            () => Code::Ok,
+            () if subject.interrupted() => CommandExit::Interrupted,
+            () if held.failed() || !stale.is_empty() => CommandExit::Failed,
+            () => CommandExit::Ok,
         };
         self.write_reports(&held, &defects, code)?;
         Ok(code)
     }
 
     /// What was said in the transcripts that are named, by type.
-    fn said(&self, context: &Context) -> Result<LiteMap<String, Vec<Value>>, Stop> {
+    fn said(&self, context: &CliContext) -> Result<LiteMap<String, Vec<Value>>, CommandStop> {
         let mut all: LiteMap<String, Vec<Value>> = LiteMap::new();
         let Some(protocol) = Protocol::of(self.spec) else { return Ok(all) };
         for path in &self.transcript {
             let name = path.display();
             let said = said::read(protocol, BufReader::new(files::open(path)?))
-                .map_err(|error| Stop::usage(format!("`{name}`: {error}")))?;
+                .map_err(|error| CommandStop::usage(format!("`{name}`: {error}")))?;
             let (messages, misshapen, spec) = (said.messages, said.misshapen, self.spec);
             context.say(&format!(
                 "{name}: {messages} messages of their shape in {spec}, {misshapen} others\n"
             ));
             if messages == 0 {
-                return Err(Stop::usage(format!("`{name}` holds no message of {spec}")));
+                return Err(CommandStop::usage(format!("`{name}` holds no message of {spec}")));
             }
             for (kind, values) in said.values {
                 all.entry(kind).or_default().extend(values);
@@ -170,7 +170,7 @@ impl Reducers {
         Ok(all)
     }
 
-    fn vectors(&self, context: &Context) -> Result<Vec<VectorFile>, Stop> {
+    fn vectors(&self, context: &CliContext) -> Result<Vec<VectorFile>, CommandStop> {
         if self.no_vectors {
             return Ok(Vec::new());
         }
@@ -178,7 +178,7 @@ impl Reducers {
         let drawn = files::vector_mistakes(context, &vectors);
         if !drawn.is_empty() {
             context.say(&drawn);
-            return Err(Stop::usage("the vectors have mistakes"));
+            return Err(CommandStop::usage("the vectors have mistakes"));
         }
         let chosen = |file: &VectorFile| {
             file.vectors.iter().any(|vector| {
@@ -188,7 +188,7 @@ impl Reducers {
         };
         if !self.paths.is_empty() && !vectors.iter().any(chosen) {
             let spec = self.spec;
-            return Err(Stop::usage(format!("no vector of these files holds for {spec}")));
+            return Err(CommandStop::usage(format!("no vector of these files holds for {spec}")));
         }
         Ok(vectors)
     }
@@ -198,40 +198,40 @@ impl Reducers {
         self.subject != official::NAME
     }
 
-    fn known(&self) -> Result<Baseline, Stop> {
-        let Some(path) = &self.baseline else { return Ok(Baseline::default()) };
+    fn known(&self) -> Result<DifferenceBaseline, CommandStop> {
+        let Some(path) = &self.baseline else { return Ok(DifferenceBaseline::default()) };
         let name = path.display().to_string();
         if self.update_baseline && !path.exists() {
-            return Ok(Baseline::default());
+            return Ok(DifferenceBaseline::default());
         }
-        Baseline::parse(&name, &files::text(path)?).map_err(Stop::usage)
+        DifferenceBaseline::parse(&name, &files::text(path)?).map_err(CommandStop::usage)
     }
 
-    fn defects(&self) -> Result<Defects, Stop> {
-        let Some(path) = &self.defects else { return Ok(Defects::default()) };
+    fn defects(&self) -> Result<SubjectDefects, CommandStop> {
+        let Some(path) = &self.defects else { return Ok(SubjectDefects::default()) };
         let name = path.display().to_string();
-        Defects::parse(&name, &files::text(path)?).map_err(Stop::usage)
+        SubjectDefects::parse(&name, &files::text(path)?).map_err(CommandStop::usage)
     }
 
     fn update(
         &self,
-        context: &Context,
-        baseline: &Baseline,
-        defects: &Defects,
+        context: &CliContext,
+        baseline: &DifferenceBaseline,
+        defects: &SubjectDefects,
         held: &Held,
-    ) -> Outcome {
-        let Some(path) = &self.baseline else { return Ok(Code::Ok) };
+    ) -> CommandOutcome {
+        let Some(path) = &self.baseline else { return Ok(CommandExit::Ok) };
         write(path, &baseline.written(held))?;
         context.say(&format!("\nwritten: {}\n", path.display()));
-        self.write_reports(held, defects, Code::Ok)?;
-        Ok(Code::Ok)
+        self.write_reports(held, defects, CommandExit::Ok)?;
+        Ok(CommandExit::Ok)
     }
 
     /// Writes the smallest cases; returns the file of each key.
-    fn write_cases(&self, held: &Held) -> Result<Vec<(String, String)>, Stop> {
+    fn write_cases(&self, held: &Held) -> Result<Vec<(String, String)>, CommandStop> {
         let Some(folder) = &self.write else { return Ok(Vec::new()) };
         std::fs::create_dir_all(folder)
-            .map_err(|error| Stop::usage(format!("`{}`: {error}", folder.display())))?;
+            .map_err(|error| CommandStop::usage(format!("`{}`: {error}", folder.display())))?;
         let mut written = Vec::new();
         for finding in held.findings.iter().filter(|finding| finding.status != Status::Known) {
             let Some((name, text)) = held.vector_file(finding) else { continue };
@@ -242,19 +242,24 @@ impl Reducers {
         Ok(written)
     }
 
-    fn write_reports(&self, held: &Held, defects: &Defects, code: Code) -> Result<(), Stop> {
+    fn write_reports(
+        &self,
+        held: &Held,
+        defects: &SubjectDefects,
+        code: CommandExit,
+    ) -> Result<(), CommandStop> {
         for report in &self.report {
             match report {
-                Written::Shared(Report::Jsonl(path)) => {
+                ReducersReport::Shared(ReportOption::Jsonl(path)) => {
                     let lines = held.lines(code as u8);
                     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
                     write(path, &text)?;
                 }
-                Written::Shared(Report::Junit(path)) => {
-                    let text = show::junit(held).map_err(Stop::fault)?;
+                ReducersReport::Shared(ReportOption::Junit(path)) => {
+                    let text = show::junit(held).map_err(CommandStop::fault)?;
                     write(path, &text)?;
                 }
-                Written::Markdown(path) => {
+                ReducersReport::Markdown(path) => {
                     write(path, &findings::markdown(held, defects, &command_line()))?;
                 }
             }
@@ -275,11 +280,11 @@ fn command_line() -> String {
 }
 
 /// Reads `KIND=FILE`.
-fn report(text: &str) -> Result<Written, String> {
+fn report(text: &str) -> Result<ReducersReport, String> {
     match text.split_once('=') {
-        Some(("markdown", file)) if !file.is_empty() => Ok(Written::Markdown(file.into())),
+        Some(("markdown", file)) if !file.is_empty() => Ok(ReducersReport::Markdown(file.into())),
         _ => options::report(text)
-            .map(Written::Shared)
+            .map(ReducersReport::Shared)
             .map_err(|why| format!("{why} (hint: `markdown` is a kind here, too)")),
     }
 }
@@ -292,7 +297,8 @@ fn reducer(name: &str) -> Result<ChannelKind, String> {
     })
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Stop> {
-    std::fs::write(path, text)
-        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
+fn write(path: &Path, text: &str) -> Result<(), CommandStop> {
+    std::fs::write(path, text).map_err(|error| {
+        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
+    })
 }

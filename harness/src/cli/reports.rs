@@ -7,30 +7,30 @@ use std::time::{Duration, Instant};
 use litemap::LiteMap;
 use serde_json::json;
 
-use crate::report::baseline::Baseline;
-use crate::report::cause::Causes;
+use crate::report::baseline::FailureBaseline;
+use crate::report::cause::CauseFold;
 use crate::report::connection_logs::{LogWriter, RecorderGroup, file_part};
-use crate::report::console::{Console, Format, Kept};
-use crate::report::event::{CaseReport, CaseStart, Header, SourceText};
+use crate::report::console::{ConsoleDetail, ConsoleReport, TranscriptPlace};
+use crate::report::event::{CaseReport, CaseStart, RunHeader, SourceText};
 use crate::report::first::{as_json, fix_first, is_to_mend};
 use crate::report::github;
 use crate::report::jsonl::RunWriter;
-use crate::report::junit::{Junit, UNFINISHED};
+use crate::report::junit::{JunitReport, UNFINISHED};
 use crate::report::outage::VoidCase;
-use crate::report::redact::Redactor;
-use crate::report::summary::Summary;
-use crate::run::case::Setup;
-use crate::run::plan::Planned;
-use crate::run::play::{Counting, Recorder};
-use crate::run::side::Side;
+use crate::report::redact::SecretRedactor;
+use crate::report::summary::RunSummary;
+use crate::run::plan::PlannedScenario;
+use crate::run::play::{CountingRecorder, TranscriptRecorder};
+use crate::run::setup::CaseSetup;
+use crate::run::side::AgentSide;
 use crate::verdict::{FailOn, Status};
 use crate::wire::foreign_text::ForeignText;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files::replace;
 use super::log_folder::{self, prepared};
-use super::options::{Report, RunReport};
+use super::options::{ReportOption, RunReport};
 
 /// Where the transcript goes unless a report says so: a folder of this name that is there already.
 const FOLDER: &str = "reports";
@@ -41,18 +41,18 @@ const DRAWINGS: usize = 200;
 const PROGRESS: Duration = Duration::from_millis(200);
 
 /// The reports of one run.
-pub(super) struct Reports<'a> {
-    context: &'a Context,
-    redactor: Redactor,
-    console: Console,
-    summary: Summary,
+pub(super) struct RunReports<'a> {
+    context: &'a CliContext,
+    redactor: SecretRedactor,
+    console: ConsoleReport,
+    summary: RunSummary,
     writers: Vec<RunWriter>,
-    junit: Vec<(PathBuf, Junit)>,
+    junit: Vec<(PathBuf, JunitReport)>,
     /// The folder for logs of connections, and those that were begun in it.
     logs: Option<PathBuf>,
     log_writers: Vec<LogWriter>,
     /// What did not hold, by cause.
-    causes: Causes,
+    causes: CauseFold,
     /// What is said of scenarios that did not hold, by their numbers; in brief output only of the first of each kind.
     drawings: LiteMap<u32, String>,
     /// Scenarios that there are, and those that have ended.
@@ -68,39 +68,39 @@ pub(super) struct Reports<'a> {
     /// Why scenarios were not played, and for how many more the same holds.
     unplayed: Vec<(ForeignText, usize)>,
     /// What the run is about, and what did not hold in it, for the summary of a step.
-    header: Header,
+    header: RunHeader,
     /// The scenario after which the run was a failure.
     first_failure: Option<String>,
     /// The baseline that is written anew at the end.
     renewed: Option<PathBuf>,
 }
 
-impl<'a> Reports<'a> {
+impl<'a> RunReports<'a> {
     /// Says what is wrong with the frames of the user's own scenarios.
     pub(super) fn shows_own_frames(&mut self) {
         self.console.shows_own_frames();
     }
 
     pub(super) fn open(
-        context: &'a Context,
+        context: &'a CliContext,
         wanted: &[RunReport],
-        redactor: &Redactor,
+        redactor: &SecretRedactor,
         fail_on: FailOn,
         quiet: bool,
-        header: &Header,
-    ) -> Result<Reports<'a>, Stop> {
+        header: &RunHeader,
+    ) -> Result<RunReports<'a>, CommandStop> {
         let mut writers = Vec::new();
         let mut junit = Vec::new();
         let mut transcript = None;
         let mut logs = None;
         let folder = Path::new(FOLDER);
-        let usual = RunReport::Shared(Report::Jsonl(folder.join("run.jsonl")));
+        let usual = RunReport::Shared(ReportOption::Jsonl(folder.join("run.jsonl")));
         let has_jsonl =
-            wanted.iter().any(|report| matches!(report, RunReport::Shared(Report::Jsonl(_))));
+            wanted.iter().any(|report| matches!(report, RunReport::Shared(ReportOption::Jsonl(_))));
         let usual = (!has_jsonl && folder.is_dir()).then_some(&usual);
         for report in wanted.iter().chain(usual) {
             match report {
-                RunReport::Shared(Report::Jsonl(path)) => {
+                RunReport::Shared(ReportOption::Jsonl(path)) => {
                     let out = Box::new(create(path)?);
                     let writer = RunWriter::new(out, redactor.clone());
                     writer.about("header", header);
@@ -108,29 +108,29 @@ impl<'a> Reports<'a> {
                     transcript.get_or_insert(path.display().to_string());
                 }
                 RunReport::AhpLog(path) => logs = Some(prepared(path)?),
-                RunReport::Shared(Report::Junit(path)) => {
+                RunReport::Shared(ReportOption::Junit(path)) => {
                     replace(path, UNFINISHED)?;
-                    junit.push((path.clone(), Junit::about(header)));
+                    junit.push((path.clone(), JunitReport::about(header)));
                 }
             }
         }
-        let console = Console::new(
+        let console = ConsoleReport::new(
             context.style,
             match (transcript, &logs) {
-                (None, Some(folder)) => Kept::Folder(folder.display().to_string()),
-                (transcript, _) => Kept::in_file(transcript),
+                (None, Some(folder)) => TranscriptPlace::Folder(folder.display().to_string()),
+                (transcript, _) => TranscriptPlace::in_file(transcript),
             },
         );
-        Ok(Reports {
+        Ok(RunReports {
             context,
             redactor: redactor.clone(),
             console,
-            summary: Summary::of(header.standard(), fail_on),
+            summary: RunSummary::of(header.standard(), fail_on),
             writers,
             junit,
             logs,
             log_writers: Vec::new(),
-            causes: Causes::default(),
+            causes: CauseFold::default(),
             drawings: LiteMap::new(),
             scenarios: 0,
             ended: 0,
@@ -147,7 +147,11 @@ impl<'a> Reports<'a> {
     }
 
     /// The files of a run that could not begin: every scenario is there, none was judged.
-    pub(super) fn unreachable(mut self, planned: &[Planned], reason: &str) -> Result<(), Stop> {
+    pub(super) fn unreachable(
+        mut self,
+        planned: &[PlannedScenario],
+        reason: &str,
+    ) -> Result<(), CommandStop> {
         self.silent = true;
         for (number, planned) in planned.iter().enumerate() {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
@@ -158,20 +162,20 @@ impl<'a> Reports<'a> {
                     CaseReport::unplayed(number, entry, Status::Error, reason).with(planned)
                 }
             };
-            self.case(report, &mut Baseline::default());
+            self.case(report, &mut FailureBaseline::default());
         }
-        self.finish(Duration::ZERO, Code::Unreachable, false, &[])
+        self.finish(Duration::ZERO, CommandExit::Unreachable, false, &[])
     }
 
     /// A scenario begins; its transcript goes to the first file.
     pub(super) fn begin(
         &mut self,
         case: u32,
-        planned: &Planned,
-        setup: &Setup,
-    ) -> Box<dyn Recorder> {
+        planned: &PlannedScenario,
+        setup: &CaseSetup,
+    ) -> Box<dyn TranscriptRecorder> {
         let entry = &planned.entry;
-        let text = |source: &crate::scenario::source::Source| SourceText {
+        let text = |source: &crate::scenario::source::SourceFile| SourceText {
             name: source.name.clone(),
             text: source.text.to_string(),
         };
@@ -184,10 +188,10 @@ impl<'a> Reports<'a> {
             sources: entry.sources.iter().map(text).collect(),
             epoch_us: (epoch_us != header.epoch_us).then_some(epoch_us),
             provider: planned.agent.as_ref().map(|agent| agent.provider.clone()),
-            side: (setup.side != Side::default()).then(|| setup.side.clone()),
+            side: (setup.side != AgentSide::default()).then(|| setup.side.clone()),
             ..CaseStart::default()
         };
-        let mut recorders: Vec<Box<dyn Recorder>> = Vec::new();
+        let mut recorders: Vec<Box<dyn TranscriptRecorder>> = Vec::new();
         if let Some(writer) = self.writers.first() {
             writer.about("case", &start);
             recorders.push(writer.recorder(Some(case)));
@@ -200,7 +204,7 @@ impl<'a> Reports<'a> {
             self.log_writers.push(writer);
         }
         match recorders.len() {
-            0 => Box::new(Counting::default()),
+            0 => Box::new(CountingRecorder::default()),
             1 => recorders.remove(0),
             _ => Box::new(RecorderGroup(recorders)),
         }
@@ -212,7 +216,7 @@ impl<'a> Reports<'a> {
     }
 
     /// A scenario was not played. What is so for the same reason as another is counted.
-    pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut Baseline) {
+    pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut FailureBaseline) {
         if report.status != Status::Skip {
             let known = self.unplayed.iter_mut().find(|(reason, _)| *reason == report.reason);
             if let Some((_, count)) = known {
@@ -225,7 +229,7 @@ impl<'a> Reports<'a> {
     }
 
     /// A scenario has ended.
-    pub(super) fn case(&mut self, report: CaseReport, baseline: &mut Baseline) {
+    pub(super) fn case(&mut self, report: CaseReport, baseline: &mut FailureBaseline) {
         self.add(report, baseline, true);
     }
 
@@ -234,7 +238,7 @@ impl<'a> Reports<'a> {
         self.first_failure.as_deref()
     }
 
-    fn add(&mut self, mut report: CaseReport, baseline: &mut Baseline, told: bool) {
+    fn add(&mut self, mut report: CaseReport, baseline: &mut FailureBaseline, told: bool) {
         baseline.settle(&mut report, self.summary.fail_on);
         self.ended += 1;
         self.summary.add(&report);
@@ -259,7 +263,7 @@ impl<'a> Reports<'a> {
             self.say(&self.console.progress(&report));
         }
         let held = matches!(report.status, Status::Pass | Status::Skip | Status::Known);
-        let drawn = self.console.format() == Format::Full || self.drawings.len() < DRAWINGS;
+        let drawn = self.console.format() == ConsoleDetail::Full || self.drawings.len() < DRAWINGS;
         if !held && drawn {
             self.drawings.insert(report.case, self.console.failure(&report));
         }
@@ -275,7 +279,7 @@ impl<'a> Reports<'a> {
     }
 
     /// What did not hold so far.
-    pub(super) fn causes(&self) -> &Causes {
+    pub(super) fn causes(&self) -> &CauseFold {
         &self.causes
     }
 
@@ -292,14 +296,14 @@ impl<'a> Reports<'a> {
     }
 
     /// The run begins.
-    pub(super) fn header(&mut self, header: &Header, scenarios: usize, format: Format) {
+    pub(super) fn header(&mut self, header: &RunHeader, scenarios: usize, format: ConsoleDetail) {
         self.scenarios = scenarios;
         self.console = self.console.clone().with_format(format, scenarios);
         self.say(&self.console.header(header, scenarios));
     }
 
     fn say(&self, text: &str) {
-        if self.console.format() == Format::Json {
+        if self.console.format() == ConsoleDetail::Json {
             return;
         }
         self.context.progress("");
@@ -315,9 +319,9 @@ impl<'a> Reports<'a> {
     pub(super) fn close(
         mut self,
         took: Duration,
-        mut baseline: Baseline,
+        mut baseline: FailureBaseline,
         interrupted: bool,
-    ) -> Outcome {
+    ) -> CommandOutcome {
         baseline.settle_checks(&mut self.summary);
         let stale = baseline.stale();
         // What ends early says nothing about the rest.
@@ -325,14 +329,14 @@ impl<'a> Reports<'a> {
         let renewed = self.renewed.take().filter(|_| whole);
         let stale = if renewed.is_some() { Vec::new() } else { stale };
         let code = match () {
-            () if !self.faults.is_empty() => Code::Fault,
-            () if interrupted => Code::Interrupted,
+            () if !self.faults.is_empty() => CommandExit::Fault,
+            () if interrupted => CommandExit::Interrupted,
             // What was not judged cannot be known.
-            () if renewed.is_some() && self.summary.count(Status::Error) == 0 => Code::Ok,
-            () if self.summary.failed() || !stale.is_empty() => Code::Failed,
-            () => Code::Ok,
+            () if renewed.is_some() && self.summary.count(Status::Error) == 0 => CommandExit::Ok,
+            () if self.summary.failed() || !stale.is_empty() => CommandExit::Failed,
+            () => CommandExit::Ok,
         };
-        let full = self.console.format() == Format::Full;
+        let full = self.console.format() == ConsoleDetail::Full;
         if full {
             let failures: String = self.drawings.values().map(String::as_str).collect();
             if !failures.is_empty() {
@@ -347,8 +351,8 @@ impl<'a> Reports<'a> {
         }
         if self.context.step_summary.is_some() {
             let verdict = match code {
-                Code::Ok => "passed",
-                Code::Interrupted => "interrupted",
+                CommandExit::Ok => "passed",
+                CommandExit::Interrupted => "interrupted",
                 _ => "failed",
             };
             let text = github::summary(&self.header, &self.summary, &self.causes, &stale, verdict);
@@ -374,13 +378,13 @@ impl<'a> Reports<'a> {
             self.say(&format!("\n{causes}"));
         }
         self.say(&format!("\n{}", self.console.summary(&self.summary, took)));
-        if self.console.format() == Format::Json {
+        if self.console.format() == ConsoleDetail::Json {
             let run = as_json(&self.causes, &self.header, &self.summary, code as u8);
             self.context.say(&self.redactor.text(&format!("{run:#}\n")));
         }
         if let Some(path) = renewed {
             std::fs::write(&path, baseline.renewed()).map_err(|error| {
-                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+                CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
             })?;
             let fresh = baseline.fresh();
             self.say(&format!("baseline: {}, {fresh} new entries\n", path.display()));
@@ -393,10 +397,10 @@ impl<'a> Reports<'a> {
     fn finish(
         mut self,
         took: Duration,
-        code: Code,
+        code: CommandExit,
         interrupted: bool,
         stale: &[String],
-    ) -> Result<(), Stop> {
+    ) -> Result<(), CommandStop> {
         let footer = json!({
             "scenarios": self.summary.counts,
             "checks": self.summary.checks,
@@ -408,18 +412,18 @@ impl<'a> Reports<'a> {
         for writer in &self.writers {
             writer.about("footer", &footer);
             writer.finish().map_err(|error| {
-                Stop::fault(format!("the transcript could not be written: {error}"))
+                CommandStop::fault(format!("the transcript could not be written: {error}"))
             })?;
         }
         for writer in &self.log_writers {
-            writer
-                .finish()
-                .map_err(|error| Stop::fault(format!("the logs could not be written: {error}")))?;
+            writer.finish().map_err(|error| {
+                CommandStop::fault(format!("the logs could not be written: {error}"))
+            })?;
         }
         for (path, junit) in std::mem::take(&mut self.junit) {
             let mut report = Vec::new();
             junit.write(&self.summary, stale, &mut report).map_err(|error| {
-                Stop::fault(format!("`{}` could not be written: {error}", path.display()))
+                CommandStop::fault(format!("`{}` could not be written: {error}", path.display()))
             })?;
             replace(&path, &self.redactor.text(&String::from_utf8_lossy(&report)))?;
         }
@@ -427,7 +431,8 @@ impl<'a> Reports<'a> {
     }
 }
 
-fn create(path: &Path) -> Result<File, Stop> {
-    File::create(path)
-        .map_err(|error| Stop::usage(format!("`{}` could not be written: {error}", path.display())))
+fn create(path: &Path) -> Result<File, CommandStop> {
+    File::create(path).map_err(|error| {
+        CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
+    })
 }

@@ -15,24 +15,24 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::report::baseline::Baseline;
-use crate::report::event::{CaseReport, Header};
+use crate::report::baseline::FailureBaseline;
+use crate::report::event::{CaseReport, RunHeader};
 use crate::report::outage::{HostOutage, VoidCase};
 use crate::run::driver::INTERRUPTED;
-use crate::run::plan::{self, Planned, most_first};
-use crate::run::play::{Play, Verdict};
+use crate::run::plan::{self, PlannedScenario, most_first};
+use crate::run::play::{ScenarioPlay, ScenarioVerdict};
 use crate::run::sim;
-use crate::run::suite::Entry;
+use crate::run::suite::SuiteEntry;
 use crate::verdict::Status;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::version::Version;
 
-use super::aim::Target;
-use super::fuse::Fuse;
+use super::aim::PlayTarget;
+use super::fuse::RunFuse;
 use super::interrupt::{ended_by, interrupts};
-use super::lone_trial::{GRACE, HostWatch, LonePlayer, RECENT, Trials, trials};
-use super::reports::Reports;
-use super::run::Run;
+use super::lone_trial::{GRACE, HostWatch, LonePlayer, RECENT, TrialResults, trials};
+use super::reports::RunReports;
+use super::run::RunArguments;
 use super::target::{embedded, plays_alone};
 
 /// How many scenarios that ended lately are suspected when the host ends.
@@ -43,7 +43,7 @@ const MAX_RECENT: usize = 16;
 pub(super) struct QueuedCase {
     /// The id of the scenario; from the second round on, with `#` and the number of the round.
     name: String,
-    planned: Planned,
+    planned: PlannedScenario,
     /// How often it was played before and did not hold.
     attempts: u16,
 }
@@ -57,29 +57,29 @@ pub(super) struct PlayedCase {
 }
 
 impl PlayedCase {
-    fn new(case: u32, queued: QueuedCase, verdict: &Verdict) -> PlayedCase {
+    fn new(case: u32, queued: QueuedCase, verdict: &ScenarioVerdict) -> PlayedCase {
         let planned = &queued.planned;
         let report = CaseReport::of(case, &planned.entry, verdict).with(planned);
         PlayedCase { queued, report, shook_hands: verdict.shook_hands, cut: verdict.cut }
     }
 
-    fn entry(&self) -> &Entry {
+    fn entry(&self) -> &SuiteEntry {
         &self.queued.planned.entry
     }
 }
 
 /// Plays the scenarios of one run.
 pub(super) struct ScenarioScheduler<'r, 'c> {
-    run: &'r Run,
-    target: &'r Target,
-    header: &'r Header,
-    baseline: &'r mut Baseline,
-    reports: &'r mut Reports<'c>,
+    run: &'r RunArguments,
+    target: &'r PlayTarget,
+    header: &'r RunHeader,
+    baseline: &'r mut FailureBaseline,
+    reports: &'r mut RunReports<'c>,
     interrupted: watch::Receiver<bool>,
     stopped: watch::Receiver<bool>,
     budget: Option<Duration>,
     number: u32,
-    fuse: Fuse,
+    fuse: RunFuse,
     watch: HostWatch,
     /// The scenarios that ended last, and when.
     recent: Vec<(Instant, QueuedCase)>,
@@ -87,16 +87,16 @@ pub(super) struct ScenarioScheduler<'r, 'c> {
 
 impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     pub(super) fn new(
-        run: &'r Run,
-        target: &'r Target,
-        header: &'r Header,
-        (baseline, reports): (&'r mut Baseline, &'r mut Reports<'c>),
+        run: &'r RunArguments,
+        target: &'r PlayTarget,
+        header: &'r RunHeader,
+        (baseline, reports): (&'r mut FailureBaseline, &'r mut RunReports<'c>),
         due: Option<(Instant, Duration)>,
     ) -> ScenarioScheduler<'r, 'c> {
         let interrupted = interrupts();
         let stopped = ended_by(interrupted.clone(), due.map(|(due, _)| due));
         let remote = match target {
-            Target::Remote(remote, _) => Some(Arc::clone(remote)),
+            PlayTarget::Remote(remote, _) => Some(Arc::clone(remote)),
             _ => None,
         };
         let (limit, answered) =
@@ -112,14 +112,14 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             stopped,
             budget: due.map(|(_, budget)| budget),
             number: 0,
-            fuse: Fuse::default(),
+            fuse: RunFuse::default(),
             watch,
             recent: Vec::new(),
         }
     }
 
     /// Plays all scenarios. Returns whether the user interrupted the run.
-    pub(super) async fn play(mut self, planned: &[Planned], repeat: u16) -> bool {
+    pub(super) async fn play(mut self, planned: &[PlannedScenario], repeat: u16) -> bool {
         let mut queue = self.queue(planned, repeat);
         let jobs = self.target.jobs(self.run.jobs);
         let mut playing: JoinSet<PlayedCase> = JoinSet::new();
@@ -172,13 +172,13 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
     }
 
-    fn queue(&self, planned: &[Planned], repeat: u16) -> VecDeque<QueuedCase> {
+    fn queue(&self, planned: &[PlannedScenario], repeat: u16) -> VecDeque<QueuedCase> {
         // With a time budget, the scenarios that test most come first.
         let ordered = match self.run.is_in_a_hurry() {
             true => most_first(planned, self.header.version.parse().unwrap_or(Version::ACP_1)),
             false => planned.iter().collect(),
         };
-        let (last, first): (Vec<&Planned>, Vec<&Planned>) =
+        let (last, first): (Vec<&PlannedScenario>, Vec<&PlannedScenario>) =
             ordered.into_iter().partition(|planned| plays_alone(self.target, planned));
         let mut queue = VecDeque::new();
         for round in 0..repeat {
@@ -195,7 +195,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
 
     /// The name that the ids of a scenario are made from. With the agent that sessions are created with anyway it is the
     /// scenario's; what another agent is called is for the host to choose, and is not in it.
-    fn name_of(&self, planned: &Planned) -> String {
+    fn name_of(&self, planned: &PlannedScenario) -> String {
         let id = &planned.entry.scenario.id;
         let usual = self.header.provider.as_ref().map(ForeignText::raw);
         match planned.agent.as_ref().filter(|agent| Some(agent.provider.as_str()) != usual) {
@@ -237,7 +237,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             setup.provider = Some(agent.provider.clone());
         }
         let recorder = self.reports.begin(case, planned, &setup);
-        let play = Play::new(setup, self.header.shared, recorder);
+        let play = ScenarioPlay::new(setup, self.header.shared, recorder);
         if let Some(place) = place {
             let stop = self.stopped.clone();
             playing.spawn(async move {
@@ -355,7 +355,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         let recent = std::mem::take(&mut self.recent).into_iter().map(|(_, queued)| queued);
         let recent: Vec<QueuedCase> =
             recent.filter(|it| queued.iter().all(|other| other.name != it.name)).collect();
-        let Trials { held, ended } = trials(self, &queued, &recent).await;
+        let TrialResults { held, ended } = trials(self, &queued, &recent).await;
         let blamed = !ended.is_empty();
         for (played, what) in ended {
             let outage = HostOutage { what, beside: Vec::new() };

@@ -6,42 +6,42 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::host::auth;
-use crate::host::engine::{Config, RefHost};
+use crate::host::engine::{HostConfig, RefHost};
 use crate::oracle::secrets::is_looked_for;
-use crate::report::baseline::Baseline;
-use crate::report::cause::Causes;
+use crate::report::baseline::FailureBaseline;
+use crate::report::cause::CauseFold;
 use crate::report::command::quoted;
-use crate::report::console::Format;
-use crate::report::event::{FORMAT, Header};
-use crate::report::redact::Redactor;
-use crate::run::case::Setup;
-use crate::run::detect::{self, Found};
+use crate::report::console::ConsoleDetail;
+use crate::report::event::{FORMAT, RunHeader};
+use crate::report::redact::SecretRedactor;
+use crate::run::detect::{self, DetectionResult};
 use crate::run::first_steps::{self, FIRST_STEPS};
 use crate::run::mint::iso8601;
-use crate::run::plan::{Abilities, Selection, Shard};
+use crate::run::plan::{ScenarioSelection, SelectionShard, TargetAbilities};
 use crate::run::provider::plan_for;
-use crate::run::side::Side;
+use crate::run::setup::CaseSetup;
+use crate::run::side::AgentSide;
 use crate::run::sim;
-use crate::run::suite::Entry;
-use crate::transport::child::Orphans;
+use crate::run::suite::SuiteEntry;
+use crate::transport::child::OrphanReaper;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
-use crate::wire::version::{Standard, Version};
+use crate::wire::version::{ProtocolStandard, Version};
 
 use super::again::{self, next_step, to_mend};
-use super::agents::Agents;
-use super::aim::{Aim, ProviderChoice, Target};
+use super::agents::AgentOutside;
+use super::aim::{PlayTarget, ProviderChoice, RunAim};
 use super::certify::read;
-use super::context::{Context, wall_clock};
-use super::exit::{Code, Outcome, Stop};
+use super::context::{CliContext, wall_clock};
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
-use super::first_look::FirstLook;
+use super::first_look::CliFirstLook;
 use super::interrupt::in_time;
-use super::options::{self, Report, RunReport, Spec, Threshold};
-use super::place::Place;
-use super::reports::Reports;
+use super::options::{self, FailureThreshold, ReportOption, RunReport, SpecOption};
+use super::place::PlayPlace;
+use super::reports::RunReports;
 use super::rounds::ScenarioScheduler;
 use super::target::{AGENT_BUDGET, HOST_BUDGET, scheme};
 
@@ -49,12 +49,12 @@ use super::target::{AGENT_BUDGET, HOST_BUDGET, scheme};
 ///
 /// Without a target the embedded reference host is played, in memory and in virtual time.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Run {
+pub struct RunArguments {
     /// Scenario files and folders; the suite that the binary carries unless given
     paths: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(super) aim: Aim,
+    pub(super) aim: RunAim,
     /// Put the agent of this profile to the test, by the Agent Client Protocol; the embedded reference agent unless a profile is given
     #[arg(
         long,
@@ -67,7 +67,7 @@ pub struct Run {
 
     /// Speak this protocol version only; `all` plays each version that the host speaks; one that the scenarios hold for unless given
     #[arg(long, value_name = "VERSION", value_parser = options::spec, help_heading = "Selection")]
-    pub(super) spec: Option<Spec>,
+    pub(super) spec: Option<SpecOption>,
     /// Play scenarios of this profile: core, agent or all (repeatable; core with a target of yours, all with the embedded host); first-steps: some twenty, in
     /// the order in which one builds a host, up to the first failure
     #[arg(long, value_parser = ["core", "agent", "all", "first-steps"], help_heading = "Selection")]
@@ -86,7 +86,7 @@ pub struct Run {
     failed_of: Option<PathBuf>,
     /// Play one part of the selection, such as 1/4: every fourth scenario, beginning with the first; `merge` joins the parts
     #[arg(long, value_name = "PART/PARTS", help_heading = "Selection")]
-    shard: Option<Shard>,
+    shard: Option<SelectionShard>,
     /// Play scenarios that may harm the host, too
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
@@ -127,7 +127,7 @@ pub struct Run {
     pub(super) dry_run: bool,
 
     #[command(flatten)]
-    threshold: Threshold,
+    threshold: FailureThreshold,
     /// Known failures, each with its reason; one that no longer fails is a failure itself
     #[arg(long, value_name = "FILE", help_heading = "Judging")]
     baseline: Option<PathBuf>,
@@ -145,7 +145,7 @@ pub struct Run {
     secret: Vec<String>,
     /// How much to say: brief (what does not hold, by cause), full (everything), json (one JSON object at the end)
     #[arg(long, value_name = "FORMAT", value_parser = options::format, default_value = "brief", help_heading = "Judging")]
-    pub(super) format: Format,
+    pub(super) format: ConsoleDetail,
     /// Say nothing about scenarios that passed or were skipped
     #[arg(long, short, help_heading = "Judging")]
     pub(super) quiet: bool,
@@ -162,7 +162,7 @@ pub struct Run {
 
 /// The versions to offer, of these, where nobody has said which: those that some scenario holds for, or else the newest of
 /// all that one does, so that a case for an older version is played. All of them where none holds for any.
-fn spoken_of(entries: &[&Entry], known: &[Version]) -> Vec<Version> {
+fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
     let holds = |version: &&Version| entries.iter().any(|it| it.scenario.spec.includes(**version));
     let offered: Vec<Version> = known.iter().filter(holds).copied().collect();
     match Protocol::all_played().iter().find(holds) {
@@ -172,18 +172,23 @@ fn spoken_of(entries: &[&Entry], known: &[Version]) -> Vec<Version> {
     }
 }
 
-impl Run {
+impl RunArguments {
     /// A run of everything against a target, with these options and otherwise none.
-    pub(super) fn of(aim: Aim, spec: Option<Version>, timeout: Duration, aggressive: bool) -> Run {
-        Run {
+    pub(super) fn of(
+        aim: RunAim,
+        spec: Option<Version>,
+        timeout: Duration,
+        aggressive: bool,
+    ) -> RunArguments {
+        RunArguments {
             aim,
             aggressive,
-            spec: spec.map(Spec::One),
+            spec: spec.map(SpecOption::One),
             timeout: Some(timeout),
             profile: vec!["all".to_owned()],
             looks_for_scripts: true,
             repeat: 1,
-            ..Run::default()
+            ..RunArguments::default()
         }
     }
 
@@ -193,13 +198,15 @@ impl Run {
     /// A part of the suite was asked for: nothing is certified by a part.
     pub(super) fn with_everything(
         mut self,
-        reports: impl IntoIterator<Item = Report>,
-    ) -> Result<Run, Stop> {
-        if self.spec == Some(Spec::All) {
-            return Err(Stop::usage("a certificate is about one version (hint: `--spec VERSION`)"));
+        reports: impl IntoIterator<Item = ReportOption>,
+    ) -> Result<RunArguments, CommandStop> {
+        if self.spec == Some(SpecOption::All) {
+            return Err(CommandStop::usage(
+                "a certificate is about one version (hint: `--spec VERSION`)",
+            ));
         }
         if let Some(shard) = self.shard {
-            return Err(Stop::usage(format!(
+            return Err(CommandStop::usage(format!(
                 "a certificate is about the whole suite, not shard {shard} (hint: `run --profile all --shard {shard} \
                  --report jsonl=FILE` on each machine, then `merge` and `report`)"
             )));
@@ -217,7 +224,7 @@ impl Run {
         Ok(self)
     }
 
-    pub(super) fn main(mut self, context: &Context) -> Outcome {
+    pub(super) fn main(mut self, context: &CliContext) -> CommandOutcome {
         self.aim = self.aim.with_files()?;
         if self.plays_first_steps() {
             self.profile = vec!["all".to_owned()];
@@ -226,11 +233,11 @@ impl Run {
         }
         if let Some(file) = self.failed_of.take() {
             let run = read(&file)?;
-            let causes = Causes::of(run.cases.iter().map(|case| &case.report));
+            let causes = CauseFold::of(run.cases.iter().map(|case| &case.report));
             self.id = to_mend(&causes);
             if self.id.is_empty() {
                 context.say(&format!("`{}`: everything that was played held\n", file.display()));
-                return Ok(Code::Ok);
+                return Ok(CommandExit::Ok);
             }
             self.seed = self.seed.or(Some(run.header.seed));
             if self.profile.is_empty() {
@@ -244,9 +251,9 @@ impl Run {
         loop {
             let before = again::watched(&self.watch);
             match self.clone().once(context) {
-                Ok(Code::Interrupted) => return Ok(Code::Interrupted),
+                Ok(CommandExit::Interrupted) => return Ok(CommandExit::Interrupted),
                 Ok(_) => {}
-                Err(Stop { message, .. }) => context.error(&format!("error: {message}\n")),
+                Err(CommandStop { message, .. }) => context.error(&format!("error: {message}\n")),
             }
             let failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
             self.id = if failed.is_empty() { all.clone() } else { failed };
@@ -259,10 +266,10 @@ impl Run {
         self.profile.iter().any(|profile| profile == first_steps::PROFILE)
     }
 
-    fn once(self, context: &Context) -> Outcome {
-        if self.spec == Some(Spec::All) {
+    fn once(self, context: &CliContext) -> CommandOutcome {
+        if self.spec == Some(SpecOption::All) {
             if self.update_baseline {
-                return Err(Stop::usage(
+                return Err(CommandStop::usage(
                     "a baseline is about one version (hint: `--spec VERSION`)",
                 ));
             }
@@ -273,46 +280,51 @@ impl Run {
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
             let count = files::count(&suite.broken);
-            return Err(Stop::usage(format!(
+            return Err(CommandStop::usage(format!(
                 "{count} mistakes in scenario files; nothing was played"
             )));
         }
-        let selection = Selection {
+        let selection = ScenarioSelection {
             ids: self.id.clone(),
             tags: self.tag.clone(),
             requirements: self.requirement.clone(),
         };
-        let mut entries = selection.of(&suite).map_err(Stop::usage)?;
+        let mut entries = selection.of(&suite).map_err(CommandStop::usage)?;
         if self.in_order {
-            let place = |entry: &&Entry| {
+            let place = |entry: &&SuiteEntry| {
                 FIRST_STEPS.iter().position(|step| step.scenario == entry.scenario.id)
             };
             entries.sort_by_key(place);
         }
         if let Some(shard) = self.shard {
-            entries = shard.part(&entries).map_err(Stop::usage)?;
+            entries = shard.part(&entries).map_err(CommandStop::usage)?;
         }
         let baseline = match &self.baseline {
             // The first one of a target has yet to be written.
-            Some(path) if self.update_baseline && !path.exists() => Baseline::default(),
+            Some(path) if self.update_baseline && !path.exists() => FailureBaseline::default(),
             Some(path) => {
                 let name = path.display().to_string();
                 let text = files::text(path)?;
-                Baseline::parse(&name, &text, &suite).map_err(Stop::usage)?
+                FailureBaseline::parse(&name, &text, &suite).map_err(CommandStop::usage)?
             }
-            None => Baseline::default(),
+            None => FailureBaseline::default(),
         };
         in_time(self.budget(), self.play(context, &entries, baseline))
     }
 
-    async fn play(&self, context: &Context, entries: &[&Entry], baseline: Baseline) -> Outcome {
+    async fn play(
+        &self,
+        context: &CliContext,
+        entries: &[&SuiteEntry],
+        baseline: FailureBaseline,
+    ) -> CommandOutcome {
         let target = self.target(context).await?;
         let mut orphans = None;
         let outcome = self.played(context, entries, baseline, &target, &mut orphans).await;
-        if let Target::Remote(remote, behind) = &target {
+        if let PlayTarget::Remote(remote, behind) = &target {
             remote.stop().await;
             let names = |found: Vec<String>| (!found.is_empty()).then(|| found.join(", "));
-            if let Some(hidden) = orphans.as_ref().and_then(|it: &Orphans| names(it.end())) {
+            if let Some(hidden) = orphans.as_ref().and_then(|it: &OrphanReaper| names(it.end())) {
                 context.error(&format!(
                     "note: the host left these behind, which were killed: {hidden}\n"
                 ));
@@ -359,72 +371,74 @@ impl Run {
     }
 
     /// Which protocol the run is about.
-    fn standard(&self) -> Standard {
-        if self.acp.is_some() { Standard::Acp } else { Standard::Ahp }
+    fn standard(&self) -> ProtocolStandard {
+        if self.acp.is_some() { ProtocolStandard::Acp } else { ProtocolStandard::Ahp }
     }
 
     /// How long a wait may take.
-    pub(super) fn limit(&self, target: &Target) -> Duration {
+    pub(super) fn limit(&self, target: &PlayTarget) -> Duration {
         target.limit(self.timeout, self.standard(), self.agent(target))
     }
 
     /// What is played against.
-    async fn target(&self, context: &Context) -> Result<Target, Stop> {
+    async fn target(&self, context: &CliContext) -> Result<PlayTarget, CommandStop> {
         match &self.acp {
-            Some(None) => Ok(Target::Embedded),
+            Some(None) => Ok(PlayTarget::Embedded),
             Some(Some(path)) => {
-                let agents = Agents::open(path, self.aim.agent_log.as_deref()).await?;
-                Ok(Target::Agents(Box::new(agents)))
+                let agents = AgentOutside::open(path, self.aim.agent_log.as_deref()).await?;
+                Ok(PlayTarget::Agents(Box::new(agents)))
             }
-            None if self.dry_run => self.aim.target(context, self.spec.and_then(Spec::one)).await,
-            None => self.aim.configured_target(context, self.spec.and_then(Spec::one)).await,
+            None if self.dry_run => {
+                self.aim.target(context, self.spec.and_then(SpecOption::one)).await
+            }
+            None => self.aim.configured_target(context, self.spec.and_then(SpecOption::one)).await,
         }
     }
 
     /// Who plays the agent.
-    pub(super) fn agent(&self, target: &Target) -> Mode {
+    pub(super) fn agent(&self, target: &PlayTarget) -> AgentMode {
         target.profile().map_or(self.aim.agent(), |profile| profile.stimulus)
     }
 
     async fn played(
         &self,
-        context: &Context,
-        entries: &[&Entry],
-        mut baseline: Baseline,
-        target: &Target,
-        orphans: &mut Option<Orphans>,
-    ) -> Outcome {
+        context: &CliContext,
+        entries: &[&SuiteEntry],
+        mut baseline: FailureBaseline,
+        target: &PlayTarget,
+        orphans: &mut Option<OrphanReaper>,
+    ) -> CommandOutcome {
         let known = match self.standard() {
-            Standard::Ahp => Protocol::known(),
-            Standard::Acp => &[Version::ACP_1],
+            ProtocolStandard::Ahp => Protocol::known(),
+            ProtocolStandard::Acp => &[Version::ACP_1],
         };
         let due = self.budget().map(|budget| (Instant::now() + budget, budget));
-        let offers = match self.spec.and_then(Spec::one) {
+        let offers = match self.spec.and_then(SpecOption::one) {
             Some(version) => vec![version],
             None => spoken_of(entries, known),
         };
         let newest = offers.first().copied();
-        let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
+        let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
         let look = self.first_look(context, target, &offers).await?;
-        let FirstLook { header, probed, .. } = &look;
+        let CliFirstLook { header, probed, .. } = &look;
         let version = header.version.parse().unwrap_or(newest);
         let abilities = self.abilities(target, version, header);
         let planned = plan_for(entries, &abilities, &header.agents);
         if self.dry_run {
             context.say(&super::list::dry_run(header, &planned));
-            return Ok(Code::Ok);
+            return Ok(CommandExit::Ok);
         }
         let mut reports = self.reports(context, header)?;
         if let Err(error) = probed {
             reports.unreachable(&planned, &error.to_string())?;
-            return Err(Stop::unreachable(error));
+            return Err(CommandStop::unreachable(error));
         }
         reports.header(header, planned.len() * usize::from(self.repeat), self.format);
         if let Some(budget) = self.budget() {
             context.error(&format!("ends after {budget:?} at the latest (`--budget`)\n"));
         }
         let began = Instant::now();
-        *orphans = self.starts_processes().then(Orphans::adopt);
+        *orphans = self.starts_processes().then(OrphanReaper::adopt);
         let rounds =
             ScenarioScheduler::new(self, target, header, (&mut baseline, &mut reports), due);
         let interrupted = rounds.play(&planned, self.repeat).await;
@@ -435,9 +449,13 @@ impl Run {
         reports.close(began.elapsed(), baseline, interrupted)
     }
 
-    fn reports<'a>(&self, context: &'a Context, header: &Header) -> Result<Reports<'a>, Stop> {
-        let redactor = Redactor::new(self.secrets(), self.redact.clone());
-        let mut reports = Reports::open(
+    fn reports<'a>(
+        &self,
+        context: &'a CliContext,
+        header: &RunHeader,
+    ) -> Result<RunReports<'a>, CommandStop> {
+        let redactor = SecretRedactor::new(self.secrets(), self.redact.clone());
+        let mut reports = RunReports::open(
             context,
             &self.report,
             &redactor,
@@ -459,24 +477,24 @@ impl Run {
 
     pub(super) fn abilities(
         &self,
-        target: &Target,
+        target: &PlayTarget,
         version: Version,
-        header: &Header,
-    ) -> Abilities {
+        header: &RunHeader,
+    ) -> TargetAbilities {
         let embedded = target.is_embedded();
         let profiles = match (self.profile.is_empty(), embedded) {
             (false, _) => self.profile.clone(),
             (true, true) => vec!["all".to_owned()],
-            (true, false) if self.agent(target) != Mode::Host => vec!["all".to_owned()],
+            (true, false) if self.agent(target) != AgentMode::Host => vec!["all".to_owned()],
             (true, false) if self.acp.is_some() => vec!["all".to_owned()],
             (true, false) => vec!["core".to_owned()],
         };
-        Abilities {
+        TargetAbilities {
             version,
             profiles,
             embedded,
             restarts: match target {
-                Target::Remote(remote, _) => remote.restarts(),
+                PlayTarget::Remote(remote, _) => remote.restarts(),
                 _ => true,
             },
             detected: header.detected.clone(),
@@ -487,28 +505,28 @@ impl Run {
 
     pub(super) fn header_of(
         &self,
-        context: &Context,
-        target: &Target,
-        found: &Found,
+        context: &CliContext,
+        target: &PlayTarget,
+        found: &DetectionResult,
         version: Version,
         seed: u64,
         offers: &[String],
-    ) -> Header {
+    ) -> RunHeader {
         let shared = !target.is_embedded();
         // In memory nothing happens at any real time: a fixed one makes the run repeatable.
         let epoch = match target {
-            Target::Embedded => Duration::from_millis(Config::default().epoch_ms),
+            PlayTarget::Embedded => Duration::from_millis(HostConfig::default().epoch_ms),
             _ => context.epoch,
         };
-        Header {
+        RunHeader {
             format: FORMAT,
             harness: env!("CARGO_PKG_VERSION").to_owned(),
             seed,
             target: match target {
-                Target::Embedded => "embedded".into(),
-                Target::Agents(agents) => agents.shown().into(),
-                Target::Loopback => "embedded, over loopback".into(),
-                Target::Remote(remote, _) => remote.shown().into(),
+                PlayTarget::Embedded => "embedded".into(),
+                PlayTarget::Agents(agents) => agents.shown().into(),
+                PlayTarget::Loopback => "embedded, over loopback".into(),
+                PlayTarget::Remote(remote, _) => remote.shown().into(),
             },
             host: found.name.as_deref().map(ForeignText::from),
             version: version.to_string(),
@@ -552,7 +570,7 @@ impl Run {
             }
             None => {}
         }
-        if let Some(version) = self.spec.and_then(Spec::one) {
+        if let Some(version) = self.spec.and_then(SpecOption::one) {
             words.push(format!("--spec {version}"));
         }
         if let Some(timeout) = self.timeout {
@@ -571,14 +589,19 @@ impl Run {
     }
 
     /// Why no further scenario begins, where the first failure is enough.
-    pub(super) fn enough(&self, reports: &Reports<'_>) -> Option<String> {
+    pub(super) fn enough(&self, reports: &RunReports<'_>) -> Option<String> {
         let first = reports.first_failure().filter(|_| self.fail_fast)?;
         Some(format!("not played: `{first}` did not hold (--fail-fast)"))
     }
 
     /// The provider that sessions are created with; `None` for the default of the host.
-    fn provider_of(&self, target: &Target, version: Version, found: &Found) -> Option<String> {
-        let chooses = matches!(target, Target::Remote(..)) || self.plays_every_agent();
+    fn provider_of(
+        &self,
+        target: &PlayTarget,
+        version: Version,
+        found: &DetectionResult,
+    ) -> Option<String> {
+        let chooses = matches!(target, PlayTarget::Remote(..)) || self.plays_every_agent();
         let chosen = || found.chosen.clone().filter(|_| chooses);
         let named = self.aim.named_provider();
         let first = || scheme(version, found).filter(|_| !self.plays_every_agent());
@@ -591,7 +614,7 @@ impl Run {
     }
 
     /// The token for the protected agent.
-    pub(super) fn token_of(&self, header: &Header) -> Option<String> {
+    pub(super) fn token_of(&self, header: &RunHeader) -> Option<String> {
         let mut given = self.aim.authenticate.clone();
         if !self.aim.is_outside() {
             given.push((auth::TOKEN.0.to_owned(), auth::TOKEN.1.to_owned()));
@@ -602,19 +625,19 @@ impl Run {
     /// The setup of a scenario that begins now.
     pub(super) fn setup(
         &self,
-        target: &Target,
-        entry: &Entry,
-        header: &Header,
+        target: &PlayTarget,
+        entry: &SuiteEntry,
+        header: &RunHeader,
         name: String,
-        side: &Side,
-    ) -> Setup {
+        side: &AgentSide,
+    ) -> CaseSetup {
         // A host keeps the times that clients send, so they have to be those of its clock: the start of the run may be
         // minutes ago. In memory every scenario begins at the same fixed time.
         let epoch = match target {
-            Target::Embedded => Duration::from_micros(header.epoch_us),
+            PlayTarget::Embedded => Duration::from_micros(header.epoch_us),
             _ => wall_clock(),
         };
-        Setup {
+        CaseSetup {
             scenario: Arc::clone(&entry.scenario),
             version: header.version.parse().unwrap_or(Version::new(0, 0, 0)),
             offers: header.offers.clone(),
@@ -635,21 +658,21 @@ impl Run {
     /// Where a scenario is played; `None` in memory.
     pub(super) async fn place(
         &self,
-        target: &Target,
-        entry: &Entry,
-        header: &Header,
+        target: &PlayTarget,
+        entry: &SuiteEntry,
+        header: &RunHeader,
         name: String,
-    ) -> std::io::Result<Option<Place>> {
+    ) -> std::io::Result<Option<PlayPlace>> {
         Ok(Some(match target {
-            Target::Embedded => return Ok(None),
-            Target::Remote(remote, behind) => {
-                Place::Remote(Arc::clone(remote), Arc::clone(behind), name)
+            PlayTarget::Embedded => return Ok(None),
+            PlayTarget::Remote(remote, behind) => {
+                PlayPlace::Remote(Arc::clone(remote), Arc::clone(behind), name)
             }
-            Target::Agents(agents) => agents.place(&entry.scenario.needs, name)?,
-            Target::Loopback => {
+            PlayTarget::Agents(agents) => agents.place(&entry.scenario.needs, name)?,
+            PlayTarget::Loopback => {
                 let config = sim::settings(&entry.scenario, header.seed, wall_clock());
                 let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
-                Place::own(Box::new(RefHost::new(config))).await?
+                PlayPlace::own(Box::new(RefHost::new(config))).await?
             }
         }))
     }

@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use crate::record::convert;
-use crate::transcript::line::Line;
-use crate::transcript::reader::Reader;
+use crate::transcript::line::TranscriptLine;
+use crate::transcript::reader::TranscriptReader;
 
-use super::captures::{self, Given};
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::captures::{self, CaptureInput};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// Makes scenarios.
 #[derive(Args, Debug)]
-pub struct Scenario {
+pub struct ScenarioArguments {
     #[command(subcommand)]
-    from: Source,
+    from: CaptureSource,
 }
 
 #[derive(Debug, Subcommand)]
-enum Source {
+enum CaptureSource {
     /// Make a scenario of a recorded conversation
-    From(From),
+    From(FromCapture),
 }
 
 /// Makes a scenario of a recorded conversation.
@@ -31,7 +31,7 @@ enum Source {
 /// What clients sent becomes steps, what the host said becomes what they expect; ids of clients,
 /// sessions, chats, turns and calls become names, so that it can be played again.
 #[derive(Args, Debug)]
-struct From {
+struct FromCapture {
     /// The capture; logs may be several, or a folder
     #[arg(required = true, value_name = "CAPTURE")]
     captures: Vec<PathBuf>,
@@ -43,21 +43,21 @@ struct From {
     case: Option<u32>,
 }
 
-impl Scenario {
-    pub(super) fn main(self, context: &Context) -> Outcome {
-        let Source::From(from) = self.from;
+impl ScenarioArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
+        let CaptureSource::From(from) = self.from;
         from.main(context)
     }
 }
 
-impl From {
-    fn main(self, context: &Context) -> Outcome {
+impl FromCapture {
+    fn main(self, context: &CliContext) -> CommandOutcome {
         let (name, lines) = match captures::open(&self.captures)? {
-            Given::Capture(name, input) => {
+            CaptureInput::Capture(name, input) => {
                 let lines = self.lines(context, &name, input)?;
                 (name, lines)
             }
-            Given::Logs(logs) => {
+            CaptureInput::Logs(logs) => {
                 for note in &logs.notes {
                     context.error(&format!("note: {note}\n"));
                 }
@@ -66,26 +66,26 @@ impl From {
         };
         let id = self.id();
         let made = convert::scenario(&id, lines)
-            .map_err(|error| Stop::usage(format!("{name}: {error}")))?;
+            .map_err(|error| CommandStop::usage(format!("{name}: {error}")))?;
         match &self.out {
             Some(path) => std::fs::write(path, &made.text).map_err(|error| {
-                Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+                CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
             })?,
             None => context.say(&made.text),
         }
         for note in &made.notes {
             context.error(&format!("note: {note}\n"));
         }
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 
     fn lines(
         &self,
-        context: &Context,
+        context: &CliContext,
         name: &str,
         input: impl BufRead,
-    ) -> Result<Vec<(u64, Line)>, Stop> {
-        let mut reader = Reader::new(input);
+    ) -> Result<Vec<(u64, TranscriptLine)>, CommandStop> {
+        let mut reader = TranscriptReader::new(input);
         let mut lines = Vec::new();
         let mut cases = false;
         loop {
@@ -98,7 +98,7 @@ impl From {
                 }
                 Ok(None) => break,
                 Err(error) if lines.is_empty() => {
-                    return Err(Stop::usage(format!("{name}:{error}")));
+                    return Err(CommandStop::usage(format!("{name}:{error}")));
                 }
                 Err(error) => {
                     context.error(&format!("note: {name}:{error}; made of what stands before\n"));
@@ -107,7 +107,7 @@ impl From {
             }
         }
         if lines.is_empty() && cases {
-            return Err(Stop::usage(format!(
+            return Err(CommandStop::usage(format!(
                 "{name} is a run of scenarios (hint: `--case 0` takes the first of them)"
             )));
         }

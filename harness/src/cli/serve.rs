@@ -5,20 +5,20 @@ use std::net::SocketAddr;
 use clap::Args;
 use tokio::net::TcpListener;
 
-use crate::host::Host;
-use crate::host::engine::{Config, RefHost};
-use crate::host::fault::{FAULTS, Fault};
-use crate::host::liar::{Liar, LiarHost};
-use crate::host::null::{Null, NullHost};
+use crate::host::SansIoHost;
+use crate::host::engine::{HostConfig, RefHost};
+use crate::host::fault::{FAULTS, HostFault};
+use crate::host::liar::{LiarBehaviour, LiarHost};
+use crate::host::null::{NullBehaviour, NullHost};
 use crate::host::variant::VariantHost;
 use crate::scenario::source::did_you_mean;
 use crate::transport::agent::AgentProcess;
-use crate::transport::serve::{Behind, serve};
-use crate::transport::shells::Shells;
+use crate::transport::serve::{ServedBehind, serve};
+use crate::transport::shells::HostShells;
 use crate::wire::version::Version;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::interrupt::signalled;
 use super::options;
 use super::variants;
@@ -27,7 +27,7 @@ use super::variants;
 ///
 /// Prints its URL on a line of its own once it listens, and serves until it is interrupted.
 #[derive(Args, Debug)]
-pub struct Serve {
+pub struct ServeArguments {
     /// Where to listen; loopback addresses only, port 0 for a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
@@ -61,64 +61,64 @@ pub struct Serve {
     replay: usize,
 }
 
-impl Serve {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl ServeArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         if !self.listen.ip().is_loopback() {
             let address = self.listen;
-            return Err(Stop::usage(format!(
+            return Err(CommandStop::usage(format!(
                 "expected a loopback address, found `{address}` (hint: the reference host asks nobody for a password)"
             )));
         }
         let host = self.host(context)?;
-        let behind = Behind {
+        let behind = ServedBehind {
             agent: AgentProcess::new(self.agent_command.clone().unwrap_or_default()),
-            shells: Shells::new(self.shell.clone().unwrap_or_default()),
+            shells: HostShells::new(self.shell.clone().unwrap_or_default()),
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
+            .map_err(|error| CommandStop::fault(format!("no runtime: {error}")))?;
         runtime.block_on(async {
             let listener = TcpListener::bind(self.listen).await.map_err(|error| {
-                Stop::usage(format!("cannot listen on {}: {error}", self.listen))
+                CommandStop::usage(format!("cannot listen on {}: {error}", self.listen))
             })?;
             let address = listener.local_addr().unwrap_or(self.listen);
             let (_served, _task) = serve(listener, host, behind);
             context.say(&format!("ws://{address}\n"));
             // Whatever ends it, what it has started ends with it.
             signalled().await;
-            Ok(Code::Ok)
+            Ok(CommandExit::Ok)
         })
     }
 
-    fn host(&self, context: &Context) -> Result<Box<dyn Host + Send>, Stop> {
+    fn host(&self, context: &CliContext) -> Result<Box<dyn SansIoHost + Send>, CommandStop> {
         if let Some(name) = &self.null {
-            let names: Vec<_> = Null::ALL.iter().map(|null| null.name()).collect();
-            let null = Null::ALL.iter().copied().find(|null| null.name() == name);
+            let names: Vec<_> = NullBehaviour::ALL.iter().map(|null| null.name()).collect();
+            let null = NullBehaviour::ALL.iter().copied().find(|null| null.name() == name);
             let null = null.ok_or_else(|| unknown("null host", name, &names))?;
             return Ok(Box::new(NullHost::new(null)));
         }
-        let mut config = Config {
+        let mut config = HostConfig {
             replay_capacity: self.replay,
             acp: self.agent_command.as_ref().map(|_| working_directory()),
             shells: self.shell.is_some(),
             seed: context.seed,
             tokens: self.token.clone(),
             epoch_ms: u64::try_from(context.epoch.as_millis()).unwrap_or_default(),
-            ..Config::default()
+            ..HostConfig::default()
         };
         if !self.spec.is_empty() {
             config.versions = self.spec.clone();
         }
         if let Some(name) = &self.liar {
-            let names: Vec<_> = Liar::ALL.iter().map(|liar| liar.name()).collect();
-            let liar = Liar::ALL.iter().copied().find(|liar| liar.name() == name);
+            let names: Vec<_> = LiarBehaviour::ALL.iter().map(|liar| liar.name()).collect();
+            let liar = LiarBehaviour::ALL.iter().copied().find(|liar| liar.name() == name);
             let liar = liar.ok_or_else(|| unknown("liar", name, &names))?;
             return Ok(Box::new(LiarHost::new(liar)));
         }
         let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
         for name in &self.fault {
-            let fault = Fault::by_name(name).ok_or_else(|| unknown("fault", name, &names))?;
+            let fault = HostFault::by_name(name).ok_or_else(|| unknown("fault", name, &names))?;
             config.faults.push(fault);
         }
         let variants = variants::named(&self.variant)?;
@@ -135,6 +135,9 @@ fn working_directory() -> String {
     here.display().to_string()
 }
 
-fn unknown(what: &str, name: &str, known: &[&str]) -> Stop {
-    Stop::usage(format!("no {what} is called `{name}` (hint: {})", did_you_mean(name, known)))
+fn unknown(what: &str, name: &str, known: &[&str]) -> CommandStop {
+    CommandStop::usage(format!(
+        "no {what} is called `{name}` (hint: {})",
+        did_you_mean(name, known)
+    ))
 }

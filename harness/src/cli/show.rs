@@ -6,21 +6,21 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::report::conversation::{Proof, Role, Row};
-use crate::report::drawing::{self, Detail};
+use crate::report::conversation::{ConversationLine, LineRole, ProofLine};
+use crate::report::drawing::{self, FrameDetail};
 use crate::report::event::CaseReport;
 use crate::report::finished::{self, proofs};
 use crate::report::summary::OWN_FRAMES;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// Shows the conversation of a scenario of a run: who sent what, and what proves the findings.
 ///
 /// A line has the number of the line in the file, the time, and the message in the column of its client. `!` marks what
 /// proves a finding, `>` what led to it; other lines are left out where several follow one another, unless `--all` is given.
 #[derive(Args, Debug)]
-pub struct Show {
+pub struct ShowArguments {
     /// The run.jsonl of a run
     file: PathBuf,
     /// The id of the scenario
@@ -34,33 +34,33 @@ pub struct Show {
     all: bool,
 }
 
-impl Show {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl ShowArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let name = self.file.display();
         let input = File::open(&self.file)
-            .map_err(|error| Stop::usage(format!("`{name}` could not be read: {error}")))?;
+            .map_err(|error| CommandStop::usage(format!("`{name}` could not be read: {error}")))?;
         let found = finished::one(BufReader::new(input), &self.case)
-            .map_err(|error| Stop::usage(format!("{name}: {error}")))?;
+            .map_err(|error| CommandStop::usage(format!("{name}: {error}")))?;
         let Some((report, conversation)) = found else {
-            return Err(Stop::usage(format!("`{name}` has no scenario `{}`", self.case)));
+            return Err(CommandStop::usage(format!("`{name}` has no scenario `{}`", self.case)));
         };
         let proofs = proofs(&report);
         let mut rows = conversation.marked(&proofs, self.all);
         if let Some(client) = &self.client {
             rows.retain(|row| row.client == *client);
         }
-        let detail = if self.all { Detail::All } else { Detail::Proofs };
+        let detail = if self.all { FrameDetail::All } else { FrameDetail::Proofs };
         context.say(&findings(&report, &proofs));
         context.say(&drawing::text(&rows, detail, context.style));
-        if rows.iter().all(|row: &Row| row.role == Role::Beside) {
+        if rows.iter().all(|row: &ConversationLine| row.role == LineRole::Beside) {
             context.say("nothing that was found stands here\n");
         }
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 }
 
 /// What was found in the scenario.
-fn findings(report: &CaseReport, proofs: &[Proof]) -> String {
+fn findings(report: &CaseReport, proofs: &[ProofLine]) -> String {
     let mut out = format!("{} {}: {}\n", report.status.word(), report.scenario, report.title);
     for failure in report.failures() {
         out.push_str(&format!("  {}\n    {:?}\n", failure.message.lines(), failure.transcript));

@@ -5,9 +5,9 @@
 //!
 //! [`redact`]: crate::report::redact
 
-use crate::peer::guise::Credentials;
+use crate::peer::guise::ClientCredentials;
 use crate::report::redact::{is_secret_parameter, secrets_of_header, secrets_of_target};
-use crate::transport::websocket::Endpoint;
+use crate::transport::websocket::WebSocketEndpoint;
 
 /// A token that is nobody's.
 const WRONG: &str = "ahp-harness-is-nobody-00000000";
@@ -19,14 +19,21 @@ pub(super) fn has_credentials(url: &str, headers: &[(String, String)]) -> bool {
 }
 
 /// Where a host listens, for clients of every kind.
-pub(super) fn endpoint(url: &str, headers: Vec<(String, String)>, other: Option<&str>) -> Endpoint {
-    let tokens =
-        [(Credentials::Other, other), (Credentials::Wrong, Some(WRONG)), (Credentials::None, None)];
-    let with = |(credentials, token): (Credentials, Option<&str>)| {
+pub(super) fn endpoint(
+    url: &str,
+    headers: Vec<(String, String)>,
+    other: Option<&str>,
+) -> WebSocketEndpoint {
+    let tokens = [
+        (ClientCredentials::Other, other),
+        (ClientCredentials::Wrong, Some(WRONG)),
+        (ClientCredentials::None, None),
+    ];
+    let with = |(credentials, token): (ClientCredentials, Option<&str>)| {
         let (url, headers) = instead(url, &headers, token);
         (credentials, url, headers)
     };
-    Endpoint { url: url.to_owned(), others: tokens.map(with).into(), headers }
+    WebSocketEndpoint { url: url.to_owned(), others: tokens.map(with).into(), headers }
 }
 
 /// URL and headers with this token, or none, where the credentials were.

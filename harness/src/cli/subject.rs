@@ -17,10 +17,12 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
-use crate::reducers::exchange::{Answer, ExchangeError, Question, Subject, excerpt, read};
+use crate::reducers::exchange::{
+    ExchangeError, ReducerSubject, SubjectAnswer, SubjectQuestion, excerpt, read,
+};
 use crate::transport::child;
 
-use super::exit::Stop;
+use super::exit::CommandStop;
 use super::target::shell;
 
 /// Longest answer to any question, in bytes.
@@ -46,23 +48,23 @@ const SILENCE: u32 = 6;
 const CAREFUL: usize = 64;
 
 /// A subject that is started as often as it takes.
-pub struct Process {
+pub struct SubjectProcess {
     runtime: Runtime,
-    inner: Inner,
+    inner: SubjectProcessState,
     careful: usize,
 }
 
-struct Inner {
+struct SubjectProcessState {
     command: String,
     limit: Duration,
-    running: Option<Running>,
+    running: Option<RunningSubject>,
     patience: u32,
     interrupted: bool,
 }
 
 /// A process that was started, with everything it started. Dropping it kills them all.
-struct Running {
-    process: child::Process,
+struct RunningSubject {
+    process: child::ChildProcess,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     words: Arc<Mutex<VecDeque<u8>>>,
@@ -71,19 +73,25 @@ struct Running {
     line: Vec<u8>,
 }
 
-impl Process {
+impl SubjectProcess {
     /// A subject that `sh` starts by this command, when it is first asked. `limit` is how long an
     /// answer may take.
     ///
     /// # Errors
     /// There is no runtime.
-    pub fn new(command: String, limit: Duration) -> Result<Process, Stop> {
+    pub fn new(command: String, limit: Duration) -> Result<SubjectProcess, CommandStop> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|error| Stop::fault(format!("no runtime: {error}")))?;
-        let inner = Inner { command, limit, running: None, patience: PATIENCE, interrupted: false };
-        Ok(Process { runtime, inner, careful: 0 })
+            .map_err(|error| CommandStop::fault(format!("no runtime: {error}")))?;
+        let inner = SubjectProcessState {
+            command,
+            limit,
+            running: None,
+            patience: PATIENCE,
+            interrupted: false,
+        };
+        Ok(SubjectProcess { runtime, inner, careful: 0 })
     }
 
     /// Whether the user wanted it to end.
@@ -102,8 +110,11 @@ impl Process {
     }
 }
 
-impl Subject for Process {
-    fn ask(&mut self, questions: Vec<Question>) -> Vec<Result<Answer, ExchangeError>> {
+impl ReducerSubject for SubjectProcess {
+    fn ask(
+        &mut self,
+        questions: Vec<SubjectQuestion>,
+    ) -> Vec<Result<SubjectAnswer, ExchangeError>> {
         let mut answers = Vec::with_capacity(questions.len());
         while answers.len() < questions.len() {
             if self.inner.patience == 0 {
@@ -134,9 +145,12 @@ impl Subject for Process {
     }
 }
 
-impl Inner {
+impl SubjectProcessState {
     /// Asks until a fault; returns the answers before it.
-    async fn exchange(&mut self, questions: &[Question]) -> (Vec<Answer>, Option<ExchangeError>) {
+    async fn exchange(
+        &mut self,
+        questions: &[SubjectQuestion],
+    ) -> (Vec<SubjectAnswer>, Option<ExchangeError>) {
         if self.running.is_none() {
             match self.start().await {
                 Ok(running) => self.running = Some(running),
@@ -161,21 +175,21 @@ impl Inner {
     }
 
     /// Starts the process and waits for the answer to a question that every reducer can answer.
-    async fn start(&self) -> Result<Running, ExchangeError> {
-        let mut running = Running::spawn(&self.command)?;
-        match running.exchange(&[Question::hello()], STARTING.max(self.limit)).await {
+    async fn start(&self) -> Result<RunningSubject, ExchangeError> {
+        let mut running = RunningSubject::spawn(&self.command)?;
+        match running.exchange(&[SubjectQuestion::hello()], STARTING.max(self.limit)).await {
             (_, Some(fault)) => Err(fault),
             (_, None) => Ok(running),
         }
     }
 }
 
-impl Running {
-    fn spawn(command: &str) -> Result<Running, ExchangeError> {
+impl RunningSubject {
+    fn spawn(command: &str) -> Result<RunningSubject, ExchangeError> {
         let died = |why: String| ExchangeError::Died(format!(" ({why})"));
         let mut line = shell(command);
         line.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut process = child::Process::start(&mut line)
+        let mut process = child::ChildProcess::start(&mut line)
             .map_err(|error| died(format!("it could not be started: {error}")))?;
         let started = process.child();
         let output = started.stdout.take().ok_or_else(|| died("it has no output".to_owned()))?;
@@ -183,7 +197,7 @@ impl Running {
         if let Some(complaints) = started.stderr.take() {
             tokio::spawn(listen(complaints, Arc::clone(&words)));
         }
-        Ok(Running {
+        Ok(RunningSubject {
             input: started.stdin.take(),
             process,
             output: BufReader::new(output),
@@ -197,9 +211,9 @@ impl Running {
     /// Writes all questions while the answers are read.
     async fn exchange(
         &mut self,
-        questions: &[Question],
+        questions: &[SubjectQuestion],
         limit: Duration,
-    ) -> (Vec<Answer>, Option<ExchangeError>) {
+    ) -> (Vec<SubjectAnswer>, Option<ExchangeError>) {
         let first = self.next;
         self.next += questions.len() as u64;
         let numbered = (first..).zip(questions);
@@ -233,9 +247,9 @@ impl Running {
 
     async fn answers<'a>(
         &mut self,
-        questions: impl Iterator<Item = ((u64, &'a Question), usize)>,
+        questions: impl Iterator<Item = ((u64, &'a SubjectQuestion), usize)>,
         limit: Duration,
-        answers: &mut Vec<Answer>,
+        answers: &mut Vec<SubjectAnswer>,
     ) -> Option<ExchangeError> {
         for ((id, question), room) in questions {
             match timeout(limit, read_line(&mut self.output, room, &mut self.line)).await {

@@ -24,7 +24,7 @@ pub(super) fn supervised() -> Option<ExitCode> {
         crate::transport::child::adopt();
         // It may have ended just before.
         let gone = getppid().map(|id| id.as_raw_nonzero().get().to_string()) != parent;
-        return gone.then_some(ExitCode::from(super::exit::Code::Interrupted as u8));
+        return gone.then_some(ExitCode::from(super::exit::CommandExit::Interrupted as u8));
     }
     linux::watch().ok()
 }

@@ -10,29 +10,29 @@ use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
 
 use crate::agent::acp;
-use crate::agent::mode::Mode;
-use crate::host::engine::{Config, RefHost};
-use crate::host::subject::Subject;
-use crate::report::event::Header;
-use crate::run::detect::Found;
-use crate::run::plan::{self, Planned};
-use crate::run::play::{Play, Verdict};
+use crate::agent::mode::AgentMode;
+use crate::host::engine::{HostConfig, RefHost};
+use crate::host::subject::AgentSubject;
+use crate::report::event::RunHeader;
+use crate::run::detect::DetectionResult;
+use crate::run::plan::{self, PlannedScenario};
+use crate::run::play::{ScenarioPlay, ScenarioVerdict};
 use crate::run::probe::make_settings;
-use crate::run::profile::Profile;
+use crate::run::profile::AgentProfile;
 use crate::run::sentinel::answers;
 use crate::run::settings::HostSetting;
 use crate::run::sim;
-use crate::run::suite::Entry;
+use crate::run::suite::SuiteEntry;
 use crate::system::lead_group;
-use crate::transport::child::Process;
-use crate::transport::link::Endpoint;
+use crate::transport::child::ChildProcess;
+use crate::transport::link::LinkEndpoint;
 use crate::transport::websocket;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
-use crate::wire::version::{Standard, Version};
+use crate::wire::version::{ProtocolStandard, Version};
 
-use super::aim::Target;
-use super::exit::Stop;
+use super::aim::PlayTarget;
+use super::exit::CommandStop;
 use super::strangers;
 
 /// The time that a started command has until it listens.
@@ -63,11 +63,11 @@ pub(super) const HOST_BUDGET: Duration = Duration::from_secs(1_800);
 /// How many scenarios are played at once.
 const JOBS: u16 = 4;
 
-impl Target {
+impl PlayTarget {
     /// The profile of an agent outside.
-    pub(super) fn profile(&self) -> Option<&Profile> {
+    pub(super) fn profile(&self) -> Option<&AgentProfile> {
         match self {
-            Target::Agents(agents) => Some(&agents.profile),
+            PlayTarget::Agents(agents) => Some(&agents.profile),
             _ => None,
         }
     }
@@ -76,14 +76,14 @@ impl Target {
     pub(super) fn limit(
         &self,
         asked: Option<Duration>,
-        standard: Standard,
-        agent: Mode,
+        standard: ProtocolStandard,
+        agent: AgentMode,
     ) -> Duration {
         let own = self.profile().and_then(|profile| profile.timeout);
-        let starts_agents = matches!(self, Target::Remote(..)) && agent != Mode::Host;
+        let starts_agents = matches!(self, PlayTarget::Remote(..)) && agent != AgentMode::Host;
         let usual = match standard {
-            Standard::Ahp if !starts_agents => HOST_LIMIT,
-            Standard::Ahp | Standard::Acp => AGENT_LIMIT,
+            ProtocolStandard::Ahp if !starts_agents => HOST_LIMIT,
+            ProtocolStandard::Ahp | ProtocolStandard::Acp => AGENT_LIMIT,
         };
         asked.or(own).unwrap_or(usual)
     }
@@ -96,7 +96,7 @@ impl Target {
 
     /// Whether the target is the embedded reference host.
     pub(super) fn is_embedded(&self) -> bool {
-        matches!(self, Target::Embedded | Target::Loopback)
+        matches!(self, PlayTarget::Embedded | PlayTarget::Loopback)
     }
 }
 
@@ -104,11 +104,11 @@ impl Target {
 pub type HostVoice = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A host outside this process.
-pub struct Remote {
+pub struct RemoteHost {
     /// The address of the host.
-    pub endpoint: Endpoint,
+    pub endpoint: LinkEndpoint,
     url: String,
-    process: Mutex<Option<Process>>,
+    process: Mutex<Option<ChildProcess>>,
     command: Option<String>,
     restart_command: Option<String>,
     said: HostVoice,
@@ -118,12 +118,12 @@ pub struct Remote {
     setting_offers: Vec<String>,
 }
 
-impl Remote {
+impl RemoteHost {
     /// A host that is already running.
-    pub fn at(endpoint: websocket::Endpoint, restart: Option<String>) -> Remote {
+    pub fn at(endpoint: websocket::WebSocketEndpoint, restart: Option<String>) -> RemoteHost {
         let url = endpoint.url.clone();
-        Remote {
-            endpoint: Endpoint::Socket(endpoint),
+        RemoteHost {
+            endpoint: LinkEndpoint::Socket(endpoint),
             url,
             process: Mutex::new(None),
             command: None,
@@ -139,7 +139,7 @@ impl Remote {
         mut self,
         settings: Vec<HostSetting>,
         offers: Vec<String>,
-    ) -> Remote {
+    ) -> RemoteHost {
         (self.settings, self.setting_offers) = (settings, offers);
         self
     }
@@ -176,12 +176,13 @@ impl Remote {
         other: Option<String>,
         restart: Option<String>,
         said: HostVoice,
-    ) -> Result<Remote, Stop> {
+    ) -> Result<RemoteHost, CommandStop> {
         let (command, url) = with_port(command)?;
-        let (process, url) = launch(&command, url, &said).await.map_err(Stop::unreachable)?;
+        let (process, url) =
+            launch(&command, url, &said).await.map_err(CommandStop::unreachable)?;
         let endpoint = strangers::endpoint(&url, headers, other.as_deref());
-        Ok(Remote {
-            endpoint: Endpoint::Socket(endpoint),
+        Ok(RemoteHost {
+            endpoint: LinkEndpoint::Socket(endpoint),
             url,
             process: Mutex::new(Some(process)),
             command: Some(command),
@@ -274,7 +275,7 @@ impl Remote {
 }
 
 /// Asks a process group to end, and kills the processes that are left.
-async fn ended(mut process: Process) {
+async fn ended(mut process: ChildProcess) {
     process.ask_to_end();
     let gone = async {
         let _ = process.child().wait().await;
@@ -301,21 +302,21 @@ pub fn shown(url: &str) -> String {
 }
 
 /// Puts a free port into the command.
-fn with_port(command: &str) -> Result<(String, Option<String>), Stop> {
+fn with_port(command: &str) -> Result<(String, Option<String>), CommandStop> {
     if !command.contains("{port}") {
         return Ok((command.to_owned(), None));
     }
     // The port is free when we look; the host takes it a moment later.
     let port = std::net::TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
-        .map_err(|error| Stop::fault(format!("no free port: {error}")))?
+        .map_err(|error| CommandStop::fault(format!("no free port: {error}")))?
         .port();
     let command = command.replace("{port}", &port.to_string());
     Ok((command, Some(format!("ws://127.0.0.1:{port}"))))
 }
 
 /// Runs the user's command that restarts a host. The process that it leaves running is the host itself, so the harness does
-/// not end it: the command is no [`Process`].
+/// not end it: the command is no [`ChildProcess`].
 async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> {
     let mut line = shell(command);
     line.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -336,10 +337,10 @@ async fn launch(
     command: &str,
     url: Option<String>,
     said: &HostVoice,
-) -> Result<(Process, String), String> {
+) -> Result<(ChildProcess, String), String> {
     let mut line = shell(command);
     line.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut process = Process::start(&mut line)
+    let mut process = ChildProcess::start(&mut line)
         .map_err(|error| format!("`{command}` could not be started: {error}"))?;
     let output = process.child().stdout.take();
     if let Some(errors) = process.child().stderr.take() {
@@ -450,23 +451,28 @@ async fn listens(url: &str) -> Result<(), String> {
 }
 
 /// The provider by which sessions are named, before channels: the first there is.
-pub(super) fn scheme(version: Version, found: &Found) -> Option<String> {
-    let named = Protocol::of(version).is_some_and(|protocol| !protocol.has(Feature::Channels));
+pub(super) fn scheme(version: Version, found: &DetectionResult) -> Option<String> {
+    let named =
+        Protocol::of(version).is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels));
     found.providers.first().filter(|_| named).cloned()
 }
 
 /// Whether a scenario needs the host to itself, and others are played against the same one.
-pub(super) fn plays_alone(target: &Target, planned: &Planned) -> bool {
-    let shared = matches!(target, Target::Remote(..)) && planned.skip.is_none();
+pub(super) fn plays_alone(target: &PlayTarget, planned: &PlannedScenario) -> bool {
+    let shared = matches!(target, PlayTarget::Remote(..)) && planned.skip.is_none();
     shared && plan::plays_alone(&planned.entry.scenario)
 }
 
 /// Plays a scenario on a reference host of its own.
-pub(super) fn embedded(play: Play, entry: &Entry, header: &Header) -> Verdict {
+pub(super) fn embedded(
+    play: ScenarioPlay,
+    entry: &SuiteEntry,
+    header: &RunHeader,
+) -> ScenarioVerdict {
     if header.version.parse() == Ok(Version::ACP_1) {
-        return sim::play(play, &mut Subject::new(acp::Config::default()));
+        return sim::play(play, &mut AgentSubject::new(acp::AgentConfig::default()));
     }
-    let epoch = Duration::from_millis(Config::default().epoch_ms);
+    let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
     let config = sim::settings_with(&entry.scenario, header.seed, epoch, header.agent);
     let config = sim::speaking(config, header.version.parse().unwrap_or(Version::V1_0));
     sim::play(play, &mut RefHost::new(config))

@@ -12,14 +12,14 @@ use clap::Args;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-use crate::agent::mode::Mode;
-use crate::arb::embedded::Ground;
-use crate::arb::generate::{Generator, Sequence, Taste};
+use crate::agent::mode::AgentMode;
+use crate::arb::embedded::EmbeddedGround;
+use crate::arb::generate::{ConversationGenerator, DrawTaste, DrawnSequence};
 use crate::arb::hold;
 use crate::dice::Dice;
 use crate::host::variant::{VARIANTS, VariantHost, VariantRow};
-use crate::run::play::Play;
-use crate::run::suite::Suite;
+use crate::run::play::ScenarioPlay;
+use crate::run::suite::ScenarioSuite;
 use crate::run::variants::{VariantPlayer, VariantResult, VariantTrial};
 use crate::scenario::source::did_you_mean;
 use crate::verdict::Weight;
@@ -27,12 +27,12 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::agent_variants::AgentTrials;
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::mutants::on_all_cores;
 use super::options;
-use super::place::Place;
+use super::place::PlayPlace;
 
 /// The most variants in a random combination.
 const MOST: u64 = 8;
@@ -46,7 +46,7 @@ const SHOWN: usize = 3;
 /// `ahp-harness explain NAME` shows the text that permits one. The command fails if a rule with the weight of a
 /// SHOULD or more is reported broken under a variant.
 #[derive(Args, Debug)]
-pub struct Variants {
+pub struct VariantsArguments {
     /// Scenario files and folders; the suite that the binary carries unless given
     paths: Vec<PathBuf>,
     /// Play this variant only (repeatable; several are combined in one host)
@@ -93,12 +93,12 @@ const WAITING: usize = 6;
 /// How long a wait over a socket may take.
 const SOCKET_LIMIT: Duration = Duration::from_secs(5);
 
-impl Variants {
-    pub(super) fn main(self, context: &Context) -> Outcome {
+impl VariantsArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
         let suite = files::suite(&self.paths)?;
         if !suite.broken.is_empty() {
             context.error(&files::mistakes(context, &suite.broken));
-            return Err(Stop::usage("mistakes in scenario files; nothing was played"));
+            return Err(CommandStop::usage("mistakes in scenario files; nothing was played"));
         }
         if self.acp {
             let (variants, parts) = (self.variant.as_slice(), (self.part, self.random_part));
@@ -106,7 +106,7 @@ impl Variants {
                 .main(context);
         }
         let newest = Protocol::known().first().copied();
-        let newest = newest.ok_or_else(|| Stop::fault("there are no protocol tables"))?;
+        let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
         let versions = if self.spec.is_empty() { vec![newest] } else { self.spec.clone() };
         let mut sets = Vec::new();
         for version in &versions {
@@ -131,11 +131,11 @@ impl Variants {
             results.len() - accused
         );
         context.say(&out);
-        Ok(if accused == 0 { Code::Ok } else { Code::Failed })
+        Ok(if accused == 0 { CommandExit::Ok } else { CommandExit::Failed })
     }
 
     /// The sets of variants to play at a version. Each set is one host.
-    fn sets(&self, version: Version, seed: u64) -> Result<Vec<VariantSet>, Stop> {
+    fn sets(&self, version: Version, seed: u64) -> Result<Vec<VariantSet>, CommandStop> {
         let set = |rows, part| VariantSet { version, rows, part };
         if !self.variant.is_empty() {
             return Ok(vec![set(named(&self.variant)?, self.part)]);
@@ -151,7 +151,11 @@ impl Variants {
     }
 
     /// Plays all sets on all cores; the results are in the order of the sets.
-    fn play(&self, suite: &Suite, sets: &[VariantSet]) -> Result<Vec<VariantResult>, Stop> {
+    fn play(
+        &self,
+        suite: &ScenarioSuite,
+        sets: &[VariantSet],
+    ) -> Result<Vec<VariantResult>, CommandStop> {
         let next = AtomicUsize::new(0);
         let results = Mutex::new(Vec::new());
         let work = |player: VariantPlayer<'_>| {
@@ -173,16 +177,16 @@ impl Variants {
         }
         let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
         if results.len() < sets.len() {
-            return Err(Stop::fault("no runtime for sockets could be started"));
+            return Err(CommandStop::fault("no runtime for sockets could be started"));
         }
         results.sort_by_key(|(place, _)| *place);
         let results: Result<_, io::Error> = results.into_iter().map(|(_, result)| result).collect();
-        results.map_err(|error| Stop::fault(format!("no socket for a host: {error}")))
+        results.map_err(|error| CommandStop::fault(format!("no socket for a host: {error}")))
     }
 
     fn play_set(
         &self,
-        suite: &Suite,
+        suite: &ScenarioSuite,
         place: usize,
         set: &VariantSet,
         player: VariantPlayer<'_>,
@@ -190,12 +194,14 @@ impl Variants {
         let mut trial = VariantTrial::begin(set.version, &set.rows, player)?;
         trial.play_suite(suite, |scenario| scenario % set.part == place % set.part)?;
         let seed = place as u64;
-        let generator = Generator::new(set.version, seed, Taste::FOREIGN);
+        let generator = ConversationGenerator::new(set.version, seed, DrawTaste::FOREIGN);
         let generator = generator.offering(trial.detected());
-        let honest = Ground::of(set.version, Mode::Host, &[]);
+        let honest = EmbeddedGround::of(set.version, AgentMode::Host, &[]);
         let mut unmet = BTreeSet::new();
         for number in 0..self.fuzz {
-            let Some(Sequence { mut draft, .. }) = generator.sequence(number) else { continue };
+            let Some(DrawnSequence { mut draft, .. }) = generator.sequence(number) else {
+                continue;
+            };
             if !honest.found(&draft).is_empty() {
                 continue;
             }
@@ -231,12 +237,12 @@ pub(super) fn combination<R>(
 ///
 /// # Errors
 /// A name that no variant has, with the closest one.
-pub(super) fn named(names: &[String]) -> Result<Vec<&'static VariantRow>, Stop> {
+pub(super) fn named(names: &[String]) -> Result<Vec<&'static VariantRow>, CommandStop> {
     let known: Vec<_> = VARIANTS.iter().map(|row| row.name).collect();
     let find = |name: &String| {
         VariantRow::named(name).ok_or_else(|| {
             let hint = did_you_mean(name, &known);
-            Stop::usage(format!("no variant is called `{name}` (hint: {hint})"))
+            CommandStop::usage(format!("no variant is called `{name}` (hint: {hint})"))
         })
     };
     names.iter().map(find).collect()
@@ -248,9 +254,9 @@ fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
     // Nobody stops it early.
     let (_keep, stop) = watch::channel(false);
-    let play = |play: Play, host: VariantHost| {
+    let play = |play: ScenarioPlay, host: VariantHost| {
         runtime.block_on(async {
-            Ok(Place::own(Box::new(host)).await?.play(play, stop.clone()).await)
+            Ok(PlayPlace::own(Box::new(host)).await?.play(play, stop.clone()).await)
         })
     };
     let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

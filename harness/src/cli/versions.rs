@@ -13,25 +13,25 @@ use litemap::LiteMap;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
-use super::options::{Report, RunReport, Spec};
-use super::run::Run;
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::options::{ReportOption, RunReport, SpecOption};
+use super::run::RunArguments;
 
 /// What has come of the versions so far.
 #[derive(Default)]
-struct All {
-    worst: Option<Code>,
+struct VersionResults {
+    worst: Option<CommandExit>,
     refused: String,
-    ended: Option<Outcome>,
+    ended: Option<CommandOutcome>,
 }
 
-impl All {
-    fn add(&mut self, context: &Context, outcome: Outcome) {
+impl VersionResults {
+    fn add(&mut self, context: &CliContext, outcome: CommandOutcome) {
         match outcome {
-            Ok(Code::Interrupted) => self.ended = Some(Ok(Code::Interrupted)),
+            Ok(CommandExit::Interrupted) => self.ended = Some(Ok(CommandExit::Interrupted)),
             Ok(code) => self.worst = self.worst.max(Some(code)),
-            Err(Stop { code: Code::Unreachable, message }) => {
+            Err(CommandStop { code: CommandExit::Unreachable, message }) => {
                 context.say("not spoken by the host\n");
                 self.refused = message;
             }
@@ -43,18 +43,18 @@ impl All {
         self.ended.is_none()
     }
 
-    fn outcome(self) -> Outcome {
+    fn outcome(self) -> CommandOutcome {
         let refused = self.refused;
-        let whole = || self.worst.ok_or_else(|| Stop::unreachable(refused));
+        let whole = || self.worst.ok_or_else(|| CommandStop::unreachable(refused));
         self.ended.unwrap_or_else(whole)
     }
 }
 
-impl Run {
+impl RunArguments {
     /// Plays every version. One that the host does not speak is told and passed over; where it speaks
     /// none, nothing was reached.
-    pub(super) fn every(&self, context: &Context) -> Outcome {
-        let mut all = All::default();
+    pub(super) fn every(&self, context: &CliContext) -> CommandOutcome {
+        let mut all = VersionResults::default();
         let versions = Protocol::all_played();
         if self.is_outside() {
             let mut rest = versions.iter();
@@ -91,7 +91,7 @@ impl Run {
                 });
             }
             drop(done);
-            let mut early: LiteMap<usize, (Context, Outcome)> = LiteMap::new();
+            let mut early: LiteMap<usize, (CliContext, CommandOutcome)> = LiteMap::new();
             let mut told = 0;
             for (place, said, outcome) in results {
                 early.insert(place, (said, outcome));
@@ -111,13 +111,13 @@ impl Run {
     }
 
     /// The same run at one version, of which only what did not hold is told one by one.
-    fn at(&self, version: Version) -> Run {
+    fn at(&self, version: Version) -> RunArguments {
         let named = |report: &RunReport| match report {
-            RunReport::Shared(Report::Junit(path)) => {
-                RunReport::Shared(Report::Junit(of_version(path, version)))
+            RunReport::Shared(ReportOption::Junit(path)) => {
+                RunReport::Shared(ReportOption::Junit(of_version(path, version)))
             }
-            RunReport::Shared(Report::Jsonl(path)) => {
-                RunReport::Shared(Report::Jsonl(of_version(path, version)))
+            RunReport::Shared(ReportOption::Jsonl(path)) => {
+                RunReport::Shared(ReportOption::Jsonl(of_version(path, version)))
             }
             RunReport::AhpLog(folder) => RunReport::AhpLog(of_version(folder, version)),
         };
@@ -125,7 +125,7 @@ impl Run {
         one.report = one.report.iter().map(named).collect();
         one.quiet = true;
         one.only_if_spoken = true;
-        one.spec = Some(Spec::One(version));
+        one.spec = Some(SpecOption::One(version));
         one
     }
 }

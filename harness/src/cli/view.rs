@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::report::conversation::Conversation;
+use crate::report::conversation::DrawnConversation;
 use crate::report::html::viewer::viewer;
 use crate::report::judge_logs::judge_logs;
 use crate::report::replay;
 use crate::verdict::FailOn;
 
-use super::captures::{self, Given};
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::captures::{self, CaptureInput};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// Lines that a page shows.
 const MAX_ROWS: usize = 20_000;
@@ -23,7 +23,7 @@ const FRAME: usize = 1_500;
 /// Makes a page of a run.jsonl, a capture or logs of connections: a lane for each client, the host and the agent, filters, and
 /// what is found beside it.
 #[derive(Args, Debug)]
-pub struct View {
+pub struct ViewArguments {
     /// The file; logs may be several, or a folder
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -32,11 +32,11 @@ pub struct View {
     out: PathBuf,
 }
 
-impl View {
-    pub(super) fn main(self, context: &Context) -> Outcome {
-        let wrong = |name: &str, error: String| Stop::usage(format!("{name}: {error}"));
+impl ViewArguments {
+    pub(super) fn main(self, context: &CliContext) -> CommandOutcome {
+        let wrong = |name: &str, error: String| CommandStop::usage(format!("{name}: {error}"));
         let (name, conversation, judged, left_out) = match captures::open(&self.files)? {
-            Given::Capture(name, input) => {
+            CaptureInput::Capture(name, input) => {
                 let mut lines = Vec::new();
                 let mut left_out = 0;
                 for (number, line) in (1..).zip(input.lines()) {
@@ -46,18 +46,18 @@ impl View {
                         false => left_out += 1,
                     }
                 }
-                let Given::Capture(_, again) = captures::open(&self.files)? else {
+                let CaptureInput::Capture(_, again) = captures::open(&self.files)? else {
                     return Err(wrong(&name, "it changed while it was read".to_owned()));
                 };
                 let judged = replay::judge(again, None, FailOn::default())
                     .map_err(|error| wrong(&name, error.to_string()))?;
                 let lines = lines.iter().map(|(number, text)| (*number, text.as_str()));
-                (name, Conversation::of(lines), judged, left_out)
+                (name, DrawnConversation::of(lines), judged, left_out)
             }
-            Given::Logs(logs) => {
+            CaptureInput::Logs(logs) => {
                 let lines = logs.as_capture();
                 let left_out = lines.len().saturating_sub(MAX_ROWS) as u64;
-                let conversation = Conversation::of_lines(lines.into_iter().take(MAX_ROWS));
+                let conversation = DrawnConversation::of_lines(lines.into_iter().take(MAX_ROWS));
                 let judged = judge_logs(&logs, None, FailOn::default());
                 (format!("{} logs", logs.files.len()), conversation, judged, left_out)
             }
@@ -66,6 +66,6 @@ impl View {
         std::fs::write(&self.out, viewer(&name, &rows, &judged, left_out))
             .map_err(|error| wrong(&self.out.display().to_string(), error.to_string()))?;
         context.say(&format!("{} lines of {name}: {}\n", rows.len(), self.out.display()));
-        Ok(Code::Ok)
+        Ok(CommandExit::Ok)
     }
 }

@@ -9,16 +9,16 @@ use clap::Args;
 
 use crate::mutation::acp;
 use crate::mutation::bases::{self, BaseOptions};
-use crate::mutation::capture::Capture;
+use crate::mutation::capture::MutableCapture;
 use crate::mutation::operator::WireOperator;
 use crate::mutation::rewrite::LegalRewrite;
 use crate::mutation::trial::WireTrial;
 use crate::mutation::{operators, rewrites, table};
 use crate::scenario::source::did_you_mean;
-use crate::wire::version::{Standard, Version};
+use crate::wire::version::{ProtocolStandard, Version};
 
-use super::context::Context;
-use super::exit::{Code, Outcome, Stop};
+use super::context::CliContext;
+use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::mutants::{on_all_cores, written};
 
@@ -66,14 +66,14 @@ impl WireOptions {
 
     pub(super) fn main(
         &self,
-        context: &Context,
+        context: &CliContext,
         version: Version,
         paths: &[PathBuf],
         out: Option<&Path>,
-    ) -> Outcome {
+    ) -> CommandOutcome {
         let began = Instant::now();
         let standard = version.standard;
-        let of_agents = standard == Standard::Acp;
+        let of_agents = standard == ProtocolStandard::Acp;
         let captures = match paths {
             [] => {
                 let WireOptions { part, drawn, seed, .. } = *self;
@@ -81,7 +81,7 @@ impl WireOptions {
                 if of_agents { acp::bases::clean(options) } else { bases::clean(options) }
             }
             paths => {
-                let mut captures: Vec<Capture> =
+                let mut captures: Vec<MutableCapture> =
                     paths.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
                 if of_agents {
                     captures.iter_mut().for_each(acp::bases::of_agents);
@@ -92,14 +92,14 @@ impl WireOptions {
         let given = captures.len();
         let trial = WireTrial::new(captures, self.seed, self.count);
         if trial.captures().is_empty() {
-            return Err(Stop::usage(
+            return Err(CommandStop::usage(
                 "no capture to change: in each something is found above a note (hint: `judge` shows what)",
             ));
         }
         if let Some(folder) = &self.keep {
             fs::create_dir_all(folder).map_err(|error| unwritable(folder, &error))?;
         }
-        let keep = |name: &str, capture: &Capture| {
+        let keep = |name: &str, capture: &MutableCapture| {
             if let Some(folder) = &self.keep {
                 let path = folder.join(format!("{name}.jsonl"));
                 if let Err(error) = fs::write(&path, capture.text()) {
@@ -149,27 +149,27 @@ impl WireOptions {
         }
         context.say(&format!("\nin {:.1} s\n", began.elapsed().as_secs_f64()));
         match verdict {
-            None => Ok(Code::Ok),
+            None => Ok(CommandExit::Ok),
             Some(verdict) => {
                 context.error(&format!("{verdict}\n"));
-                Ok(Code::Failed)
+                Ok(CommandExit::Failed)
             }
         }
     }
 }
 
-fn read(path: &Path) -> Result<Capture, Stop> {
+fn read(path: &Path) -> Result<MutableCapture, CommandStop> {
     let name = path.display().to_string();
-    Capture::read(&name, std::io::BufReader::new(files::open(path)?))
-        .map_err(|error| Stop::usage(format!("{name}:{error}")))
+    MutableCapture::read(&name, std::io::BufReader::new(files::open(path)?))
+        .map_err(|error| CommandStop::usage(format!("{name}:{error}")))
 }
 
-fn unwritable(path: &Path, error: &std::io::Error) -> Stop {
-    Stop::usage(format!("`{}` could not be written: {error}", path.display()))
+fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
+    CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
 }
 
 /// Those of these names, or all.
-fn chosen<T: Copy>(names: &[String], all: Vec<(&'static str, T)>) -> Result<Vec<T>, Stop> {
+fn chosen<T: Copy>(names: &[String], all: Vec<(&'static str, T)>) -> Result<Vec<T>, CommandStop> {
     if names.is_empty() {
         return Ok(all.into_iter().map(|(_, one)| one).collect());
     }
@@ -177,7 +177,7 @@ fn chosen<T: Copy>(names: &[String], all: Vec<(&'static str, T)>) -> Result<Vec<
     let find = |name: &String| {
         all.iter().find(|(known, _)| known == name).map(|(_, one)| *one).ok_or_else(|| {
             let hint = did_you_mean(name, &known);
-            Stop::usage(format!("no operator is called `{name}` (hint: {hint})"))
+            CommandStop::usage(format!("no operator is called `{name}` (hint: {hint})"))
         })
     };
     names.iter().map(find).collect()

@@ -8,25 +8,25 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::Map;
 use crate::wire::version::Version;
 
-use super::Beside;
+use super::ChangeContext;
 use super::reshape as to;
 
 /// One difference between versions.
 #[derive(Debug)]
-pub struct Change {
+pub struct VersionChange {
     /// The version that made it: from there on the wire has the newer words.
     pub since: Version,
     /// What it is, in one sentence.
     pub name: &'static str,
     /// Where it is to be looked for.
-    pub at: &'static [At],
+    pub at: &'static [MessagePlace],
     /// What it does.
-    pub how: How,
+    pub how: ChangeKind,
 }
 
 /// A place of a message.
 #[derive(Clone, Copy, Debug)]
-pub enum At {
+pub enum MessagePlace {
     /// Every object.
     Everywhere,
     /// Every action.
@@ -43,7 +43,7 @@ pub enum At {
 
 /// What a change does.
 #[derive(Clone, Copy, Debug)]
-pub enum How {
+pub enum ChangeKind {
     /// A member has another name.
     Renamed {
         /// Its name since.
@@ -54,32 +54,37 @@ pub enum How {
     /// An object has another form.
     Reshaped {
         /// From the newer form to the older one.
-        lower: Reshape,
+        lower: ReshapeFunction,
         /// Back.
-        lift: Reshape,
+        lift: ReshapeFunction,
     },
 }
 
 /// Gives an object another form.
-pub type Reshape = fn(&mut Map, Beside<'_>);
+pub type ReshapeFunction = fn(&mut Map, ChangeContext<'_>);
 
-const fn row(since: Version, name: &'static str, at: &'static [At], how: How) -> Change {
-    Change { since, name, at, how }
+const fn row(
+    since: Version,
+    name: &'static str,
+    at: &'static [MessagePlace],
+    how: ChangeKind,
+) -> VersionChange {
+    VersionChange { since, name, at, how }
 }
 
-const fn reshaped(lower: Reshape, lift: Reshape) -> How {
-    How::Reshaped { lower, lift }
+const fn reshaped(lower: ReshapeFunction, lift: ReshapeFunction) -> ChangeKind {
+    ChangeKind::Reshaped { lower, lift }
 }
 
-const fn renamed(newer: &'static str, older: &'static str) -> How {
-    How::Renamed { newer, older }
+const fn renamed(newer: &'static str, older: &'static str) -> ChangeKind {
+    ChangeKind::Renamed { newer, older }
 }
 
-use At::{Action, Actions, Everywhere, Params, Result, State};
 use ChannelKind::{Root, Session, Terminal};
+use MessagePlace::{Action, Actions, Everywhere, Params, Result, State};
 
 /// Every difference, newest first.
-pub const CHANGES: &[Change] = &[
+pub const CHANGES: &[VersionChange] = &[
     row(
         Version::V0_9,
         "A turn fails with a part that may say that it can be resumed, instead of an error beside its parts.",

@@ -2,15 +2,15 @@
 //!
 //! Knows: methods, envelopes, snapshots. Never knows: what an action does.
 //!
-//! Start at [`Edge::lower_message`] and [`Edge::lift_message`].
+//! Start at [`VersionEdge::lower_message`] and [`VersionEdge::lift_message`].
 
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Map, Value, json};
-use crate::wire::message::{Kind, Message};
-use crate::wire::trim::Of;
+use crate::wire::message::{Message, MessageKind};
+use crate::wire::trim::TrimType;
 
-use super::{Beside, Edge, Part, type_of};
+use super::{ChangeContext, MessagePart, VersionEdge, type_of};
 
 /// The one method of all notifications before 0.2.0.
 const WRAPPER: &str = "notification";
@@ -31,7 +31,7 @@ fn notification_type(name: &str) -> String {
     format!("{}{rest}Notification", first.to_uppercase())
 }
 
-impl Edge {
+impl VersionEdge {
     /// A request or a notification of a client in the words of the wire.
     pub fn lower_message(&self, message: Message) -> Message {
         let Some(method) = message.method().map(str::to_owned).filter(|_| !self.is_plain()) else {
@@ -51,15 +51,15 @@ impl Edge {
         let action = params.get("action").cloned().unwrap_or_default();
         let channel = params.get("channel").and_then(Value::as_str).unwrap_or("").to_owned();
         // What the version does not have goes out as it was written.
-        let lowered = self.lower_action(&channel, &action, Beside::NOTHING);
+        let lowered = self.lower_action(&channel, &action, ChangeContext::NOTHING);
         let (channel, mut action) = lowered.unwrap_or((self.lower_uri(&channel), action));
-        if !self.protocol.has(Feature::Channels)
+        if !self.protocol.has(ProtocolFeature::Channels)
             && let Some(member) = super::uri::member_of(type_of(&action))
         {
             action[member] = json!(channel);
         }
         params["action"] = action;
-        if self.protocol.has(Feature::Channels) {
+        if self.protocol.has(ProtocolFeature::Channels) {
             params["channel"] = json!(channel);
         } else if let Some(members) = params.as_object_mut() {
             members.remove("channel");
@@ -69,27 +69,27 @@ impl Edge {
 
     /// The params of a method in the words of the wire.
     pub fn lower_params(&self, method: &str, mut params: Value) -> Value {
-        self.lower(Part::Params(method), &mut params, Beside::NOTHING);
+        self.lower(MessagePart::Params(method), &mut params, ChangeContext::NOTHING);
         self.spell(&mut params, true);
-        if !self.protocol.has(Feature::Channels)
+        if !self.protocol.has(ProtocolFeature::Channels)
             && let Some(members) = params.as_object_mut()
         {
             members.remove("channel");
         }
         // What the wrapper holds has a type of its own: `SessionAddedNotification`.
         let wrapped = WRAPPED.iter().find(|(_, newer)| *newer == method);
-        let wrapped = wrapped.filter(|_| !self.protocol.has(Feature::Channels));
+        let wrapped = wrapped.filter(|_| !self.protocol.has(ProtocolFeature::Channels));
         let inner = wrapped.map(|(name, _)| notification_type(name));
-        let own = inner.as_deref().map_or(Of::Params(method), Of::Named);
-        self.protocol.trim(own, self.newest, Of::Params(method), &mut params);
+        let own = inner.as_deref().map_or(TrimType::Params(method), TrimType::Named);
+        self.protocol.trim(own, self.newest, TrimType::Params(method), &mut params);
         params
     }
 
     /// The params of a request of a client in the newest words.
     pub fn lift_params(&self, method: &str, mut params: Value) -> Value {
         self.spell(&mut params, false);
-        self.lift(Part::Params(method), &mut params, Beside::NOTHING);
-        if !self.protocol.has(Feature::Channels)
+        self.lift(MessagePart::Params(method), &mut params, ChangeContext::NOTHING);
+        if !self.protocol.has(ProtocolFeature::Channels)
             && let Some(members) = params.as_object_mut()
         {
             members.entry("channel").or_insert_with(|| json!(ROOT));
@@ -100,12 +100,17 @@ impl Edge {
     /// The result of a method in the words of the wire. Snapshots and envelopes in it are so already.
     pub fn lower_result(&self, method: &str, mut result: Value) -> Value {
         if !STATES.contains(&method) {
-            self.lower(Part::Result(method), &mut result, Beside::NOTHING);
+            self.lower(MessagePart::Result(method), &mut result, ChangeContext::NOTHING);
             self.spell(&mut result, true);
         } else if method == "initialize" {
-            self.own(Part::Result(method), &mut result, true);
+            self.own(MessagePart::Result(method), &mut result, true);
         }
-        self.protocol.trim(Of::Result(method), self.newest, Of::Result(method), &mut result);
+        self.protocol.trim(
+            TrimType::Result(method),
+            self.newest,
+            TrimType::Result(method),
+            &mut result,
+        );
         result
     }
 
@@ -116,9 +121,9 @@ impl Edge {
         self.wrap_notification(method, params)
     }
 
-    /// As [`Edge::lower_notification`], for params that are in the words of the wire already.
+    /// As [`VersionEdge::lower_notification`], for params that are in the words of the wire already.
     pub fn wrap_notification(&self, method: &str, mut params: Value) -> Option<(String, Value)> {
-        if self.protocol.has(Feature::Channels) {
+        if self.protocol.has(ProtocolFeature::Channels) {
             self.protocol.method(method)?;
             return Some((method.to_owned(), params));
         }
@@ -135,10 +140,10 @@ impl Edge {
         }
         let mut value = message.value().clone();
         match (message.kind(), message.method()) {
-            (Kind::Notification, Some("action")) => {
+            (MessageKind::Notification, Some("action")) => {
                 value["params"] = self.lift_envelope(message.params());
             }
-            (Kind::Notification, Some(WRAPPER)) => {
+            (MessageKind::Notification, Some(WRAPPER)) => {
                 let told = &message.params()["notification"];
                 let known = WRAPPED.iter().find(|(name, _)| told["type"] == **name);
                 if let Some((_, method)) = known {
@@ -148,10 +153,10 @@ impl Edge {
                     value["params"] = self.lift_params(method, params);
                 }
             }
-            (Kind::Notification, Some(method)) => {
+            (MessageKind::Notification, Some(method)) => {
                 value["params"] = self.lift_params(method, message.params().clone());
             }
-            (Kind::Success, _) => {
+            (MessageKind::Success, _) => {
                 if let Some((method, result)) = asked.zip(message.result()) {
                     value["result"] = self.lift_result(method, result.clone());
                 }
@@ -169,7 +174,7 @@ impl Edge {
         if !action.is_object() {
             return lifted;
         }
-        let (channel, action) = self.lift_action(channel, action, Beside::NOTHING);
+        let (channel, action) = self.lift_action(channel, action, ChangeContext::NOTHING);
         lifted["action"] = action;
         if let Some(channel) = channel {
             lifted["channel"] = json!(channel);
@@ -180,10 +185,10 @@ impl Edge {
     fn lift_result(&self, method: &str, mut result: Value) -> Value {
         if !STATES.contains(&method) {
             self.spell(&mut result, false);
-            self.lift(Part::Result(method), &mut result, Beside::NOTHING);
+            self.lift(MessagePart::Result(method), &mut result, ChangeContext::NOTHING);
             return result;
         }
-        self.own(Part::Result(method), &mut result, false);
+        self.own(MessagePart::Result(method), &mut result, false);
         if let Some(snapshot) = result.get_mut("snapshot") {
             self.lift_snapshot(snapshot);
         }
@@ -218,7 +223,7 @@ impl Edge {
     }
 
     /// The changes of a part itself, without what it holds.
-    fn own(&self, part: Part<'_>, value: &mut Value, lower: bool) {
+    fn own(&self, part: MessagePart<'_>, value: &mut Value, lower: bool) {
         let mut outer = Map::new();
         for (name, member) in value.as_object().into_iter().flatten() {
             if !member.is_array() && !member.is_object() {
@@ -227,8 +232,8 @@ impl Edge {
         }
         let mut outer = Value::Object(outer);
         match lower {
-            true => self.lower(part, &mut outer, Beside::NOTHING),
-            false => self.lift(part, &mut outer, Beside::NOTHING),
+            true => self.lower(part, &mut outer, ChangeContext::NOTHING),
+            false => self.lift(part, &mut outer, ChangeContext::NOTHING),
         }
         for (name, member) in outer.as_object().into_iter().flatten() {
             value[name.as_str()] = member.clone();

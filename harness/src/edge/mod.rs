@@ -14,15 +14,15 @@
 //!
 //! Knows: `wire`. Never knows: connections, states, scenarios.
 //!
-//! Start at [`Edge`].
+//! Start at [`VersionEdge`].
 
 use std::sync::OnceLock;
 
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::protocol::Protocol;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 use crate::wire::version::Version;
 
 pub mod changes;
@@ -30,7 +30,7 @@ mod message;
 mod reshape;
 mod uri;
 
-use changes::{At, CHANGES, Change, How};
+use changes::{CHANGES, ChangeKind, MessagePlace, VersionChange};
 
 /// Members whose values are people's own, and no words of the protocol.
 const OPAQUE: &[&str] = &[
@@ -46,39 +46,39 @@ const OPAQUE: &[&str] = &[
 
 /// What a change may look at besides the value.
 #[derive(Clone, Copy, Debug)]
-pub struct Beside<'a> {
+pub struct ChangeContext<'a> {
     /// The state of the channel, as it is on the wire; null where it is not known.
     pub state: &'a Value,
 }
 
-impl Beside<'_> {
+impl ChangeContext<'_> {
     /// Nothing.
-    pub const NOTHING: Beside<'static> = Beside { state: &Value::Null };
+    pub const NOTHING: ChangeContext<'static> = ChangeContext { state: &Value::Null };
 }
 
 /// The words of one version.
 #[derive(Clone, Debug)]
-pub struct Edge {
+pub struct VersionEdge {
     protocol: &'static Protocol,
     newest: &'static Protocol,
-    changes: &'static [&'static Change],
+    changes: &'static [&'static VersionChange],
     /// The provider whose name sessions had for a scheme, before channels.
     provider: String,
 }
 
 /// A part of a message, by what it is for in the newest version.
 #[derive(Clone, Copy, Debug)]
-enum Part<'a> {
+enum MessagePart<'a> {
     Params(&'a str),
     Result(&'a str),
     Action,
     State(ChannelKind),
 }
 
-impl Edge {
+impl VersionEdge {
     /// The edge of a version; where there is no table of it, of the newest one.
-    pub fn new(version: Version, provider: &str) -> Edge {
-        static CHAINS: OnceLock<Vec<(Version, Vec<&'static Change>)>> = OnceLock::new();
+    pub fn new(version: Version, provider: &str) -> VersionEdge {
+        static CHAINS: OnceLock<Vec<(Version, Vec<&'static VersionChange>)>> = OnceLock::new();
         let newest = newest();
         let protocol = Protocol::of(version).unwrap_or(newest);
         let chains = CHAINS.get_or_init(|| {
@@ -89,14 +89,14 @@ impl Edge {
         });
         let chain = chains.iter().find(|(version, _)| *version == protocol.version());
         let changes = chain.map(|(_, changes)| changes.as_slice()).unwrap_or_default();
-        Edge { protocol, newest, changes, provider: provider.to_owned() }
+        VersionEdge { protocol, newest, changes, provider: provider.to_owned() }
     }
 
     /// The edge of another version, for the same host.
-    pub fn of(&self, version: Version) -> Edge {
+    pub fn of(&self, version: Version) -> VersionEdge {
         match Protocol::of(version) {
             Some(protocol) if std::ptr::eq(protocol, self.protocol) => self.clone(),
-            _ => Edge::new(version, &self.provider),
+            _ => VersionEdge::new(version, &self.provider),
         }
     }
 
@@ -112,7 +112,7 @@ impl Edge {
 
     /// Whether turns have channels of their own.
     pub fn has_chats(&self) -> bool {
-        self.protocol.has(Feature::Chats)
+        self.protocol.has(ProtocolFeature::Chats)
     }
 
     /// An action in the words of the wire, and its channel; `None` where the version has none like
@@ -121,20 +121,25 @@ impl Edge {
         &self,
         channel: &str,
         action: &Value,
-        beside: Beside<'_>,
+        beside: ChangeContext<'_>,
     ) -> Option<(String, Value)> {
         let mut lowered = action.clone();
         let inner = type_of(action).to_owned();
-        self.lower(Part::Action, &mut lowered, beside);
+        self.lower(MessagePart::Action, &mut lowered, beside);
         let name = type_of(&lowered).to_owned();
         let extension = name.starts_with("x-");
         if self.protocol.action(&name).is_none() && !extension {
             return None;
         }
-        self.protocol.trim(Of::Action(&name), self.newest, Of::Action(&inner), &mut lowered);
+        self.protocol.trim(
+            TrimType::Action(&name),
+            self.newest,
+            TrimType::Action(&inner),
+            &mut lowered,
+        );
         self.spell(&mut lowered, true);
         let channel = self.lower_uri(channel);
-        if !self.protocol.has(Feature::Channels)
+        if !self.protocol.has(ProtocolFeature::Channels)
             && let Some(members) = lowered.as_object_mut()
             && let Some(member) = uri::member_of(&name)
         {
@@ -149,27 +154,27 @@ impl Edge {
         &self,
         channel: Option<&str>,
         action: &Value,
-        beside: Beside<'_>,
+        beside: ChangeContext<'_>,
     ) -> (Option<String>, Value) {
         let named = uri::named_by(channel, action).map(|uri| self.lift_uri(uri));
         let lifted = self.lifted_action(action, beside);
-        let (own, newer) = (Of::Action(type_of(action)), Of::Action(type_of(&lifted)));
+        let (own, newer) = (TrimType::Action(type_of(action)), TrimType::Action(type_of(&lifted)));
         let mut known = action.clone();
         self.protocol.trim(own, self.newest, newer, &mut known);
         let lifted = if known == *action { lifted } else { self.lifted_action(&known, beside) };
         (named, lifted)
     }
 
-    fn lifted_action(&self, action: &Value, beside: Beside<'_>) -> Value {
+    fn lifted_action(&self, action: &Value, beside: ChangeContext<'_>) -> Value {
         let mut lifted = action.clone();
-        if !self.protocol.has(Feature::Channels)
+        if !self.protocol.has(ProtocolFeature::Channels)
             && let Some(members) = lifted.as_object_mut()
             && let Some(member) = uri::member_of(type_of(action))
         {
             members.remove(member);
         }
         self.spell(&mut lifted, false);
-        self.lift(Part::Action, &mut lifted, beside);
+        self.lift(MessagePart::Action, &mut lifted, beside);
         lifted
     }
 
@@ -179,16 +184,16 @@ impl Edge {
         &self,
         kind: ChannelKind,
         state: &Value,
-        beside: Beside<'_>,
+        beside: ChangeContext<'_>,
     ) -> Option<Value> {
         let known = self.protocol.has_type(kind.state_type());
         if !known {
             return None;
         }
         let mut lowered = state.clone();
-        self.lower(Part::State(kind), &mut lowered, beside);
+        self.lower(MessagePart::State(kind), &mut lowered, beside);
         self.spell(&mut lowered, true);
-        let of = Of::State(kind);
+        let of = TrimType::State(kind);
         self.protocol.trim(of, self.newest, of, &mut lowered);
         Some(lowered)
     }
@@ -197,25 +202,25 @@ impl Edge {
     pub fn lift_state(&self, kind: ChannelKind, state: &Value) -> Value {
         let mut lifted = state.clone();
         self.spell(&mut lifted, false);
-        self.lift(Part::State(kind), &mut lifted, Beside::NOTHING);
+        self.lift(MessagePart::State(kind), &mut lifted, ChangeContext::NOTHING);
         lifted
     }
 
-    fn lower(&self, part: Part<'_>, value: &mut Value, beside: Beside<'_>) {
+    fn lower(&self, part: MessagePart<'_>, value: &mut Value, beside: ChangeContext<'_>) {
         for change in self.changes {
             let run = |members: &mut Map| match change.how {
-                How::Renamed { newer, older } => rename(members, newer, older),
-                How::Reshaped { lower, .. } => lower(members, beside),
+                ChangeKind::Renamed { newer, older } => rename(members, newer, older),
+                ChangeKind::Reshaped { lower, .. } => lower(members, beside),
             };
             touch(change, part, value, &run);
         }
     }
 
-    fn lift(&self, part: Part<'_>, value: &mut Value, beside: Beside<'_>) {
+    fn lift(&self, part: MessagePart<'_>, value: &mut Value, beside: ChangeContext<'_>) {
         for change in self.changes.iter().rev() {
             let run = |members: &mut Map| match change.how {
-                How::Renamed { newer, older } => rename(members, older, newer),
-                How::Reshaped { lift, .. } => lift(members, beside),
+                ChangeKind::Renamed { newer, older } => rename(members, older, newer),
+                ChangeKind::Reshaped { lift, .. } => lift(members, beside),
             };
             touch(change, part, value, &run);
         }
@@ -232,18 +237,18 @@ fn newest() -> &'static Protocol {
 }
 
 /// Runs a change where it is about something of a part.
-fn touch(change: &Change, part: Part<'_>, value: &mut Value, run: &dyn Fn(&mut Map)) {
+fn touch(change: &VersionChange, part: MessagePart<'_>, value: &mut Value, run: &dyn Fn(&mut Map)) {
     for at in change.at {
         let here = match (at, part) {
-            (At::Everywhere, _) => {
+            (MessagePlace::Everywhere, _) => {
                 deep(value, run);
                 continue;
             }
-            (At::Actions, Part::Action) => true,
-            (At::Action(name), Part::Action) => type_of(value) == *name,
-            (At::Params(name), Part::Params(method)) => *name == method,
-            (At::Result(name), Part::Result(method)) => *name == method,
-            (At::State(kind), Part::State(of)) => *kind == of,
+            (MessagePlace::Actions, MessagePart::Action) => true,
+            (MessagePlace::Action(name), MessagePart::Action) => type_of(value) == *name,
+            (MessagePlace::Params(name), MessagePart::Params(method)) => *name == method,
+            (MessagePlace::Result(name), MessagePart::Result(method)) => *name == method,
+            (MessagePlace::State(kind), MessagePart::State(of)) => *kind == of,
             _ => false,
         };
         if here && let Some(members) = value.as_object_mut() {

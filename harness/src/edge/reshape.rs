@@ -8,10 +8,10 @@
 use crate::wire::json::{Map, Value, json};
 use crate::wire::timestamp;
 
-use super::Beside;
+use super::ChangeContext;
 
 /// No change of the words.
-pub(super) fn same(_: &mut Map, _: Beside<'_>) {}
+pub(super) fn same(_: &mut Map, _: ChangeContext<'_>) {}
 
 fn has_type(members: &Map, wanted: &str) -> bool {
     members.get("type").is_some_and(|it| *it == *wanted)
@@ -30,15 +30,15 @@ fn replace(members: &mut Map, from: &str, to: &str, with: impl FnOnce(Value) -> 
 
 // 0.9.0
 
-pub(super) fn error_beside(action: &mut Map, _: Beside<'_>) {
+pub(super) fn error_beside(action: &mut Map, _: ChangeContext<'_>) {
     replace(action, "part", "error", |mut part| Some(part.get_mut("error")?.take()));
 }
 
-pub(super) fn error_part(action: &mut Map, _: Beside<'_>) {
+pub(super) fn error_part(action: &mut Map, _: ChangeContext<'_>) {
     replace(action, "error", "part", |error| Some(json!({"kind": "error", "error": error})));
 }
 
-pub(super) fn turn_error_beside(turn: &mut Map, _: Beside<'_>) {
+pub(super) fn turn_error_beside(turn: &mut Map, _: ChangeContext<'_>) {
     let Some(parts) = turn.get_mut("responseParts").and_then(Value::as_array_mut) else {
         return;
     };
@@ -49,7 +49,7 @@ pub(super) fn turn_error_beside(turn: &mut Map, _: Beside<'_>) {
     }
 }
 
-pub(super) fn turn_error_part(turn: &mut Map, _: Beside<'_>) {
+pub(super) fn turn_error_part(turn: &mut Map, _: ChangeContext<'_>) {
     if !turn.contains_key("responseParts") {
         return;
     }
@@ -66,11 +66,11 @@ fn relabel(members: &mut Map, name: &str, from: &str, to: &str) {
     }
 }
 
-pub(super) fn creation_failed(state: &mut Map, _: Beside<'_>) {
+pub(super) fn creation_failed(state: &mut Map, _: ChangeContext<'_>) {
     relabel(state, "lifecycle", "failed", "creationFailed");
 }
 
-pub(super) fn failed(state: &mut Map, _: Beside<'_>) {
+pub(super) fn failed(state: &mut Map, _: ChangeContext<'_>) {
     relabel(state, "lifecycle", "creationFailed", "failed");
 }
 
@@ -85,7 +85,7 @@ fn terminals(members: &mut Map, change: fn(&mut Map)) {
     }
 }
 
-pub(super) fn exit_codes(members: &mut Map, _: Beside<'_>) {
+pub(super) fn exit_codes(members: &mut Map, _: ChangeContext<'_>) {
     terminals(members, |terminal| {
         replace(terminal, "lifecycle", "exitCode", |mut lifecycle| {
             Some(lifecycle.get_mut("exitCode")?.take())
@@ -93,7 +93,7 @@ pub(super) fn exit_codes(members: &mut Map, _: Beside<'_>) {
     });
 }
 
-pub(super) fn lifecycles(members: &mut Map, _: Beside<'_>) {
+pub(super) fn lifecycles(members: &mut Map, _: ChangeContext<'_>) {
     terminals(members, |terminal| {
         let lifecycle = match terminal.remove("exitCode") {
             Some(code) => json!({"status": "exited", "exitCode": code}),
@@ -103,7 +103,7 @@ pub(super) fn lifecycles(members: &mut Map, _: Beside<'_>) {
     });
 }
 
-pub(super) fn annotation_turn(members: &mut Map, _: Beside<'_>) {
+pub(super) fn annotation_turn(members: &mut Map, _: ChangeContext<'_>) {
     // Where nothing says which turn it is about, it is about none: the member was required.
     if is_annotation(members) {
         replace(members, "origin", "turnId", |mut origin| {
@@ -112,7 +112,7 @@ pub(super) fn annotation_turn(members: &mut Map, _: Beside<'_>) {
     }
 }
 
-pub(super) fn annotation_origin(members: &mut Map, _: Beside<'_>) {
+pub(super) fn annotation_origin(members: &mut Map, _: ChangeContext<'_>) {
     if is_annotation(members) {
         replace(members, "turnId", "origin", |turn| Some(json!({"turnId": turn})));
     }
@@ -123,19 +123,19 @@ fn is_annotation(members: &Map) -> bool {
         || has_type(members, "annotations/updated")
 }
 
-pub(super) fn computing(members: &mut Map, _: Beside<'_>) {
+pub(super) fn computing(members: &mut Map, _: ChangeContext<'_>) {
     relabel(members, "status", "recomputing", "computing");
 }
 
 /// MCP servers had no flag of their own.
-pub(super) fn no_server_flag(members: &mut Map, _: Beside<'_>) {
+pub(super) fn no_server_flag(members: &mut Map, _: ChangeContext<'_>) {
     if has_type(members, "mcpServer") {
         members.remove("enabled");
     }
 }
 
 /// Operations that cannot be invoked were not told from those that can.
-pub(super) fn idle_operations(members: &mut Map, _: Beside<'_>) {
+pub(super) fn idle_operations(members: &mut Map, _: ChangeContext<'_>) {
     relabel(members, "status", "disabled", "idle");
     let list = members.get_mut("operations").and_then(Value::as_array_mut);
     for operation in list.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -147,7 +147,7 @@ pub(super) fn idle_operations(members: &mut Map, _: Beside<'_>) {
 const SPEAKERS: [&str; 4] = ["user", "agent", "tool", SYSTEM];
 const SYSTEM: &str = "systemNotification";
 
-pub(super) fn known_origin(message: &mut Map, _: Beside<'_>) {
+pub(super) fn known_origin(message: &mut Map, _: ChangeContext<'_>) {
     let said = message.get("text").is_some_and(Value::is_string);
     let origin = message.get_mut("origin").and_then(Value::as_object_mut).filter(|_| said);
     if let Some(kind) = origin.and_then(|origin| origin.get_mut("kind"))
@@ -171,11 +171,11 @@ fn decisions(enabled: &Value) -> Option<Value> {
     Some(json!([{"kind": "session", "enabled": enabled.as_bool()?}]))
 }
 
-pub(super) fn one_flag(action: &mut Map, _: Beside<'_>) {
+pub(super) fn one_flag(action: &mut Map, _: ChangeContext<'_>) {
     replace(action, "enablement", "enabled", |it| Some(json!(decided(&it).unwrap_or(true))));
 }
 
-pub(super) fn one_decision(action: &mut Map, _: Beside<'_>) {
+pub(super) fn one_decision(action: &mut Map, _: ChangeContext<'_>) {
     replace(action, "enabled", "enablement", |it| decisions(&it));
 }
 
@@ -186,27 +186,27 @@ fn is_switched(members: &Map) -> bool {
         && (has_type(members, "plugin") || has_type(members, "mcpServer"))
 }
 
-pub(super) fn customization_flag(members: &mut Map, _: Beside<'_>) {
+pub(super) fn customization_flag(members: &mut Map, _: ChangeContext<'_>) {
     if is_switched(members) {
         let decisions = members.remove("enablement").unwrap_or_default();
         members.insert("enabled", json!(decided(&decisions).unwrap_or(true)));
     }
 }
 
-pub(super) fn customization_decisions(members: &mut Map, _: Beside<'_>) {
+pub(super) fn customization_decisions(members: &mut Map, _: ChangeContext<'_>) {
     if is_switched(members) {
         replace(members, "enabled", "enablement", |it| decisions(&it));
     }
 }
 
-pub(super) fn resource_name(params: &mut Map, _: Beside<'_>) {
+pub(super) fn resource_name(params: &mut Map, _: ChangeContext<'_>) {
     replace(params, "resource", "resource", |mut resource| match resource.get_mut("resource") {
         Some(name) => Some(name.take()),
         None => Some(resource),
     });
 }
 
-pub(super) fn resource_metadata(params: &mut Map, _: Beside<'_>) {
+pub(super) fn resource_metadata(params: &mut Map, _: ChangeContext<'_>) {
     replace(params, "resource", "resource", |resource| match resource {
         Value::String(name) => Some(json!({"resource": name})),
         other => Some(other),
@@ -215,23 +215,23 @@ pub(super) fn resource_metadata(params: &mut Map, _: Beside<'_>) {
 
 // 0.7.0
 
-pub(super) fn input_inline(call: &mut Map, _: Beside<'_>) {
+pub(super) fn input_inline(call: &mut Map, _: ChangeContext<'_>) {
     if call.get("toolInput").is_some_and(|input| !input.is_string()) {
         call.remove("toolInput");
     }
 }
 
-pub(super) fn one_directory(members: &mut Map, _: Beside<'_>) {
+pub(super) fn one_directory(members: &mut Map, _: ChangeContext<'_>) {
     replace(members, "workingDirectories", "workingDirectory", |mut list| {
         Some(list.get_mut(0)?.take())
     });
 }
 
-pub(super) fn directories(members: &mut Map, _: Beside<'_>) {
+pub(super) fn directories(members: &mut Map, _: ChangeContext<'_>) {
     replace(members, "workingDirectory", "workingDirectories", |one| Some(json!([one])));
 }
 
-pub(super) fn bare_source(params: &mut Map, _: Beside<'_>) {
+pub(super) fn bare_source(params: &mut Map, _: ChangeContext<'_>) {
     if let Some(source) = params.get_mut("source").and_then(Value::as_object_mut)
         && source.get("kind").is_some_and(|kind| *kind == "fork")
     {
@@ -239,7 +239,7 @@ pub(super) fn bare_source(params: &mut Map, _: Beside<'_>) {
     }
 }
 
-pub(super) fn source_of_a_kind(params: &mut Map, _: Beside<'_>) {
+pub(super) fn source_of_a_kind(params: &mut Map, _: ChangeContext<'_>) {
     if let Some(source) = params.get_mut("source").and_then(Value::as_object_mut) {
         source.insert("kind", json!("fork"));
     }
@@ -248,7 +248,7 @@ pub(super) fn source_of_a_kind(params: &mut Map, _: Beside<'_>) {
 // 0.6.0
 
 /// Turns that have ended, which a fork begins with and a client loads, have no part for a question that nobody answered.
-pub(super) fn listed_questions(state: &mut Map, _: Beside<'_>) {
+pub(super) fn listed_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |part| part.get("response").is_none_or(Value::is_null));
 }
 
@@ -262,7 +262,7 @@ fn without_questions(state: &mut Map, gone: fn(&Value) -> bool) {
     }
 }
 
-pub(super) fn question_parts(state: &mut Map, _: Beside<'_>) {
+pub(super) fn question_parts(state: &mut Map, _: ChangeContext<'_>) {
     let Some(Value::Array(requests)) = state.remove("inputRequests") else {
         return;
     };
@@ -276,7 +276,7 @@ pub(super) fn question_parts(state: &mut Map, _: Beside<'_>) {
 // 0.5.2
 
 /// Turns that have ended have no part for any question: there is no such part.
-pub(super) fn no_questions(state: &mut Map, _: Beside<'_>) {
+pub(super) fn no_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |_| true);
 }
 
@@ -294,7 +294,7 @@ const SUMMARY: &[&str] = &[
     "annotations",
 ];
 
-pub(super) fn summarised(state: &mut Map, beside: Beside<'_>) {
+pub(super) fn summarised(state: &mut Map, beside: ChangeContext<'_>) {
     let mut summary = Map::new();
     for name in SUMMARY {
         if let Some(value) = state.remove(name) {
@@ -312,7 +312,7 @@ pub(super) fn summarised(state: &mut Map, beside: Beside<'_>) {
     }
 }
 
-pub(super) fn flat(state: &mut Map, _: Beside<'_>) {
+pub(super) fn flat(state: &mut Map, _: ChangeContext<'_>) {
     if let Some(Value::Object(summary)) = state.remove("summary") {
         for (name, value) in summary.iter() {
             state.entry(name.clone()).or_insert_with(|| value.clone());
@@ -346,11 +346,11 @@ fn in_millis(summary: &mut Map) {
     }
 }
 
-pub(super) fn millis(members: &mut Map, _: Beside<'_>) {
+pub(super) fn millis(members: &mut Map, _: ChangeContext<'_>) {
     summaries(members, in_millis);
 }
 
-pub(super) fn texts(members: &mut Map, _: Beside<'_>) {
+pub(super) fn texts(members: &mut Map, _: ChangeContext<'_>) {
     summaries(members, |summary| {
         for name in TIMES {
             let millis = summary.get(name).and_then(Value::as_i64);
@@ -367,7 +367,7 @@ const CHANGED: &str = "session/activeClientChanged";
 const TOOLS_CHANGED: &str = "session/activeClientToolsChanged";
 
 /// A client that goes was the active one, or nothing is to be said.
-pub(super) fn the_active_client(action: &mut Map, beside: Beside<'_>) {
+pub(super) fn the_active_client(action: &mut Map, beside: ChangeContext<'_>) {
     if has_type(action, SET) {
         action.insert("type", json!(CHANGED));
     } else if has_type(action, REMOVED) {
@@ -380,7 +380,7 @@ pub(super) fn the_active_client(action: &mut Map, beside: Beside<'_>) {
     }
 }
 
-pub(super) fn an_active_client(action: &mut Map, beside: Beside<'_>) {
+pub(super) fn an_active_client(action: &mut Map, beside: ChangeContext<'_>) {
     let active = beside.state.get("activeClient");
     if has_type(action, TOOLS_CHANGED) {
         let mut client = active.cloned().unwrap_or_else(|| json!({}));
@@ -439,11 +439,11 @@ fn move_to(action: &mut Map, from: &str, to: &str) {
     }
 }
 
-pub(super) fn of_the_session(action: &mut Map, _: Beside<'_>) {
+pub(super) fn of_the_session(action: &mut Map, _: ChangeContext<'_>) {
     move_to(action, "chat", "session");
 }
 
-pub(super) fn of_the_chat(action: &mut Map, _: Beside<'_>) {
+pub(super) fn of_the_chat(action: &mut Map, _: ChangeContext<'_>) {
     move_to(action, "session", "chat");
 }
 
@@ -457,23 +457,23 @@ fn ends(params: &mut Map, change: fn(Value) -> Option<Value>) {
 }
 
 /// What the numbers count is not said; they are taken for lines.
-pub(super) fn two_numbers(params: &mut Map, _: Beside<'_>) {
+pub(super) fn two_numbers(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |mut place| Some(place.get_mut("line")?.take()));
 }
 
-pub(super) fn text_range(params: &mut Map, _: Beside<'_>) {
+pub(super) fn text_range(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |line| Some(json!({"line": line, "character": 0})));
 }
 
 // 0.3.0
 
-pub(super) fn stopped_servers(server: &mut Map, _: Beside<'_>) {
+pub(super) fn stopped_servers(server: &mut Map, _: ChangeContext<'_>) {
     if has_type(server, "mcpServer") && !server.contains_key("state") {
         server.insert("state", json!({"kind": "stopped"}));
     }
 }
 
-pub(super) fn user_message(members: &mut Map, _: Beside<'_>) {
+pub(super) fn user_message(members: &mut Map, _: ChangeContext<'_>) {
     // What an operation has to say is a `message` too, and Markdown is not a person's.
     let personal = |message: &Value| message.is_object() && message.get("markdown").is_none();
     if members.get("message").is_some_and(personal) {
@@ -486,7 +486,7 @@ pub(super) fn user_message(members: &mut Map, _: Beside<'_>) {
     }
 }
 
-pub(super) fn message(members: &mut Map, _: Beside<'_>) {
+pub(super) fn message(members: &mut Map, _: ChangeContext<'_>) {
     replace(members, "userMessage", "message", |mut message| {
         if let Some(members) = message.as_object_mut() {
             members.insert("origin", json!({"kind": "user"}));
@@ -495,19 +495,19 @@ pub(super) fn message(members: &mut Map, _: Beside<'_>) {
     });
 }
 
-pub(super) fn owner_of_tool(members: &mut Map, _: Beside<'_>) {
+pub(super) fn owner_of_tool(members: &mut Map, _: ChangeContext<'_>) {
     replace(members, "contributor", "toolClientId", |mut contributor| {
         Some(contributor.get_mut("clientId")?.take())
     });
 }
 
-pub(super) fn contributor(members: &mut Map, _: Beside<'_>) {
+pub(super) fn contributor(members: &mut Map, _: ChangeContext<'_>) {
     replace(members, "toolClientId", "contributor", |client| {
         Some(json!({"kind": "client", "clientId": client}))
     });
 }
 
-pub(super) fn changesets_in_summary(state: &mut Map, _: Beside<'_>) {
+pub(super) fn changesets_in_summary(state: &mut Map, _: ChangeContext<'_>) {
     let changesets = state.remove("changesets");
     let summary = state.get_mut("summary").and_then(Value::as_object_mut);
     if let Some((summary, changesets)) = summary.zip(changesets) {
@@ -515,7 +515,7 @@ pub(super) fn changesets_in_summary(state: &mut Map, _: Beside<'_>) {
     }
 }
 
-pub(super) fn changesets_beside(state: &mut Map, _: Beside<'_>) {
+pub(super) fn changesets_beside(state: &mut Map, _: ChangeContext<'_>) {
     let summary = state.get_mut("summary").and_then(Value::as_object_mut);
     if let Some(changesets) = summary.and_then(|summary| summary.remove("changesets")) {
         state.insert("changesets", changesets);
@@ -588,7 +588,7 @@ fn each(members: &mut Map, change: fn(&Value) -> Option<Value>) {
     }
 }
 
-pub(super) fn references(members: &mut Map, _: Beside<'_>) {
+pub(super) fn references(members: &mut Map, _: ChangeContext<'_>) {
     match text(members, "type") {
         Some("session/customizationToggled") => {
             // Ids of entries that stand for references are URIs.
@@ -618,15 +618,15 @@ fn of_agents(members: &mut Map, change: fn(&Value) -> Option<Value>) {
     agents.for_each(|agent| each(agent, change));
 }
 
-pub(super) fn agents_references(members: &mut Map, _: Beside<'_>) {
+pub(super) fn agents_references(members: &mut Map, _: ChangeContext<'_>) {
     of_agents(members, published_reference);
 }
 
-pub(super) fn agents_entries(members: &mut Map, _: Beside<'_>) {
+pub(super) fn agents_entries(members: &mut Map, _: ChangeContext<'_>) {
     of_agents(members, published_entry);
 }
 
-pub(super) fn entries(members: &mut Map, _: Beside<'_>) {
+pub(super) fn entries(members: &mut Map, _: ChangeContext<'_>) {
     match text(members, "type") {
         Some("session/customizationToggled") => {
             replace(members, "uri", "id", Some);
@@ -648,31 +648,31 @@ pub(super) fn entries(members: &mut Map, _: Beside<'_>) {
 
 // 0.1.0
 
-pub(super) fn one_number(params: &mut Map, _: Beside<'_>) {
+pub(super) fn one_number(params: &mut Map, _: ChangeContext<'_>) {
     replace(params, "protocolVersions", "protocolVersion", |offers| {
         let offer = offers.get(0)?.as_str()?;
         Some(json!(offer.split('.').next()?.parse::<u64>().ok()?))
     });
 }
 
-pub(super) fn offers(params: &mut Map, _: Beside<'_>) {
+pub(super) fn offers(params: &mut Map, _: ChangeContext<'_>) {
     replace(params, "protocolVersion", "protocolVersions", |number| {
         Some(json!([number.to_string()]))
     });
 }
 
-pub(super) fn chosen_number(result: &mut Map, _: Beside<'_>) {
+pub(super) fn chosen_number(result: &mut Map, _: ChangeContext<'_>) {
     replace(result, "protocolVersion", "protocolVersion", |text| {
         Some(json!(text.as_str()?.parse::<u64>().ok()?))
     });
 }
 
-pub(super) fn chosen_text(result: &mut Map, _: Beside<'_>) {
+pub(super) fn chosen_text(result: &mut Map, _: ChangeContext<'_>) {
     replace(result, "protocolVersion", "protocolVersion", |number| Some(json!(number.to_string())));
 }
 
 /// Attachments that name a resource; no other kind was there.
-pub(super) fn typed_attachments(members: &mut Map, _: Beside<'_>) {
+pub(super) fn typed_attachments(members: &mut Map, _: ChangeContext<'_>) {
     let list = members.get_mut("attachments").and_then(Value::as_array_mut);
     for attachment in list.into_iter().flatten().filter_map(Value::as_object_mut) {
         if has_type(attachment, "resource") && attachment.contains_key("uri") {
@@ -682,7 +682,7 @@ pub(super) fn typed_attachments(members: &mut Map, _: Beside<'_>) {
     }
 }
 
-pub(super) fn labelled_attachments(members: &mut Map, _: Beside<'_>) {
+pub(super) fn labelled_attachments(members: &mut Map, _: ChangeContext<'_>) {
     let list = members.get_mut("attachments").and_then(Value::as_array_mut);
     for attachment in list.into_iter().flatten().filter_map(Value::as_object_mut) {
         if attachment.contains_key("uri") {

@@ -4,8 +4,8 @@ use crate::wire::version::PUBLISHED;
 
 use super::*;
 
-fn edge(version: Version) -> Edge {
-    Edge::new(version, "copilot")
+fn edge(version: Version) -> VersionEdge {
+    VersionEdge::new(version, "copilot")
 }
 
 #[test]
@@ -23,10 +23,10 @@ fn rows_are_sorted_and_say_something() {
 fn actions_go_down_and_come_back() {
     let check = |version: Version, channel: &str, inner: Value, expected: (&str, Value)| {
         let edge = edge(version);
-        let (uri, lowered) = edge.lower_action(channel, &inner, Beside::NOTHING).unwrap();
+        let (uri, lowered) = edge.lower_action(channel, &inner, ChangeContext::NOTHING).unwrap();
         assert_eq!((uri.as_str(), &lowered), (expected.0, &expected.1), "{version}");
-        let beside = edge.protocol.has(Feature::Channels).then_some(uri.as_str());
-        let (back, _) = edge.lift_action(beside, &lowered, Beside::NOTHING);
+        let beside = edge.protocol.has(ProtocolFeature::Channels).then_some(uri.as_str());
+        let (back, _) = edge.lift_action(beside, &lowered, ChangeContext::NOTHING);
         assert_eq!(back.as_deref(), Some(channel), "{version}");
     };
     let error = json!({"errorType": "x", "message": "m"});
@@ -55,16 +55,16 @@ const ROOT_URI: &str = crate::wire::channel::ROOT;
 #[test]
 fn what_a_version_does_not_have_is_not_said() {
     let resume = json!({"type": "chat/turnResume", "turnId": "t"});
-    assert!(edge(Version::V0_8).lower_action("c", &resume, Beside::NOTHING).is_none());
+    assert!(edge(Version::V0_8).lower_action("c", &resume, ChangeContext::NOTHING).is_none());
     let added = json!({"type": "session/chatAdded", "summary": {}});
-    assert!(edge(Version::V0_3).lower_action("s", &added, Beside::NOTHING).is_none());
+    assert!(edge(Version::V0_3).lower_action("s", &added, ChangeContext::NOTHING).is_none());
 }
 
 #[test]
 fn one_client_is_active_where_several_can_be() {
     let edge = edge(Version::V0_4);
     let state = json!({"activeClient": {"clientId": "b"}});
-    let beside = Beside { state: &state };
+    let beside = ChangeContext { state: &state };
     let gone = |client: &str| {
         let action = json!({"type": "session/activeClientRemoved", "clientId": client});
         edge.lower_action("s", &action, beside).map(|(_, action)| action)
@@ -97,7 +97,7 @@ fn states_are_valid_in_their_version() {
     for version in PUBLISHED {
         let edge = edge(version);
         let mut lowered =
-            edge.lower_state(ChannelKind::Session, &state, Beside { state: &own }).unwrap();
+            edge.lower_state(ChannelKind::Session, &state, ChangeContext { state: &own }).unwrap();
         if !edge.has_chats() {
             lowered["turns"] = json!([]);
         }
@@ -155,7 +155,7 @@ fn members_of_later_versions_mean_nothing_before_them() {
     };
     let lift = |action: &Value| {
         edge(Version::V0_4)
-            .lift_action(Some("ahp-session:/s/annotations"), action, Beside::NOTHING)
+            .lift_action(Some("ahp-session:/s/annotations"), action, ChangeContext::NOTHING)
             .1
     };
     let lifted = lift(&note(json!({"session": 1})));
@@ -174,7 +174,7 @@ fn messages_of_automations_come_of_the_system_before_there_were_any() {
         [("user", "user"), ("automation", "systemNotification"), ("x-y", "systemNotification")]
     {
         let lowered = |version| {
-            edge(version).lower_action("ahp-chat:/c", &set(kind), Beside::NOTHING).unwrap().1
+            edge(version).lower_action("ahp-chat:/c", &set(kind), ChangeContext::NOTHING).unwrap().1
         };
         assert_eq!(lowered(Version::V0_9), set(kind));
         assert_eq!(lowered(Version::V0_8), set(older));
@@ -191,7 +191,7 @@ fn a_question_is_a_part_only_where_a_version_keeps_it() {
         json!({"type": "chat/turnsLoaded", "turns": [{"id": "t", "responseParts": parts}]});
     let left = |version| {
         let lowered =
-            edge(version).lower_action("ahp-chat:/c", &loaded, Beside::NOTHING).unwrap().1;
+            edge(version).lower_action("ahp-chat:/c", &loaded, ChangeContext::NOTHING).unwrap().1;
         lowered["turns"][0]["responseParts"].as_array().unwrap().len()
     };
     let left = [Version::V0_6, Version::V0_5_2, Version::V0_5_1].map(left);

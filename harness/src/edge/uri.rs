@@ -4,10 +4,10 @@
 //! Knows: URIs. Never knows: what is on a channel.
 
 use crate::wire::channel::{OLD_ROOT, ROOT};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 
-use super::Edge;
+use super::VersionEdge;
 
 /// How the URIs of sessions begin since.
 const SESSION: &str = "ahp-session:/";
@@ -43,10 +43,10 @@ pub(super) fn named_by<'a>(channel: Option<&'a str>, action: &'a Value) -> Optio
     }
 }
 
-impl Edge {
+impl VersionEdge {
     /// A channel's URI as the wire spells it.
     pub fn lower_uri(&self, uri: &str) -> String {
-        if self.protocol.has(Feature::Channels) {
+        if self.protocol.has(ProtocolFeature::Channels) {
             return uri.to_owned();
         }
         match (uri, uri.strip_prefix(SESSION)) {
@@ -58,7 +58,7 @@ impl Edge {
 
     /// A channel's URI as the harness spells it.
     pub fn lift_uri(&self, uri: &str) -> String {
-        if self.protocol.has(Feature::Channels) {
+        if self.protocol.has(ProtocolFeature::Channels) {
             return uri.to_owned();
         }
         if uri == OLD_ROOT {
@@ -70,7 +70,7 @@ impl Edge {
 
     /// Spells every URI of a channel that stands in a value.
     pub(super) fn spell(&self, value: &mut Value, lower: bool) {
-        if self.protocol.has(Feature::Channels) {
+        if self.protocol.has(ProtocolFeature::Channels) {
             return;
         }
         let spell = |text: &str| match lower {

@@ -1,17 +1,17 @@
 //! The agent's own memory: what it has still to do in a turn, and what it waits for.
 //!
-//! A turn is one [`Run`] with a main track, and one more track for each call of a parallel group.
+//! A turn is one [`HostAgentRun`] with a main track, and one more track for each call of a parallel group.
 //! A track is a queue of small operations, each of which takes a moment of virtual time.
 //!
 //! Knows: scripts. Never knows: connections, states; [`play`](super::play) carries the
 //! operations out.
 //!
-//! Start at [`Run`].
+//! Start at [`HostAgentRun`].
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use crate::agent::script::{self, RELEASE, Script, ScriptStep, ToolStep};
+use crate::agent::script::{self, AgentScript, RELEASE, ScriptStep, ToolStep};
 
 /// How long the agent takes for one operation.
 pub(super) const STEP: Duration = Duration::from_millis(2);
@@ -20,7 +20,7 @@ pub(super) const ENDLESS_PIECES: u32 = 5_000;
 
 /// One operation.
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub(super) enum HostAgentOp {
     /// A step of the script, before it is broken down.
     Step(ScriptStep),
     /// Adds an empty part: `markdown` or `reasoning`.
@@ -47,7 +47,7 @@ pub(super) enum Op {
 
 /// What a track waits for. It goes on as soon as the state says so.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Wait {
+pub(super) enum HostAgentWait {
     /// A call that leaves this status.
     Call { call: String, status: &'static str },
     /// An answer to a request.
@@ -64,18 +64,18 @@ pub(super) enum Wait {
 
 /// A queue of operations, and when the next one is due.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Track {
-    pub(super) ops: VecDeque<Op>,
+pub(super) struct HostAgentTrack {
+    pub(super) ops: VecDeque<HostAgentOp>,
     pub(super) due: Option<Duration>,
-    pub(super) wait: Option<Wait>,
+    pub(super) wait: Option<HostAgentWait>,
 }
 
 /// The agent's work on one turn.
 #[derive(Clone, Debug)]
-pub(super) struct Run {
+pub(super) struct HostAgentRun {
     pub(super) turn: String,
     /// The main track first.
-    pub(super) tracks: Vec<Track>,
+    pub(super) tracks: Vec<HostAgentTrack>,
     /// Holds that were released.
     pub(super) released: HashSet<String>,
     /// What the agent was given beside the message.
@@ -84,11 +84,11 @@ pub(super) struct Run {
     pub(super) undead: bool,
 }
 
-impl Run {
+impl HostAgentRun {
     /// Begins a turn at `now`.
-    pub(super) fn new(turn: &str, ops: VecDeque<Op>, now: Duration) -> Run {
-        let main = Track { ops, due: Some(now + STEP), wait: None };
-        Run {
+    pub(super) fn new(turn: &str, ops: VecDeque<HostAgentOp>, now: Duration) -> HostAgentRun {
+        let main = HostAgentTrack { ops, due: Some(now + STEP), wait: None };
+        HostAgentRun {
             turn: turn.to_owned(),
             tracks: vec![main],
             released: HashSet::new(),
@@ -105,26 +105,26 @@ impl Run {
 
     /// Whether every track but the main one has come to its end.
     pub(super) fn alone(&self) -> bool {
-        let done = |track: &Track| track.ops.is_empty() && track.wait.is_none();
+        let done = |track: &HostAgentTrack| track.ops.is_empty() && track.wait.is_none();
         self.tracks.iter().skip(1).all(done)
     }
 }
 
 /// What a message makes the agent do: its script, else the text said back. A script with a mistake
 /// ends the turn with an error that explains it.
-pub(super) fn plan(text: &str) -> VecDeque<Op> {
+pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
     match script::find(text) {
         Some(Ok(script)) => steps(script),
         Some(Err(error)) => VecDeque::from([
-            Op::Step(ScriptStep::Say(vec![error.to_string()])),
-            Op::Step(ScriptStep::Fail { kind: "script".to_owned(), resumable: false }),
+            HostAgentOp::Step(ScriptStep::Say(vec![error.to_string()])),
+            HostAgentOp::Step(ScriptStep::Fail { kind: "script".to_owned(), resumable: false }),
         ]),
-        None => VecDeque::from([Op::Step(ScriptStep::Say(script::pieces(text)))]),
+        None => VecDeque::from([HostAgentOp::Step(ScriptStep::Say(script::pieces(text)))]),
     }
 }
 
 /// What a steering message adds: only a script does.
-pub(super) fn steer(text: &str) -> VecDeque<Op> {
+pub(super) fn steer(text: &str) -> VecDeque<HostAgentOp> {
     match script::find(text) {
         Some(Ok(script)) => steps(script),
         _ => VecDeque::new(),
@@ -136,6 +136,6 @@ pub(super) fn release(text: &str) -> Option<&str> {
     Some(text.strip_prefix(RELEASE)?.trim())
 }
 
-fn steps(script: Script) -> VecDeque<Op> {
-    script.steps.into_iter().map(Op::Step).collect()
+fn steps(script: AgentScript) -> VecDeque<HostAgentOp> {
+    script.steps.into_iter().map(HostAgentOp::Step).collect()
 }

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use crate::wire::json::{Value, json};
 
 use super::engine::{MAX_STORED_BYTES, RefHost};
-use super::rules::{Facts, require};
+use super::rules::{RuleFacts, require};
 use crate::wire::channel::ChannelKind;
 
 /// The most annotations of a session.
@@ -85,7 +85,7 @@ impl RefHost {
     }
 }
 
-impl Facts<'_> {
+impl RuleFacts<'_> {
     /// The annotation that an id names; null where there is none.
     fn annotation(&self, id: &Value) -> &Value {
         let annotations = self.state["annotations"].as_array();
@@ -93,46 +93,46 @@ impl Facts<'_> {
     }
 }
 
-pub(super) fn has_entries(facts: &Facts) -> Result<(), String> {
+pub(super) fn has_entries(facts: &RuleFacts) -> Result<(), String> {
     let entries = facts.action["annotation"]["entries"].as_array();
     let some = entries.is_some_and(|entries| !entries.is_empty());
     require(some, "an annotation has at least one entry")
 }
 
-pub(super) fn entries_differ(facts: &Facts) -> Result<(), String> {
+pub(super) fn entries_differ(facts: &RuleFacts) -> Result<(), String> {
     let entries = facts.action["annotation"]["entries"].as_array();
     let mut ids = entries.into_iter().flatten().map(|entry| entry["id"].as_str());
     let mut seen = HashSet::new();
     require(ids.all(|id| seen.insert(id)), "the ids of the entries repeat")
 }
 
-pub(super) fn begins_unresolved(facts: &Facts) -> Result<(), String> {
+pub(super) fn begins_unresolved(facts: &RuleFacts) -> Result<(), String> {
     let annotation = &facts.action["annotation"];
     let known = !facts.annotation(&annotation["id"]).is_null();
     require(known || annotation["resolved"] != true, "a new annotation is not resolved")
 }
 
-pub(super) fn annotation_room(facts: &Facts) -> Result<(), String> {
+pub(super) fn annotation_room(facts: &RuleFacts) -> Result<(), String> {
     let annotations = facts.state["annotations"].as_array().map_or(0, Vec::len);
     let entries = facts.action["annotation"]["entries"].as_array().map_or(0, Vec::len);
     require(annotations < MAX_ANNOTATIONS && entries <= MAX_ENTRIES, "too many annotations")?;
     stored(facts)
 }
 
-pub(super) fn entry_room(facts: &Facts) -> Result<(), String> {
+pub(super) fn entry_room(facts: &RuleFacts) -> Result<(), String> {
     let annotation = facts.annotation(&facts.action["annotationId"]);
     let entries = annotation["entries"].as_array().map_or(0, Vec::len);
     require(entries < MAX_ENTRIES, "too many entries")?;
     stored(facts)
 }
 
-pub(super) fn stored(facts: &Facts) -> Result<(), String> {
+pub(super) fn stored(facts: &RuleFacts) -> Result<(), String> {
     let session = facts.uri.strip_suffix(PATH).and_then(|uri| facts.host.sessions.get(uri));
     let stored = session.map_or(0, |session| session.annotated);
     require(stored < MAX_STORED_BYTES, "the session is full")
 }
 
-pub(super) fn not_the_last(facts: &Facts) -> Result<(), String> {
+pub(super) fn not_the_last(facts: &RuleFacts) -> Result<(), String> {
     let entries = facts.annotation(&facts.action["annotationId"])["entries"].as_array();
     let last = entries.is_some_and(|entries| {
         entries.len() == 1 && entries.iter().all(|entry| entry["id"] == facts.action["entryId"])

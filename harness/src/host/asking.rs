@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::connection::Connection;
+use super::connection::HostConnection;
 use super::engine::RefHost;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
@@ -27,7 +27,7 @@ const SCHEME: &str = "virtual://";
 
 /// A question that waits for its answer.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct OpenQuestionToClient {
     conn: ConnId,
     session: String,
     client: String,
@@ -44,7 +44,7 @@ impl RefHost {
     /// Asks the client that published a plugin for what is in it.
     pub(super) fn ask_for_plugin(&mut self, session: &str, client: &str, source: &Value) {
         let right = self.keeps("resource.symmetric.right-client");
-        let publisher = |it: &Connection| it.client.as_deref() == Some(client);
+        let publisher = |it: &HostConnection| it.client.as_deref() == Some(client);
         let conns = self.connections.iter().filter(|(_, it)| publisher(it) || !right);
         let asked = conns.min_by_key(|(_, it)| publisher(it)).map(|(conn, _)| *conn);
         let Some(conn) = asked.filter(|_| self.questions.len() < MAX_QUESTIONS) else {
@@ -53,7 +53,7 @@ impl RefHost {
         self.asked_so_far += 1;
         let id = self.asked_so_far;
         let uri = format!("{}/plugin.json", source["uri"].as_str().unwrap_or(""));
-        let question = Question {
+        let question = OpenQuestionToClient {
             conn,
             session: session.to_owned(),
             client: client.to_owned(),
@@ -79,8 +79,8 @@ impl RefHost {
         self.plugin_read(question, children.filter(Value::is_array));
     }
 
-    fn plugin_read(&mut self, question: Question, children: Option<Value>) {
-        let Question { session, client, mut source, .. } = question;
+    fn plugin_read(&mut self, question: OpenQuestionToClient, children: Option<Value>) {
+        let OpenQuestionToClient { session, client, mut source, .. } = question;
         // Nothing to say where the client has published something else since.
         if let Some(id) = self.brought_as(&session, &client, &source) {
             if let Some(children) = children {

@@ -20,11 +20,11 @@ use crate::wire::json::{Value, json};
 
 use super::challenge;
 use super::configuration;
-use super::connection::{Call, Connection, Failure, Reply};
+use super::connection::{CallReply, ErrorResponse, HostCall, HostConnection};
 use super::engine::RefHost;
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 
 /// The resource of the protected agent, and the one token that is taken for it.
 pub const TOKEN: (&str, &str) =
@@ -67,14 +67,14 @@ impl RefHost {
     }
 
     /// Serves `authenticate`. Source: authentication.md, token delivery.
-    pub(super) fn authenticate(&mut self, call: &Call) -> Reply {
+    pub(super) fn authenticate(&mut self, call: &HostCall) -> CallReply {
         let (resource, token) = (call.text("resource"), call.text("token"));
         let named = |it: &&Value| it["resource"] == resource;
         let challenged = self.challenged();
         let known = self.advertised().chain(&challenged).find(named).cloned();
         let Some(known) = known.filter(|_| self.keeps("auth.authenticate.accept-advertised"))
         else {
-            return Err(Failure::invalid_params("nothing here asks for a token for this"));
+            return Err(ErrorResponse::invalid_params("nothing here asks for a token for this"));
         };
         let until = self.lifetime(call)?;
         if token.is_empty() {
@@ -98,8 +98,8 @@ impl RefHost {
     }
 
     /// When a token ends, where the client says so. Source: `auth.authenticate.expiresIn`.
-    fn lifetime(&self, call: &Call) -> Result<Option<Duration>, Failure> {
-        let knows = self.protocol_of(call.conn).has(Feature::TokenLifetimes);
+    fn lifetime(&self, call: &HostCall) -> Result<Option<Duration>, ErrorResponse> {
+        let knows = self.protocol_of(call.conn).has(ProtocolFeature::TokenLifetimes);
         let Some(given) = call.params.get("expiresIn").filter(|it| knows && !it.is_null()) else {
             return Ok(None);
         };
@@ -107,13 +107,15 @@ impl RefHost {
             _ if !self.keeps("auth.authenticate.expiresIn") => Ok(None),
             Some(seconds @ 1..=MAX_LIFETIME) => Ok(Some(self.now + Duration::from_secs(seconds))),
             Some(1..) => Ok(None),
-            _ => Err(Failure::invalid_params("expected seconds above 0 at `params.expiresIn`")),
+            _ => {
+                Err(ErrorResponse::invalid_params("expected seconds above 0 at `params.expiresIn`"))
+            }
         }
     }
 
     /// Refuses a connection that has not brought what an agent asks for.
     /// Source: authentication.md, AuthRequired.
-    pub(super) fn require_tokens(&self, conn: ConnId, provider: &str) -> Result<(), Failure> {
+    pub(super) fn require_tokens(&self, conn: ConnId, provider: &str) -> Result<(), ErrorResponse> {
         if !self.keeps("auth.required.any-command") {
             return Ok(());
         }
@@ -132,7 +134,7 @@ impl RefHost {
     }
 
     fn has_token(&self, conn: ConnId, resource: &str) -> bool {
-        let brought = |it: &Connection| {
+        let brought = |it: &HostConnection| {
             let until = it.tokens.get(resource);
             until.is_some_and(|until| until.is_none_or(|until| until > self.now))
         };
@@ -173,15 +175,15 @@ impl RefHost {
     }
 }
 
-fn required(resources: Vec<Value>) -> Failure {
-    let mut failure = Failure::named("AuthRequired", "this agent asks for a token");
+fn required(resources: Vec<Value>) -> ErrorResponse {
+    let mut failure = ErrorResponse::named("AuthRequired", "this agent asks for a token");
     failure.data = json!({"resources": resources});
     failure
 }
 
 /// The provider of a request: one that this host has, the first of them unless it says another.
 /// Source: `session.create.provider-unknown`.
-pub(super) fn provider<'a>(call: &'a Call<'_>) -> Option<&'a str> {
+pub(super) fn provider<'a>(call: &'a HostCall<'_>) -> Option<&'a str> {
     match call.params.get("provider").and_then(Value::as_str) {
         Some(named) => Some(named).filter(|it| configuration::has_provider(it)),
         None => Some(configuration::PROVIDER),

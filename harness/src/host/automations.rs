@@ -21,10 +21,10 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 
 use super::configuration::{self, PROVIDER};
-use super::connection::{Call, Failure, Reply};
-use super::cron::{Cron, ZONES};
+use super::connection::{CallReply, ErrorResponse, HostCall};
+use super::cron::{CronExpression, ZONES};
 use super::engine::RefHost;
-use super::rules::{Facts, require};
+use super::rules::{RuleFacts, require};
 use super::timestamp;
 
 /// The channel of the catalogue.
@@ -40,7 +40,7 @@ const MAX_DEFINITION: usize = 64 << 10;
 
 /// When an automation begins next by itself.
 #[derive(Clone, Debug)]
-pub(super) struct Due {
+pub(super) struct AutomationDue {
     /// In milliseconds since 1970.
     at: u64,
     /// The trigger that says so.
@@ -63,7 +63,7 @@ pub(super) fn entries(catalogue: &Value) -> &[Value] {
 }
 
 /// Whether a definition is one that this host can keep. Source: `automation.create.*`.
-fn sound(facts: &Facts, definition: &Value) -> Result<(), String> {
+fn sound(facts: &RuleFacts, definition: &Value) -> Result<(), String> {
     let own = definition["message"]["origin"]["kind"] == "automation";
     require(
         own || !facts.host.keeps("automation.create.message-kind"),
@@ -76,8 +76,8 @@ fn sound(facts: &Facts, definition: &Value) -> Result<(), String> {
         require(ids.insert(trigger["id"].as_str()), "expected triggers with ids of their own")?;
         let schedule = &trigger["schedule"];
         let text = schedule["expression"].as_str().unwrap_or("");
-        let known =
-            Cron::parse(text).is_some() || !facts.host.keeps("automation.cron.reject-invalid");
+        let known = CronExpression::parse(text).is_some()
+            || !facts.host.keeps("automation.cron.reject-invalid");
         require(known, "expected a cron expression of five fields")?;
         let zone = schedule["timeZone"].as_str().unwrap_or("");
         require(ZONES.contains(&zone), "this host knows no time zone but UTC")?;
@@ -97,7 +97,7 @@ fn sound(facts: &Facts, definition: &Value) -> Result<(), String> {
 }
 
 /// A rule of `automation/createRequested`.
-pub(super) fn new_automation(facts: &Facts) -> Result<(), String> {
+pub(super) fn new_automation(facts: &RuleFacts) -> Result<(), String> {
     let uri = facts.action["resource"].as_str().unwrap_or("");
     let named = uri.strip_prefix("ahp-automation:/").is_some_and(|id| !id.is_empty());
     require(named, "expected `ahp-automation:/<id>` at `resource`")?;
@@ -109,7 +109,7 @@ pub(super) fn new_automation(facts: &Facts) -> Result<(), String> {
 }
 
 /// A rule of `automation/updateRequested`.
-pub(super) fn sound_update(facts: &Facts) -> Result<(), String> {
+pub(super) fn sound_update(facts: &RuleFacts) -> Result<(), String> {
     let mut entries = entries(facts.state).iter();
     let entry = entries.find(|entry| entry["resource"] == facts.action["resource"]);
     let entry = entry.ok_or("no such automation")?;
@@ -186,7 +186,7 @@ impl RefHost {
         let definition = &entry["definition"];
         let triggers = definition["triggers"].as_array().into_iter().flatten();
         let next = |trigger: &Value| {
-            let cron = Cron::parse(trigger["schedule"]["expression"].as_str()?)?;
+            let cron = CronExpression::parse(trigger["schedule"]["expression"].as_str()?)?;
             Some((cron.after(now)?, trigger["id"].as_str()?.to_owned()))
         };
         let next = triggers.filter_map(next).min().filter(|_| definition["enabled"] == true);
@@ -195,7 +195,7 @@ impl RefHost {
         match next {
             Some((at, trigger)) => {
                 members.insert("nextRunAt", json!(timestamp::iso(at)));
-                self.schedules.insert(uri, Due { at, trigger });
+                self.schedules.insert(uri, AutomationDue { at, trigger });
             }
             None => {
                 members.remove("nextRunAt");
@@ -214,7 +214,8 @@ impl RefHost {
     pub(super) fn run_scheduled(&mut self) {
         let now = self.wall_ms();
         let due = self.schedules.iter().filter(|(_, due)| due.at <= now);
-        let due: Vec<(String, Due)> = due.map(|(uri, due)| (uri.clone(), due.clone())).collect();
+        let due: Vec<(String, AutomationDue)> =
+            due.map(|(uri, due)| (uri.clone(), due.clone())).collect();
         for (uri, due) in due {
             self.schedules.remove(&uri);
             let origin = json!({
@@ -237,22 +238,23 @@ impl RefHost {
         }
     }
 
-    fn known_automation(&self, call: &Call) -> Result<String, Failure> {
+    fn known_automation(&self, call: &HostCall) -> Result<String, ErrorResponse> {
         if call.channel() != AUTOMATIONS {
             let message = format!("expected `{AUTOMATIONS}` at `params.channel`");
-            return Err(Failure::invalid_params(message));
+            return Err(ErrorResponse::invalid_params(message));
         }
         let uri = call.text("automation");
-        self.automation(uri).ok_or_else(|| Failure::named("NotFound", "no such automation"))?;
+        self.automation(uri)
+            .ok_or_else(|| ErrorResponse::named("NotFound", "no such automation"))?;
         Ok(uri.to_owned())
     }
 
     /// Serves `runAutomation`. Source: `automation.run.idempotent`, `automation.run.disabled-ok`.
-    pub(super) fn run_automation(&mut self, call: &Call) -> Reply {
+    pub(super) fn run_automation(&mut self, call: &HostCall) -> CallReply {
         let automation = self.known_automation(call)?;
         let request = call.text("requestId");
         if request.is_empty() {
-            return Err(Failure::invalid_params("expected an id at `params.requestId`"));
+            return Err(ErrorResponse::invalid_params("expected an id at `params.requestId`"));
         }
         let key = (automation, request.to_owned());
         if let Some(run) =
@@ -267,16 +269,16 @@ impl RefHost {
 
     /// Serves `fetchAutomationRuns`: every run that is kept is in the catalogue, so that no cursor
     /// was ever given.
-    pub(super) fn fetch_automation_runs(&mut self, call: &Call) -> Reply {
+    pub(super) fn fetch_automation_runs(&mut self, call: &HostCall) -> CallReply {
         self.known_automation(call)?;
         if call.params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {
-            return Err(Failure::invalid_params("no such cursor"));
+            return Err(ErrorResponse::invalid_params("no such cursor"));
         }
         Ok(json!({}))
     }
 
     /// Serves `listAutomationTriggerDefinitions`: there are none.
-    pub(super) fn list_triggers(&mut self, _call: &Call) -> Reply {
+    pub(super) fn list_triggers(&mut self, _call: &HostCall) -> CallReply {
         Ok(json!({"items": []}))
     }
 }

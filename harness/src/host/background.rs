@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::json;
 
 use super::engine::RefHost;
@@ -16,7 +16,7 @@ const MAX_RUNNING: usize = 100;
 
 /// A command that runs by itself.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct BackgroundCommand {
     /// When it ends.
     due: Duration,
     /// The chat that lists it.
@@ -32,7 +32,8 @@ impl RefHost {
         let Some(session) = self.chats.get(chat).map(|chat| chat.session.clone()) else {
             return;
         };
-        if !self.protocol.has(Feature::BackgroundWork) || self.running.len() >= MAX_RUNNING {
+        if !self.protocol.has(ProtocolFeature::BackgroundWork) || self.running.len() >= MAX_RUNNING
+        {
             return;
         }
         let id = self.fresh_id("background");
@@ -49,7 +50,7 @@ impl RefHost {
         });
         self.publish(chat, json!({"type": "chat/backgroundWorkSet", "work": work}));
         let (due, chat) = (self.now + lasts, chat.to_owned());
-        self.running.push(Running { due, chat, id, terminal });
+        self.running.push(BackgroundCommand { due, chat, id, terminal });
     }
 
     /// When the next command ends.
@@ -68,11 +69,11 @@ impl RefHost {
         self.end_those(|_| true);
     }
 
-    fn end_those(&mut self, ended: impl Fn(&Running) -> bool) {
+    fn end_those(&mut self, ended: impl Fn(&BackgroundCommand) -> bool) {
         let (over, rest) = std::mem::take(&mut self.running).into_iter().partition(ended);
         self.running = rest;
-        let over: Vec<Running> = over;
-        for Running { chat, id, terminal, .. } in over {
+        let over: Vec<BackgroundCommand> = over;
+        for BackgroundCommand { chat, id, terminal, .. } in over {
             self.exit(&terminal, Some(0));
             self.publish(&chat, json!({"type": "chat/backgroundWorkRemoved", "id": id}));
         }

@@ -9,9 +9,9 @@
 
 use crate::wire::json::{Value, json};
 
-use super::agent::{Op, Wait};
+use super::agent::{HostAgentOp, HostAgentWait};
 use super::engine::RefHost;
-use super::files::{ExpectedContent, Mode};
+use super::files::{ExpectedContent, WriteMode};
 use super::play::tool_call;
 use super::resources::uri_of;
 use crate::agent::script::{ToolClass, ToolStep, pieces};
@@ -52,20 +52,20 @@ impl RefHost {
             _ => {}
         }
         self.say(uri, start);
-        let input = |text| Op::Input { call: call.clone(), text };
-        let mut ops: Vec<Op> = pieces(&step.input).into_iter().map(input).collect();
+        let input = |text| HostAgentOp::Input { call: call.clone(), text };
+        let mut ops: Vec<HostAgentOp> = pieces(&step.input).into_iter().map(input).collect();
         let [ready, execute, complete] = [
-            Op::Ready { call: call.clone(), step: step.clone() },
+            HostAgentOp::Ready { call: call.clone(), step: step.clone() },
             execute(&call, &step),
-            Op::Complete { call: call.clone(), step: step.clone() },
+            HostAgentOp::Complete { call: call.clone(), step: step.clone() },
         ];
         ops.push(ready);
         if step.auth {
-            ops.push(Op::Challenge { call: call.clone() });
+            ops.push(HostAgentOp::Challenge { call: call.clone() });
         }
         ops.push(execute);
         if step.reconfirm {
-            ops.push(Op::Reconfirm { call: call.clone(), step: step.clone() });
+            ops.push(HostAgentOp::Reconfirm { call: call.clone(), step: step.clone() });
         }
         ops.push(complete);
         self.queue(uri, index, ops);
@@ -101,7 +101,7 @@ impl RefHost {
         self.tell_ready_call(uri, turn, &call, step);
         if step.confirm {
             let status = "pending-confirmation";
-            self.hold_up(uri, index, Wait::Call { call, status });
+            self.hold_up(uri, index, HostAgentWait::Call { call, status });
         }
     }
 
@@ -132,7 +132,7 @@ impl RefHost {
         action["invocationMessage"] = json!(format!("Go on with {}", step.input));
         self.say(uri, action);
         let status = "pending-confirmation";
-        self.hold_up(uri, index, Wait::Call { call, status });
+        self.hold_up(uri, index, HostAgentWait::Call { call, status });
     }
 
     /// Runs a tool that may run. A client's tool is left to the client.
@@ -151,7 +151,7 @@ impl RefHost {
             // The client completed the call already, and the user has to approve its result.
             Some("pending-result-confirmation") if self.keeps("chat.tool.result-confirmation") => {
                 let status = "pending-result-confirmation";
-                return self.hold_up(uri, index, Wait::Call { call, status });
+                return self.hold_up(uri, index, HostAgentWait::Call { call, status });
             }
             _ => return,
         }
@@ -169,7 +169,7 @@ impl RefHost {
         if !self.is_active(uri, owner) && self.keeps("chat.tool.client.inactive-owner") {
             return self.say(uri, orphaned(turn, &call));
         }
-        self.hold_up(uri, index, Wait::Call { call, status: "running" });
+        self.hold_up(uri, index, HostAgentWait::Call { call, status: "running" });
     }
 
     /// Completes a call that runs, and waits where its result has to be approved.
@@ -189,7 +189,7 @@ impl RefHost {
         let action = self.completion(uri, turn, &call, step, !step.fails);
         if step.confirm_result && self.keeps("chat.tool.result-confirmation") {
             let status = "pending-result-confirmation";
-            self.hold_up(uri, index, Wait::Call { call, status });
+            self.hold_up(uri, index, HostAgentWait::Call { call, status });
         }
         self.publish(uri, action);
     }
@@ -315,7 +315,7 @@ impl RefHost {
             && self.keeps("chat.tool.edited-input-ref")
         {
             let now = self.timestamp();
-            let whole = (Mode::Truncate, 0);
+            let whole = (WriteMode::Truncate, 0);
             let _ = self.files.write(
                 &path,
                 edited.as_bytes(),
@@ -337,8 +337,8 @@ impl RefHost {
     }
 }
 
-fn execute(call: &str, step: &ToolStep) -> Op {
-    Op::Execute { call: call.to_owned(), step: step.clone() }
+fn execute(call: &str, step: &ToolStep) -> HostAgentOp {
+    HostAgentOp::Execute { call: call.to_owned(), step: step.clone() }
 }
 
 fn ready(turn: &str, call: &str, step: &ToolStep, ask: bool) -> Value {

@@ -8,7 +8,7 @@
 //! Start at [`RefHost::show_canvas`].
 
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
@@ -24,7 +24,7 @@ const EXTENSION: &str = "scripted";
 impl RefHost {
     /// Shows a canvas of a chat at an address; without one, what showed it is gone.
     pub(super) fn show_canvas(&mut self, chat: &str, name: &str, url: Option<&str>) {
-        if !self.protocol.has(Feature::Canvases) {
+        if !self.protocol.has(ProtocolFeature::Canvases) {
             return;
         }
         let told = match url {

@@ -20,7 +20,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::records::RecordVisitor;
 use crate::wire::version::Version;
 
-use super::Output;
+use super::HostOutput;
 
 /// The limit for the number of open requests that are remembered.
 const MAX_ASKED: usize = 100_000;
@@ -290,7 +290,7 @@ pub(super) struct MessageChain {
     /// The requests that have no response yet, by connection and request id.
     asked: HashMap<(ConnId, String), Value>,
     /// Outputs with the time at which each is due.
-    waiting: VecDeque<(Duration, Output)>,
+    waiting: VecDeque<(Duration, HostOutput)>,
     /// When the last message of each connection is due.
     last: HashMap<ConnId, Duration>,
     seen: SeenTraffic,
@@ -346,7 +346,7 @@ impl MessageChain {
 
     /// A connection is gone.
     pub(super) fn closed(&mut self, conn: ConnId) {
-        let mine = |output: &Output| matches!(output, Output::Send { conn: of, .. } | Output::Close { conn: of, .. } if *of == conn);
+        let mine = |output: &HostOutput| matches!(output, HostOutput::Send { conn: of, .. } | HostOutput::Close { conn: of, .. } if *of == conn);
         self.waiting.retain(|(_, output)| !mine(output));
         self.last.remove(&conn);
         self.seen.connections.remove(&conn);
@@ -406,9 +406,9 @@ impl MessageChain {
     }
 
     /// Passes an output of the host through the rewriters.
-    pub(super) fn outgoing(&mut self, output: Output) {
+    pub(super) fn outgoing(&mut self, output: HostOutput) {
         match output {
-            Output::Send { conn, frame } => {
+            HostOutput::Send { conn, frame } => {
                 let text = std::str::from_utf8(frame.bytes()).ok();
                 match text.and_then(object) {
                     Some(message) => {
@@ -423,16 +423,16 @@ impl MessageChain {
                             0,
                         );
                     }
-                    None => self.send(conn, Duration::ZERO, Output::Send { conn, frame }),
+                    None => self.send(conn, Duration::ZERO, HostOutput::Send { conn, frame }),
                 }
             }
-            Output::Close { conn, .. } => self.send(conn, Duration::ZERO, output),
+            HostOutput::Close { conn, .. } => self.send(conn, Duration::ZERO, output),
             output => self.waiting.push_back((self.now, output)),
         }
     }
 
     /// The next output that is due.
-    pub(super) fn poll(&mut self) -> Option<Output> {
+    pub(super) fn poll(&mut self) -> Option<HostOutput> {
         let due = self.waiting.iter().position(|(due, _)| *due <= self.now)?;
         self.waiting.remove(due).map(|(_, output)| output)
     }
@@ -488,7 +488,7 @@ impl MessageChain {
                 }
                 let spelled = self.rewriters.iter().rev().find_map(|one| one.spelled(&message));
                 let frame = Frame::Text(spelled.unwrap_or_else(|| message.to_text()));
-                let output = Output::Send { conn, frame };
+                let output = HostOutput::Send { conn, frame };
                 match overtaken {
                     Some(late) => self.waiting.push_back((self.now + delay + late, output)),
                     None => self.send(conn, delay, output),
@@ -498,13 +498,13 @@ impl MessageChain {
                 let known = self.seen.connections.entry(conn).or_default();
                 if !std::mem::replace(&mut known.closing, true) {
                     let reason = reason.to_owned();
-                    self.send(conn, delay, Output::Close { conn, code, reason });
+                    self.send(conn, delay, HostOutput::Close { conn, code, reason });
                 }
             }
         }
     }
 
-    fn send(&mut self, conn: ConnId, delay: Duration, output: Output) {
+    fn send(&mut self, conn: ConnId, delay: Duration, output: HostOutput) {
         let last = self.last.entry(conn).or_default();
         *last = (self.now + delay).max(*last);
         self.waiting.push_back((*last, output));

@@ -9,7 +9,7 @@
 
 use crate::wire::json::{Value, json};
 
-use super::agent::Wait;
+use super::agent::HostAgentWait;
 use super::auth;
 use super::engine::RefHost;
 use super::play::tool_call;
@@ -18,7 +18,7 @@ use super::play::tool_call;
 pub(super) const RESOURCE: &str = "https://tools.ahp-harness.example/mcp";
 
 /// A call that waits for a token.
-struct Waiting {
+struct WaitingCall {
     chat: String,
     turn: String,
     call: String,
@@ -49,11 +49,11 @@ impl RefHost {
                 "auth": auth,
             }),
         );
-        self.hold_up(uri, index, Wait::Call { call, status: "auth-required" });
+        self.hold_up(uri, index, HostAgentWait::Call { call, status: "auth-required" });
     }
 
     /// The calls that wait for a token.
-    fn waiting(&self) -> Vec<Waiting> {
+    fn waiting(&self) -> Vec<WaitingCall> {
         let of_chat = |chat: &String| {
             let turn = &self.state(chat)["activeTurn"];
             let parts = turn["responseParts"].as_array().into_iter().flatten();
@@ -61,7 +61,7 @@ impl RefHost {
             let waiting = |part: &Value| {
                 let call = &part["toolCall"];
                 let server = call["contributor"]["customizationId"].as_str();
-                Some(Waiting {
+                Some(WaitingCall {
                     chat: chat.clone(),
                     turn: turn["id"].as_str()?.to_owned(),
                     call: call["toolCallId"].as_str()?.to_owned(),

@@ -20,9 +20,9 @@ use std::time::Duration;
 use crate::wire::json::{Map, Value, json};
 
 use super::engine::RefHost;
-use super::files::{File, within};
+use super::files::{HostFile, within};
 use super::resources::{escaped, uri_of};
-use super::rules::{Facts, require};
+use super::rules::{RuleFacts, require};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 
@@ -33,19 +33,19 @@ const MAX_FILES: usize = 500;
 
 /// What the host knows of a changeset beyond its state.
 #[derive(Debug)]
-pub(super) struct Changeset {
+pub(super) struct HostChangeset {
     /// The session it belongs to.
     pub(super) session: String,
     /// Whether it is the one of the whole session.
     pub(super) whole: bool,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<EditedFile>,
     /// When it will have been computed, while it is.
     due: Option<Duration>,
 }
 
 /// A file that was edited.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct EditedFile {
     pub(super) path: String,
     /// Where its content from before is kept; nowhere, if it was not there.
     pub(super) before: Option<String>,
@@ -95,7 +95,7 @@ impl RefHost {
             let listed = self.changesets.get(&uri).map(|it| &it.entries);
             if listed.is_some_and(|entries| entries.iter().all(|entry| entry.path != path)) {
                 let kept = before.as_ref().and_then(|bytes| self.files.keep(bytes));
-                let entry = Entry { path: path.clone(), before: kept, shown: None };
+                let entry = EditedFile { path: path.clone(), before: kept, shown: None };
                 if let Some(changeset) = self.changesets.get_mut(&uri) {
                     changeset.entries.push(entry);
                 }
@@ -146,7 +146,7 @@ impl RefHost {
         let state = json!({"status": status, "files": []});
         self.add_channel(uri, ChannelKind::Changeset, state);
         let session = session.to_owned();
-        let changeset = Changeset { session, whole, entries: Vec::new(), due: None };
+        let changeset = HostChangeset { session, whole, entries: Vec::new(), due: None };
         self.changesets.insert(uri.to_owned(), changeset);
     }
 
@@ -155,7 +155,7 @@ impl RefHost {
         if self.channels.contains_key(uri) {
             return;
         }
-        let of = |(name, session): (&String, &super::sessions::Session)| {
+        let of = |(name, session): (&String, &super::sessions::HostSession)| {
             let turn = uri.strip_prefix(session.changes.as_deref()?)?.strip_prefix("/turn/")?;
             Some((name.clone(), turn.to_owned()))
         };
@@ -196,7 +196,7 @@ impl RefHost {
 
     /// Ends every computation whose time has come.
     pub(super) fn end_computing(&mut self) {
-        let due = |(uri, changeset): (&String, &Changeset)| {
+        let due = |(uri, changeset): (&String, &HostChangeset)| {
             changeset.due.is_some_and(|due| due <= self.now).then(|| uri.clone())
         };
         let due: Vec<String> = self.changesets.iter().filter_map(due).collect();
@@ -270,15 +270,15 @@ impl RefHost {
     }
 
     /// A file as a changeset shows it; none, where nothing of its changes is left.
-    fn changed_file(&self, uri: &str, entry: &mut Entry) -> Option<Value> {
+    fn changed_file(&self, uri: &str, entry: &mut EditedFile) -> Option<Value> {
         let before = entry.before.as_deref().and_then(|path| self.files.file(path).ok());
         let after = self.files.file(&entry.path).ok();
-        let bytes = |file: Option<&File>| file.map(|file| file.bytes.clone());
+        let bytes = |file: Option<&HostFile>| file.map(|file| file.bytes.clone());
         if bytes(before) == bytes(after) {
             return None;
         }
         let id = uri_of(&entry.path);
-        let side = |content: &str, file: &File| {
+        let side = |content: &str, file: &HostFile| {
             let content = json!({"uri": uri_of(content), "sizeHint": file.bytes.len()});
             json!({"uri": id, "content": content})
         };
@@ -344,7 +344,7 @@ fn of_chat(base: &str, chat: &str) -> String {
     format!("{base}/chat/{}", escaped(chat))
 }
 
-pub(super) fn reviewable(facts: &Facts) -> Result<(), String> {
+pub(super) fn reviewable(facts: &RuleFacts) -> Result<(), String> {
     let offers = facts.host.changesets.get(facts.uri).is_some_and(|it| it.whole);
     require(offers, "the changeset offers no review")
 }

@@ -7,10 +7,10 @@
 use crate::wire::json::{Value, json};
 
 use super::configuration;
-use super::connection::{Call, Failure, Reply};
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::{MAX_CHATS, RefHost};
 use super::publish::unknown_channel;
-use super::sessions::{Chat, directories};
+use super::sessions::{HostChat, directories};
 use crate::wire::channel::ChannelKind;
 
 /// What completions of a message begin with.
@@ -20,28 +20,30 @@ const NOTE: &str = "note";
 
 impl RefHost {
     /// Serves `createChat`. Source: chat-channel.md; `chat.create.*`.
-    pub(super) fn create_chat(&mut self, call: &Call) -> Reply {
+    pub(super) fn create_chat(&mut self, call: &HostCall) -> CallReply {
         let session = call.channel().to_owned();
         let chat = call.text("chat").to_owned();
         if !self.sessions.contains_key(&session) {
-            return Err(Failure::named("SessionNotFound", "no such session"));
+            return Err(ErrorResponse::named("SessionNotFound", "no such session"));
         }
         if self.state(&session)["lifecycle"] != "ready" {
-            return Err(Failure::invalid_request("the session is not ready"));
+            return Err(ErrorResponse::invalid_request("the session is not ready"));
         }
         self.offers_chat(&session, &call.params["source"])?;
         if ChannelKind::of_uri(&chat) != Some(ChannelKind::Chat) {
-            return Err(Failure::invalid_params("expected `ahp-chat:/<id>` at `params.chat`"));
+            return Err(ErrorResponse::invalid_params(
+                "expected `ahp-chat:/<id>` at `params.chat`",
+            ));
         }
         if self.channels.contains_key(&chat) {
-            return Err(Failure::named("AlreadyExists", "the URI is in use"));
+            return Err(ErrorResponse::named("AlreadyExists", "the URI is in use"));
         }
         if self.chats_of(&session).len() >= MAX_CHATS {
-            return Err(Failure::invalid_request("too many chats"));
+            return Err(ErrorResponse::invalid_request("too many chats"));
         }
         let message = call.params.get("initialMessage").filter(|message| !message.is_null());
         if message.is_some_and(|message| message["origin"]["kind"] != "user") {
-            return Err(Failure::invalid_params("expected a message of kind `user`"));
+            return Err(ErrorResponse::invalid_params("expected a message of kind `user`"));
         }
         if let Some(source) = call.params.pointer("/source/chat").and_then(Value::as_str) {
             self.load_turns(source);
@@ -60,7 +62,7 @@ impl RefHost {
     }
 
     /// Whether the agent of a session takes a further chat of that source.
-    pub(super) fn offers_chat(&self, session: &str, source: &Value) -> Result<(), Failure> {
+    pub(super) fn offers_chat(&self, session: &str, source: &Value) -> Result<(), ErrorResponse> {
         let provider = self.state(session)["provider"].as_str().unwrap_or_default();
         let chats = &configuration::capabilities(provider)["multipleChats"];
         let offered = match source["kind"].as_str() {
@@ -70,7 +72,7 @@ impl RefHost {
         if offered || !self.keeps("chat.create.no-capability") {
             return Ok(());
         }
-        Err(Failure::invalid_request("the agent does not offer such chats"))
+        Err(ErrorResponse::invalid_request("the agent does not offer such chats"))
     }
 
     /// What a chat is told of the one that it came of, as that is now.
@@ -85,7 +87,7 @@ impl RefHost {
         self.transcript(from, Some(turn))
     }
 
-    fn chat_from_source(&self, call: &Call, session: &str, chat: &str) -> Reply {
+    fn chat_from_source(&self, call: &HostCall, session: &str, chat: &str) -> CallReply {
         let source = call.params.get("source").filter(|source| !source.is_null());
         let mut state = match source {
             None => self.first_chat_state(chat, "Chat", json!({"kind": "user"})),
@@ -103,7 +105,7 @@ impl RefHost {
             let allowed = self.state(session)["workingDirectories"].as_array();
             let inside = |uri: &&str| allowed.is_some_and(|set| set.contains(&json!(uri)));
             if !wanted.iter().all(inside) && self.keeps("chat.create.working-directories.subset") {
-                return Err(Failure::invalid_params("a directory is not the session's"));
+                return Err(ErrorResponse::invalid_params("a directory is not the session's"));
             }
             state["workingDirectories"] = json!(wanted);
         }
@@ -111,14 +113,14 @@ impl RefHost {
     }
 
     /// A chat that comes from another one. Source: `chat.create.source.*`.
-    fn sourced_state(&self, source: &Value, session: &str, chat: &str) -> Reply {
+    fn sourced_state(&self, source: &Value, session: &str, chat: &str) -> CallReply {
         let from = source["chat"].as_str().unwrap_or("");
         let turn = source["turnId"].as_str().unwrap_or("");
         if from == chat {
-            return Err(Failure::invalid_params("a chat cannot come from itself"));
+            return Err(ErrorResponse::invalid_params("a chat cannot come from itself"));
         }
         if self.chats.get(from).is_none_or(|known| known.session != session) {
-            return Err(Failure::invalid_params("expected a source chat of this session"));
+            return Err(ErrorResponse::invalid_params("expected a source chat of this session"));
         }
         let origin = self.state(from);
         let turns = origin["turns"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -138,16 +140,18 @@ impl RefHost {
                 let mut origin = json!({"kind": "sideChat", "chat": from, "turnId": turn});
                 if let Some(selection) = source.get("selection").filter(|value| !value.is_null()) {
                     if selection["text"].as_str().unwrap_or("").is_empty() {
-                        return Err(Failure::invalid_params("expected a text in `selection`"));
+                        return Err(ErrorResponse::invalid_params(
+                            "expected a text in `selection`",
+                        ));
                     }
                     origin["selection"] = selection.clone();
                 }
                 Ok(self.first_chat_state(chat, "Side chat", origin))
             }
             (Some("fork" | "sideChat"), _) => {
-                Err(Failure::invalid_params("no such turn in the source chat"))
+                Err(ErrorResponse::invalid_params("no such turn in the source chat"))
             }
-            _ => Err(Failure::invalid_params("no such kind of source")),
+            _ => Err(ErrorResponse::invalid_params("no such kind of source")),
         }
     }
 
@@ -165,7 +169,7 @@ impl RefHost {
 
     /// Adds a chat and announces it.
     pub(super) fn add_chat(&mut self, session: &str, uri: &str, state: Value) {
-        let chat = Chat { session: session.to_owned(), ..Chat::default() };
+        let chat = HostChat { session: session.to_owned(), ..HostChat::default() };
         self.chats.insert(uri.to_owned(), chat);
         self.add_channel(uri, ChannelKind::Chat, state);
         let summary = self.chat_summary(uri);
@@ -173,7 +177,7 @@ impl RefHost {
     }
 
     /// Serves `disposeChat`.
-    pub(super) fn dispose_chat(&mut self, call: &Call) -> Reply {
+    pub(super) fn dispose_chat(&mut self, call: &HostCall) -> CallReply {
         if !self.chats.contains_key(call.channel()) {
             return Err(unknown_channel(call.channel()));
         }
@@ -209,7 +213,7 @@ impl RefHost {
     }
 
     /// Serves `completions`: words behind the trigger, up to the offset, become the one note that there is.
-    pub(super) fn completions(&mut self, call: &Call) -> Reply {
+    pub(super) fn completions(&mut self, call: &HostCall) -> CallReply {
         if !self.chats.contains_key(call.channel()) {
             return Err(unknown_channel(call.channel()));
         }
@@ -217,7 +221,9 @@ impl RefHost {
         let text: Vec<u16> = call.text("text").encode_utf16().collect();
         let offset = call.params["offset"].as_u64().and_then(|it| usize::try_from(it).ok());
         let Some(before) = offset.and_then(|offset| text.get(..offset)) else {
-            return Err(Failure::invalid_params("expected a place in the text at `params.offset`"));
+            return Err(ErrorResponse::invalid_params(
+                "expected a place in the text at `params.offset`",
+            ));
         };
         let before = String::from_utf16_lossy(before);
         let units = |text: &str| text.encode_utf16().count();

@@ -217,7 +217,11 @@ pub(super) fn check(schema: &Value, values: &Value) -> Result<(), String> {
 
 /// Whether an action may change the configuration of a state: the values fit, and what may not be
 /// changed stays as it is, by omission and by `replace` too.
-pub(super) fn check_change(state: &Value, action: &Value, frozen: Frozen) -> Result<(), String> {
+pub(super) fn check_change(
+    state: &Value,
+    action: &Value,
+    frozen: FrozenProperties,
+) -> Result<(), String> {
     let Some(config) = state.get("config") else {
         return Err("there is no configuration".to_owned());
     };
@@ -242,18 +246,18 @@ pub(super) fn check_change(state: &Value, action: &Value, frozen: Frozen) -> Res
 
 /// Which properties a client may not change.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Frozen {
+pub(super) enum FrozenProperties {
     /// Those marked `readOnly`.
     ReadOnly,
     /// All but those marked `sessionMutable`.
     NotMutable,
 }
 
-impl Frozen {
+impl FrozenProperties {
     fn holds(self, property: &Value) -> bool {
         match self {
-            Frozen::ReadOnly => property["readOnly"] == true,
-            Frozen::NotMutable => property["sessionMutable"] != true,
+            FrozenProperties::ReadOnly => property["readOnly"] == true,
+            FrozenProperties::NotMutable => property["sessionMutable"] != true,
         }
     }
 }

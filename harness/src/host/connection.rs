@@ -11,7 +11,7 @@ use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
-use super::door::Visitor;
+use super::door::EndpointVisitor;
 use super::engine::RefHost;
 use super::injected::ServedRequest;
 use super::mcp;
@@ -19,15 +19,15 @@ use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::error_code::ErrorCode;
 use crate::wire::frame::Frame;
-use crate::wire::message::{Decoded, Kind, Message, decode};
+use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 /// One connection.
 #[derive(Debug, Default)]
-pub(super) struct Connection {
+pub(super) struct HostConnection {
     /// Who stands behind it.
-    pub(super) visitor: Visitor,
+    pub(super) visitor: EndpointVisitor,
     /// The client behind it, once the handshake is done.
     pub(super) client: Option<String>,
     /// The table of the version that was agreed on.
@@ -47,14 +47,14 @@ pub(super) struct Connection {
 }
 
 /// A request on its way to its handler.
-pub(super) struct Call<'a> {
+pub(super) struct HostCall<'a> {
     /// Where it came from.
     pub(super) conn: ConnId,
     /// Its `params`, of the shape that the tables ask for.
     pub(super) params: &'a Value,
 }
 
-impl Call<'_> {
+impl HostCall<'_> {
     /// A member that is a text; empty where it is absent.
     pub(super) fn text(&self, name: &str) -> &str {
         self.params.get(name).and_then(Value::as_str).unwrap_or("")
@@ -67,11 +67,11 @@ impl Call<'_> {
 }
 
 /// What a request comes to.
-pub(super) type Reply = Result<Value, Failure>;
+pub(super) type CallReply = Result<Value, ErrorResponse>;
 
 /// An error response.
 #[derive(Debug)]
-pub(super) struct Failure {
+pub(super) struct ErrorResponse {
     /// The code.
     pub(super) code: i64,
     /// Why, for a person.
@@ -82,10 +82,10 @@ pub(super) struct Failure {
     pub(super) close: bool,
 }
 
-impl Failure {
+impl ErrorResponse {
     /// An error of the protocol, by its name in the table of codes.
-    pub(super) fn named(name: &str, message: impl Into<String>) -> Failure {
-        Failure {
+    pub(super) fn named(name: &str, message: impl Into<String>) -> ErrorResponse {
+        ErrorResponse {
             code: ErrorCode::by_name(name).unwrap_or(-32603),
             message: message.into(),
             data: Value::Null,
@@ -94,40 +94,49 @@ impl Failure {
     }
 
     /// The frame is no request that can be served now.
-    pub(super) fn invalid_request(message: impl Into<String>) -> Failure {
-        Failure::named("InvalidRequest", message)
+    pub(super) fn invalid_request(message: impl Into<String>) -> ErrorResponse {
+        ErrorResponse::named("InvalidRequest", message)
     }
 
     /// The parameters are wrong.
-    pub(super) fn invalid_params(message: impl Into<String>) -> Failure {
-        Failure::named("InvalidParams", message)
+    pub(super) fn invalid_params(message: impl Into<String>) -> ErrorResponse {
+        ErrorResponse::named("InvalidParams", message)
     }
 }
 
 /// One method that this host serves.
-struct Row {
+struct ServedMethod {
     method: &'static str,
     /// Whether it is served before the handshake.
     early: bool,
     /// Whether its channel is the root channel.
     root: bool,
-    handler: fn(&mut RefHost, &Call<'_>) -> Reply,
+    handler: fn(&mut RefHost, &HostCall<'_>) -> CallReply,
 }
 
-const fn row(method: &'static str, handler: fn(&mut RefHost, &Call<'_>) -> Reply) -> Row {
-    Row { method, early: false, root: false, handler }
+const fn row(
+    method: &'static str,
+    handler: fn(&mut RefHost, &HostCall<'_>) -> CallReply,
+) -> ServedMethod {
+    ServedMethod { method, early: false, root: false, handler }
 }
 
-const fn root(method: &'static str, handler: fn(&mut RefHost, &Call<'_>) -> Reply) -> Row {
-    Row { root: true, ..row(method, handler) }
+const fn root(
+    method: &'static str,
+    handler: fn(&mut RefHost, &HostCall<'_>) -> CallReply,
+) -> ServedMethod {
+    ServedMethod { root: true, ..row(method, handler) }
 }
 
-const fn early(method: &'static str, handler: fn(&mut RefHost, &Call<'_>) -> Reply) -> Row {
-    Row { early: true, ..root(method, handler) }
+const fn early(
+    method: &'static str,
+    handler: fn(&mut RefHost, &HostCall<'_>) -> CallReply,
+) -> ServedMethod {
+    ServedMethod { early: true, ..root(method, handler) }
 }
 
 /// Every method that this host serves; others get -32601. Source: the method contracts.
-const REQUESTS: &[Row] = &[
+const REQUESTS: &[ServedMethod] = &[
     early("initialize", RefHost::initialize),
     early("ping", |_, _| Ok(Value::Null)),
     early("reconnect", RefHost::reconnect),
@@ -165,36 +174,38 @@ impl RefHost {
     /// Takes one frame of an open connection.
     pub(super) fn read(&mut self, conn: ConnId, frame: &Frame) {
         let message = match decode(frame) {
-            Decoded::Message(message) => message,
-            Decoded::Odd(why) => return self.unreadable(conn, &why),
-            Decoded::Deep => return self.unreadable(conn, "nested too deep"),
-            Decoded::Batch(_) => return self.refuse(conn, Value::Null, "batches are not served"),
-            Decoded::Scalar(_) => return self.refuse(conn, Value::Null, "expected an object"),
+            DecodedFrame::Message(message) => message,
+            DecodedFrame::Odd(why) => return self.unreadable(conn, &why),
+            DecodedFrame::Deep => return self.unreadable(conn, "nested too deep"),
+            DecodedFrame::Batch(_) => {
+                return self.refuse(conn, Value::Null, "batches are not served");
+            }
+            DecodedFrame::Scalar(_) => return self.refuse(conn, Value::Null, "expected an object"),
         };
         let tagged = message.value().get("jsonrpc").and_then(Value::as_str) == Some("2.0");
         let id = message.id().filter(|id| id.is_string() || id.is_number()).cloned();
         match message.kind() {
-            Kind::Request => match message.id() {
+            MessageKind::Request => match message.id() {
                 Some(Value::String(_) | Value::Number(_) | Value::Null) if tagged => {
                     self.request(conn, &message);
                 }
                 _ => self.refuse(conn, id.unwrap_or(Value::Null), "expected JSON-RPC 2.0"),
             },
-            Kind::Notification if tagged => self.notification(conn, &message),
-            Kind::Malformed => {
+            MessageKind::Notification if tagged => self.notification(conn, &message),
+            MessageKind::Malformed => {
                 self.refuse(conn, id.unwrap_or(Value::Null), "expected a request");
             }
-            Kind::Success | Kind::Failure => self.hear_answer(conn, &message),
-            Kind::Notification => {}
+            MessageKind::Success | MessageKind::Failure => self.hear_answer(conn, &message),
+            MessageKind::Notification => {}
         }
     }
 
     fn unreadable(&mut self, conn: ConnId, why: &str) {
-        self.respond(conn, Value::Null, Err(Failure::named("ParseError", why)));
+        self.respond(conn, Value::Null, Err(ErrorResponse::named("ParseError", why)));
     }
 
     fn refuse(&mut self, conn: ConnId, id: Value, why: &str) {
-        self.respond(conn, id, Err(Failure::invalid_request(why)));
+        self.respond(conn, id, Err(ErrorResponse::invalid_request(why)));
     }
 
     fn request(&mut self, conn: ConnId, message: &Message) {
@@ -204,18 +215,18 @@ impl RefHost {
             return self.refuse(conn, id, "expected a notification, without an `id`");
         }
         if let Some(channel) = mcp::channel_of(message) {
-            let call = Call { conn, params: message.params() };
+            let call = HostCall { conn, params: message.params() };
             let reply = self.relay(&call, channel, method);
             return self.respond_on(conn, id, reply, Some(channel));
         }
         let Some(row) = REQUESTS.iter().find(|row| row.method == method) else {
-            let failure = Failure::named("MethodNotFound", "no such method is served here");
+            let failure = ErrorResponse::named("MethodNotFound", "no such method is served here");
             return self.respond(conn, id, Err(failure));
         };
-        let call = Call { conn, params: message.params() };
+        let call = HostCall { conn, params: message.params() };
         let edge = self.edge_of(&call, method);
         let raised = edge.as_ref().map(|it| self.raised_params(it, method, message.params()));
-        let inner = Call { conn, params: raised.as_ref().unwrap_or(message.params()) };
+        let inner = HostCall { conn, params: raised.as_ref().unwrap_or(message.params()) };
         let reply = self
             .admits(&call, row.early)
             .and_then(|()| self.check_params(row, &call, &inner, message))
@@ -227,7 +238,7 @@ impl RefHost {
         self.respond(conn, id, reply);
     }
 
-    fn serve(&mut self, row: &Row, call: &Call) -> Reply {
+    fn serve(&mut self, row: &ServedMethod, call: &HostCall) -> CallReply {
         let (method, from) = (row.method, self.outputs.len());
         let mut faults = self.injected().into_iter();
         if let Some(reply) = faults.find_map(|fault| fault.serves(self, method, call)) {
@@ -242,11 +253,11 @@ impl RefHost {
     /// Holds the params against the tables: as they were sent, and as this host reads them.
     fn check_params(
         &self,
-        row: &Row,
-        call: &Call,
-        inner: &Call,
+        row: &ServedMethod,
+        call: &HostCall,
+        inner: &HostCall,
         message: &Message,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ErrorResponse> {
         if !self.keeps("jsonrpc.invalid-params.type") {
             return Ok(());
         }
@@ -258,20 +269,25 @@ impl RefHost {
         }
         let protocol = self.protocol_for(call, row.method);
         if protocol.method(row.method).is_none() {
-            return Err(Failure::named("MethodNotFound", "the agreed version has no such method"));
+            return Err(ErrorResponse::named(
+                "MethodNotFound",
+                "the agreed version has no such method",
+            ));
         }
         if !call.params.is_object() {
-            return Err(Failure::invalid_params("expected an object at `params`"));
+            return Err(ErrorResponse::invalid_params("expected an object at `params`"));
         }
-        let errors = protocol.check_message(message, Sender::Client, None);
+        let errors = protocol.check_message(message, MessageOrigin::Client, None);
         let bad = |error: &&crate::wire::validate::ShapeError| {
             !error.soft && error.path.starts_with("params")
         };
         if let Some(error) = errors.iter().find(bad) {
-            return Err(Failure::invalid_params(error.to_string()));
+            return Err(ErrorResponse::invalid_params(error.to_string()));
         }
         if row.root && inner.channel() != ROOT {
-            return Err(Failure::invalid_params(format!("expected `{ROOT}` at `params.channel`")));
+            return Err(ErrorResponse::invalid_params(format!(
+                "expected `{ROOT}` at `params.channel`"
+            )));
         }
         Ok(())
     }
@@ -291,7 +307,7 @@ impl RefHost {
             // What a client tells a server needs no answer, and this one does nothing with it.
             _ if mcp::channel_of(message).is_some() => {}
             Some("unsubscribe") => {
-                let call = Call { conn, params: message.params() };
+                let call = HostCall { conn, params: message.params() };
                 let edge = self.edge_of(&call, "unsubscribe");
                 let params = edge.map(|it| it.lift_params("unsubscribe", message.params().clone()));
                 self.unsubscribe(conn, params.as_ref().unwrap_or(message.params()));

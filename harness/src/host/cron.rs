@@ -9,7 +9,7 @@
 //!
 //! Knows: the calendar. Never knows: automations.
 //!
-//! Start at [`Cron::parse`].
+//! Start at [`CronExpression::parse`].
 
 /// The one zone.
 pub(super) const ZONES: &[&str] = &["UTC", "Etc/UTC"];
@@ -29,7 +29,7 @@ const FIELDS: [(u32, u32, &[&str]); 5] =
 
 /// An expression: a bit for each value of each field.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Cron {
+pub(super) struct CronExpression {
     minutes: u64,
     hours: u64,
     dates: u64,
@@ -39,14 +39,14 @@ pub(super) struct Cron {
     restricted: (bool, bool),
 }
 
-impl Cron {
+impl CronExpression {
     /// Reads an expression; `None` where it is none.
-    pub(super) fn parse(text: &str) -> Option<Cron> {
+    pub(super) fn parse(text: &str) -> Option<CronExpression> {
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         let [minute, hour, date, month, weekday] = fields[..] else { return None };
         let [minutes, hours, dates, months, weekdays] = FIELDS;
         let week = field(weekday, weekdays)?;
-        Some(Cron {
+        Some(CronExpression {
             minutes: field(minute, minutes)?,
             hours: field(hour, hours)?,
             dates: field(date, dates)?,
@@ -143,7 +143,7 @@ mod tests {
         let from = "2026-01-01T00:00:00.000Z";
         let check = |text: &str, expected: Option<&str>| {
             let from = u64::try_from(timestamp::parse(from).unwrap()).unwrap();
-            let next = Cron::parse(text).and_then(|cron| cron.after(from)).map(iso);
+            let next = CronExpression::parse(text).and_then(|cron| cron.after(from)).map(iso);
             let expected = expected.map(|it| format!("{it}:00.000Z"));
             assert_eq!(next, expected, "{text}");
         };
@@ -184,7 +184,7 @@ mod tests {
             "*/ * * * *",
             "* * * JANUARY *",
         ] {
-            assert_eq!(Cron::parse(odd), None, "{odd}");
+            assert_eq!(CronExpression::parse(odd), None, "{odd}");
         }
     }
 }

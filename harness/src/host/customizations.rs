@@ -33,7 +33,7 @@ const PRIVATE: &[&str] = &["nonce", "childEnablement", "load"];
 
 /// A plugin that a client brought.
 #[derive(Clone, Debug)]
-pub(super) struct Brought {
+pub(super) struct ClientPlugin {
     client: String,
     /// As the client published it.
     source: Value,
@@ -142,7 +142,7 @@ fn published(session: &Value) -> Vec<(String, Value)> {
     plugins
 }
 
-impl Brought {
+impl ClientPlugin {
     fn is(&self, client: &str, plugin: &Value) -> bool {
         self.client == client && self.source["id"] == plugin["id"]
     }
@@ -155,8 +155,8 @@ impl RefHost {
         let wanted = published(self.state(session));
         let mut known = self.brought.remove(session).unwrap_or_default();
         if self.keeps("disconnect.customizations-removed") {
-            let stays = |it: &Brought| wanted.iter().any(|(client, new)| it.is(client, new));
-            let gone: Vec<Brought> = known.extract_if(.., |it| !stays(it)).collect();
+            let stays = |it: &ClientPlugin| wanted.iter().any(|(client, new)| it.is(client, new));
+            let gone: Vec<ClientPlugin> = known.extract_if(.., |it| !stays(it)).collect();
             let any = !gone.is_empty();
             for it in gone {
                 self.publish(session, json!({"type": "session/customizationRemoved", "id": it.id}));
@@ -178,7 +178,7 @@ impl RefHost {
             if entry["load"]["kind"] == "loading" {
                 elsewhere.push((client.clone(), source.clone()));
             }
-            known.push(Brought { client, source, id });
+            known.push(ClientPlugin { client, source, id });
             self.list_plugin(session, entry);
         }
         if !known.is_empty() {

@@ -13,22 +13,22 @@ use std::borrow::Cow;
 
 use crate::wire::json::{Value, json};
 
-use super::agent::Run;
+use super::agent::HostAgentRun;
 use super::engine::RefHost;
 use super::injected::ActionStage;
-use super::publish::{Origin, action_type};
-use super::rules::{Facts, RULES, unmet};
-use crate::model::{NoOp, Outcome};
+use super::publish::{ActionOrigin, action_type};
+use super::rules::{RULES, RuleFacts, unmet};
+use crate::model::{ActionOutcome, NoOp};
 use crate::transcript::ConnId;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
-use crate::wire::protocol::Dispatch;
+use crate::wire::protocol::DispatchRight;
 
 /// An action that a client has dispatched, before anything is known of it.
 pub(super) struct DispatchedAction<'a> {
     /// What came with it.
     pub(super) params: &'a Value,
-    pub(super) origin: Origin,
+    pub(super) origin: ActionOrigin,
     /// The channel.
     pub(super) uri: String,
     pub(super) action: Value,
@@ -51,7 +51,7 @@ impl RefHost {
         let Some((uri, action, sent)) = raised else {
             return;
         };
-        let origin = Origin { conn, client, client_seq: params["clientSeq"].clone(), sent };
+        let origin = ActionOrigin { conn, client, client_seq: params["clientSeq"].clone(), sent };
         let mut dispatched = DispatchedAction { params, origin, uri, action };
         let mut faults = self.injected().into_iter();
         if !faults.all(|fault| fault.receives(self, &mut dispatched)) {
@@ -69,14 +69,19 @@ impl RefHost {
     }
 
     /// Whether an action may be taken, as far as the reducers are not asked.
-    pub(super) fn judge(&self, uri: &str, action: &Value, origin: &Origin) -> Result<(), Refusal> {
+    pub(super) fn judge(
+        &self,
+        uri: &str,
+        action: &Value,
+        origin: &ActionOrigin,
+    ) -> Result<(), DispatchRefusal> {
         let facts =
-            Facts { host: self, client: &origin.client, uri, state: self.state(uri), action };
+            RuleFacts { host: self, client: &origin.client, uri, state: self.state(uri), action };
         if let Some(reason) = self.refuses(&facts) {
-            return Err(Refusal::of(reason, ""));
+            return Err(DispatchRefusal::of(reason, ""));
         }
         let refused = |reason: &str, source: &str| {
-            let refusal = Refusal::of(reason, source);
+            let refusal = DispatchRefusal::of(reason, source);
             if self.waives(&facts, &refusal) { Ok(()) } else { Err(refusal) }
         };
         let mut kind = self.channels.get(uri).map(|channel| channel.kind);
@@ -91,7 +96,7 @@ impl RefHost {
             let source = "version.unknown-action-from-client";
             return refused("the agreed version has no such action", source);
         };
-        if row.dispatch != Dispatch::Client {
+        if row.dispatch != DispatchRight::Client {
             let name = action_type(action).replace('/', ".");
             let source = format!("{SERVER_ONLY}{name}");
             refused("only the host may send this action", &source)?;
@@ -110,7 +115,7 @@ impl RefHost {
         })
     }
 
-    fn accept(&mut self, uri: &str, action: &Value, origin: &Origin) {
+    fn accept(&mut self, uri: &str, action: &Value, origin: &ActionOrigin) {
         let mut action = Cow::Borrowed(action);
         if !self.injected.is_empty() && !self.acts(uri, action.to_mut(), Some(origin)) {
             return;
@@ -120,7 +125,7 @@ impl RefHost {
             && self.protocol.action(action_type(action)).is_none()
         {
             let outcome = self.publish_own(sent, origin);
-            if !matches!(outcome, Outcome::Applied | Outcome::NoOp(NoOp::Unchanged)) {
+            if !matches!(outcome, ActionOutcome::Applied | ActionOutcome::NoOp(NoOp::Unchanged)) {
                 self.reject(uri, action, origin, &refusal(action, &outcome));
             }
             return;
@@ -137,16 +142,16 @@ impl RefHost {
         }
         self.take_place(uri, action, origin);
         match self.publish_from(uri, action.clone(), Some(origin)) {
-            Outcome::Applied => self.consequence(uri, action),
-            Outcome::NoOp(NoOp::Unchanged) => self.emit(uri, action.clone(), Some(origin)),
-            Outcome::NoOp(NoOp::RequestOnly) => {
+            ActionOutcome::Applied => self.consequence(uri, action),
+            ActionOutcome::NoOp(NoOp::Unchanged) => self.emit(uri, action.clone(), Some(origin)),
+            ActionOutcome::NoOp(NoOp::RequestOnly) => {
                 self.emit(uri, action.clone(), Some(origin));
                 self.consequence(uri, action);
             }
             outcome => {
                 let refusal = refusal(action, &outcome);
                 let (client, state) = (&origin.client, self.state(uri));
-                let facts = Facts { host: self, client, uri, state, action };
+                let facts = RuleFacts { host: self, client, uri, state, action };
                 match self.waives(&facts, &refusal) {
                     true => self.emit(uri, action.clone(), Some(origin)),
                     false => self.reject(uri, action, origin, &refusal),
@@ -161,7 +166,13 @@ impl RefHost {
     }
 
     /// Sends an action back with the reason why it was not taken.
-    pub(super) fn reject(&mut self, uri: &str, action: &Value, origin: &Origin, refusal: &Refusal) {
+    pub(super) fn reject(
+        &mut self,
+        uri: &str,
+        action: &Value,
+        origin: &ActionOrigin,
+        refusal: &DispatchRefusal,
+    ) {
         self.refused_by.clone_from(&refusal.source);
         let mut envelope = json!({
             "channel": uri,
@@ -173,7 +184,7 @@ impl RefHost {
         if let Some(sent) = &origin.sent {
             envelope["action"] = sent.worded.action.clone();
             envelope["channel"] = json!(sent.worded.channel);
-            if !self.protocol_of(origin.conn).has(Feature::Channels) {
+            if !self.protocol_of(origin.conn).has(ProtocolFeature::Channels) {
                 envelope.as_object_mut().map(|members| members.remove("channel"));
             }
         }
@@ -198,7 +209,7 @@ impl RefHost {
 
     fn set_in_motion(&mut self, uri: &str, action: &Value) {
         let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
-        let over = |run: &Run| {
+        let over = |run: &HostAgentRun| {
             let goes_on = run.undead && action_type(action) == "chat/turnCancelled";
             !goes_on && active.as_deref() != Some(run.turn.as_str())
         };
@@ -253,22 +264,22 @@ pub(super) struct RejectedAction<'a> {
     /// The channel.
     pub(super) uri: &'a str,
     pub(super) action: &'a Value,
-    pub(super) origin: &'a Origin,
+    pub(super) origin: &'a ActionOrigin,
 }
 
 /// Why an action is not taken.
-pub(super) struct Refusal {
+pub(super) struct DispatchRefusal {
     /// For a person.
     pub(super) reason: String,
     /// The requirement that says so; empty where there is none.
     pub(super) source: String,
     /// What the reducers say, where it was they who had no use for it.
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<ActionOutcome>,
 }
 
-impl Refusal {
-    pub(super) fn of(reason: &str, source: &str) -> Refusal {
-        Refusal { reason: reason.to_owned(), source: source.to_owned(), outcome: None }
+impl DispatchRefusal {
+    pub(super) fn of(reason: &str, source: &str) -> DispatchRefusal {
+        DispatchRefusal { reason: reason.to_owned(), source: source.to_owned(), outcome: None }
     }
 }
 
@@ -279,15 +290,17 @@ const WRONG_FAMILY: &str = "dispatch.wrong-family.session-on-chat";
 /// How the requirement begins that an action of the host's breaks which a client sends.
 pub(super) const SERVER_ONLY: &str = "dispatch.table.server-only.";
 
-fn refusal(action: &Value, outcome: &Outcome) -> Refusal {
+fn refusal(action: &Value, outcome: &ActionOutcome) -> DispatchRefusal {
     let refusal = match outcome {
-        Outcome::NoOp(why) => Refusal::of(why.reason(), unmet(action_type(action), *why)),
-        Outcome::Invalid { path, expected } => {
-            Refusal::of(&format!("expected {expected} at `{path}`"), MALFORMED)
+        ActionOutcome::NoOp(why) => {
+            DispatchRefusal::of(why.reason(), unmet(action_type(action), *why))
         }
-        Outcome::Applied | Outcome::OutOfScope => {
-            Refusal::of("the channel has no such action", WRONG_FAMILY)
+        ActionOutcome::Invalid { path, expected } => {
+            DispatchRefusal::of(&format!("expected {expected} at `{path}`"), MALFORMED)
+        }
+        ActionOutcome::Applied | ActionOutcome::OutOfScope => {
+            DispatchRefusal::of("the channel has no such action", WRONG_FAMILY)
         }
     };
-    Refusal { outcome: Some(outcome.clone()), ..refusal }
+    DispatchRefusal { outcome: Some(outcome.clone()), ..refusal }
 }

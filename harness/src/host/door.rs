@@ -12,10 +12,10 @@
 //!
 //! Start at [`RefHost::let_in`].
 
-use super::connection::{Call, Failure};
+use super::connection::{ErrorResponse, HostCall};
 use super::engine::{MAX_CONNECTIONS, RefHost};
-use super::rules::{Facts, require};
-use crate::peer::guise::{Credentials, Guise};
+use super::rules::{RuleFacts, require};
+use crate::peer::guise::{ClientCredentials, ClientGuise};
 use crate::transcript::ConnId;
 
 /// The tokens of a reference host that is guarded: its owner's, and somebody else's.
@@ -27,7 +27,7 @@ pub const GUARDED: (&str, &str) = ("approvals", "allow");
 
 /// Who stands behind a connection: the place of his token, where there are tokens.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum Visitor {
+pub(super) enum EndpointVisitor {
     /// Anybody.
     #[default]
     Anybody,
@@ -36,12 +36,12 @@ pub(super) enum Visitor {
 }
 
 /// The headers of a client that comes to a guarded reference host like this.
-pub fn headers(guise: &Guise) -> Vec<(String, String)> {
+pub fn headers(guise: &ClientGuise) -> Vec<(String, String)> {
     let token = match guise.credentials {
-        Credentials::Own => Some(TOKENS[0]),
-        Credentials::Other => Some(TOKENS[1]),
-        Credentials::Wrong => Some(WRONG),
-        Credentials::None => None,
+        ClientCredentials::Own => Some(TOKENS[0]),
+        ClientCredentials::Other => Some(TOKENS[1]),
+        ClientCredentials::Wrong => Some(WRONG),
+        ClientCredentials::None => None,
     };
     let token = token.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
     let origin = guise.origin.clone().map(|origin| ("Origin".to_owned(), origin));
@@ -80,9 +80,9 @@ impl RefHost {
         let token = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let known = self.tokens.iter().position(|own| token == Some(own.as_str()));
         let visitor = match known {
-            Some(place) => Visitor::Known(place),
-            None if self.tokens.is_empty() => Visitor::Anybody,
-            None if !self.keeps("transport.auth.during-handshake") => Visitor::Anybody,
+            Some(place) => EndpointVisitor::Known(place),
+            None if self.tokens.is_empty() => EndpointVisitor::Anybody,
+            None if !self.keeps("transport.auth.during-handshake") => EndpointVisitor::Anybody,
             None => return Err(401),
         };
         // Somebody who was let in may be gone before there is a connection.
@@ -96,25 +96,26 @@ impl RefHost {
     }
 
     /// Who stands behind a connection.
-    pub(super) fn visitor(&self, conn: ConnId) -> Visitor {
+    pub(super) fn visitor(&self, conn: ConnId) -> EndpointVisitor {
         self.connections.get(&conn).map(|it| it.visitor).unwrap_or_default()
     }
 
     /// Refuses a client id that is somebody else's. Source: `security.clientid-bound`.
-    pub(super) fn require_own(&self, call: &Call, client: &str) -> Result<(), Failure> {
+    pub(super) fn require_own(&self, call: &HostCall, client: &str) -> Result<(), ErrorResponse> {
         let owner = self.clients.get(client).map(|known| known.visitor);
         let own = owner.is_none_or(|owner| owner == self.visitor(call.conn));
         match own {
             true => Ok(()),
-            false => Err(Failure::invalid_request("this client id is somebody else's")),
+            false => Err(ErrorResponse::invalid_request("this client id is somebody else's")),
         }
     }
 }
 
 /// A rule of `root/configChanged`: what guards everybody is the owner's to change.
-pub(super) fn guarded_setting(facts: &Facts) -> Result<(), String> {
+pub(super) fn guarded_setting(facts: &RuleFacts) -> Result<(), String> {
     let visitor = facts.host.clients.get(facts.client).map(|known| known.visitor);
-    let owner = matches!(visitor, None | Some(Visitor::Anybody | Visitor::Known(0)));
+    let owner =
+        matches!(visitor, None | Some(EndpointVisitor::Anybody | EndpointVisitor::Known(0)));
     let (key, now) = (GUARDED.0, &facts.state["config"]["values"][GUARDED.0]);
     let wanted = &facts.action["config"][key];
     let same = wanted == now || wanted.is_null() && facts.action["replace"] != true;
@@ -124,27 +125,27 @@ pub(super) fn guarded_setting(facts: &Facts) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::engine::Config;
+    use crate::host::engine::HostConfig;
 
     #[test]
     fn whoever_may_comes_in() {
         let tokens: Vec<String> = TOKENS.iter().map(|token| (*token).to_owned()).collect();
-        let mut host = RefHost::new(Config { tokens, ..Config::default() });
-        let mut open = RefHost::new(Config::default());
+        let mut host = RefHost::new(HostConfig { tokens, ..HostConfig::default() });
+        let mut open = RefHost::new(HostConfig::default());
         let mut check = |credentials, origin: Option<&str>, expected: Result<(), u16>| {
-            let guise = Guise { credentials, origin: origin.map(str::to_owned) };
+            let guise = ClientGuise { credentials, origin: origin.map(str::to_owned) };
             assert_eq!(host.let_in(ConnId(1), &headers(&guise)), expected, "{guise:?}");
             let anybody = if expected == Err(401) { Ok(()) } else { expected };
             assert_eq!(open.let_in(ConnId(1), &headers(&guise)), anybody, "{guise:?}");
         };
-        check(Credentials::Own, None, Ok(()));
-        check(Credentials::Other, None, Ok(()));
-        check(Credentials::Wrong, None, Err(401));
-        check(Credentials::None, None, Err(401));
-        check(Credentials::Own, Some("https://evil.example"), Err(403));
-        check(Credentials::Own, Some("http://localhost.evil.example"), Err(403));
-        check(Credentials::Own, Some("null"), Err(403));
-        check(Credentials::Own, Some("http://localhost:8080"), Ok(()));
-        check(Credentials::Own, Some("http://[::1]"), Ok(()));
+        check(ClientCredentials::Own, None, Ok(()));
+        check(ClientCredentials::Other, None, Ok(()));
+        check(ClientCredentials::Wrong, None, Err(401));
+        check(ClientCredentials::None, None, Err(401));
+        check(ClientCredentials::Own, Some("https://evil.example"), Err(403));
+        check(ClientCredentials::Own, Some("http://localhost.evil.example"), Err(403));
+        check(ClientCredentials::Own, Some("null"), Err(403));
+        check(ClientCredentials::Own, Some("http://localhost:8080"), Ok(()));
+        check(ClientCredentials::Own, Some("http://[::1]"), Ok(()));
     }
 }

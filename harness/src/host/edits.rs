@@ -12,10 +12,10 @@ use crate::agent::script::ToolClass;
 use crate::wire::json::Value;
 
 use super::engine::RefHost;
-use super::files::{AREA, ExpectedContent, Mode, parent};
+use super::files::{AREA, ExpectedContent, WriteMode, parent};
 
 /// What a file is to become.
-enum Edit<'a> {
+enum FileEdit<'a> {
     /// This.
     Whole(&'a str),
     /// What it was, with another text at the first place of one.
@@ -42,10 +42,10 @@ impl RefHost {
     ) -> Result<(), String> {
         let (path, rest) = input.split_once('\n').unwrap_or((input, ""));
         let edit = match class {
-            ToolClass::Write => Edit::Whole(rest),
+            ToolClass::Write => FileEdit::Whole(rest),
             ToolClass::Edit => {
                 let (old, new) = rest.split_once('\n').unwrap_or((rest, ""));
-                Edit::Part(old, new)
+                FileEdit::Part(old, new)
             }
             _ => return Ok(()),
         };
@@ -65,26 +65,26 @@ impl RefHost {
                 continue;
             };
             let edit = match one["oldText"].as_str() {
-                Some(old) => Edit::Part(old, new),
-                None => Edit::Whole(new),
+                Some(old) => FileEdit::Part(old, new),
+                None => FileEdit::Whole(new),
             };
             let _ = self.edit(chat, turn, path, &edit);
         }
     }
 
-    fn edit(&mut self, chat: &str, turn: &str, path: &str, edit: &Edit) -> Result<(), String> {
+    fn edit(&mut self, chat: &str, turn: &str, path: &str, edit: &FileEdit) -> Result<(), String> {
         let path = absolute(path).ok_or("the path leads out of the folder")?;
         let before = self.files.file(&path).ok().map(|file| file.bytes.clone());
         let after = match edit {
-            Edit::Whole(text) => (*text).to_owned(),
-            Edit::Part(old, new) => {
+            FileEdit::Whole(text) => (*text).to_owned(),
+            FileEdit::Part(old, new) => {
                 let text = before.as_deref().and_then(|bytes| str::from_utf8(bytes).ok());
                 let text = text.filter(|text| !old.is_empty() && text.contains(old));
                 text.ok_or("that text is not in the file")?.replacen(old, new, 1)
             }
         };
         let now = self.timestamp();
-        let how = (Mode::Truncate, 0);
+        let how = (WriteMode::Truncate, 0);
         let mut changes = self.files.make_folder(parent(&path)).map_err(|it| it.message)?;
         let written =
             self.files.write(&path, after.as_bytes(), how, &ExpectedContent::default(), &now);

@@ -29,35 +29,35 @@ use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
-use super::acp::Link;
-use super::agent::Run;
-use super::asking::Question;
+use super::acp::AgentConnection;
+use super::agent::HostAgentRun;
+use super::asking::OpenQuestionToClient;
 use super::automations::{self, AUTOMATIONS};
-use super::background::Running;
+use super::background::BackgroundCommand;
 use super::chain::MessageChain;
-use super::changesets::Changeset;
+use super::changesets::HostChangeset;
 use super::configuration::{self, PROVIDER};
-use super::connection::{Call, Connection, Failure, Reply};
-use super::customizations::Brought;
-use super::door::Visitor;
-use super::errands::Errand;
-use super::fault::{self, Fault, FaultMemory};
-use super::files::Files;
+use super::connection::{CallReply, ErrorResponse, HostCall, HostConnection};
+use super::customizations::ClientPlugin;
+use super::door::EndpointVisitor;
+use super::errands::AutomationRun;
+use super::fault::{self, FaultMemory, HostFault};
+use super::files::HostFiles;
 use super::injected::{ActiveHooks, HostEvent, HostHooks, MadeValue, StateFaults};
-use super::log::Log;
+use super::log::HostLog;
 use super::mcp::SideChannel;
-use super::merge::Held;
-use super::resources::Right;
-use super::sessions::{Chat, Session};
-use super::shell::Said;
-use super::terminals::Terminal;
-use super::view::View;
-use super::watches::Watch;
-use super::{Host, Output, timestamp};
-use crate::edge::Edge;
+use super::merge::HeldEnvelope;
+use super::resources::ResourceRight;
+use super::sessions::{HostChat, HostSession};
+use super::shell::ShellEvent;
+use super::terminals::HostTerminal;
+use super::view::VersionView;
+use super::watches::FolderWatch;
+use super::{HostOutput, SansIoHost, timestamp};
+use crate::edge::VersionEdge;
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -87,7 +87,7 @@ const EPOCH_MS: u64 = 1_767_225_600_000;
 
 /// How a reference host is set up.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct HostConfig {
     /// The versions it supports; each one stands for its caret range. None means the newest ones.
     pub versions: Vec<Version>,
     /// How many envelopes are kept for replay.
@@ -95,7 +95,7 @@ pub struct Config {
     /// Goes into the ids that the host makes, so that two hosts differ.
     pub seed: u64,
     /// What it does wrong.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<HostFault>,
     /// The wall time at the beginning of the transcript, in milliseconds since 1970.
     pub epoch_ms: u64,
     /// How long a session takes to become ready once its default chat is there.
@@ -111,9 +111,9 @@ pub struct Config {
     pub shells: bool,
 }
 
-impl Default for Config {
-    fn default() -> Config {
-        Config {
+impl Default for HostConfig {
+    fn default() -> HostConfig {
+        HostConfig {
             versions: newest_words(),
             replay_capacity: 2_000,
             seed: 0,
@@ -131,28 +131,28 @@ impl Default for Config {
 /// The versions that are spoken without a view: further ones have to be asked for, since each costs
 /// every action a translation.
 fn newest_words() -> Vec<Version> {
-    let plain = |version: &&Version| Edge::new(**version, PROVIDER).is_plain();
+    let plain = |version: &&Version| VersionEdge::new(**version, PROVIDER).is_plain();
     Protocol::known().iter().filter(plain).copied().collect()
 }
 
 /// A client that shook hands once.
 #[derive(Clone, Debug)]
-pub(super) struct Client {
+pub(super) struct HostClient {
     /// The version it speaks, as it was offered.
     pub(super) version: String,
     /// Whether it shows MCP apps.
     pub(super) apps: bool,
     /// Whose it is.
-    pub(super) visitor: Visitor,
+    pub(super) visitor: EndpointVisitor,
     /// When its last connection was lost, and since when it may be removed from its sessions.
     pub(super) gone_at: Option<Duration>,
     /// The paths of files that it may reach after it asked for them, and what for.
-    pub(super) granted: HashSet<(String, Right)>,
+    pub(super) granted: HashSet<(String, ResourceRight)>,
 }
 
 /// One channel with its state.
 #[derive(Debug)]
-pub(super) struct Channel {
+pub(super) struct HostChannel {
     pub(super) kind: ChannelKind,
     pub(super) state: Value,
     /// The number at which it came to be; a replay cannot begin before it.
@@ -176,54 +176,54 @@ pub struct RefHost {
     /// The newest version, which states are kept in.
     pub(super) protocol: &'static Protocol,
     /// What clients of each older version see.
-    pub(super) views: Vec<View>,
+    pub(super) views: Vec<VersionView>,
     pub(super) seed: u64,
     pub(super) epoch_ms: u64,
     pub(super) ready_after: Duration,
     pub(super) grace: Duration,
     pub(super) now: Duration,
-    pub(super) log: Log,
-    pub(super) outputs: VecDeque<Output>,
+    pub(super) log: HostLog,
+    pub(super) outputs: VecDeque<HostOutput>,
     /// Frames that follow the response to the current request.
     pub(super) late: Vec<(ConnId, Frame)>,
     /// What is held back to be merged, at most one envelope for each connection.
-    pub(super) merging: LiteMap<ConnId, Held>,
+    pub(super) merging: LiteMap<ConnId, HeldEnvelope>,
     pub(super) tokens: Vec<String>,
     /// Who has been let in and has no connection yet.
-    pub(super) visitors: LiteMap<ConnId, Visitor>,
-    pub(super) connections: LiteMap<ConnId, Connection>,
-    pub(super) clients: LiteMap<String, Client>,
-    pub(super) channels: LiteMap<String, Channel>,
-    pub(super) sessions: LiteMap<String, Session>,
-    pub(super) chats: LiteMap<String, Chat>,
-    pub(super) terminals: LiteMap<String, Terminal>,
+    pub(super) visitors: LiteMap<ConnId, EndpointVisitor>,
+    pub(super) connections: LiteMap<ConnId, HostConnection>,
+    pub(super) clients: LiteMap<String, HostClient>,
+    pub(super) channels: LiteMap<String, HostChannel>,
+    pub(super) sessions: LiteMap<String, HostSession>,
+    pub(super) chats: LiteMap<String, HostChat>,
+    pub(super) terminals: LiteMap<String, HostTerminal>,
     pub(super) shells: bool,
-    pub(super) files: Files,
-    pub(super) watches: LiteMap<String, Watch>,
-    pub(super) changesets: LiteMap<String, Changeset>,
-    pub(super) runs: LiteMap<String, Run>,
+    pub(super) files: HostFiles,
+    pub(super) watches: LiteMap<String, FolderWatch>,
+    pub(super) changesets: LiteMap<String, HostChangeset>,
+    pub(super) runs: LiteMap<String, HostAgentRun>,
     /// What agents have left running.
-    pub(super) running: Vec<Running>,
+    pub(super) running: Vec<BackgroundCommand>,
     /// Runs of automations that are not over.
-    pub(super) errands: LiteMap<String, Errand>,
+    pub(super) errands: LiteMap<String, AutomationRun>,
     /// When automations begin by themselves.
-    pub(super) schedules: LiteMap<String, automations::Due>,
+    pub(super) schedules: LiteMap<String, automations::AutomationDue>,
     /// The runs that were asked for, by automation and request id.
     pub(super) requested: LiteMap<(String, String), String>,
     /// The plugins that clients brought into each session.
-    pub(super) brought: LiteMap<String, Vec<Brought>>,
+    pub(super) brought: LiteMap<String, Vec<ClientPlugin>>,
     /// When a server of a session, by their ids, is ready.
     pub(super) starts: LiteMap<(String, String), Duration>,
     pub(super) side_channels: LiteMap<String, SideChannel>,
     /// The agent that it has started.
-    pub(super) acp: Option<Link>,
+    pub(super) acp: Option<AgentConnection>,
     /// Which sessions each client is active in.
     pub(super) active: LiteMap<String, HashSet<String>>,
     /// Sessions that are not ready yet.
     pub(super) creating: HashSet<String>,
     pub(super) ids: u64,
     /// What clients were asked and have not answered, by the number of the request.
-    pub(super) questions: LiteMap<u64, Question>,
+    pub(super) questions: LiteMap<u64, OpenQuestionToClient>,
     pub(super) asked_so_far: u64,
     /// Whether anybody ever subscribed to telemetry.
     pub(super) telemetered: bool,
@@ -235,12 +235,12 @@ pub struct RefHost {
 
 impl RefHost {
     /// Makes a host without sessions or connections.
-    pub fn new(config: Config) -> RefHost {
+    pub fn new(config: HostConfig) -> RefHost {
         RefHost::with_hooks(config, Vec::new())
     }
 
     /// The same, with legal variants in its behaviour.
-    pub(super) fn with_hooks(config: Config, variants: Vec<&'static dyn HostHooks>) -> RefHost {
+    pub(super) fn with_hooks(config: HostConfig, variants: Vec<&'static dyn HostHooks>) -> RefHost {
         let known = Protocol::known();
         let mut versions = config.versions;
         versions.retain(|version| Protocol::all_played().contains(version));
@@ -249,7 +249,7 @@ impl RefHost {
         }
         versions.sort_unstable_by(|a, b| b.cmp(a));
         let tables = versions.iter().copied().filter_map(Protocol::of);
-        let plain = |it: &&Protocol| Edge::new(it.version(), PROVIDER).is_plain();
+        let plain = |it: &&Protocol| VersionEdge::new(it.version(), PROVIDER).is_plain();
         let (newer, older): (Vec<&Protocol>, Vec<&Protocol>) = tables.partition(plain);
         let newest =
             newer.first().copied().or_else(|| known.first().copied().and_then(Protocol::of));
@@ -260,13 +260,13 @@ impl RefHost {
             memory: FaultMemory::default(),
             protocol: newest.unwrap_or_else(fallback),
             versions,
-            views: older.into_iter().map(View::new).collect(),
+            views: older.into_iter().map(VersionView::new).collect(),
             seed: config.seed,
             epoch_ms: config.epoch_ms,
             ready_after: config.ready_after,
             grace: config.grace,
             now: Duration::ZERO,
-            log: Log::new(config.replay_capacity),
+            log: HostLog::new(config.replay_capacity),
             outputs: VecDeque::new(),
             late: Vec::new(),
             merging: LiteMap::new(),
@@ -279,7 +279,7 @@ impl RefHost {
             chats: LiteMap::new(),
             terminals: LiteMap::new(),
             shells: config.shells,
-            files: Files::new(),
+            files: HostFiles::new(),
             watches: LiteMap::new(),
             changesets: LiteMap::new(),
             runs: LiteMap::new(),
@@ -290,7 +290,7 @@ impl RefHost {
             brought: LiteMap::new(),
             starts: LiteMap::new(),
             side_channels: LiteMap::new(),
-            acp: config.acp.map(Link::new),
+            acp: config.acp.map(AgentConnection::new),
             active: LiteMap::new(),
             creating: HashSet::new(),
             questions: LiteMap::new(),
@@ -315,7 +315,7 @@ impl RefHost {
     pub(super) fn add_channel(&mut self, uri: &str, kind: ChannelKind, state: Value) {
         let state = self.made(&MadeValue::FirstState(kind), state);
         self.show(uri, kind, &state);
-        let channel = Channel { kind, state, born: self.log.seq(), before: None };
+        let channel = HostChannel { kind, state, born: self.log.seq(), before: None };
         self.channels.insert(uri.to_owned(), channel);
     }
 
@@ -342,7 +342,7 @@ impl RefHost {
             return;
         }
         connection.pending += 1;
-        self.outputs.push_back(Output::Send { conn, frame });
+        self.outputs.push_back(HostOutput::Send { conn, frame });
     }
 
     /// Closes a connection, once.
@@ -356,11 +356,11 @@ impl RefHost {
         connection.closing = true;
         connection.subscriptions.clear();
         let reason = reason.to_owned();
-        self.outputs.push_back(Output::Close { conn, code, reason });
+        self.outputs.push_back(HostOutput::Close { conn, code, reason });
     }
 
     /// Answers a request.
-    pub(super) fn respond(&mut self, conn: ConnId, id: Value, reply: Reply) {
+    pub(super) fn respond(&mut self, conn: ConnId, id: Value, reply: CallReply) {
         self.respond_on(conn, id, reply, None);
     }
 
@@ -369,7 +369,7 @@ impl RefHost {
         &mut self,
         conn: ConnId,
         id: Value,
-        reply: Reply,
+        reply: CallReply,
         channel: Option<&str>,
     ) {
         let mut close = false;
@@ -394,8 +394,9 @@ impl RefHost {
 
     /// As [`RefHost::notify`], without the faults.
     pub(super) fn notify_all(&mut self, method: &str, params: Value) {
-        let to_root = |(conn, connection): (&ConnId, &Connection)| {
-            let broadcast = connection.protocol.is_some_and(|it| !it.has(Feature::Channels));
+        let to_root = |(conn, connection): (&ConnId, &HostConnection)| {
+            let broadcast =
+                connection.protocol.is_some_and(|it| !it.has(ProtocolFeature::Channels));
             let wanted = broadcast || connection.subscriptions.contains(ROOT);
             (wanted && connection.client.is_some()).then_some(*conn)
         };
@@ -408,7 +409,7 @@ impl RefHost {
         if !self.sends_notice(method, &mut params) {
             return;
         }
-        let listens = |it: &Connection| it.subscriptions.contains(ROOT);
+        let listens = |it: &HostConnection| it.subscriptions.contains(ROOT);
         if self.connections.get(&conn).is_some_and(listens) {
             self.inform(conn, method, &params);
         }
@@ -416,8 +417,9 @@ impl RefHost {
 
     /// Tells those who speak the version of a view, and list sessions.
     pub(super) fn notify_view(&mut self, view: usize, method: &str, params: &Value) {
-        let to_root = |(conn, connection): (&ConnId, &Connection)| {
-            let broadcast = connection.protocol.is_some_and(|it| !it.has(Feature::Channels));
+        let to_root = |(conn, connection): (&ConnId, &HostConnection)| {
+            let broadcast =
+                connection.protocol.is_some_and(|it| !it.has(ProtocolFeature::Channels));
             let wanted = broadcast || connection.subscriptions.contains(ROOT);
             (wanted && connection.view == Some(view)).then_some(*conn)
         };
@@ -432,17 +434,17 @@ impl RefHost {
     }
 
     /// Whether a request may be served at this point of a connection.
-    pub(super) fn admits(&self, call: &Call, early: bool) -> Result<(), Failure> {
+    pub(super) fn admits(&self, call: &HostCall, early: bool) -> Result<(), ErrorResponse> {
         let connection = self.connections.get(&call.conn);
         let shaken = connection.is_some_and(|connection| connection.client.is_some());
         if shaken || early || !self.keeps("lifecycle.preinit.request-refused") {
             return Ok(());
         }
-        Err(Failure::invalid_request("the handshake comes first (hint: send `initialize`)"))
+        Err(ErrorResponse::invalid_request("the handshake comes first (hint: send `initialize`)"))
     }
 }
 
-fn error_response(id: Value, failure: Failure) -> Value {
+fn error_response(id: Value, failure: ErrorResponse) -> Value {
     let mut error = json!({"code": failure.code, "message": failure.message});
     if !failure.data.is_null() {
         error["data"] = failure.data;
@@ -455,7 +457,7 @@ fn fallback() -> &'static Protocol {
     EMPTY.get_or_init(Protocol::default)
 }
 
-impl Host for RefHost {
+impl SansIoHost for RefHost {
     fn admit(
         &mut self,
         now: Duration,
@@ -477,7 +479,7 @@ impl Host for RefHost {
         self.chain.opened(conn);
         let open = self.connections.len();
         let visitor = self.visitors.remove(&conn).unwrap_or_default();
-        self.connections.insert(conn, Connection { visitor, ..Connection::default() });
+        self.connections.insert(conn, HostConnection { visitor, ..HostConnection::default() });
         if open >= MAX_CONNECTIONS {
             self.close(conn, 1013, "too many connections");
         }
@@ -530,7 +532,7 @@ impl Host for RefHost {
     }
 
     fn next_timeout(&self) -> Option<Duration> {
-        let runs = self.runs.values().filter_map(Run::due);
+        let runs = self.runs.values().filter_map(HostAgentRun::due);
         let rest = [
             self.next_scheduled(),
             self.next_errand(),
@@ -555,14 +557,14 @@ impl Host for RefHost {
         }
     }
 
-    fn handle_shell(&mut self, now: Duration, terminal: &str, said: Said) {
+    fn handle_shell(&mut self, now: Duration, terminal: &str, said: ShellEvent) {
         self.pass(now);
         self.hear_shell(terminal, said);
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
+    fn poll_output(&mut self) -> Option<HostOutput> {
         let output = self.next_output()?;
-        if let Output::Send { conn, .. } = &output
+        if let HostOutput::Send { conn, .. } = &output
             && let Some(connection) = self.connections.get_mut(conn)
         {
             connection.pending = connection.pending.saturating_sub(1);
@@ -580,7 +582,7 @@ impl Host for RefHost {
         self.outputs.clear();
         self.late.clear();
         self.runs.clear();
-        self.acp = self.acp.take().map(Link::anew);
+        self.acp = self.acp.take().map(AgentConnection::anew);
         self.fail_turns();
         self.lose_running();
         self.end_terminals();
@@ -610,7 +612,7 @@ impl RefHost {
     }
 
     /// The next output after the faults that change messages.
-    fn next_output(&mut self) -> Option<Output> {
+    fn next_output(&mut self) -> Option<HostOutput> {
         if self.chain.is_empty() {
             return self.outputs.pop_front();
         }

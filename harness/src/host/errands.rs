@@ -14,9 +14,9 @@ use crate::wire::json::{Value, json};
 
 use super::automations::RUN_HISTORY;
 use super::configuration::{self, PROVIDER};
-use super::connection::Failure;
+use super::connection::ErrorResponse;
 use super::engine::RefHost;
-use super::rules::{Facts, require};
+use super::rules::{RuleFacts, require};
 use super::sessions::empty_state;
 use crate::wire::channel::ChannelKind;
 
@@ -28,7 +28,7 @@ const MAX_REQUESTED: usize = 10_000;
 
 /// A run that is not over.
 #[derive(Clone, Debug)]
-pub(super) struct Errand {
+pub(super) struct AutomationRun {
     /// The automation, as it was when the run was asked for.
     automation: Value,
     /// When it begins; `None` once it has.
@@ -44,15 +44,19 @@ fn is_over(run: &Value) -> bool {
 }
 
 /// A rule of `automationRun/cancelRequested`.
-pub(super) fn not_over(facts: &Facts) -> Result<(), String> {
+pub(super) fn not_over(facts: &RuleFacts) -> Result<(), String> {
     require(!is_over(facts.state), "the run is over")
 }
 
 impl RefHost {
     /// Makes a run of an automation, which has begun like this. Source: `automation.run.persist-first`.
-    pub(super) fn begin_run(&mut self, automation: &str, origin: Value) -> Result<String, Failure> {
+    pub(super) fn begin_run(
+        &mut self,
+        automation: &str,
+        origin: Value,
+    ) -> Result<String, ErrorResponse> {
         if self.errands.len() >= MAX_ERRANDS || self.requested.len() >= MAX_REQUESTED {
-            return Err(Failure::invalid_request("too many runs"));
+            return Err(ErrorResponse::invalid_request("too many runs"));
         }
         let run = format!("ahp-automation-run:/{}", self.fresh_id("run"));
         let state = json!({
@@ -60,7 +64,7 @@ impl RefHost {
             "lifecycle": {"status": "pending", "createdAt": self.timestamp()}, "sessions": [],
         });
         self.add_channel(&run, ChannelKind::AutomationRun, state);
-        let errand = Errand {
+        let errand = AutomationRun {
             automation: self.automation(automation).cloned().unwrap_or_default(),
             due: Some(self.now + PENDING),
             session: String::new(),
@@ -78,7 +82,7 @@ impl RefHost {
 
     /// Begins what is due.
     pub(super) fn begin_errands(&mut self) {
-        let due = |errand: &Errand| errand.due.is_some_and(|at| at <= self.now);
+        let due = |errand: &AutomationRun| errand.due.is_some_and(|at| at <= self.now);
         let due = self.errands.iter().filter(|(_, errand)| due(errand));
         let due: Vec<String> = due.map(|(run, _)| run.clone()).collect();
         for run in due {
@@ -143,7 +147,7 @@ impl RefHost {
             _ => return,
         };
         let active = self.state(chat)["activeTurn"]["id"].as_str().unwrap_or("");
-        let waits = |errand: &Errand| {
+        let waits = |errand: &AutomationRun| {
             errand.turn.as_ref().is_some_and(|(own, turn)| own == chat && turn != active)
         };
         let over = self.errands.iter().find(|(_, errand)| waits(errand));

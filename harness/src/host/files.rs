@@ -8,12 +8,12 @@
 //!
 //! Knows: paths, bytes. Never knows: clients, channels.
 //!
-//! Start at [`Files`].
+//! Start at [`HostFiles`].
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use super::connection::Failure;
+use super::connection::ErrorResponse;
 
 /// The folder that clients may reach.
 pub(super) const AREA: &str = "/harness";
@@ -61,7 +61,7 @@ const MAX_PATH: usize = 1_024;
 
 /// A file.
 #[derive(Clone, Debug)]
-pub(super) struct File {
+pub(super) struct HostFile {
     pub(super) bytes: Vec<u8>,
     /// What names this content; no other content had it.
     pub(super) etag: u64,
@@ -71,8 +71,8 @@ pub(super) struct File {
 
 /// A file or a folder.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
-    File(File),
+pub(super) enum FileNode {
+    File(HostFile),
     Folder,
     /// It leads to another path.
     Link(&'static str),
@@ -82,23 +82,23 @@ pub(super) enum Node {
     Large(u64),
 }
 
-impl Node {
+impl FileNode {
     /// What the protocol calls it.
     pub(super) fn kind(&self) -> &'static str {
         match self {
-            Node::File(_) | Node::Pipe | Node::Large(_) => "file",
-            Node::Folder => "directory",
-            Node::Link(_) => "symlink",
+            FileNode::File(_) | FileNode::Pipe | FileNode::Large(_) => "file",
+            FileNode::Folder => "directory",
+            FileNode::Link(_) => "symlink",
         }
     }
 }
 
 /// Something that happened to a path: `added`, `updated`, `deleted`.
-pub(super) type Change = (String, &'static str);
+pub(super) type FileChange = (String, &'static str);
 
 /// How bytes are put into a file.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Mode {
+pub(super) enum WriteMode {
     /// In place of all that stands from the position on.
     Truncate,
     /// So many bytes before the end.
@@ -118,18 +118,18 @@ pub(super) struct ExpectedContent {
 
 /// The tree.
 #[derive(Debug)]
-pub(super) struct Files {
-    nodes: BTreeMap<String, Node>,
+pub(super) struct HostFiles {
+    nodes: BTreeMap<String, FileNode>,
     bytes: usize,
     written: u64,
 }
 
-fn missing() -> Failure {
-    Failure::named("NotFound", "no such file or folder")
+fn missing() -> ErrorResponse {
+    ErrorResponse::named("NotFound", "no such file or folder")
 }
 
-fn exists() -> Failure {
-    Failure::named("AlreadyExists", "there is something already")
+fn exists() -> ErrorResponse {
+    ErrorResponse::named("AlreadyExists", "there is something already")
 }
 
 /// The folder that a path stands in.
@@ -142,42 +142,42 @@ pub(super) fn within(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-impl Files {
+impl HostFiles {
     /// Whether there is a link at a path.
     pub(super) fn is_link(&self, path: &str) -> bool {
-        matches!(self.nodes.get(path), Some(Node::Link(_)))
+        matches!(self.nodes.get(path), Some(FileNode::Link(_)))
     }
 
     /// The tree of a host that has just been made.
-    pub(super) fn new() -> Files {
-        let mut nodes = BTreeMap::from([(AREA.to_owned(), Node::Folder)]);
+    pub(super) fn new() -> HostFiles {
+        let mut nodes = BTreeMap::from([(AREA.to_owned(), FileNode::Folder)]);
         for (folder, path, content) in OUTSIDE {
-            let file = File { bytes: content.into(), etag: 0, at: String::new() };
-            nodes.insert(folder.to_owned(), Node::Folder);
-            nodes.insert(path.to_owned(), Node::File(file));
+            let file = HostFile { bytes: content.into(), etag: 0, at: String::new() };
+            nodes.insert(folder.to_owned(), FileNode::Folder);
+            nodes.insert(path.to_owned(), FileNode::File(file));
         }
-        nodes.insert(KEPT.to_owned(), Node::Folder);
-        nodes.insert(ASKED.to_owned(), Node::Folder);
+        nodes.insert(KEPT.to_owned(), FileNode::Folder);
+        nodes.insert(ASKED.to_owned(), FileNode::Folder);
         for name in ["one", "two"] {
-            let file = File { bytes: Vec::new(), etag: 0, at: String::new() };
-            nodes.insert(format!("{ASKED}/{name}"), Node::File(file));
+            let file = HostFile { bytes: Vec::new(), etag: 0, at: String::new() };
+            nodes.insert(format!("{ASKED}/{name}"), FileNode::File(file));
         }
         for (path, bytes) in SHOWN_FILES {
-            let file = File { bytes: bytes.into(), etag: 0, at: String::new() };
-            nodes.insert(parent(path).to_owned(), Node::Folder);
-            nodes.insert(path.to_owned(), Node::File(file));
+            let file = HostFile { bytes: bytes.into(), etag: 0, at: String::new() };
+            nodes.insert(parent(path).to_owned(), FileNode::Folder);
+            nodes.insert(path.to_owned(), FileNode::File(file));
         }
-        nodes.insert(ODD.to_owned(), Node::Folder);
-        let inside = File { bytes: "inside".into(), etag: 0, at: String::new() };
-        nodes.insert(format!("{ODD}/inside.txt"), Node::File(inside));
-        nodes.insert(format!("{ODD}/pipe"), Node::Pipe);
-        nodes.insert(format!("{ODD}/large"), Node::Large(LARGE));
-        nodes.extend(LINKS.map(|(link, to)| (link.to_owned(), Node::Link(to))));
+        nodes.insert(ODD.to_owned(), FileNode::Folder);
+        let inside = HostFile { bytes: "inside".into(), etag: 0, at: String::new() };
+        nodes.insert(format!("{ODD}/inside.txt"), FileNode::File(inside));
+        nodes.insert(format!("{ODD}/pipe"), FileNode::Pipe);
+        nodes.insert(format!("{ODD}/large"), FileNode::Large(LARGE));
+        nodes.extend(LINKS.map(|(link, to)| (link.to_owned(), FileNode::Link(to))));
         // What is there from the start can be written over and deleted as well.
         let bytes = nodes
             .values()
-            .map(|node| if let Node::File(file) = node { file.bytes.len() } else { 0 });
-        Files { bytes: bytes.sum(), nodes, written: 0 }
+            .map(|node| if let FileNode::File(file) = node { file.bytes.len() } else { 0 });
+        HostFiles { bytes: bytes.sum(), nodes, written: 0 }
     }
 
     /// Where a path leads, by the links on its way.
@@ -186,7 +186,7 @@ impl Files {
         for _ in 0..MAX_LINKS {
             let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
             let links = ends.filter_map(|end| match self.nodes.get(&path[..end]) {
-                Some(Node::Link(to)) => Some(format!("{to}{}", &path[end..])),
+                Some(FileNode::Link(to)) => Some(format!("{to}{}", &path[end..])),
                 _ => None,
             });
             match links.into_iter().next() {
@@ -198,32 +198,36 @@ impl Files {
     }
 
     /// What stands at a path.
-    pub(super) fn get(&self, path: &str) -> Result<&Node, Failure> {
+    pub(super) fn get(&self, path: &str) -> Result<&FileNode, ErrorResponse> {
         self.nodes.get(path).ok_or_else(missing)
     }
 
     /// The content of a file.
-    pub(super) fn file(&self, path: &str) -> Result<&File, Failure> {
+    pub(super) fn file(&self, path: &str) -> Result<&HostFile, ErrorResponse> {
         match self.get(path)? {
-            Node::File(file) => Ok(file),
-            Node::Folder => Err(Failure::invalid_request("the path is a folder")),
-            Node::Link(_) => Err(missing()),
-            Node::Pipe => Err(Failure::invalid_request("the path is no file with an end")),
-            Node::Large(_) => Err(Failure::invalid_request("the file is too large to be read")),
+            FileNode::File(file) => Ok(file),
+            FileNode::Folder => Err(ErrorResponse::invalid_request("the path is a folder")),
+            FileNode::Link(_) => Err(missing()),
+            FileNode::Pipe => {
+                Err(ErrorResponse::invalid_request("the path is no file with an end"))
+            }
+            FileNode::Large(_) => {
+                Err(ErrorResponse::invalid_request("the file is too large to be read"))
+            }
         }
     }
 
     /// Everything below a path, in order.
-    fn below(&self, path: &str) -> impl Iterator<Item = (&String, &Node)> {
+    fn below(&self, path: &str) -> impl Iterator<Item = (&String, &FileNode)> {
         let from = format!("{path}/");
         let range = (Bound::Included(from.clone()), Bound::Unbounded);
         self.nodes.range(range).take_while(move |(at, _)| at.starts_with(&from))
     }
 
     /// The names and kinds of what stands in a folder.
-    pub(super) fn list(&self, path: &str) -> Result<Vec<(&str, &'static str)>, Failure> {
-        if !matches!(self.get(path)?, Node::Folder) {
-            return Err(Failure::invalid_request("the path is no folder"));
+    pub(super) fn list(&self, path: &str) -> Result<Vec<(&str, &'static str)>, ErrorResponse> {
+        if !matches!(self.get(path)?, FileNode::Folder) {
+            return Err(ErrorResponse::invalid_request("the path is no folder"));
         }
         let mut direct = Vec::new();
         for (at, node) in self.below(path) {
@@ -240,14 +244,16 @@ impl Files {
         &mut self,
         path: &str,
         data: &[u8],
-        how: (Mode, usize),
+        how: (WriteMode, usize),
         wanted: &ExpectedContent,
         now: &str,
-    ) -> Result<Vec<Change>, Failure> {
+    ) -> Result<Vec<FileChange>, ErrorResponse> {
         let known = match self.nodes.get(path) {
-            Some(Node::Folder) => return Err(Failure::invalid_request("the path is a folder")),
-            Some(Node::File(file)) => Some(file),
-            Some(_) => return Err(Failure::invalid_request("the path is no plain file")),
+            Some(FileNode::Folder) => {
+                return Err(ErrorResponse::invalid_request("the path is a folder"));
+            }
+            Some(FileNode::File(file)) => Some(file),
+            Some(_) => return Err(ErrorResponse::invalid_request("the path is no plain file")),
             None => None,
         };
         if wanted.nothing && known.is_some() {
@@ -255,15 +261,15 @@ impl Files {
         }
         let etag = known.map(|file| etag(file.etag));
         if wanted.etag.is_some() && wanted.etag != etag {
-            return Err(Failure::named("Conflict", "the file has another content"));
+            return Err(ErrorResponse::named("Conflict", "the file has another content"));
         }
         let old = known.map_or(&[][..], |file| file.bytes.as_slice());
         let (mode, position) = how;
         if position > old.len() {
-            return Err(Failure::invalid_params("expected a position in the file"));
+            return Err(ErrorResponse::invalid_params("expected a position in the file"));
         }
-        let at = if let Mode::Append = mode { old.len() - position } else { position };
-        let rest = if let Mode::Truncate = mode { &[][..] } else { &old[at..] };
+        let at = if let WriteMode::Append = mode { old.len() - position } else { position };
+        let rest = if let WriteMode::Truncate = mode { &[][..] } else { &old[at..] };
         let bytes = [&old[..at], data, rest].concat();
         let kind = if known.is_some() { "updated" } else { "added" };
         self.put(path, bytes, now)?;
@@ -271,22 +277,22 @@ impl Files {
     }
 
     /// Makes a file say something, if there is room and a folder for it.
-    fn put(&mut self, path: &str, bytes: Vec<u8>, now: &str) -> Result<(), Failure> {
-        if !matches!(self.nodes.get(parent(path)), Some(Node::Folder)) {
+    fn put(&mut self, path: &str, bytes: Vec<u8>, now: &str) -> Result<(), ErrorResponse> {
+        if !matches!(self.nodes.get(parent(path)), Some(FileNode::Folder)) {
             return Err(missing());
         }
         let old = match self.nodes.get(path) {
-            Some(Node::File(file)) => file.bytes.len(),
+            Some(FileNode::File(file)) => file.bytes.len(),
             _ => 0,
         };
         let full = self.bytes - old + bytes.len() > MAX_BYTES || self.nodes.len() >= MAX_NODES;
         if full || bytes.len() > MAX_FILE || path.len() > MAX_PATH {
-            return Err(Failure::invalid_request("there is no room for that"));
+            return Err(ErrorResponse::invalid_request("there is no room for that"));
         }
         self.bytes = self.bytes - old + bytes.len();
         self.written += 1;
-        let file = File { bytes, etag: self.written, at: now.to_owned() };
-        self.nodes.insert(path.to_owned(), Node::File(file));
+        let file = HostFile { bytes, etag: self.written, at: now.to_owned() };
+        self.nodes.insert(path.to_owned(), FileNode::File(file));
         Ok(())
     }
 
@@ -299,42 +305,46 @@ impl Files {
 
     /// Drops a content that was kept.
     pub(super) fn forget(&mut self, path: &str) {
-        if let Some(Node::File(file)) = self.nodes.remove(path) {
+        if let Some(FileNode::File(file)) = self.nodes.remove(path) {
             self.bytes -= file.bytes.len();
         }
     }
 
     /// Makes a folder, and those that it stands in.
-    pub(super) fn make_folder(&mut self, path: &str) -> Result<Vec<Change>, Failure> {
+    pub(super) fn make_folder(&mut self, path: &str) -> Result<Vec<FileChange>, ErrorResponse> {
         let mut made = Vec::new();
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
         let folders: Vec<&str> = ends.map(|end| &path[..end]).filter(|it| !it.is_empty()).collect();
         for folder in &folders {
             match self.nodes.get(*folder) {
-                Some(Node::Folder) => {}
+                Some(FileNode::Folder) => {}
                 Some(_) => return Err(exists()),
                 None => made.push((*folder).to_owned()),
             }
         }
         if self.nodes.len() + made.len() > MAX_NODES || path.len() > MAX_PATH {
-            return Err(Failure::invalid_request("there is no room for that"));
+            return Err(ErrorResponse::invalid_request("there is no room for that"));
         }
         for folder in &made {
-            self.nodes.insert(folder.clone(), Node::Folder);
+            self.nodes.insert(folder.clone(), FileNode::Folder);
         }
         Ok(made.into_iter().map(|folder| (folder, "added")).collect())
     }
 
     /// Removes a file, or a folder with all that is in it.
-    pub(super) fn remove(&mut self, path: &str, recursive: bool) -> Result<Vec<Change>, Failure> {
+    pub(super) fn remove(
+        &mut self,
+        path: &str,
+        recursive: bool,
+    ) -> Result<Vec<FileChange>, ErrorResponse> {
         self.get(path)?;
         let mut gone: Vec<String> = self.below(path).map(|(at, _)| at.clone()).collect();
         if !gone.is_empty() && !recursive {
-            return Err(Failure::invalid_request("the folder is not empty"));
+            return Err(ErrorResponse::invalid_request("the folder is not empty"));
         }
         gone.push(path.to_owned());
         for at in &gone {
-            if let Some(Node::File(file)) = self.nodes.remove(at) {
+            if let Some(FileNode::File(file)) = self.nodes.remove(at) {
                 self.bytes -= file.bytes.len();
             }
         }
@@ -349,7 +359,7 @@ impl Files {
         moves: bool,
         overwrites: bool,
         now: &str,
-    ) -> Result<Vec<Change>, Failure> {
+    ) -> Result<Vec<FileChange>, ErrorResponse> {
         let source = self.get(from)?.clone();
         if self.nodes.contains_key(to) && !overwrites {
             return Err(exists());
@@ -358,19 +368,19 @@ impl Files {
             return Ok(Vec::new());
         }
         if within(to, from) || within(from, to) {
-            return Err(Failure::invalid_request("one of the two holds the other"));
+            return Err(ErrorResponse::invalid_request("one of the two holds the other"));
         }
         let mut changes = Vec::new();
         match (source, self.nodes.get(to)) {
-            (Node::File(file), None) => {
+            (FileNode::File(file), None) => {
                 self.put(to, file.bytes, now)?;
                 changes.push((to.to_owned(), "added"));
             }
-            (Node::File(file), Some(Node::File(_))) => {
+            (FileNode::File(file), Some(FileNode::File(_))) => {
                 self.put(to, file.bytes, now)?;
                 changes.push((to.to_owned(), "updated"));
             }
-            (Node::Folder, None) => changes.extend(self.copy_folder(from, to, now)?),
+            (FileNode::Folder, None) => changes.extend(self.copy_folder(from, to, now)?),
             // A folder is neither put into nor replaced by something else.
             _ => return Err(exists()),
         }
@@ -380,23 +390,28 @@ impl Files {
         Ok(changes)
     }
 
-    fn copy_folder(&mut self, from: &str, to: &str, now: &str) -> Result<Vec<Change>, Failure> {
-        if !matches!(self.nodes.get(parent(to)), Some(Node::Folder)) {
+    fn copy_folder(
+        &mut self,
+        from: &str,
+        to: &str,
+        now: &str,
+    ) -> Result<Vec<FileChange>, ErrorResponse> {
+        if !matches!(self.nodes.get(parent(to)), Some(FileNode::Folder)) {
             return Err(missing());
         }
         let below = self.below(from).map(|(at, node)| (at[from.len()..].to_owned(), node.clone()));
-        let below: Vec<(String, Node)> = below.collect();
+        let below: Vec<(String, FileNode)> = below.collect();
         let more: usize = below.iter().map(|(_, node)| node.size()).sum();
         let longest = below.iter().map(|(rest, _)| rest.len()).max().unwrap_or(0);
         let nodes = self.nodes.len() + below.len() + 1;
         if self.bytes + more > MAX_BYTES || nodes > MAX_NODES || to.len() + longest > MAX_PATH {
-            return Err(Failure::invalid_request("there is no room for that"));
+            return Err(ErrorResponse::invalid_request("there is no room for that"));
         }
         let mut changes = self.make_folder(to)?;
         for (rest, node) in below {
             let path = format!("{to}{rest}");
             match node {
-                Node::File(file) => self.put(&path, file.bytes, now)?,
+                FileNode::File(file) => self.put(&path, file.bytes, now)?,
                 other => {
                     self.nodes.insert(path.clone(), other);
                 }
@@ -407,11 +422,11 @@ impl Files {
     }
 }
 
-impl Node {
+impl FileNode {
     fn size(&self) -> usize {
         match self {
-            Node::File(file) => file.bytes.len(),
-            Node::Folder | Node::Link(_) | Node::Pipe | Node::Large(_) => 0,
+            FileNode::File(file) => file.bytes.len(),
+            FileNode::Folder | FileNode::Link(_) | FileNode::Pipe | FileNode::Large(_) => 0,
         }
     }
 }
@@ -425,27 +440,27 @@ pub(super) fn etag(number: u64) -> String {
 mod tests {
     use super::*;
 
-    fn tree() -> Files {
-        let mut files = Files::new();
+    fn tree() -> HostFiles {
+        let mut files = HostFiles::new();
         files.make_folder("/harness/a/b").unwrap();
         put(&mut files, "/harness/a/one", "abcdef");
         put(&mut files, "/harness/a/b/two", "x");
         files
     }
 
-    fn put(files: &mut Files, path: &str, text: &str) {
-        let how = (Mode::Truncate, 0);
+    fn put(files: &mut HostFiles, path: &str, text: &str) {
+        let how = (WriteMode::Truncate, 0);
         files.write(path, text.as_bytes(), how, &ExpectedContent::default(), "now").unwrap();
     }
 
-    fn all(files: &Files) -> String {
+    fn all(files: &HostFiles) -> String {
         let paths: Vec<&str> = files.below(AREA).map(|(at, _)| &at[AREA.len()..]).collect();
         paths.join(" ")
     }
 
     #[test]
     fn bytes_go_where_they_should() {
-        let check = |mode: Mode, position: usize, expected: Option<&str>| {
+        let check = |mode: WriteMode, position: usize, expected: Option<&str>| {
             let mut files = tree();
             let how = (mode, position);
             let came = files.write("/harness/a/one", b"X", how, &ExpectedContent::default(), "now");
@@ -453,15 +468,15 @@ mod tests {
             let bytes = files.file("/harness/a/one").unwrap().bytes.clone();
             assert_eq!(bytes, expected.unwrap_or("abcdef").as_bytes(), "{mode:?} {position}");
         };
-        check(Mode::Truncate, 0, Some("X"));
-        check(Mode::Truncate, 2, Some("abX"));
-        check(Mode::Append, 0, Some("abcdefX"));
-        check(Mode::Append, 3, Some("abcXdef"));
-        check(Mode::Insert, 0, Some("Xabcdef"));
-        check(Mode::Insert, 6, Some("abcdefX"));
-        check(Mode::Truncate, 7, None);
-        check(Mode::Append, 7, None);
-        check(Mode::Insert, 7, None);
+        check(WriteMode::Truncate, 0, Some("X"));
+        check(WriteMode::Truncate, 2, Some("abX"));
+        check(WriteMode::Append, 0, Some("abcdefX"));
+        check(WriteMode::Append, 3, Some("abcXdef"));
+        check(WriteMode::Insert, 0, Some("Xabcdef"));
+        check(WriteMode::Insert, 6, Some("abcdefX"));
+        check(WriteMode::Truncate, 7, None);
+        check(WriteMode::Append, 7, None);
+        check(WriteMode::Insert, 7, None);
     }
 
     #[test]
@@ -474,7 +489,7 @@ mod tests {
             assert_eq!(came.is_ok(), expected.is_some(), "{from} {to}");
             assert_eq!(all(&files), expected.unwrap_or(&before), "{from} {to}");
             let bytes: usize = files.below(AREA).map(|(_, node)| node.size()).sum();
-            assert_eq!(files.bytes - Files::new().bytes, bytes, "{from} {to}");
+            assert_eq!(files.bytes - HostFiles::new().bytes, bytes, "{from} {to}");
         };
         check("/a", "/c", true, Some("/c /c/b /c/b/two /c/one"));
         check("/a/b", "/b", false, Some("/a /a/b /a/b/two /a/one /b /b/two"));
@@ -495,12 +510,12 @@ mod tests {
         let gone = files.remove("/harness/a", true).unwrap();
         assert_eq!(gone.len(), 4);
         assert_eq!(all(&files), "");
-        assert_eq!(files.bytes, Files::new().bytes);
+        assert_eq!(files.bytes, HostFiles::new().bytes);
     }
 
     #[test]
     fn what_was_there_from_the_start_can_be_written_over() {
-        let mut files = Files::new();
+        let mut files = HostFiles::new();
         let before = files.bytes;
         put(&mut files, &format!("{ODD}/inside.txt"), "x");
         assert_eq!(files.bytes, before - "inside".len() + 1);
@@ -508,8 +523,8 @@ mod tests {
 
     #[test]
     fn room_is_bounded() {
-        let mut files = Files::new();
-        let how = (Mode::Append, 0);
+        let mut files = HostFiles::new();
+        let how = (WriteMode::Append, 0);
         let mut write = |path: &str, size: usize| {
             let data = vec![b'x'; size];
             files.write(path, &data, how, &ExpectedContent::default(), "now").is_ok()
@@ -518,6 +533,6 @@ mod tests {
         assert!(!write("/harness/f", 1));
         assert!(!write(&format!("/harness/{}", "n".repeat(MAX_PATH)), 1));
         let fits = (0..100).filter(|n| write(&format!("/harness/{n}"), MAX_FILE)).count();
-        assert_eq!(fits, (MAX_BYTES - Files::new().bytes) / MAX_FILE - 1);
+        assert_eq!(fits, (MAX_BYTES - HostFiles::new().bytes) / MAX_FILE - 1);
     }
 }

@@ -4,16 +4,16 @@
 //! Knows: the hooks. Never knows: what a row fills in.
 
 use crate::agent::script::{ScriptStep, ToolStep};
-use crate::host::agent::Op;
-use crate::host::connection::{Call, Reply};
-use crate::host::dispatch::{DispatchedAction, Refusal, RejectedAction};
+use crate::host::agent::HostAgentOp;
+use crate::host::connection::{CallReply, HostCall};
+use crate::host::dispatch::{DispatchRefusal, DispatchedAction, RejectedAction};
 use crate::host::engine::RefHost;
 use crate::host::injected::{
     ActionStage, AgentStep, HostEvent, HostHooks, MadeValue, ReducedAction, ServedRequest,
     StateFault,
 };
-use crate::host::publish::{Origin, action_type};
-use crate::host::rules::Facts;
+use crate::host::publish::{ActionOrigin, action_type};
+use crate::host::rules::RuleFacts;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
@@ -56,19 +56,19 @@ impl HostHooks for ChangesDispatches {
 }
 
 /// Accepts refused actions for which the function returns `true`.
-pub(super) struct WaivesRefusals(pub(super) fn(&Facts, &Refusal) -> bool);
+pub(super) struct WaivesRefusals(pub(super) fn(&RuleFacts, &DispatchRefusal) -> bool);
 
 impl HostHooks for WaivesRefusals {
-    fn waives(&self, facts: &Facts, refusal: &Refusal) -> bool {
+    fn waives(&self, facts: &RuleFacts, refusal: &DispatchRefusal) -> bool {
         (self.0)(facts, refusal)
     }
 }
 
 /// Refuses allowed actions for which the function returns a reason.
-pub(super) struct RefusesActions(pub(super) fn(&Facts) -> Option<&'static str>);
+pub(super) struct RefusesActions(pub(super) fn(&RuleFacts) -> Option<&'static str>);
 
 impl HostHooks for RefusesActions {
-    fn refuses(&self, facts: &Facts) -> Option<&'static str> {
+    fn refuses(&self, facts: &RuleFacts) -> Option<&'static str> {
         (self.0)(facts)
     }
 }
@@ -82,7 +82,7 @@ impl HostHooks for OmitsActions {
         _host: &mut RefHost,
         _uri: &str,
         action: &mut Value,
-        from: Option<&Origin>,
+        from: Option<&ActionOrigin>,
     ) -> bool {
         from.is_some() || !self.0.contains(&action_type(action))
     }
@@ -100,7 +100,7 @@ impl HostHooks for AltersAction {
         host: &mut RefHost,
         uri: &str,
         action: &mut Value,
-        from: Option<&Origin>,
+        from: Option<&ActionOrigin>,
     ) -> bool {
         from.is_some() || action_type(action) != self.0 || (self.1)(host, uri, action)
     }
@@ -124,7 +124,7 @@ impl HostHooks for ActsAfterApplying {
 /// Called before an allowed action of a client is applied; `false` leaves it unapplied.
 pub(super) struct ActsBeforeApplying(
     pub(super) &'static str,
-    pub(super) fn(&mut RefHost, &str, &Value, &Origin) -> bool,
+    pub(super) fn(&mut RefHost, &str, &Value, &ActionOrigin) -> bool,
 );
 
 impl HostHooks for ActsBeforeApplying {
@@ -133,7 +133,7 @@ impl HostHooks for ActsBeforeApplying {
         host: &mut RefHost,
         uri: &str,
         action: &mut Value,
-        from: Option<&Origin>,
+        from: Option<&ActionOrigin>,
     ) -> bool {
         let from = from.filter(|_| action_type(action) == self.0);
         from.is_none_or(|from| (self.1)(host, uri, action, from))
@@ -204,11 +204,11 @@ impl HostHooks for FixedIds {
 /// the host's.
 pub(super) struct AnswersRequests(
     pub(super) &'static [&'static str],
-    pub(super) fn(&mut RefHost, &Call) -> Option<Reply>,
+    pub(super) fn(&mut RefHost, &HostCall) -> Option<CallReply>,
 );
 
 impl HostHooks for AnswersRequests {
-    fn serves(&self, host: &mut RefHost, method: &str, call: &Call) -> Option<Reply> {
+    fn serves(&self, host: &mut RefHost, method: &str, call: &HostCall) -> Option<CallReply> {
         match self.0.is_empty() || self.0.contains(&method) {
             true => (self.1)(host, call),
             false => None,
@@ -219,11 +219,11 @@ impl HostHooks for AnswersRequests {
 /// Changes the replies to requests of these methods; of all methods if the list is empty.
 pub(super) struct ChangesReplies(
     pub(super) &'static [&'static str],
-    pub(super) fn(&mut RefHost, &ServedRequest, Reply) -> Reply,
+    pub(super) fn(&mut RefHost, &ServedRequest, CallReply) -> CallReply,
 );
 
 impl HostHooks for ChangesReplies {
-    fn served(&self, host: &mut RefHost, request: &ServedRequest, reply: Reply) -> Reply {
+    fn served(&self, host: &mut RefHost, request: &ServedRequest, reply: CallReply) -> CallReply {
         match self.0.is_empty() || self.0.contains(&request.method) {
             true => (self.1)(host, request, reply),
             false => reply,
@@ -232,10 +232,10 @@ impl HostHooks for ChangesReplies {
 }
 
 /// Called before each step of the agent; `false` skips the step.
-pub(super) struct ChangesAgentSteps(pub(super) fn(&mut RefHost, &AgentStep, &Op) -> bool);
+pub(super) struct ChangesAgentSteps(pub(super) fn(&mut RefHost, &AgentStep, &HostAgentOp) -> bool);
 
 impl HostHooks for ChangesAgentSteps {
-    fn performs(&self, host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
+    fn performs(&self, host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
         (self.0)(host, step, op)
     }
 }
@@ -281,8 +281,8 @@ impl StateFault for RollsUp {
 pub(super) struct ChangesToolCalls(pub(super) fn(&mut ToolStep));
 
 impl HostHooks for ChangesToolCalls {
-    fn performs(&self, host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
-        let (Op::Call(call) | Op::Step(ScriptStep::Tool(call))) = op else {
+    fn performs(&self, host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
+        let (HostAgentOp::Call(call) | HostAgentOp::Step(ScriptStep::Tool(call))) = op else {
             return true;
         };
         let mut call = call.clone();

@@ -11,16 +11,16 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 
 use super::chats::TRIGGER;
-use super::connection::{Call, Failure, Reply};
-use super::door::Visitor;
-use super::engine::{Client, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
+use super::connection::{CallReply, ErrorResponse, HostCall};
+use super::door::EndpointVisitor;
+use super::engine::{HostClient, MAX_CLIENTS, MAX_SUBSCRIPTIONS, RefHost};
 use super::files::AREA;
-use super::log::Envelope;
+use super::log::LoggedEnvelope;
 use super::resources::uri_of;
 use super::{automations, telemetry};
 use crate::agent::script;
 use crate::transcript::ConnId;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -29,14 +29,14 @@ const MAX_CLIENT_ID: usize = 1_024;
 
 impl RefHost {
     /// Serves `initialize`. Source: lifecycle.md, versioning.md.
-    pub(super) fn initialize(&mut self, call: &Call) -> Reply {
+    pub(super) fn initialize(&mut self, call: &HostCall) -> CallReply {
         let shaken = self.connections.get(&call.conn).is_some_and(|c| c.client.is_some());
         if shaken {
-            return Err(Failure::invalid_request("this connection has shaken hands before"));
+            return Err(ErrorResponse::invalid_request("this connection has shaken hands before"));
         }
         let client = call.text("clientId").to_owned();
         if client.is_empty() || client.len() > MAX_CLIENT_ID {
-            return Err(Failure::invalid_params("expected a name at `params.clientId`"));
+            return Err(ErrorResponse::invalid_params("expected a name at `params.clientId`"));
         }
         self.require_own(call, &client)?;
         let (version, protocol) = self.negotiate(call.params)?;
@@ -77,7 +77,10 @@ impl RefHost {
 
     /// The highest offered version that lies in the caret range of a supported one, exactly as it
     /// was offered. Source: versioning.md, from 1.0.0 on; `lifecycle.version.*`.
-    pub(super) fn negotiate(&self, params: &Value) -> Result<(String, &'static Protocol), Failure> {
+    pub(super) fn negotiate(
+        &self,
+        params: &Value,
+    ) -> Result<(String, &'static Protocol), ErrorResponse> {
         let offers = params.get("protocolVersions").and_then(Value::as_array);
         let offers = offers.into_iter().flatten().filter_map(Value::as_str);
         let base = |offer: Version| {
@@ -90,7 +93,7 @@ impl RefHost {
         };
         let mut acceptable = offers.clone().filter_map(&fits);
         // Up to 0.9.0 the client's order counts: the first that fits. Source: versioning.md of these versions.
-        let exact = acceptable.clone().any(|(_, _, it)| it.has(Feature::ExactNegotiation));
+        let exact = acceptable.clone().any(|(_, _, it)| it.has(ProtocolFeature::ExactNegotiation));
         let chosen = match exact {
             true => acceptable.max_by_key(|(offer, ..)| *offer),
             false => acceptable.next(),
@@ -99,7 +102,7 @@ impl RefHost {
             return Ok((text, protocol));
         }
         let mut failure =
-            Failure::named("UnsupportedProtocolVersion", "no offered version is supported");
+            ErrorResponse::named("UnsupportedProtocolVersion", "no offered version is supported");
         let versions: Vec<String> = self.versions.iter().map(Version::to_string).collect();
         failure.data = json!({"supportedVersions": versions});
         failure.close = true;
@@ -120,7 +123,7 @@ impl RefHost {
         let old = params.get("channel").is_none();
         let fits = |protocol: &&'static Protocol| {
             let numbered = protocol.version() == Version::V1;
-            !protocol.has(Feature::Channels) && numbered == number
+            !protocol.has(ProtocolFeature::Channels) && numbered == number
         };
         let mut tables = self.views.iter().map(|view| view.edge.protocol()).filter(|_| old);
         tables.find(fits).unwrap_or(self.protocol)
@@ -128,7 +131,7 @@ impl RefHost {
 
     /// The table by which a request is read: of the version agreed on or, before that, of the one that
     /// the request is about to bring about.
-    pub(super) fn protocol_for(&self, call: &Call, method: &str) -> &'static Protocol {
+    pub(super) fn protocol_for(&self, call: &HostCall, method: &str) -> &'static Protocol {
         let agreed = self.connections.get(&call.conn).and_then(|it| it.protocol);
         if let Some(agreed) = agreed {
             return agreed;
@@ -149,14 +152,14 @@ impl RefHost {
         }
     }
 
-    fn remember(&mut self, client: &str, version: &str, apps: bool, visitor: Visitor) {
+    fn remember(&mut self, client: &str, version: &str, apps: bool, visitor: EndpointVisitor) {
         if self.clients.len() >= MAX_CLIENTS && !self.clients.contains_key(client) {
             let gone = self.clients.iter().filter(|(_, known)| known.gone_at.is_some());
             let oldest = gone.min_by_key(|(_, known)| known.gone_at).map(|(name, _)| name.clone());
             oldest.map(|name| self.clients.remove(&name));
         }
         let version = version.to_owned();
-        let known = Client { version, apps, visitor, gone_at: None, granted: HashSet::new() };
+        let known = HostClient { version, apps, visitor, gone_at: None, granted: HashSet::new() };
         self.clients.insert(client.to_owned(), known);
     }
 
@@ -173,18 +176,20 @@ impl RefHost {
 
     /// Serves `reconnect`. A client that this host does not know has to `initialize`: without a
     /// version nothing can be said to it. Source: lifecycle.md#reconnection.
-    pub(super) fn reconnect(&mut self, call: &Call) -> Reply {
+    pub(super) fn reconnect(&mut self, call: &HostCall) -> CallReply {
         let client = call.text("clientId").to_owned();
         let own = self.connections.get(&call.conn).and_then(|c| c.client.as_ref());
         if own.is_some_and(|own| *own != client) {
-            return Err(Failure::invalid_request("this connection belongs to another client"));
+            return Err(ErrorResponse::invalid_request(
+                "this connection belongs to another client",
+            ));
         }
         let Some(last_seen) = call.params.get("lastSeenServerSeq").and_then(Value::as_u64) else {
-            return Err(Failure::invalid_params("expected a number of this host"));
+            return Err(ErrorResponse::invalid_params("expected a number of this host"));
         };
         let version = self.clients.get(&client).map(|known| known.version.clone());
         let Some(version) = version else {
-            return Err(Failure::invalid_params("unknown client (hint: send `initialize`)"));
+            return Err(ErrorResponse::invalid_params("unknown client (hint: send `initialize`)"));
         };
         self.require_own(call, &client)?;
         self.supersede(call.conn, &client);
@@ -212,7 +217,7 @@ impl RefHost {
 
     /// What was missed: a replay where everything is still kept, snapshots otherwise. A number
     /// that was never reached, or from before a channel came to be, is answered with snapshots.
-    fn resume(&mut self, call: &Call, last_seen: u64, wanted: &[String]) -> Value {
+    fn resume(&mut self, call: &HostCall, last_seen: u64, wanted: &[String]) -> Value {
         let too_old = last_seen < self.log.floor();
         let too_new = last_seen > self.log.seq();
         let reborn =
@@ -223,7 +228,7 @@ impl RefHost {
             return json!({"type": "snapshot", "snapshots": snapshots});
         }
         let (protocol, view) = (self.protocol_of(call.conn), self.view_of(call.conn));
-        let listed = |envelope: &Arc<Envelope>| {
+        let listed = |envelope: &Arc<LoggedEnvelope>| {
             let (channel, params, _) = envelope.told(view)?;
             let known = view.is_some() || protocol.action(&envelope.action_type).is_some();
             let wanted = wanted.iter().any(|uri| uri == channel);
@@ -245,7 +250,7 @@ impl RefHost {
 
     /// Closes the other connections of a client that came back: they are half-open at best.
     fn supersede(&mut self, conn: ConnId, client: &str) {
-        let old = |(id, other): (&ConnId, &super::connection::Connection)| {
+        let old = |(id, other): (&ConnId, &super::connection::HostConnection)| {
             (*id != conn && other.client.as_deref() == Some(client)).then_some(*id)
         };
         let old: Vec<ConnId> = self.connections.iter().filter_map(old).collect();
@@ -271,7 +276,8 @@ impl RefHost {
         let Some(client) = client else {
             return;
         };
-        let here = |other: &super::connection::Connection| other.client.as_deref() == Some(client);
+        let here =
+            |other: &super::connection::HostConnection| other.client.as_deref() == Some(client);
         if self.connections.values().any(here) {
             return;
         }

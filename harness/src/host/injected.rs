@@ -14,14 +14,14 @@ use std::fmt;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-use super::agent::Op;
-use super::connection::{Call, Reply};
-use super::dispatch::{DispatchedAction, Refusal, RejectedAction};
+use super::agent::HostAgentOp;
+use super::connection::{CallReply, HostCall};
+use super::dispatch::{DispatchRefusal, DispatchedAction, RejectedAction};
 use super::engine::RefHost;
-use super::fault::{self, Fault};
-use super::publish::Origin;
-use super::rules::Facts;
-use crate::model::Outcome;
+use super::fault::{self, HostFault};
+use super::publish::ActionOrigin;
+use super::rules::RuleFacts;
+use crate::model::ActionOutcome;
 
 /// A change to the behaviour of the host: a fault or a legal variant. By default every hook changes nothing.
 pub(super) trait HostHooks: Send + Sync {
@@ -34,12 +34,12 @@ pub(super) trait HostHooks: Send + Sync {
     }
 
     /// Whether an action is accepted although a rule or the reducers refuse it.
-    fn waives(&self, _facts: &Facts, refusal: &Refusal) -> bool {
+    fn waives(&self, _facts: &RuleFacts, refusal: &DispatchRefusal) -> bool {
         self.lifts(&refusal.source)
     }
 
     /// The reason for which an action is refused that the rules allow; `None` to allow it.
-    fn refuses(&self, _facts: &Facts) -> Option<&'static str> {
+    fn refuses(&self, _facts: &RuleFacts) -> Option<&'static str> {
         None
     }
 
@@ -55,7 +55,7 @@ pub(super) trait HostHooks: Send + Sync {
         _host: &mut RefHost,
         _uri: &str,
         _action: &mut Value,
-        _from: Option<&Origin>,
+        _from: Option<&ActionOrigin>,
     ) -> bool {
         true
     }
@@ -77,17 +77,17 @@ pub(super) trait HostHooks: Send + Sync {
     fn makes(&self, _host: &RefHost, _what: &MadeValue, _value: &mut Value) {}
 
     /// Called before a request is served. A returned reply is sent, and the request is not served.
-    fn serves(&self, _host: &mut RefHost, _method: &str, _call: &Call) -> Option<Reply> {
+    fn serves(&self, _host: &mut RefHost, _method: &str, _call: &HostCall) -> Option<CallReply> {
         None
     }
 
     /// Called after a request was served; returns the reply to send.
-    fn served(&self, _host: &mut RefHost, _request: &ServedRequest, reply: Reply) -> Reply {
+    fn served(&self, _host: &mut RefHost, _request: &ServedRequest, reply: CallReply) -> CallReply {
         reply
     }
 
     /// Called before a step of the agent. Returns whether the step is performed.
-    fn performs(&self, _host: &mut RefHost, _step: &AgentStep, _op: &Op) -> bool {
+    fn performs(&self, _host: &mut RefHost, _step: &AgentStep, _op: &HostAgentOp) -> bool {
         true
     }
 }
@@ -157,7 +157,7 @@ pub(super) struct ReducedAction<'a> {
 /// A request that was served.
 pub(super) struct ServedRequest<'a> {
     pub(super) method: &'a str,
-    pub(super) call: &'a Call<'a>,
+    pub(super) call: &'a HostCall<'a>,
     /// The number of outputs in the queue when the request arrived; later outputs were caused by it.
     pub(super) from: usize,
 }
@@ -181,7 +181,7 @@ pub(super) struct StateFaults(Vec<&'static dyn StateFault>);
 
 impl StateFaults {
     /// Those of these faults that are faults in states.
-    pub(super) fn of(faults: &[Fault]) -> StateFaults {
+    pub(super) fn of(faults: &[HostFault]) -> StateFaults {
         StateFaults(fault::in_states(faults).collect())
     }
 
@@ -194,14 +194,14 @@ impl StateFaults {
         has_turns: bool,
         state: &mut Value,
         state_before: &mut Option<Value>,
-        reduce: impl Fn(&mut Value) -> Outcome,
-    ) -> Outcome {
+        reduce: impl Fn(&mut Value) -> ActionOutcome,
+    ) -> ActionOutcome {
         if self.0.is_empty() {
             return reduce(state);
         }
         let before = state.clone();
         let outcome = reduce(state);
-        if outcome == Outcome::Applied {
+        if outcome == ActionOutcome::Applied {
             let it = ReducedAction { kind, action, has_turns, before: &before };
             self.0.iter().for_each(|fault| fault.reduced(&it, state));
             *state_before = Some(before);
@@ -227,7 +227,7 @@ impl fmt::Debug for StateFaults {
 
 impl ActiveHooks {
     /// Those of these faults that have hooks, after those of the variants.
-    pub(super) fn of(variants: Vec<&'static dyn HostHooks>, faults: &[Fault]) -> ActiveHooks {
+    pub(super) fn of(variants: Vec<&'static dyn HostHooks>, faults: &[HostFault]) -> ActiveHooks {
         let mut all = variants;
         all.extend(fault::in_host(faults));
         ActiveHooks(all)
@@ -260,12 +260,12 @@ impl RefHost {
     }
 
     /// Whether an action is accepted in spite of a refusal.
-    pub(super) fn waives(&self, facts: &Facts, refusal: &Refusal) -> bool {
+    pub(super) fn waives(&self, facts: &RuleFacts, refusal: &DispatchRefusal) -> bool {
         self.injected.0.iter().any(|fault| fault.waives(facts, refusal))
     }
 
     /// The reason for which a fault refuses an action that the rules allow.
-    pub(super) fn refuses(&self, facts: &Facts) -> Option<&'static str> {
+    pub(super) fn refuses(&self, facts: &RuleFacts) -> Option<&'static str> {
         self.injected.0.iter().find_map(|fault| fault.refuses(facts))
     }
 
@@ -287,7 +287,12 @@ impl RefHost {
     }
 
     /// Lets faults change an action that is about to be applied; returns whether it is applied.
-    pub(super) fn acts(&mut self, uri: &str, action: &mut Value, from: Option<&Origin>) -> bool {
+    pub(super) fn acts(
+        &mut self,
+        uri: &str,
+        action: &mut Value,
+        from: Option<&ActionOrigin>,
+    ) -> bool {
         self.injected().into_iter().all(|fault| fault.acts(self, uri, action, from))
     }
 

@@ -3,23 +3,23 @@
 //!
 //! Knows: the reference host, which does the honest part. Never knows: rules.
 //!
-//! Start at [`Liar`].
+//! Start at [`LiarBehaviour`].
 
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::engine::{Config, RefHost};
-use super::fault::Fault;
-use super::{Host, Output};
+use super::engine::{HostConfig, RefHost};
+use super::fault::HostFault;
+use super::{HostOutput, SansIoHost};
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
-use crate::wire::message::{Decoded, Kind, Message, decode};
+use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
 /// One way of cheating.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Liar {
+pub enum LiarBehaviour {
     /// Says nothing after the handshake.
     MuteAfterHandshake,
     /// Answers every other request with an error and rejects every action.
@@ -32,34 +32,34 @@ pub enum Liar {
     ForgetsOnReconnect,
 }
 
-impl Liar {
+impl LiarBehaviour {
     /// Every one of them.
-    pub const ALL: &'static [Liar] = &[
-        Liar::MuteAfterHandshake,
-        Liar::RefuseEverything,
-        Liar::EchoEverything,
-        Liar::FrozenSnapshot,
-        Liar::ForgetsOnReconnect,
+    pub const ALL: &'static [LiarBehaviour] = &[
+        LiarBehaviour::MuteAfterHandshake,
+        LiarBehaviour::RefuseEverything,
+        LiarBehaviour::EchoEverything,
+        LiarBehaviour::FrozenSnapshot,
+        LiarBehaviour::ForgetsOnReconnect,
     ];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Liar::MuteAfterHandshake => "mute-after-handshake",
-            Liar::RefuseEverything => "refuse-everything",
-            Liar::EchoEverything => "echo-everything",
-            Liar::FrozenSnapshot => "frozen-snapshot",
-            Liar::ForgetsOnReconnect => "forgets-on-reconnect",
+            LiarBehaviour::MuteAfterHandshake => "mute-after-handshake",
+            LiarBehaviour::RefuseEverything => "refuse-everything",
+            LiarBehaviour::EchoEverything => "echo-everything",
+            LiarBehaviour::FrozenSnapshot => "frozen-snapshot",
+            LiarBehaviour::ForgetsOnReconnect => "forgets-on-reconnect",
         }
     }
 
     /// What the reference host under it does wrong.
-    fn faults(self) -> Vec<Fault> {
+    fn faults(self) -> Vec<HostFault> {
         match self {
-            Liar::MuteAfterHandshake | Liar::RefuseEverything => Vec::new(),
-            Liar::EchoEverything => vec![Fault::EchoesWithoutApplying],
-            Liar::FrozenSnapshot => vec![Fault::SnapshotFrozen],
-            Liar::ForgetsOnReconnect => vec![Fault::ReconnectForgets],
+            LiarBehaviour::MuteAfterHandshake | LiarBehaviour::RefuseEverything => Vec::new(),
+            LiarBehaviour::EchoEverything => vec![HostFault::EchoesWithoutApplying],
+            LiarBehaviour::FrozenSnapshot => vec![HostFault::SnapshotFrozen],
+            LiarBehaviour::ForgetsOnReconnect => vec![HostFault::ReconnectForgets],
         }
     }
 }
@@ -67,20 +67,20 @@ impl Liar {
 /// A host that cheats.
 #[derive(Debug)]
 pub struct LiarHost {
-    kind: Liar,
+    kind: LiarBehaviour,
     inner: RefHost,
-    outputs: VecDeque<Output>,
+    outputs: VecDeque<HostOutput>,
     /// Connections that the honest part has closed.
     closed: HashSet<ConnId>,
 }
 
 impl LiarHost {
     /// Makes one.
-    pub fn new(kind: Liar) -> LiarHost {
+    pub fn new(kind: LiarBehaviour) -> LiarHost {
         let faults = kind.faults();
         LiarHost {
             kind,
-            inner: RefHost::new(Config { faults, ..Config::default() }),
+            inner: RefHost::new(HostConfig { faults, ..HostConfig::default() }),
             outputs: VecDeque::new(),
             closed: HashSet::new(),
         }
@@ -89,11 +89,11 @@ impl LiarHost {
     fn refuse(&mut self, conn: ConnId, message: &Message) {
         let params = message.params();
         let answer = match (message.kind(), message.method()) {
-            (Kind::Request, _) => json!({
+            (MessageKind::Request, _) => json!({
                 "jsonrpc": "2.0", "id": message.id(),
                 "error": {"code": -32603, "message": "no"},
             }),
-            (Kind::Notification, Some("dispatchAction")) => json!({
+            (MessageKind::Notification, Some("dispatchAction")) => json!({
                 "jsonrpc": "2.0", "method": "action", "params": {
                     "channel": params["channel"], "action": params["action"], "serverSeq": 0,
                     "origin": {"clientId": "", "clientSeq": params["clientSeq"]},
@@ -104,12 +104,12 @@ impl LiarHost {
         };
         if !answer.is_null() {
             let frame = Frame::json(&answer);
-            self.outputs.push_back(Output::Send { conn, frame });
+            self.outputs.push_back(HostOutput::Send { conn, frame });
         }
     }
 }
 
-impl Host for LiarHost {
+impl SansIoHost for LiarHost {
     fn handle_open(&mut self, now: Duration, conn: ConnId) {
         self.inner.handle_open(now, conn);
     }
@@ -119,13 +119,15 @@ impl Host for LiarHost {
             return;
         }
         let message = match decode(frame) {
-            Decoded::Message(message) => Some(message),
+            DecodedFrame::Message(message) => Some(message),
             _ => None,
         };
         let honest = message.as_ref().and_then(Message::method) == Some("initialize");
         match (self.kind, &message) {
-            (Liar::MuteAfterHandshake, _) if !honest => {}
-            (Liar::RefuseEverything, Some(message)) if !honest => self.refuse(conn, message),
+            (LiarBehaviour::MuteAfterHandshake, _) if !honest => {}
+            (LiarBehaviour::RefuseEverything, Some(message)) if !honest => {
+                self.refuse(conn, message)
+            }
             _ => self.inner.handle_frame(now, conn, frame),
         }
     }
@@ -143,9 +145,9 @@ impl Host for LiarHost {
         self.inner.next_timeout()
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
+    fn poll_output(&mut self) -> Option<HostOutput> {
         let output = self.inner.poll_output();
-        if let Some(Output::Close { conn, .. }) = &output {
+        if let Some(HostOutput::Close { conn, .. }) = &output {
             self.closed.insert(*conn);
         }
         output.or_else(|| self.outputs.pop_front())

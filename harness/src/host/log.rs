@@ -14,7 +14,7 @@ const MAX_REPLAY_BYTES: usize = 64 << 20;
 
 /// One accepted action, numbered.
 #[derive(Debug)]
-pub(super) struct Envelope {
+pub(super) struct LoggedEnvelope {
     /// Its `serverSeq`.
     pub(super) seq: u64,
     /// Its channel.
@@ -26,14 +26,14 @@ pub(super) struct Envelope {
     /// The notification, serialised once for every subscriber.
     pub(super) text: String,
     /// What clients of older versions are told, by view.
-    pub(super) faces: Vec<Option<Face>>,
+    pub(super) faces: Vec<Option<VersionFace>>,
     /// Nobody else is told.
     pub(super) hidden: bool,
 }
 
 /// An accepted action as one older version words it.
 #[derive(Debug)]
-pub(super) struct Face {
+pub(super) struct VersionFace {
     /// Its channel, as the host calls it.
     pub(super) key: String,
     /// The whole `params` of the notification.
@@ -42,7 +42,7 @@ pub(super) struct Face {
     pub(super) text: String,
 }
 
-impl Envelope {
+impl LoggedEnvelope {
     /// What a connection is told of it: the channel as the host calls it, the params, the notification.
     pub(super) fn told(&self, view: Option<usize>) -> Option<(&str, &Value, &str)> {
         let Some(view) = view else {
@@ -55,18 +55,18 @@ impl Envelope {
 
 /// The counter and the tail.
 #[derive(Debug, Default)]
-pub(super) struct Log {
+pub(super) struct HostLog {
     seq: u64,
     /// The number of the newest envelope that is no longer kept.
     floor: u64,
-    kept: VecDeque<Arc<Envelope>>,
+    kept: VecDeque<Arc<LoggedEnvelope>>,
     bytes: usize,
     capacity: usize,
 }
 
-impl Log {
-    pub(super) fn new(capacity: usize) -> Log {
-        Log { capacity, ..Log::default() }
+impl HostLog {
+    pub(super) fn new(capacity: usize) -> HostLog {
+        HostLog { capacity, ..HostLog::default() }
     }
 
     /// The number of the newest accepted action.
@@ -86,7 +86,7 @@ impl Log {
     }
 
     /// Keeps an envelope, and drops the oldest beyond the bounds.
-    pub(super) fn keep(&mut self, envelope: Arc<Envelope>) {
+    pub(super) fn keep(&mut self, envelope: Arc<LoggedEnvelope>) {
         self.bytes += envelope.text.len();
         self.kept.push_back(envelope);
         while self.kept.len() > self.capacity || self.bytes > MAX_REPLAY_BYTES {
@@ -99,7 +99,7 @@ impl Log {
     }
 
     /// The kept envelopes above a number, oldest first.
-    pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = &Arc<Envelope>> {
+    pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = &Arc<LoggedEnvelope>> {
         let from = self.kept.partition_point(|envelope| envelope.seq <= seq);
         self.kept.iter().skip(from)
     }

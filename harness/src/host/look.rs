@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use super::engine::RefHost;
-use super::publish::Origin;
-use super::view::View;
-use crate::model::{NoOp, Outcome, apply};
+use super::publish::ActionOrigin;
+use super::view::VersionView;
+use crate::model::{ActionOutcome, NoOp, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
@@ -51,7 +51,7 @@ impl RefHost {
         }
     }
 
-    fn view_at(&self, version: Version) -> Option<&View> {
+    fn view_at(&self, version: Version) -> Option<&VersionView> {
         let view = Protocol::of(version).and_then(|protocol| self.view_for(protocol))?;
         self.views.get(view)
     }
@@ -63,7 +63,8 @@ impl RefHost {
 
     /// Whether an action of a client would be accepted on a channel.
     pub fn would_take(&self, conn: ConnId, client: &str, uri: &str, action: &Value) -> bool {
-        let origin = Origin { conn, client: client.to_owned(), client_seq: json!(0), sent: None };
+        let origin =
+            ActionOrigin { conn, client: client.to_owned(), client_seq: json!(0), sent: None };
         let Some(channel) = self.channels.get(uri) else { return false };
         // The channel of a session is its chat's where turns have none of their own.
         if channel.kind == ChannelKind::Session
@@ -77,8 +78,8 @@ impl RefHost {
         }
         let mut state = channel.state.clone();
         let outcome = apply(self.protocol.version(), channel.kind, &mut state, action);
-        let taken = [NoOp::Unchanged, NoOp::RequestOnly].map(Outcome::NoOp);
-        outcome == Outcome::Applied || taken.contains(&outcome)
+        let taken = [NoOp::Unchanged, NoOp::RequestOnly].map(ActionOutcome::NoOp);
+        outcome == ActionOutcome::Applied || taken.contains(&outcome)
     }
 
     /// The requirement by which an action was refused last; empty where there is none.

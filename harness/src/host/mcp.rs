@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::connection::{Call, Failure, Reply};
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::customizations::entries;
 use super::engine::RefHost;
 use crate::wire::message::Message;
@@ -31,10 +31,10 @@ const OWN: &[&str] = &["subscribe", "unsubscribe", "dispatchAction"];
 const TOOL: &str = "echo";
 
 /// What a server says to a request.
-type Answer = fn(&Value) -> Reply;
+type McpAnswer = fn(&Value) -> CallReply;
 
 /// What may be asked on a side channel: the capability, the method, the server's answer.
-const SERVED: &[(&str, &str, Answer)] =
+const SERVED: &[(&str, &str, McpAnswer)] =
     &[("serverTools", "tools/list", list_tools), ("serverTools", "tools/call", call_tool)];
 
 /// A side channel.
@@ -64,7 +64,7 @@ pub(super) fn channel_of(message: &Message) -> Option<&str> {
     top.or(inner).and_then(Value::as_str)
 }
 
-fn list_tools(_: &Value) -> Reply {
+fn list_tools(_: &Value) -> CallReply {
     let schema = json!({
         "type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"],
     });
@@ -72,11 +72,11 @@ fn list_tools(_: &Value) -> Reply {
     Ok(json!({"tools": [tool]}))
 }
 
-fn call_tool(params: &Value) -> Reply {
+fn call_tool(params: &Value) -> CallReply {
     let text = params["arguments"]["text"].as_str();
     match text.filter(|_| params["name"] == TOOL) {
         Some(text) => Ok(json!({"content": [{"type": "text", "text": text}], "isError": false})),
-        None => Err(Failure::invalid_params("expected the tool `echo` and a text for it")),
+        None => Err(ErrorResponse::invalid_params("expected the tool `echo` and a text for it")),
     }
 }
 
@@ -204,10 +204,10 @@ impl RefHost {
     }
 
     /// Asks a server what a client asks on its side channel. Source: mcp-channel.md; `mcp.*`.
-    pub(super) fn relay(&mut self, call: &Call, channel: &str, method: &str) -> Reply {
+    pub(super) fn relay(&mut self, call: &HostCall, channel: &str, method: &str) -> CallReply {
         self.admits(call, false)?;
         let side = self.side_channels.get(channel);
-        let side = side.ok_or_else(|| Failure::named("NotFound", "no such side channel"))?;
+        let side = side.ok_or_else(|| ErrorResponse::named("NotFound", "no such side channel"))?;
         let server = self.server(&side.session, &side.server).unwrap_or(&Value::Null);
         let granted = &server["mcpApp"]["capabilities"];
         let row = SERVED.iter().find(|(capability, served, _)| {
@@ -215,7 +215,7 @@ impl RefHost {
         });
         match row {
             Some((_, _, answer)) => answer(call.params),
-            None => Err(Failure::named("MethodNotFound", "the server offers no such method")),
+            None => Err(ErrorResponse::named("MethodNotFound", "the server offers no such method")),
         }
     }
 }

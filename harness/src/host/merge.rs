@@ -15,7 +15,7 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
 use super::engine::RefHost;
-use super::log::Envelope;
+use super::log::LoggedEnvelope;
 
 /// Actions that are merged: their text, and what has to be equal for that.
 const MERGED: &[(&str, &str, &[&str])] = &[
@@ -28,7 +28,7 @@ const MAX_LATENCY: Duration = Duration::from_secs(10);
 
 /// An envelope that waits for more.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldEnvelope {
     params: Value,
     /// When the time is over that the client allows.
     due: Duration,
@@ -43,7 +43,7 @@ pub(super) fn latency(params: &Value) -> Option<Duration> {
 impl RefHost {
     /// Holds an envelope back for more, or appends it to the one that waits. `false` where it is to be sent
     /// at once.
-    pub(super) fn gather(&mut self, conn: ConnId, envelope: &Envelope) -> bool {
+    pub(super) fn gather(&mut self, conn: ConnId, envelope: &LoggedEnvelope) -> bool {
         let Some((channel, params, _)) = envelope.told(self.view_of(conn)) else {
             return false;
         };
@@ -73,7 +73,7 @@ impl RefHost {
             }
         }
         self.send_held(conn);
-        let held = Held { params: params.clone(), due: self.now + latency };
+        let held = HeldEnvelope { params: params.clone(), due: self.now + latency };
         self.merging.insert(conn, held);
         true
     }
@@ -92,7 +92,7 @@ impl RefHost {
 
     /// Sends what is due.
     pub(super) fn send_due(&mut self) {
-        let due = |(conn, held): (&ConnId, &Held)| (held.due <= self.now).then_some(*conn);
+        let due = |(conn, held): (&ConnId, &HeldEnvelope)| (held.due <= self.now).then_some(*conn);
         let conns: Vec<ConnId> = self.merging.iter().filter_map(due).collect();
         conns.into_iter().for_each(|conn| self.send_held(conn));
     }

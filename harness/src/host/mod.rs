@@ -1,6 +1,6 @@
 //! The reference host: what every check is held against, and what plays every fault.
 //!
-//! A [`Host`] is a host without a socket: frames go in with the time, [`Output`] comes out. It is
+//! A [`SansIoHost`] is a host without a socket: frames go in with the time, [`HostOutput`] comes out. It is
 //! deterministic: the same calls at the same times give the same frames.
 //!
 //! Four kinds of host live here. [`engine::RefHost`] is meant to be right, and wrong in exactly
@@ -13,7 +13,7 @@
 
 use std::time::Duration;
 
-use crate::peer::errand::Errand;
+use crate::peer::errand::ClientErrand;
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
@@ -80,7 +80,7 @@ mod tests;
 
 /// A host without a socket. Time is the [`Duration`] since the transcript began; it never goes
 /// back.
-pub trait Host {
+pub trait SansIoHost {
     /// A connection wants to be opened, by an HTTP request with these headers: `Err` refuses it with that status, and
     /// it is never opened. Hosts that guard nothing admit everybody.
     fn admit(
@@ -101,29 +101,29 @@ pub trait Host {
     fn handle_close(&mut self, now: Duration, conn: ConnId);
     /// It is `now`. Calling this early does nothing.
     fn handle_timeout(&mut self, now: Duration);
-    /// When [`Host::handle_timeout`] is wanted next, if ever.
+    /// When [`SansIoHost::handle_timeout`] is wanted next, if ever.
     fn next_timeout(&self) -> Option<Duration>;
     /// The agent that the host has started wrote a line; without one it has ended. Hosts that start none
     /// ignore it.
     fn handle_agent(&mut self, _now: Duration, _line: Option<&str>) {}
     /// Something happened to the shell of a terminal, by the URI. Hosts that start none ignore it.
-    fn handle_shell(&mut self, _now: Duration, _terminal: &str, _said: shell::Said) {}
+    fn handle_shell(&mut self, _now: Duration, _terminal: &str, _said: shell::ShellEvent) {}
     /// Whoever holds at that name goes on. Hosts whose agents are told otherwise ignore it.
     fn release(&mut self, _now: Duration, _hold: &str) {}
-    /// A client of ACP has something done where this is: what came of it, see [`Errand`]. Where there is no such
+    /// A client of ACP has something done where this is: what came of it, see [`ClientErrand`]. Where there is no such
     /// place nothing does.
-    fn handle_errand(&mut self, _now: Duration, _errand: &Errand) -> Vec<Value> {
+    fn handle_errand(&mut self, _now: Duration, _errand: &ClientErrand) -> Vec<Value> {
         Vec::new()
     }
     /// The next thing to do, until there is none.
-    fn poll_output(&mut self) -> Option<Output>;
+    fn poll_output(&mut self) -> Option<HostOutput>;
     /// The host's process crashed and came back: every connection is gone without a word.
     fn restart(&mut self, now: Duration);
 }
 
 /// Something a host wants done.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output {
+pub enum HostOutput {
     /// A frame to send.
     Send {
         /// To whom.
@@ -143,7 +143,7 @@ pub enum Output {
     /// A line for the agent that the host has started, without its end.
     ToAgent(String),
     /// Something for the shell of the terminal with this URI.
-    Shell(String, shell::Deed),
+    Shell(String, shell::ShellDeed),
     /// The harness's own tool was called with these arguments.
     Called(Value),
 }

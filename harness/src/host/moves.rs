@@ -8,17 +8,17 @@
 //!
 //! Start at [`RefHost::move_chat`].
 
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 
-use super::connection::{Call, Failure, Reply};
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::{MAX_CHATS, MAX_SESSIONS, RefHost};
 use super::publish::unknown_channel;
 use super::sessions::empty_state;
 
 impl RefHost {
     /// Serves `moveChat`. Source: chat-channel.md; `chat.move.*`.
-    pub(super) fn move_chat(&mut self, call: &Call) -> Reply {
+    pub(super) fn move_chat(&mut self, call: &HostCall) -> CallReply {
         let chat = call.channel().to_owned();
         let destination = &call.params["destination"];
         let Some(from) = self.chats.get(&chat).map(|chat| chat.session.clone()) else {
@@ -29,19 +29,21 @@ impl RefHost {
         match destination["kind"].as_str() {
             Some("session") => {
                 if self.state(session)["lifecycle"] != "ready" {
-                    return Err(Failure::invalid_request("expected a session that is ready"));
+                    return Err(ErrorResponse::invalid_request("expected a session that is ready"));
                 }
                 let there =
                     |after: &str| self.chats.get(after).is_some_and(|it| it.session == session);
                 if after.is_some_and(|after| after == chat || !there(after)) {
-                    return Err(Failure::invalid_params("expected another chat of that session"));
+                    return Err(ErrorResponse::invalid_params(
+                        "expected another chat of that session",
+                    ));
                 }
             }
             Some("newSession") if self.sessions.len() < MAX_SESSIONS => {}
-            _ => return Err(Failure::invalid_params("expected a destination of this host")),
+            _ => return Err(ErrorResponse::invalid_params("expected a destination of this host")),
         }
         if self.state(&chat)["movable"] != true {
-            return Err(Failure::invalid_request("the chat is not movable"));
+            return Err(ErrorResponse::invalid_request("the chat is not movable"));
         }
         let mut moved = vec![chat.clone()];
         if self.keeps("chat.move.descendants") {
@@ -65,19 +67,21 @@ impl RefHost {
     /// Whether a session has room for chats that it does not have yet, an agent that takes further ones, and
     /// their directories: a chat keeps its state when it moves, and works nowhere but where its session does.
     /// Source: `chat.move.other-session`, `chat.workingDirectories.subset`.
-    fn takes_in(&self, session: &str, from: &str, moved: &[String]) -> Result<(), Failure> {
+    fn takes_in(&self, session: &str, from: &str, moved: &[String]) -> Result<(), ErrorResponse> {
         if session == from {
             return Ok(());
         }
         self.offers_chat(session, &Value::Null)?;
         if self.chats_of(session).len() + moved.len() > MAX_CHATS {
-            return Err(Failure::invalid_request("too many chats"));
+            return Err(ErrorResponse::invalid_request("too many chats"));
         }
         let allowed = self.state(session)["workingDirectories"].as_array();
         let inside = |it: &Value| allowed.is_some_and(|allowed| allowed.contains(it));
         let of = |chat: &String| self.state(chat)["workingDirectories"].as_array();
         if !moved.iter().filter_map(of).flatten().all(inside) {
-            return Err(Failure::invalid_params("a directory of the chat is not that session's"));
+            return Err(ErrorResponse::invalid_params(
+                "a directory of the chat is not that session's",
+            ));
         }
         Ok(())
     }
@@ -154,7 +158,7 @@ impl RefHost {
 
     /// Makes a chat that a client has asked for movable, where the version has moves.
     pub(super) fn made_movable(&self, mut state: Value) -> Value {
-        if self.protocol.has(Feature::ChatMoves) {
+        if self.protocol.has(ProtocolFeature::ChatMoves) {
             state["movable"] = json!(true);
         }
         state

@@ -2,21 +2,21 @@
 //!
 //! Knows: frames. Never knows: the protocol.
 //!
-//! Start at [`Null`].
+//! Start at [`NullBehaviour`].
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::{Host, Output};
+use super::{HostOutput, SansIoHost};
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
-use crate::wire::message::{Decoded, Kind, decode};
+use crate::wire::message::{DecodedFrame, MessageKind, decode};
 
 /// One way of doing nothing.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Null {
+pub enum NullBehaviour {
     /// Takes every frame and sends none.
     Mute,
     /// Closes the connection at the first frame.
@@ -31,20 +31,26 @@ pub enum Null {
     Aborting,
 }
 
-impl Null {
+impl NullBehaviour {
     /// Every one of them.
-    pub const ALL: &'static [Null] =
-        &[Null::Mute, Null::Closing, Null::Refusing, Null::Empty, Null::Echo, Null::Aborting];
+    pub const ALL: &'static [NullBehaviour] = &[
+        NullBehaviour::Mute,
+        NullBehaviour::Closing,
+        NullBehaviour::Refusing,
+        NullBehaviour::Empty,
+        NullBehaviour::Echo,
+        NullBehaviour::Aborting,
+    ];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Null::Mute => "mute",
-            Null::Closing => "closing",
-            Null::Refusing => "refusing",
-            Null::Empty => "empty",
-            Null::Echo => "echo",
-            Null::Aborting => "aborting",
+            NullBehaviour::Mute => "mute",
+            NullBehaviour::Closing => "closing",
+            NullBehaviour::Refusing => "refusing",
+            NullBehaviour::Empty => "empty",
+            NullBehaviour::Echo => "echo",
+            NullBehaviour::Aborting => "aborting",
         }
     }
 }
@@ -52,53 +58,53 @@ impl Null {
 /// A host that does nothing.
 #[derive(Debug)]
 pub struct NullHost {
-    kind: Null,
-    outputs: VecDeque<Output>,
+    kind: NullBehaviour,
+    outputs: VecDeque<HostOutput>,
 }
 
 impl NullHost {
     /// Makes one.
-    pub fn new(kind: Null) -> NullHost {
+    pub fn new(kind: NullBehaviour) -> NullHost {
         NullHost { kind, outputs: VecDeque::new() }
     }
 
     fn close(&mut self, conn: ConnId) {
         let (code, reason) = (1001, String::new());
-        self.outputs.push_back(Output::Close { conn, code, reason });
+        self.outputs.push_back(HostOutput::Close { conn, code, reason });
     }
 
     fn answer(&mut self, conn: ConnId, frame: &Frame, name: &str, value: Value) {
-        let Decoded::Message(message) = decode(frame) else {
+        let DecodedFrame::Message(message) = decode(frame) else {
             return;
         };
-        if message.kind() == Kind::Request {
+        if message.kind() == MessageKind::Request {
             let mut answer = json!({"jsonrpc": "2.0", "id": message.id()});
             answer[name] = value;
             let frame = Frame::json(&answer);
-            self.outputs.push_back(Output::Send { conn, frame });
+            self.outputs.push_back(HostOutput::Send { conn, frame });
         }
     }
 }
 
-impl Host for NullHost {
+impl SansIoHost for NullHost {
     fn handle_open(&mut self, _now: Duration, conn: ConnId) {
-        if self.kind == Null::Aborting {
+        if self.kind == NullBehaviour::Aborting {
             self.close(conn);
         }
     }
 
     fn handle_frame(&mut self, _now: Duration, conn: ConnId, frame: &Frame) {
         match self.kind {
-            Null::Mute | Null::Aborting => {}
-            Null::Closing => self.close(conn),
-            Null::Refusing => {
+            NullBehaviour::Mute | NullBehaviour::Aborting => {}
+            NullBehaviour::Closing => self.close(conn),
+            NullBehaviour::Refusing => {
                 let error = json!({"code": -32603, "message": "no"});
                 self.answer(conn, frame, "error", error);
             }
-            Null::Empty => self.answer(conn, frame, "result", json!({})),
-            Null::Echo => {
+            NullBehaviour::Empty => self.answer(conn, frame, "result", json!({})),
+            NullBehaviour::Echo => {
                 let frame = frame.clone();
-                self.outputs.push_back(Output::Send { conn, frame });
+                self.outputs.push_back(HostOutput::Send { conn, frame });
             }
         }
     }
@@ -111,7 +117,7 @@ impl Host for NullHost {
         None
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
+    fn poll_output(&mut self) -> Option<HostOutput> {
         self.outputs.pop_front()
     }
 
@@ -126,7 +132,7 @@ mod tests {
 
     #[test]
     fn does_what_its_name_says() {
-        let check = |kind: Null, expected: &str| {
+        let check = |kind: NullBehaviour, expected: &str| {
             let mut host = NullHost::new(kind);
             host.handle_open(Duration::ZERO, ConnId(1));
             let frame = Frame::Text(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#.into());
@@ -134,9 +140,9 @@ mod tests {
             let mut said = String::new();
             while let Some(output) = host.poll_output() {
                 match output {
-                    Output::Send { frame, .. } => said.push_str(&frame.display()),
-                    Output::Close { .. } => said.push_str("close"),
-                    Output::ToAgent(_) | Output::Called(_) | Output::Shell(..) => {
+                    HostOutput::Send { frame, .. } => said.push_str(&frame.display()),
+                    HostOutput::Close { .. } => said.push_str("close"),
+                    HostOutput::ToAgent(_) | HostOutput::Called(_) | HostOutput::Shell(..) => {
                         said.push_str("agent")
                     }
                 }
@@ -144,11 +150,11 @@ mod tests {
             let fits = if expected.is_empty() { said.is_empty() } else { said.contains(expected) };
             assert!(fits, "{}: {said}", kind.name());
         };
-        check(Null::Mute, "");
-        check(Null::Closing, "close");
-        check(Null::Refusing, r#""error""#);
-        check(Null::Empty, r#""result":{}"#);
-        check(Null::Echo, r#""method":"ping""#);
-        check(Null::Aborting, "close");
+        check(NullBehaviour::Mute, "");
+        check(NullBehaviour::Closing, "close");
+        check(NullBehaviour::Refusing, r#""error""#);
+        check(NullBehaviour::Empty, r#""result":{}"#);
+        check(NullBehaviour::Echo, r#""method":"ping""#);
+        check(NullBehaviour::Aborting, "close");
     }
 }

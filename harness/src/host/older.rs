@@ -8,16 +8,16 @@
 //! Start at [`RefHost::tell_ready`].
 
 use crate::wire::channel::ROOT;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 
-use super::connection::{Call, Failure};
+use super::connection::{ErrorResponse, HostCall};
 use super::engine::RefHost;
 
 fn before_chats(protocol: &Protocol) -> bool {
-    !protocol.has(Feature::Chats)
+    !protocol.has(ProtocolFeature::Chats)
 }
 
 impl RefHost {
@@ -74,14 +74,14 @@ impl RefHost {
     }
 
     /// Whether the version of a request has this member among those by which sessions are made.
-    fn made_by(&self, call: &Call, member: &str) -> bool {
-        self.protocol_of(call.conn).has_member(Of::Params("createSession"), member)
+    fn made_by(&self, call: &HostCall, member: &str) -> bool {
+        self.protocol_of(call.conn).has_member(TrimType::Params("createSession"), member)
     }
 
     /// The turns of the session that a new one is forked from, up to the one that is named. Without
     /// `fork`, and where the version has no such member, there are none.
     /// Source: `session.create.fork-legacy`.
-    pub(super) fn history_of_fork(&self, call: &Call) -> Result<Vec<Value>, Failure> {
+    pub(super) fn history_of_fork(&self, call: &HostCall) -> Result<Vec<Value>, ErrorResponse> {
         let Some(fork) = call.params.get("fork").filter(|_| self.made_by(call, "fork")) else {
             return Ok(Vec::new());
         };
@@ -90,7 +90,7 @@ impl RefHost {
         let turns = self.state(chat)["turns"].as_array().map(Vec::as_slice).unwrap_or_default();
         match turns.iter().position(|turn| turn["id"] == fork["turnId"]) {
             Some(end) => Ok(turns[..=end].to_vec()),
-            None => Err(Failure::invalid_params("no such turn in the session to fork")),
+            None => Err(ErrorResponse::invalid_params("no such turn in the session to fork")),
         }
     }
 
@@ -104,7 +104,7 @@ impl RefHost {
     }
 
     /// A session was made: what only older versions let its maker say is shown in theirs.
-    pub(super) fn show_first(&mut self, uri: &str, call: &Call, history: usize) {
+    pub(super) fn show_first(&mut self, uri: &str, call: &HostCall, history: usize) {
         let chosen: Vec<(&str, Value)> = ["model", "agent"]
             .into_iter()
             .filter(|name| self.made_by(call, name))
@@ -120,7 +120,7 @@ impl RefHost {
                 shown.state["turns"] = json!(turns);
             }
             for (name, value) in &chosen {
-                if view.edge.protocol().has_member(Of::Params("createSession"), name) {
+                if view.edge.protocol().has_member(TrimType::Params("createSession"), name) {
                     shown.state["summary"][*name] = value.clone();
                 }
             }

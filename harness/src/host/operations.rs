@@ -9,10 +9,10 @@
 
 use crate::wire::json::{Value, json};
 
-use super::changesets::Entry;
-use super::connection::{Call, Failure, Reply};
+use super::changesets::EditedFile;
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
-use super::files::{Change, ExpectedContent, Mode};
+use super::files::{ExpectedContent, FileChange, WriteMode};
 use super::publish::unknown_channel;
 use super::resources::uri_of;
 
@@ -33,7 +33,7 @@ pub(super) fn offered() -> Value {
 
 impl RefHost {
     /// Serves `invokeChangesetOperation`. Source: changeset-channel.md; `changeset.operation.*`.
-    pub(super) fn invoke_changeset_operation(&mut self, call: &Call) -> Reply {
+    pub(super) fn invoke_changeset_operation(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
         if !self.changesets.contains_key(uri) {
             return Err(unknown_channel(uri));
@@ -42,19 +42,21 @@ impl RefHost {
         let wanted = call.text("operationId");
         let mut known = state["operations"].as_array().into_iter().flatten();
         let Some(operation) = known.find(|operation| operation["id"] == wanted) else {
-            return Err(Failure::invalid_params("the changeset has no such operation"));
+            return Err(ErrorResponse::invalid_params("the changeset has no such operation"));
         };
         let target = &call.params["target"];
         let scope = target["kind"].as_str().unwrap_or("changeset");
         let scopes = operation["scopes"].as_array();
         let fits = scopes.is_some_and(|scopes| scopes.contains(&json!(scope)));
         if !fits && self.keeps("changeset.operation.bad-scope") {
-            return Err(Failure::invalid_params(format!("the operation has no scope `{scope}`")));
+            return Err(ErrorResponse::invalid_params(format!(
+                "the operation has no scope `{scope}`"
+            )));
         }
         let disabled =
             operation["status"] == "disabled" && self.keeps("changeset.operation.disabled");
         if disabled || operation["status"] == "running" || state["status"] != "ready" {
-            return Err(Failure::invalid_request("the operation cannot be invoked now"));
+            return Err(ErrorResponse::invalid_request("the operation cannot be invoked now"));
         }
         self.tell_operation(uri, wanted, json!({"status": "running"}));
         let came = match wanted {
@@ -68,7 +70,7 @@ impl RefHost {
             None => json!({"status": "idle"}),
         };
         self.tell_operation(uri, wanted, status);
-        came.map_err(Failure::invalid_request)
+        came.map_err(ErrorResponse::invalid_request)
     }
 
     /// Says what was done to a file, or to a part of it, at length where the message points.
@@ -99,20 +101,20 @@ impl RefHost {
         let Some(changeset) = self.changesets.get(uri) else {
             return Ok(());
         };
-        let shown = |entry: &Entry| {
+        let shown = |entry: &EditedFile| {
             let id = uri_of(&entry.path);
             let files = self.state(uri)["files"].as_array();
             files.into_iter().flatten().any(|file| file["id"] == id.as_str())
         };
-        let wanted = |entry: &&Entry| {
+        let wanted = |entry: &&EditedFile| {
             shown(entry) && target.is_none_or(|target| uri_of(&entry.path) == target)
         };
-        let chosen: Vec<&Entry> = changeset.entries.iter().filter(wanted).collect();
+        let chosen: Vec<&EditedFile> = changeset.entries.iter().filter(wanted).collect();
         if chosen.is_empty() && target.is_some() {
             return Err("the changeset has no such file".to_owned());
         }
         // What somebody else has written since is not taken back unseen.
-        let etag = |entry: &Entry| self.files.file(&entry.path).ok().map(|file| file.etag);
+        let etag = |entry: &EditedFile| self.files.file(&entry.path).ok().map(|file| file.etag);
         if let Some(other) = chosen.iter().find(|entry| etag(entry) != entry.shown) {
             return Err(format!("`{}` has changed since", uri_of(&other.path)));
         }
@@ -136,12 +138,16 @@ impl RefHost {
         Ok(())
     }
 
-    fn restore(&mut self, path: &str, before: Option<&str>) -> Result<Vec<Change>, Failure> {
+    fn restore(
+        &mut self,
+        path: &str,
+        before: Option<&str>,
+    ) -> Result<Vec<FileChange>, ErrorResponse> {
         let Some(before) = before else {
             return self.files.remove(path, false);
         };
         let bytes = self.files.file(before)?.bytes.clone();
         let now = self.timestamp();
-        self.files.write(path, &bytes, (Mode::Truncate, 0), &ExpectedContent::default(), &now)
+        self.files.write(path, &bytes, (WriteMode::Truncate, 0), &ExpectedContent::default(), &now)
     }
 }

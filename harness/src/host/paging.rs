@@ -7,10 +7,10 @@
 
 use crate::wire::json::{Value, json};
 
-use super::connection::{Call, Failure, Reply};
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
 use super::publish::trim_summary;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 
 /// The most sessions of one page, and their number without a `limit`.
 const PAGE: usize = 100;
@@ -19,15 +19,15 @@ const CURSOR: &str = "sessions-after ";
 
 impl RefHost {
     /// Serves `listSessions`.
-    pub(super) fn list_sessions(&mut self, call: &Call) -> Reply {
+    pub(super) fn list_sessions(&mut self, call: &HostCall) -> CallReply {
         let protocol = self.protocol_of(call.conn);
         let limit = match call.params.get("limit").filter(|limit| !limit.is_null()) {
             // Before there were pages the list was whole.
-            _ if !protocol.has(Feature::SessionPages) => usize::MAX,
+            _ if !protocol.has(ProtocolFeature::SessionPages) => usize::MAX,
             None => PAGE,
             Some(limit) => match limit.as_u64() {
                 Some(limit @ 1..) => usize::try_from(limit).unwrap_or(PAGE).min(PAGE),
-                _ => return Err(Failure::invalid_params("expected a `limit` above 0")),
+                _ => return Err(ErrorResponse::invalid_params("expected a `limit` above 0")),
             },
         };
         let mut all: Vec<(&str, &str, &Value)> = self.sessions.iter().map(entry).collect();
@@ -55,20 +55,20 @@ impl RefHost {
         Ok(result)
     }
 
-    fn after(&self, call: &Call) -> Result<Option<(String, String)>, Failure> {
+    fn after(&self, call: &HostCall) -> Result<Option<(String, String)>, ErrorResponse> {
         let Some(cursor) = call.params.get("cursor").and_then(Value::as_str) else {
             return Ok(None);
         };
         let parts = cursor.strip_prefix(CURSOR).and_then(|rest| rest.split_once(' '));
         match parts {
             Some((time, uri)) => Ok(Some((time.to_owned(), uri.to_owned()))),
-            None => Err(Failure::invalid_params("expected a cursor of this host")),
+            None => Err(ErrorResponse::invalid_params("expected a cursor of this host")),
         }
     }
 }
 
 fn entry<'a>(
-    (uri, session): (&'a String, &'a super::sessions::Session),
+    (uri, session): (&'a String, &'a super::sessions::HostSession),
 ) -> (&'a str, &'a str, &'a Value) {
     (session.summary["modifiedAt"].as_str().unwrap_or(""), uri, &session.summary)
 }

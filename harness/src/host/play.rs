@@ -14,7 +14,9 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::agent::{self, ENDLESS_PIECES, Op, Run, STEP, Track, Wait};
+use super::agent::{
+    self, ENDLESS_PIECES, HostAgentOp, HostAgentRun, HostAgentTrack, HostAgentWait, STEP,
+};
 use super::engine::RefHost;
 use super::injected::{AgentStep, MadeValue};
 use crate::agent::script::{AskKind, ScriptStep};
@@ -26,7 +28,7 @@ const PIECE: Duration = Duration::from_millis(20);
 impl RefHost {
     /// Carries out every operation that is due.
     pub(super) fn play(&mut self) {
-        let due = |(uri, run): (&String, &Run)| {
+        let due = |(uri, run): (&String, &HostAgentRun)| {
             let at = run.due().filter(|at| *at <= self.now)?;
             Some((at, uri.clone()))
         };
@@ -50,7 +52,7 @@ impl RefHost {
             return;
         }
         track.due = Some(now + STEP);
-        let at_step = matches!(track.ops.front(), Some(Op::Step(_)) | None);
+        let at_step = matches!(track.ops.front(), Some(HostAgentOp::Step(_)) | None);
         if index == 0 && at_step {
             self.take_steering(uri);
         }
@@ -70,31 +72,31 @@ impl RefHost {
         self.wake(uri);
     }
 
-    fn carry_out(&mut self, uri: &str, index: usize, turn: &str, op: Op) {
+    fn carry_out(&mut self, uri: &str, index: usize, turn: &str, op: HostAgentOp) {
         let step = AgentStep { uri, index, turn };
         if !self.injected().into_iter().all(|fault| fault.performs(self, &step, &op)) {
             return;
         }
         match op {
-            Op::Step(step) => self.step(uri, index, turn, step),
-            Op::Open { part, kind } => {
+            HostAgentOp::Step(step) => self.step(uri, index, turn, step),
+            HostAgentOp::Open { part, kind } => {
                 let part = json!({"kind": kind, "id": part, "content": ""});
                 self.say(uri, json!({"type": "chat/responsePart", "turnId": turn, "part": part}));
             }
-            Op::Append { part, kind, text } => {
+            HostAgentOp::Append { part, kind, text } => {
                 let action = if kind == "markdown" { "chat/delta" } else { "chat/reasoning" };
                 let action =
                     json!({"type": action, "turnId": turn, "partId": part, "content": text});
                 self.say(uri, action);
             }
-            Op::Stream { part, pieces } => self.stream(uri, index, turn, part, pieces),
-            Op::Call(step) => self.call_tool(uri, index, turn, step),
-            Op::Input { call, text } => self.stream_input(uri, turn, &call, &text),
-            Op::Ready { call, step } => self.call_ready(uri, index, turn, call, &step),
-            Op::Challenge { call } => self.challenge(uri, index, turn, call),
-            Op::Execute { call, step } => self.execute(uri, index, turn, call, &step),
-            Op::Reconfirm { call, step } => self.reconfirm(uri, index, turn, call, &step),
-            Op::Complete { call, step } => self.complete(uri, index, turn, call, &step),
+            HostAgentOp::Stream { part, pieces } => self.stream(uri, index, turn, part, pieces),
+            HostAgentOp::Call(step) => self.call_tool(uri, index, turn, step),
+            HostAgentOp::Input { call, text } => self.stream_input(uri, turn, &call, &text),
+            HostAgentOp::Ready { call, step } => self.call_ready(uri, index, turn, call, &step),
+            HostAgentOp::Challenge { call } => self.challenge(uri, index, turn, call),
+            HostAgentOp::Execute { call, step } => self.execute(uri, index, turn, call, &step),
+            HostAgentOp::Reconfirm { call, step } => self.reconfirm(uri, index, turn, call, &step),
+            HostAgentOp::Complete { call, step } => self.complete(uri, index, turn, call, &step),
         }
     }
 
@@ -105,18 +107,22 @@ impl RefHost {
             ScriptStep::Tool(call) => self.call_tool(uri, index, turn, call),
             ScriptStep::Parallel(calls) => {
                 let due = Some(self.now + STEP);
-                let track = |step| Track { ops: VecDeque::from([Op::Call(step)]), due, wait: None };
+                let track = |step| HostAgentTrack {
+                    ops: VecDeque::from([HostAgentOp::Call(step)]),
+                    due,
+                    wait: None,
+                };
                 if let Some(run) = self.runs.get_mut(uri) {
                     run.tracks.truncate(1);
                     run.tracks.extend(calls.into_iter().map(track));
                 }
-                self.hold_up(uri, index, Wait::Others);
+                self.hold_up(uri, index, HostAgentWait::Others);
             }
             ScriptStep::Ask { kind, question, options } => {
                 self.ask(uri, index, kind, &question, &options);
             }
             ScriptStep::Wait(delay) => self.delay(uri, index, delay),
-            ScriptStep::Hold(name) => self.hold_up(uri, index, Wait::Release(name)),
+            ScriptStep::Hold(name) => self.hold_up(uri, index, HostAgentWait::Release(name)),
             ScriptStep::Usage { input, output } => {
                 let usage = json!({"inputTokens": input, "outputTokens": output});
                 self.say(uri, json!({"type": "chat/usage", "turnId": turn, "usage": usage}));
@@ -129,8 +135,8 @@ impl RefHost {
             ScriptStep::Fail { kind, resumable } => self.fail_turn(uri, turn, &kind, resumable),
             ScriptStep::Endless => {
                 let part = self.fresh_id("part");
-                let open = Op::Open { part: part.clone(), kind: "markdown" };
-                self.queue(uri, index, [open, Op::Stream { part, pieces: 0 }]);
+                let open = HostAgentOp::Open { part: part.clone(), kind: "markdown" };
+                self.queue(uri, index, [open, HostAgentOp::Stream { part, pieces: 0 }]);
             }
             ScriptStep::Recall(words) => {
                 let answer = self.recall(uri, &words);
@@ -156,10 +162,10 @@ impl RefHost {
         texts: Vec<String>,
     ) {
         let part = self.fresh_id("part");
-        let append = |text| Op::Append { part: part.clone(), kind, text };
-        let ops: Vec<Op> = texts.into_iter().map(append).collect();
+        let append = |text| HostAgentOp::Append { part: part.clone(), kind, text };
+        let ops: Vec<HostAgentOp> = texts.into_iter().map(append).collect();
         self.queue(uri, index, ops);
-        self.queue(uri, index, [Op::Open { part, kind }]);
+        self.queue(uri, index, [HostAgentOp::Open { part, kind }]);
     }
 
     fn stream(&mut self, uri: &str, index: usize, turn: &str, part: String, pieces: u32) {
@@ -168,9 +174,9 @@ impl RefHost {
             json!({"type": "chat/delta", "turnId": turn, "partId": part, "content": content});
         self.say(uri, action);
         if pieces >= ENDLESS_PIECES {
-            return self.hold_up(uri, index, Wait::Forever);
+            return self.hold_up(uri, index, HostAgentWait::Forever);
         }
-        self.queue(uri, index, [Op::Stream { part, pieces: pieces + 1 }]);
+        self.queue(uri, index, [HostAgentOp::Stream { part, pieces: pieces + 1 }]);
         self.delay(uri, index, PIECE);
     }
 
@@ -183,7 +189,7 @@ impl RefHost {
             _ => request["questions"] = json!([questioned(kind, question, options)]),
         }
         self.say(uri, json!({"type": "chat/inputRequested", "request": request}));
-        self.hold_up(uri, index, Wait::Answer(id));
+        self.hold_up(uri, index, HostAgentWait::Answer(id));
     }
 
     /// Says an action as the script has it, of the channel that it names, of the chat or its session, and waits
@@ -216,7 +222,7 @@ impl RefHost {
     /// Publishes what the agent does, whether or not the state has a use for it: what it has no
     /// use for only a fault brings about.
     pub(super) fn say(&mut self, uri: &str, action: Value) {
-        if self.publish(uri, action.clone()) != crate::model::Outcome::Applied {
+        if self.publish(uri, action.clone()) != crate::model::ActionOutcome::Applied {
             let undead = self.runs.get(uri).is_some_and(|run| run.undead);
             if undead {
                 self.emit(uri, action, None);
@@ -225,16 +231,21 @@ impl RefHost {
     }
 
     /// Puts operations at the front of a track.
-    pub(super) fn queue(&mut self, uri: &str, index: usize, ops: impl IntoIterator<Item = Op>) {
+    pub(super) fn queue(
+        &mut self,
+        uri: &str,
+        index: usize,
+        ops: impl IntoIterator<Item = HostAgentOp>,
+    ) {
         if let Some(track) = self.track(uri, index) {
-            let mut queue: VecDeque<Op> = ops.into_iter().collect();
+            let mut queue: VecDeque<HostAgentOp> = ops.into_iter().collect();
             queue.append(&mut track.ops);
             track.ops = queue;
         }
     }
 
     /// Makes a track wait, unless a fault lets it go on after the end of its turn.
-    pub(super) fn hold_up(&mut self, uri: &str, index: usize, wait: Wait) {
+    pub(super) fn hold_up(&mut self, uri: &str, index: usize, wait: HostAgentWait) {
         if self.runs.get(uri).is_some_and(|run| run.undead) {
             return;
         }
@@ -250,7 +261,7 @@ impl RefHost {
         }
     }
 
-    pub(super) fn track(&mut self, uri: &str, index: usize) -> Option<&mut Track> {
+    pub(super) fn track(&mut self, uri: &str, index: usize) -> Option<&mut HostAgentTrack> {
         self.runs.get_mut(uri)?.tracks.get_mut(index)
     }
 
@@ -268,16 +279,16 @@ impl RefHost {
         let alone = run.alone();
         for track in &mut run.tracks {
             let over = match &track.wait {
-                None | Some(Wait::Forever) => false,
-                Some(Wait::Others) => alone,
-                Some(Wait::Worker(chat)) => !works(chat),
-                Some(Wait::Release(name)) => run.released.contains(name),
+                None | Some(HostAgentWait::Forever) => false,
+                Some(HostAgentWait::Others) => alone,
+                Some(HostAgentWait::Worker(chat)) => !works(chat),
+                Some(HostAgentWait::Release(name)) => run.released.contains(name),
                 // A client that completes its call may leave the result to the user, like the agent.
-                Some(Wait::Call { call, status }) => {
+                Some(HostAgentWait::Call { call, status }) => {
                     let found = &tool_call(state, call)["status"];
                     *found != *status && (unconfirmed || *found != "pending-result-confirmation")
                 }
-                Some(Wait::Answer(id)) => answered(state, id),
+                Some(HostAgentWait::Answer(id)) => answered(state, id),
             };
             if over {
                 track.wait = None;
@@ -300,7 +311,7 @@ impl RefHost {
             return self.prompt_agent(uri, turn, text, given);
         }
         let ops = agent::plan(&text);
-        let run = Run { given, ..Run::new(&turn, ops, self.now) };
+        let run = HostAgentRun { given, ..HostAgentRun::new(&turn, ops, self.now) };
         self.runs.insert(uri.to_owned(), run);
         if let Some(chat) = self.chats.get_mut(uri) {
             chat.began = self.now;
@@ -314,9 +325,9 @@ impl RefHost {
         let rest = self.chats.get_mut(uri).map(|chat| std::mem::take(&mut chat.rest));
         let mut ops = rest.unwrap_or_default();
         if ops.is_empty() {
-            ops.push_back(Op::Step(ScriptStep::Say(vec!["Resumed.".to_owned()])));
+            ops.push_back(HostAgentOp::Step(ScriptStep::Say(vec!["Resumed.".to_owned()])));
         }
-        self.runs.insert(uri.to_owned(), Run::new(&turn, ops, self.now));
+        self.runs.insert(uri.to_owned(), HostAgentRun::new(&turn, ops, self.now));
     }
 
     /// Begins a turn of the host's own accord: a queued or an initial message.
@@ -479,18 +490,18 @@ fn questioned(kind: AskKind, message: &str, options: &[String]) -> Value {
 }
 
 /// What the user has to decide before the agent goes on.
-fn left_open(action: &Value) -> Option<Wait> {
+fn left_open(action: &Value) -> Option<HostAgentWait> {
     let call = || action["toolCallId"].as_str().unwrap_or_default().to_owned();
     match action["type"].as_str()? {
         "chat/toolCallReady" if action["confirmed"].is_null() => {
-            Some(Wait::Call { call: call(), status: "pending-confirmation" })
+            Some(HostAgentWait::Call { call: call(), status: "pending-confirmation" })
         }
         "chat/toolCallComplete" if action["requiresResultConfirmation"] == true => {
-            Some(Wait::Call { call: call(), status: "pending-result-confirmation" })
+            Some(HostAgentWait::Call { call: call(), status: "pending-result-confirmation" })
         }
-        "chat/inputRequested" => {
-            Some(Wait::Answer(action["request"]["id"].as_str().unwrap_or_default().to_owned()))
-        }
+        "chat/inputRequested" => Some(HostAgentWait::Answer(
+            action["request"]["id"].as_str().unwrap_or_default().to_owned(),
+        )),
         _ => None,
     }
 }

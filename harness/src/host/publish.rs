@@ -8,30 +8,30 @@ use std::sync::Arc;
 
 use crate::wire::json::{Map, Value, json};
 
-use super::connection::{Call, Failure, Reply};
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::{MAX_SUBSCRIPTIONS, RefHost};
 use super::injected::{ActionStage, HostEvent};
-use super::log::Envelope;
+use super::log::LoggedEnvelope;
 use super::merge;
-use super::view::{Sent, Worded};
-use crate::model::{Outcome, apply};
+use super::view::{ViewedAction, ViewedDispatch};
+use crate::model::{ActionOutcome, apply};
 use crate::transcript::ConnId;
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
 use crate::wire::version::Version;
 
 /// Which client an action comes from.
 #[derive(Clone, Debug)]
-pub(super) struct Origin {
+pub(super) struct ActionOrigin {
     pub(super) conn: ConnId,
     pub(super) client: String,
     pub(super) client_seq: Value,
     /// What it sent, where it speaks an older version.
-    pub(super) sent: Option<Sent>,
+    pub(super) sent: Option<ViewedDispatch>,
 }
 
-impl Origin {
+impl ActionOrigin {
     pub(super) fn value(&self) -> Value {
         json!({"clientId": self.client, "clientSeq": self.client_seq})
     }
@@ -50,13 +50,13 @@ const CURSOR: &str = "turns-before ";
 
 impl RefHost {
     /// Applies an action of the host, and tells the subscribers if it did anything.
-    pub(super) fn publish(&mut self, uri: &str, mut action: Value) -> Outcome {
+    pub(super) fn publish(&mut self, uri: &str, mut action: Value) -> ActionOutcome {
         if !self.acts(uri, &mut action, None) {
-            return Outcome::Applied;
+            return ActionOutcome::Applied;
         }
         let after = (!self.injected.is_empty()).then(|| action.clone());
         let outcome = self.publish_from(uri, action, None);
-        if let Some(mut action) = after.filter(|_| outcome == Outcome::Applied) {
+        if let Some(mut action) = after.filter(|_| outcome == ActionOutcome::Applied) {
             self.acted(uri, &mut action, ActionStage::Published);
         }
         outcome
@@ -67,12 +67,12 @@ impl RefHost {
         &mut self,
         uri: &str,
         action: Value,
-        origin: Option<&Origin>,
-    ) -> Outcome {
+        origin: Option<&ActionOrigin>,
+    ) -> ActionOutcome {
         let (faults, version) = (self.state_faults.clone(), self.protocol.version());
         let worded = self.worded(uri, &action, origin);
         let Some(channel) = self.channels.get_mut(uri) else {
-            return Outcome::OutOfScope;
+            return ActionOutcome::OutOfScope;
         };
         let reduce = |state: &mut Value| apply(version, channel.kind, state, &action);
         let kind = action_type(&action);
@@ -82,7 +82,7 @@ impl RefHost {
         };
         let (state, before) = (&mut channel.state, &mut channel.before);
         let outcome = faults.reduce(kind, &action, false, state, before, reduce);
-        if outcome == Outcome::Applied {
+        if outcome == ActionOutcome::Applied {
             self.fold_views(kind, &worded);
             self.emit_worded(uri, action, origin, worded, false);
             for (view, before) in summaries.iter().enumerate() {
@@ -93,7 +93,7 @@ impl RefHost {
     }
 
     /// Numbers an action and sends it, without looking at its effect.
-    pub(super) fn emit(&mut self, uri: &str, action: Value, origin: Option<&Origin>) {
+    pub(super) fn emit(&mut self, uri: &str, action: Value, origin: Option<&ActionOrigin>) {
         let worded = self.worded(uri, &action, origin);
         self.emit_worded(uri, action, origin, worded, false);
     }
@@ -104,8 +104,8 @@ impl RefHost {
         &mut self,
         uri: &str,
         action: Value,
-        origin: Option<&Origin>,
-        worded: Vec<Option<Worded>>,
+        origin: Option<&ActionOrigin>,
+        worded: Vec<Option<ViewedAction>>,
         hidden: bool,
     ) {
         let kind = action_type(&action).to_owned();
@@ -115,14 +115,15 @@ impl RefHost {
         params.insert("action", action);
         params.insert("serverSeq", json!(seq));
         let mut more = Map::new();
-        if let Some(origin) = origin.map(Origin::value) {
+        if let Some(origin) = origin.map(ActionOrigin::value) {
             params.insert("origin", origin.clone());
             more.insert("origin", origin);
         }
-        let face = |(view, worded): (usize, Option<Worded>)| self.face(view, worded?, seq, &more);
+        let face =
+            |(view, worded): (usize, Option<ViewedAction>)| self.face(view, worded?, seq, &more);
         let faces = worded.into_iter().enumerate().map(face).collect();
         let params = Value::Object(params);
-        let envelope = Arc::new(Envelope {
+        let envelope = Arc::new(LoggedEnvelope {
             seq,
             channel: uri.to_owned(),
             action_type: kind,
@@ -143,7 +144,7 @@ impl RefHost {
         format!(r#"{{"jsonrpc":"2.0","method":"action","params":{params}}}"#)
     }
 
-    fn fan_out(&mut self, envelope: &Envelope) {
+    fn fan_out(&mut self, envelope: &LoggedEnvelope) {
         let newer = !self.keeps("version.action-types-known");
         let mut receivers = Vec::new();
         for (conn, connection) in &self.connections {
@@ -158,7 +159,7 @@ impl RefHost {
         receivers.into_iter().for_each(|conn| self.deliver(envelope, conn));
     }
 
-    fn deliver(&mut self, envelope: &Envelope, conn: ConnId) {
+    fn deliver(&mut self, envelope: &LoggedEnvelope, conn: ConnId) {
         if self.gather(conn, envelope) {
             return;
         }
@@ -204,18 +205,18 @@ impl RefHost {
     }
 
     /// Serves `subscribe`.
-    pub(super) fn subscribe(&mut self, call: &Call) -> Reply {
+    pub(super) fn subscribe(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
         self.expand_changeset(uri);
         if !self.exists_for(call.conn, uri) {
             return Err(unknown_channel(uri));
         }
         let Some(connection) = self.connections.get_mut(&call.conn) else {
-            return Err(Failure::invalid_request("the connection is gone"));
+            return Err(ErrorResponse::invalid_request("the connection is gone"));
         };
         let held = connection.subscriptions.len();
         if held >= MAX_SUBSCRIPTIONS && !connection.subscriptions.contains(uri) {
-            return Err(Failure::invalid_request("too many subscriptions"));
+            return Err(ErrorResponse::invalid_request("too many subscriptions"));
         }
         connection.subscriptions.insert(uri.to_owned());
         match merge::latency(call.params) {
@@ -252,9 +253,9 @@ impl RefHost {
 
     /// Serves `fetchTurns`: one page holds everything that any window leaves out, so that one
     /// action serves every subscriber and leaves no hole.
-    pub(super) fn fetch_turns(&mut self, call: &Call) -> Reply {
+    pub(super) fn fetch_turns(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
-        if !self.protocol_of(call.conn).has(Feature::TurnWindows) {
+        if !self.protocol_of(call.conn).has(ProtocolFeature::TurnWindows) {
             return self.answer_turns(call);
         }
         let Some(chat) = self.chats.get(uri) else {
@@ -263,7 +264,7 @@ impl RefHost {
         if let Some(cursor) = call.params.get("cursor").and_then(Value::as_str) {
             let turn = cursor.strip_prefix(CURSOR);
             if !turn.is_some_and(|turn| chat.windows.contains(turn)) {
-                return Err(Failure::invalid_params("expected a cursor of this chat"));
+                return Err(ErrorResponse::invalid_params("expected a cursor of this chat"));
             }
         }
         self.page_turns(uri);
@@ -375,10 +376,10 @@ pub(super) fn trim_summary(summary: &mut Value, version: Version) {
 }
 
 /// The error for a channel that does not exist.
-pub(super) fn unknown_channel(uri: &str) -> Failure {
+pub(super) fn unknown_channel(uri: &str) -> ErrorResponse {
     match ChannelKind::of_uri(uri) {
-        Some(ChannelKind::Session) => Failure::named("SessionNotFound", "no such session"),
-        _ => Failure::named("NotFound", "no such channel"),
+        Some(ChannelKind::Session) => ErrorResponse::named("SessionNotFound", "no such session"),
+        _ => ErrorResponse::named("NotFound", "no such channel"),
     }
 }
 

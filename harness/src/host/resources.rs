@@ -16,10 +16,11 @@ use data_encoding::BASE64;
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 
-use super::connection::{Call, Failure, Reply};
-use super::engine::{Client, RefHost};
+use super::connection::{CallReply, ErrorResponse, HostCall};
+use super::engine::{HostClient, RefHost};
 use super::files::{
-    AREA, ASKED, Change, ExpectedContent, KEPT, Mode, Node, ODD, SHOWN, etag, parent, within,
+    AREA, ASKED, ExpectedContent, FileChange, FileNode, KEPT, ODD, SHOWN, WriteMode, etag, parent,
+    within,
 };
 
 /// What a URI of a file begins with.
@@ -72,8 +73,8 @@ impl RefHost {
     }
 
     /// The path that a URI names, wherever it leads.
-    pub(super) fn place_of(&self, uri: &str) -> Result<String, Failure> {
-        let bad = || Failure::invalid_params(format!("expected `{SCHEME}{AREA}/..`"));
+    pub(super) fn place_of(&self, uri: &str) -> Result<String, ErrorResponse> {
+        let bad = || ErrorResponse::invalid_params(format!("expected `{SCHEME}{AREA}/..`"));
         let rest = uri.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix('/'));
         let rest = rest.ok_or_else(bad)?;
         let mut path: Vec<String> = Vec::new();
@@ -91,7 +92,7 @@ impl RefHost {
     }
 
     /// The path that a URI names, where every client may look.
-    pub(super) fn path_of(&self, uri: &str) -> Result<String, Failure> {
+    pub(super) fn path_of(&self, uri: &str) -> Result<String, ErrorResponse> {
         let path = self.place_of(uri)?;
         let inside =
             |path: &str| [AREA, KEPT, SHOWN, ODD].iter().any(|folder| within(path, folder));
@@ -106,8 +107,8 @@ impl RefHost {
     }
 
     /// The path that a request names, where its client may look.
-    pub(super) fn path(&self, call: &Call, name: &str) -> Result<String, Failure> {
-        match self.granted(call, name, Right::Read) {
+    pub(super) fn path(&self, call: &HostCall, name: &str) -> Result<String, ErrorResponse> {
+        match self.granted(call, name, ResourceRight::Read) {
             Some(path) => path,
             None => self.path_of(call.text(name)),
         }
@@ -115,8 +116,8 @@ impl RefHost {
 
     /// The path of something that clients may make, replace or take away, which the area itself is
     /// not.
-    fn own_path(&self, call: &Call, name: &str) -> Result<String, Failure> {
-        if let Some(path) = self.granted(call, name, Right::Write) {
+    fn own_path(&self, call: &HostCall, name: &str) -> Result<String, ErrorResponse> {
+        if let Some(path) = self.granted(call, name, ResourceRight::Write) {
             return path;
         }
         let path = self.path_of(call.text(name))?;
@@ -125,17 +126,22 @@ impl RefHost {
 
     /// The path that a request names, if it was granted to the client; `None` where nothing has to
     /// be granted.
-    fn granted(&self, call: &Call, name: &str, right: Right) -> Option<Result<String, Failure>> {
+    fn granted(
+        &self,
+        call: &HostCall,
+        name: &str,
+        right: ResourceRight,
+    ) -> Option<Result<String, ErrorResponse>> {
         let uri = call.text(name);
         let path = self.place_of(uri).ok().filter(|path| within(path, ASKED))?;
         let own = self.connections.get(&call.conn).and_then(|it| it.client.as_deref());
-        let fits = |(granted, given): &(String, Right)| {
+        let fits = |(granted, given): &(String, ResourceRight)| {
             let beside =
                 !self.keeps("resource.permission.scope") && parent(granted) == parent(&path);
             let covers = *given == right || !self.keeps("resource.request.read-not-write");
             (*granted == path || beside) && covers
         };
-        let holds = |(client, known): (&String, &Client)| {
+        let holds = |(client, known): (&String, &HostClient)| {
             let counts =
                 Some(client.as_str()) == own || !self.keeps("resource.permission.per-client");
             counts && known.granted.iter().any(fits)
@@ -146,16 +152,16 @@ impl RefHost {
         // What has to be asked for is said in the refusal.
         let mut wanted = json!({"channel": ROOT, "uri": uri});
         wanted[right.name()] = json!(true);
-        Some(Err(Failure { data: json!({"request": wanted}), ..denied() }))
+        Some(Err(ErrorResponse { data: json!({"request": wanted}), ..denied() }))
     }
 
     /// Grants a client what it asks for, if that is to be had.
-    fn grant(&mut self, call: &Call, right: Right) -> Result<(), Failure> {
+    fn grant(&mut self, call: &HostCall, right: ResourceRight) -> Result<(), ErrorResponse> {
         let path = self.place_of(call.text("uri"))?;
         if !within(&path, ASKED) {
             let open = match right {
-                Right::Read => self.path(call, "uri"),
-                Right::Write => self.own_path(call, "uri"),
+                ResourceRight::Read => self.path(call, "uri"),
+                ResourceRight::Write => self.own_path(call, "uri"),
             };
             return open.map(|_| ());
         }
@@ -168,13 +174,13 @@ impl RefHost {
     }
 
     /// Tells those who watch what has come of a request.
-    fn done(&mut self, changes: Result<Vec<Change>, Failure>) -> Reply {
+    fn done(&mut self, changes: Result<Vec<FileChange>, ErrorResponse>) -> CallReply {
         self.tell_watches(&changes?);
         Ok(json!({}))
     }
 
     /// Serves `resourceRead`. Source: root-channel.md; `resource.read.*`.
-    pub(super) fn resource_read(&mut self, call: &Call) -> Reply {
+    pub(super) fn resource_read(&mut self, call: &HostCall) -> CallReply {
         let path = self.path(call, "uri")?;
         let file = self.files.file(&path)?;
         let text = str::from_utf8(&file.bytes).ok();
@@ -190,24 +196,24 @@ impl RefHost {
     }
 
     /// Serves `resourceWrite`.
-    pub(super) fn resource_write(&mut self, call: &Call) -> Reply {
+    pub(super) fn resource_write(&mut self, call: &HostCall) -> CallReply {
         let path = self.own_path(call, "uri")?;
         let data = match call.text("encoding") {
             "base64" => BASE64
                 .decode(call.text("data").as_bytes())
-                .map_err(|_| Failure::invalid_params("expected base64 at `params.data`"))?,
+                .map_err(|_| ErrorResponse::invalid_params("expected base64 at `params.data`"))?,
             _ => call.text("data").as_bytes().to_vec(),
         };
         let mode = match call.text("mode") {
-            "append" => Mode::Append,
-            "insert" => Mode::Insert,
-            _ => Mode::Truncate,
+            "append" => WriteMode::Append,
+            "insert" => WriteMode::Insert,
+            _ => WriteMode::Truncate,
         };
         let position = call.params.get("position").filter(|position| !position.is_null());
         let position = position.map_or(Some(0), Value::as_u64);
         let position = position.and_then(|position| usize::try_from(position).ok());
-        let position =
-            position.ok_or_else(|| Failure::invalid_params("expected a position in the file"))?;
+        let position = position
+            .ok_or_else(|| ErrorResponse::invalid_params("expected a position in the file"))?;
         let mut wanted = ExpectedContent {
             nothing: call.params["createOnly"] == true,
             etag: call.params["ifMatch"].as_str().map(str::to_owned),
@@ -221,7 +227,7 @@ impl RefHost {
     }
 
     /// Serves `resourceList`.
-    pub(super) fn resource_list(&mut self, call: &Call) -> Reply {
+    pub(super) fn resource_list(&mut self, call: &HostCall) -> CallReply {
         let path = self.path(call, "uri")?;
         let entry = |(name, kind): (&str, &'static str)| json!({"name": name, "type": kind});
         let entries: Vec<Value> = self.files.list(&path)?.into_iter().map(entry).collect();
@@ -229,16 +235,16 @@ impl RefHost {
     }
 
     /// Serves `resourceCopy`.
-    pub(super) fn resource_copy(&mut self, call: &Call) -> Reply {
+    pub(super) fn resource_copy(&mut self, call: &HostCall) -> CallReply {
         self.copy_or_move(call, false)
     }
 
     /// Serves `resourceMove`.
-    pub(super) fn resource_move(&mut self, call: &Call) -> Reply {
+    pub(super) fn resource_move(&mut self, call: &HostCall) -> CallReply {
         self.copy_or_move(call, true)
     }
 
-    fn copy_or_move(&mut self, call: &Call, moves: bool) -> Reply {
+    fn copy_or_move(&mut self, call: &HostCall, moves: bool) -> CallReply {
         let (from, to) = (self.own_path(call, "source")?, self.own_path(call, "destination")?);
         let careful = call.params["failIfExists"] == true;
         let overwrites = !careful || !self.keeps("resource.copy.failIfExists");
@@ -248,7 +254,7 @@ impl RefHost {
     }
 
     /// Serves `resourceDelete`.
-    pub(super) fn resource_delete(&mut self, call: &Call) -> Reply {
+    pub(super) fn resource_delete(&mut self, call: &HostCall) -> CallReply {
         let path = self.own_path(call, "uri")?;
         let recursive =
             call.params["recursive"] == true || !self.keeps("resource.delete.nonempty-directory");
@@ -257,14 +263,14 @@ impl RefHost {
     }
 
     /// Serves `resourceMkdir`.
-    pub(super) fn resource_mkdir(&mut self, call: &Call) -> Reply {
+    pub(super) fn resource_mkdir(&mut self, call: &HostCall) -> CallReply {
         let path = self.own_path(call, "uri")?;
         let changes = self.files.make_folder(&path);
         self.done(changes)
     }
 
     /// Serves `resourceResolve`.
-    pub(super) fn resource_resolve(&mut self, call: &Call) -> Reply {
+    pub(super) fn resource_resolve(&mut self, call: &HostCall) -> CallReply {
         // A link itself says nothing of what it leads to.
         if call.params["followSymlinks"] == false
             && let Ok(place) = self.place_of(call.text("uri"))
@@ -275,10 +281,10 @@ impl RefHost {
         let path = self.path(call, "uri")?;
         let node = self.files.get(&path)?;
         let mut result = json!({"uri": uri_of(&path), "type": node.kind()});
-        if let Node::Large(size) = node {
+        if let FileNode::Large(size) = node {
             result["size"] = json!(size);
         }
-        if let Node::File(file) = node {
+        if let FileNode::File(file) = node {
             result["size"] = json!(file.bytes.len());
             result["mtime"] = json!(file.at);
             result["ctime"] = json!(file.at);
@@ -291,13 +297,13 @@ impl RefHost {
     }
 
     /// Serves `resourceRequest`; who does not say what for wants to read.
-    pub(super) fn resource_request(&mut self, call: &Call) -> Reply {
+    pub(super) fn resource_request(&mut self, call: &HostCall) -> CallReply {
         let writes = call.params["write"] == true;
         if call.params["read"] == true || !writes {
-            self.grant(call, Right::Read)?;
+            self.grant(call, ResourceRight::Read)?;
         }
         if writes {
-            self.grant(call, Right::Write)?;
+            self.grant(call, ResourceRight::Write)?;
         }
         Ok(json!({}))
     }
@@ -312,34 +318,34 @@ fn content_type(path: &str) -> Option<&'static str> {
 
 /// What may be granted to a client.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(super) enum Right {
+pub(super) enum ResourceRight {
     Read,
     Write,
 }
 
-impl Right {
+impl ResourceRight {
     /// What `resourceRequest` calls it.
     fn name(self) -> &'static str {
         match self {
-            Right::Read => "read",
-            Right::Write => "write",
+            ResourceRight::Read => "read",
+            ResourceRight::Write => "write",
         }
     }
 }
 
 /// No request would change that, so that none is named.
-fn denied() -> Failure {
-    Failure::named("PermissionDenied", "the path is not in the area of clients")
+fn denied() -> ErrorResponse {
+    ErrorResponse::named("PermissionDenied", "the path is not in the area of clients")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::engine::Config;
+    use crate::host::engine::HostConfig;
 
     #[test]
     fn uris_name_paths_inside() {
-        let host = RefHost::new(Config::default());
+        let host = RefHost::new(HostConfig::default());
         let check = |uri: &str, expected: Result<&str, i64>| {
             let found = host.path_of(uri).map_err(|failure| failure.code);
             assert_eq!(found.as_deref().map_err(|code| *code), expected, "{uri}");

@@ -13,7 +13,7 @@ use crate::wire::json::Value;
 use super::annotations as notes;
 use super::automations::{new_automation, sound_update};
 use super::changesets;
-use super::configuration::{self, Frozen};
+use super::configuration::{self, FrozenProperties};
 use super::customizations::{entries, is_on};
 use super::door;
 use super::engine::{MAX_STORED_BYTES, RefHost};
@@ -29,7 +29,7 @@ const MAX_ACTIVE_CLIENTS: usize = 64;
 const MAX_PLUGINS: usize = 64;
 
 /// What a rule judges.
-pub(super) struct Facts<'a> {
+pub(super) struct RuleFacts<'a> {
     pub(super) host: &'a RefHost,
     /// The client that dispatched.
     pub(super) client: &'a str,
@@ -42,28 +42,28 @@ pub(super) struct Facts<'a> {
 }
 
 /// One precondition of an action of clients.
-pub(super) struct Rule {
+pub(super) struct ActionRule {
     /// The type of the action.
     pub(super) action: &'static str,
     /// Says why not, for a person.
-    pub(super) check: fn(&Facts<'_>) -> Result<(), String>,
+    pub(super) check: fn(&RuleFacts<'_>) -> Result<(), String>,
     /// A requirement, or the host's own bound.
     pub(super) source: &'static str,
 }
 
 const fn rule(
     action: &'static str,
-    check: fn(&Facts<'_>) -> Result<(), String>,
+    check: fn(&RuleFacts<'_>) -> Result<(), String>,
     source: &'static str,
-) -> Rule {
-    Rule { action, check, source }
+) -> ActionRule {
+    ActionRule { action, check, source }
 }
 
 /// Every precondition beyond those of the reducers. An action that the reducers have no use for
 /// (no active turn, another turn, an unknown call, a wrong status, an unknown request, message,
 /// turn) is refused with their reason, which covers the other rules on confirmations, cancels,
 /// resumes, truncations, answers and pending messages.
-pub(super) const RULES: &[Rule] = &[
+pub(super) const RULES: &[ActionRule] = &[
     rule("chat/turnStarted", session_ready, "chat.turn.ready-gate"),
     rule("chat/turnStarted", no_turn, "dispatch.chat.turnStarted.while-active"),
     rule("chat/turnStarted", new_turn_id, "dispatch.chat.turnStarted.duplicate-id-history"),
@@ -196,7 +196,7 @@ pub(super) fn require(holds: bool, otherwise: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 
-impl Facts<'_> {
+impl RuleFacts<'_> {
     /// The state of the session that the chat belongs to.
     fn session(&self) -> &Value {
         let chat = self.host.chats.get(self.uri);
@@ -224,15 +224,15 @@ impl Facts<'_> {
     }
 }
 
-fn session_ready(facts: &Facts) -> Result<(), String> {
+fn session_ready(facts: &RuleFacts) -> Result<(), String> {
     require(facts.session()["lifecycle"] == "ready", "the session is not ready")
 }
 
-fn no_turn(facts: &Facts) -> Result<(), String> {
+fn no_turn(facts: &RuleFacts) -> Result<(), String> {
     require(facts.state["activeTurn"].is_null(), "a turn is active")
 }
 
-fn new_turn_id(facts: &Facts) -> Result<(), String> {
+fn new_turn_id(facts: &RuleFacts) -> Result<(), String> {
     let wanted = &facts.action["turnId"];
     let turns = facts.state["turns"].as_array();
     let used = turns.into_iter().flatten().any(|turn| &turn["id"] == wanted)
@@ -240,23 +240,23 @@ fn new_turn_id(facts: &Facts) -> Result<(), String> {
     require(!used, "the turn's id is in use")
 }
 
-fn user_message(facts: &Facts) -> Result<(), String> {
+fn user_message(facts: &RuleFacts) -> Result<(), String> {
     let user = facts.action["message"]["origin"]["kind"] == "user";
     require(user, "a client may only send messages of kind `user`")
 }
 
-fn user_draft(facts: &Facts) -> Result<(), String> {
+fn user_draft(facts: &RuleFacts) -> Result<(), String> {
     let draft = &facts.action["draft"];
     let user = draft.is_null() || draft["origin"]["kind"] == "user";
     require(user, "a draft has to be of kind `user`")
 }
 
-fn iso_start(facts: &Facts) -> Result<(), String> {
+fn iso_start(facts: &RuleFacts) -> Result<(), String> {
     let fits = facts.action["startedAt"].as_str().is_some_and(is_iso);
     require(fits, "expected an ISO 8601 timestamp at `startedAt`")
 }
 
-fn queued_exists(facts: &Facts) -> Result<(), String> {
+fn queued_exists(facts: &RuleFacts) -> Result<(), String> {
     let Some(id) = facts.action.get("queuedMessageId").filter(|id| !id.is_null()) else {
         return Ok(());
     };
@@ -265,12 +265,12 @@ fn queued_exists(facts: &Facts) -> Result<(), String> {
     require(known, "no queued message has that id")
 }
 
-fn full_chat(facts: &Facts) -> Result<(), String> {
+fn full_chat(facts: &RuleFacts) -> Result<(), String> {
     let interactivity = facts.state["interactivity"].as_str().unwrap_or("full");
     require(interactivity == "full", "the chat takes no messages")
 }
 
-fn attachments(facts: &Facts) -> Result<(), String> {
+fn attachments(facts: &RuleFacts) -> Result<(), String> {
     let given = facts.action["message"]["attachments"].as_array();
     for attachment in given.into_iter().flatten().filter(|given| given["type"] == "chat") {
         let uri = attachment["resource"].as_str().unwrap_or("");
@@ -287,17 +287,17 @@ fn attachments(facts: &Facts) -> Result<(), String> {
     Ok(())
 }
 
-fn room(facts: &Facts) -> Result<(), String> {
+fn room(facts: &RuleFacts) -> Result<(), String> {
     let stored = facts.host.chats.get(facts.uri).map_or(0, |chat| chat.stored);
     require(stored < MAX_STORED_BYTES, "the chat is full")
 }
 
-fn queue_room(facts: &Facts) -> Result<(), String> {
+fn queue_room(facts: &RuleFacts) -> Result<(), String> {
     let queue = facts.state["queuedMessages"].as_array().map_or(0, Vec::len);
     require(queue < MAX_QUEUE, "the queue is full")
 }
 
-fn known_option(facts: &Facts) -> Result<(), String> {
+fn known_option(facts: &RuleFacts) -> Result<(), String> {
     let Some(id) = facts.action.get("selectedOptionId").filter(|id| !id.is_null()) else {
         return Ok(());
     };
@@ -317,20 +317,20 @@ fn known_option(facts: &Facts) -> Result<(), String> {
     require(option.is_some_and(fits), "the call does not offer that option for this decision")
 }
 
-fn editable(facts: &Facts) -> Result<(), String> {
+fn editable(facts: &RuleFacts) -> Result<(), String> {
     let edited = facts.action.get("editedToolInput").is_some_and(|input| !input.is_null());
     let pending = facts.call()["status"] == "pending-confirmation";
     let may = facts.call()["editable"] == true;
     require(!edited || !pending || may, "the input of the call cannot be edited")
 }
 
-fn owner(facts: &Facts) -> Result<(), String> {
+fn owner(facts: &RuleFacts) -> Result<(), String> {
     let call = facts.call();
     let own = call["contributor"]["clientId"] == facts.client;
     require(call.is_null() || own, "the call belongs to somebody else")
 }
 
-fn confirmed_first(facts: &Facts) -> Result<(), String> {
+fn confirmed_first(facts: &RuleFacts) -> Result<(), String> {
     let pending = facts.call()["status"] == "pending-confirmation";
     require(!pending, "the call waits for its confirmation")
 }
@@ -366,7 +366,7 @@ fn check_answer(question: &Value, answer: &Value) -> Result<(), String> {
     require(fits, "the answer does not fit the question")
 }
 
-fn fitting_answer(facts: &Facts) -> Result<(), String> {
+fn fitting_answer(facts: &RuleFacts) -> Result<(), String> {
     let Some(answer) = facts.action.get("answer").filter(|answer| !answer.is_null()) else {
         return Ok(());
     };
@@ -374,7 +374,7 @@ fn fitting_answer(facts: &Facts) -> Result<(), String> {
     check_answer(question, answer)
 }
 
-fn complete_answers(facts: &Facts) -> Result<(), String> {
+fn complete_answers(facts: &RuleFacts) -> Result<(), String> {
     let request = facts.request();
     for (id, answer) in facts.action["answers"].as_object().into_iter().flatten() {
         check_answer(facts.question(id), answer)?;
@@ -394,87 +394,87 @@ fn complete_answers(facts: &Facts) -> Result<(), String> {
     require(required.all(submitted), "a required question has no submitted answer")
 }
 
-fn session_directory(facts: &Facts) -> Result<(), String> {
+fn session_directory(facts: &RuleFacts) -> Result<(), String> {
     let set = facts.session()["workingDirectories"].as_array();
     let inside = set.is_some_and(|set| set.contains(&facts.action["directory"]));
     require(inside, "the directory is not the session's")
 }
 
-fn own_entry(facts: &Facts) -> Result<(), String> {
+fn own_entry(facts: &RuleFacts) -> Result<(), String> {
     let own = facts.action["activeClient"]["clientId"] == facts.client;
     require(own, "a client may only register itself")
 }
 
-fn own_removal(facts: &Facts) -> Result<(), String> {
+fn own_removal(facts: &RuleFacts) -> Result<(), String> {
     let own = facts.action["clientId"] == facts.client;
     require(own, "a client may only remove itself")
 }
 
-fn client_room(facts: &Facts) -> Result<(), String> {
+fn client_room(facts: &RuleFacts) -> Result<(), String> {
     let clients = facts.state["activeClients"].as_array().map_or(0, Vec::len);
     require(clients < MAX_ACTIVE_CLIENTS, "too many active clients")
 }
 
-fn plugin_room(facts: &Facts) -> Result<(), String> {
+fn plugin_room(facts: &RuleFacts) -> Result<(), String> {
     let plugins = facts.action["activeClient"]["customizations"].as_array().map_or(0, Vec::len);
     require(plugins <= MAX_PLUGINS, "too many customizations")
 }
 
-fn turned_on(facts: &Facts) -> Result<(), String> {
+fn turned_on(facts: &RuleFacts) -> Result<(), String> {
     let mut all = entries(facts.state);
     let meant = all.find(|(_, it)| it["id"] == facts.action["id"]);
     let on = meant.is_none_or(|(container, it)| is_on(container, it));
     require(on, "the server is turned off")
 }
 
-fn session_config(facts: &Facts) -> Result<(), String> {
-    configuration::check_change(facts.state, facts.action, Frozen::NotMutable)
+fn session_config(facts: &RuleFacts) -> Result<(), String> {
+    configuration::check_change(facts.state, facts.action, FrozenProperties::NotMutable)
 }
 
-fn root_config(facts: &Facts) -> Result<(), String> {
-    configuration::check_change(facts.state, facts.action, Frozen::ReadOnly)
+fn root_config(facts: &RuleFacts) -> Result<(), String> {
+    configuration::check_change(facts.state, facts.action, FrozenProperties::ReadOnly)
 }
 
-fn own_claim(facts: &Facts) -> Result<(), String> {
+fn own_claim(facts: &RuleFacts) -> Result<(), String> {
     let claim = &facts.state["claim"];
     let own = claim["kind"] != "client" || claim["clientId"] == facts.client;
     require(own, "another client holds the terminal")
 }
 
-fn new_holder(facts: &Facts) -> Result<(), String> {
+fn new_holder(facts: &RuleFacts) -> Result<(), String> {
     require(facts.host.can_hold(&facts.action["claim"]), "nobody like that can hold a terminal")
 }
 
-fn running(facts: &Facts) -> Result<(), String> {
+fn running(facts: &RuleFacts) -> Result<(), String> {
     let exited = facts.state["lifecycle"]["status"] == "exited";
     require(!exited, "the terminal's process has exited")
 }
 
-fn is_primary(facts: &Facts) -> bool {
+fn is_primary(facts: &RuleFacts) -> bool {
     facts.state["workingDirectories"][0] == facts.action["directory"]
 }
 
 /// Whether the agent of a session can change the directory that it works in first.
-fn replaces_primary(facts: &Facts) -> bool {
+fn replaces_primary(facts: &RuleFacts) -> bool {
     let agents = facts.host.state(ROOT)["agents"].as_array().into_iter().flatten();
     let mut own = agents.filter(|agent| agent["provider"] == facts.state["provider"]);
     let agent = own.next().unwrap_or(&Value::Null);
     agent["capabilities"]["multipleWorkingDirectories"]["primaryReplacement"] == true
 }
 
-fn not_primary(facts: &Facts) -> Result<(), String> {
+fn not_primary(facts: &RuleFacts) -> Result<(), String> {
     let may = !is_primary(facts) || replaces_primary(facts);
     require(may, "the primary directory cannot be replaced")
 }
 
 /// Where the first directory can be replaced it is never merely removed.
-fn not_the_primary_alone(facts: &Facts) -> Result<(), String> {
+fn not_the_primary_alone(facts: &RuleFacts) -> Result<(), String> {
     let bare = is_primary(facts) && replaces_primary(facts);
     require(!bare, "the primary directory is replaced, not removed")
 }
 
 /// The agent takes a directory that is there, or can be made: in the area of this host.
-fn in_the_area(facts: &Facts) -> Result<(), String> {
+fn in_the_area(facts: &RuleFacts) -> Result<(), String> {
     let open = facts.host.is_in_area(&facts.action["replacement"]);
     require(open, "there is no such directory")
 }
@@ -482,14 +482,14 @@ fn in_the_area(facts: &Facts) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::RULES;
-    use crate::wire::protocol::{Dispatch, Protocol};
+    use crate::wire::protocol::{DispatchRight, Protocol};
 
     #[test]
     fn rows_are_about_actions_that_clients_may_send() {
         let protocol = Protocol::of(Protocol::known()[0]).unwrap();
         for rule in RULES {
             let row = protocol.action(rule.action).unwrap();
-            assert_eq!(row.dispatch, Dispatch::Client, "{}", rule.action);
+            assert_eq!(row.dispatch, DispatchRight::Client, "{}", rule.action);
             assert!(rule.source.contains('.'), "{}", rule.source);
         }
     }

@@ -11,10 +11,10 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::agent::Op;
+use super::agent::HostAgentOp;
 use super::auth;
 use super::configuration;
-use super::connection::{Call, Failure, Reply};
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::customizations;
 use super::engine::{MAX_SESSIONS, RefHost};
 use super::publish::unknown_channel;
@@ -30,7 +30,7 @@ const MAX_DIRECTORIES: usize = 100;
 
 /// What the host knows of a session beyond its state.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct HostSession {
     pub(super) created_at: String,
     /// When it becomes ready; `None` once it is.
     pub(super) ready_at: Option<Duration>,
@@ -48,7 +48,7 @@ pub(super) struct Session {
 
 /// What the host knows of a chat beyond its state.
 #[derive(Debug, Default)]
-pub(super) struct Chat {
+pub(super) struct HostChat {
     /// The session it belongs to.
     pub(super) session: String,
     /// The first turns of histories that were given out shortened.
@@ -56,7 +56,7 @@ pub(super) struct Chat {
     /// When its active turn began.
     pub(super) began: Duration,
     /// What is left of the script of a turn that failed and can be resumed.
-    pub(super) rest: VecDeque<Op>,
+    pub(super) rest: VecDeque<HostAgentOp>,
     /// Messages that a fault delivers although they are gone.
     pub(super) ghosts: Vec<Value>,
     /// Bytes that clients put into it for good.
@@ -83,18 +83,18 @@ pub(super) fn empty_state(provider: &str, apps: bool) -> Value {
 
 impl RefHost {
     /// Serves `createSession`.
-    pub(super) fn create_session(&mut self, call: &Call) -> Reply {
+    pub(super) fn create_session(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel().to_owned();
         if !is_session(&uri) {
-            return Err(Failure::invalid_params(
+            return Err(ErrorResponse::invalid_params(
                 "expected `ahp-session:/<id>` at `params.channel`",
             ));
         }
         if self.channels.contains_key(&uri) {
-            return Err(Failure::named("SessionAlreadyExists", "the URI is in use"));
+            return Err(ErrorResponse::named("SessionAlreadyExists", "the URI is in use"));
         }
         if self.sessions.len() >= MAX_SESSIONS {
-            return Err(Failure::named("InternalError", "too many sessions"));
+            return Err(ErrorResponse::named("InternalError", "too many sessions"));
         }
         let state = self.first_state(call)?;
         let history = self.history_of_fork(call)?;
@@ -115,7 +115,7 @@ impl RefHost {
         progress: Option<(ConnId, String)>,
     ) {
         self.add_channel(uri, ChannelKind::Session, state);
-        let session = Session {
+        let session = HostSession {
             created_at: self.timestamp(),
             ready_at: Some(self.now + READY_DELAY),
             summary: Value::Null,
@@ -155,7 +155,7 @@ impl RefHost {
         self.notify_one(conn, "root/progress", params);
     }
 
-    fn first_state(&self, call: &Call) -> Reply {
+    fn first_state(&self, call: &HostCall) -> CallReply {
         let asked = call.params.get("provider").and_then(Value::as_str);
         let any = asked.filter(|_| !self.keeps("session.create.unknown-provider"));
         let provider = auth::provider(call).or(any).ok_or_else(unknown_provider)?;
@@ -163,11 +163,12 @@ impl RefHost {
         let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
         let mut state = empty_state(provider, own.is_some_and(|own| self.shows_apps(own)));
         let wanted = call.params.get("config").unwrap_or(&Value::Null);
-        let values = configuration::session_values(wanted).map_err(Failure::invalid_params)?;
+        let values =
+            configuration::session_values(wanted).map_err(ErrorResponse::invalid_params)?;
         state["config"] = json!({"schema": configuration::session_schema(), "values": values});
         let directories = directories(call.params);
         if directories.len() > MAX_DIRECTORIES {
-            return Err(Failure::invalid_params("too many working directories"));
+            return Err(ErrorResponse::invalid_params("too many working directories"));
         }
         if let Some(first) = directories.first() {
             let name = first.trim_end_matches('/').rsplit('/').next().unwrap_or(first);
@@ -179,7 +180,7 @@ impl RefHost {
             let matches = active["clientId"].as_str() == own;
             if !matches && self.keeps("session.create.active-client-id-match") {
                 let message = "expected the client's own id at `params.activeClient.clientId`";
-                return Err(Failure::invalid_params(message));
+                return Err(ErrorResponse::invalid_params(message));
             }
             state["activeClients"] = json!([active]);
         }
@@ -254,7 +255,7 @@ impl RefHost {
     }
 
     /// Serves `disposeSession`.
-    pub(super) fn dispose_session(&mut self, call: &Call) -> Reply {
+    pub(super) fn dispose_session(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
         if !self.sessions.contains_key(uri) {
             return Err(unknown_channel(uri));
@@ -305,16 +306,17 @@ impl RefHost {
     }
 
     /// Serves `resolveSessionConfig`: what a session would get.
-    pub(super) fn resolve_session_config(&mut self, call: &Call) -> Reply {
+    pub(super) fn resolve_session_config(&mut self, call: &HostCall) -> CallReply {
         let provider = auth::provider(call).ok_or_else(unknown_provider)?;
         self.require_tokens(call.conn, provider)?;
         let wanted = call.params.get("config").unwrap_or(&Value::Null);
-        let values = configuration::session_values(wanted).map_err(Failure::invalid_params)?;
+        let values =
+            configuration::session_values(wanted).map_err(ErrorResponse::invalid_params)?;
         Ok(json!({"schema": configuration::session_schema(), "values": values}))
     }
 
     /// Serves `sessionConfigCompletions`.
-    pub(super) fn session_config_completions(&mut self, call: &Call) -> Reply {
+    pub(super) fn session_config_completions(&mut self, call: &HostCall) -> CallReply {
         let items = configuration::completions(call.text("property"), call.text("query"));
         Ok(json!({"items": items}))
     }
@@ -328,8 +330,8 @@ pub(super) fn is_session(uri: &str) -> bool {
     named && ChannelKind::of_uri(uri) == Some(ChannelKind::Session)
 }
 
-fn unknown_provider() -> Failure {
-    Failure::named("ProviderNotFound", "no such provider")
+fn unknown_provider() -> ErrorResponse {
+    ErrorResponse::named("ProviderNotFound", "no such provider")
 }
 
 /// Whether a session is to work where this host cannot.

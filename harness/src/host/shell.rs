@@ -6,7 +6,7 @@
 //!
 //! Knows: bytes, control sequences. Never knows: processes, connections.
 //!
-//! Start at [`Reader::read`].
+//! Start at [`ShellReader::read`].
 
 use std::time::Duration;
 
@@ -19,40 +19,40 @@ const BEGINNING: &[u8] = b"\x1b]";
 
 /// How large a terminal is, in characters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Size {
+pub struct TerminalSize {
     /// Characters of a line.
     pub columns: u16,
     /// Lines.
     pub rows: u16,
 }
 
-impl Default for Size {
-    fn default() -> Size {
-        Size { columns: 80, rows: 24 }
+impl Default for TerminalSize {
+    fn default() -> TerminalSize {
+        TerminalSize { columns: 80, rows: 24 }
     }
 }
 
 /// Something to be done with the shell of a terminal.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Deed {
+pub enum ShellDeed {
     /// Starts it, in this folder (a `file:` URI) if there is such a one.
     Start {
         /// Where.
         folder: Option<String>,
         /// How large the pseudo-terminal is.
-        size: Size,
+        size: TerminalSize,
     },
     /// Types this.
     Type(String),
     /// From now on the pseudo-terminal is as large as this.
-    Resize(Size),
+    Resize(TerminalSize),
     /// Ends it with everything that it has started; nothing more is said of it.
     End,
 }
 
 /// Something that happened to a shell.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Said {
+pub enum ShellEvent {
     /// It printed this.
     Printed(Vec<u8>),
     /// It has ended, with this code unless a signal ended it.
@@ -61,7 +61,7 @@ pub enum Said {
 
 /// A part of what was printed.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Piece {
+pub(super) enum PrintedPiece {
     /// Text that is shown.
     Text(String),
     /// The line of the command that begins next.
@@ -78,8 +78,8 @@ pub(super) enum Piece {
 
 /// What is known of a terminal's shell.
 #[derive(Debug, Default)]
-pub(super) struct Shell {
-    pub(super) reader: Reader,
+pub(super) struct TerminalShell {
+    pub(super) reader: ShellReader,
     /// The line of the command that begins next.
     pub(super) line: String,
     /// The id of the command that runs, and when it began.
@@ -88,14 +88,14 @@ pub(super) struct Shell {
 
 /// Takes apart what a shell prints.
 #[derive(Debug, Default)]
-pub(super) struct Reader {
+pub(super) struct ShellReader {
     /// What was cut off.
     rest: Vec<u8>,
 }
 
-impl Reader {
+impl ShellReader {
     /// Takes what was printed.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<Piece> {
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<PrintedPiece> {
         self.rest.extend_from_slice(bytes);
         let bytes = std::mem::take(&mut self.rest);
         let mut pieces = Vec::new();
@@ -135,10 +135,10 @@ impl Reader {
     }
 
     /// What was cut off and never went on.
-    pub(super) fn end(&mut self) -> Option<Piece> {
+    pub(super) fn end(&mut self) -> Option<PrintedPiece> {
         let rest = std::mem::take(&mut self.rest);
         let text = String::from_utf8_lossy(&rest).into_owned();
-        (!text.is_empty()).then_some(Piece::Text(text))
+        (!text.is_empty()).then_some(PrintedPiece::Text(text))
     }
 }
 
@@ -152,15 +152,15 @@ fn ended(mark: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// What a mark says; `None` where it is to be shown, an empty one where it says nothing to us.
-fn known(body: &str) -> Option<Option<Piece>> {
+fn known(body: &str) -> Option<Option<PrintedPiece>> {
     let (kind, said) = body.split_once(';').unwrap_or((body, ""));
     Some(match kind {
-        "0" | "2" => Some(Piece::Title(said.to_owned())),
-        "7" => Some(Piece::Folder(said.to_owned())),
+        "0" | "2" => Some(PrintedPiece::Title(said.to_owned())),
+        "7" => Some(PrintedPiece::Folder(said.to_owned())),
         "133" | "633" => match said.split_once(';').unwrap_or((said, "")) {
-            ("C", _) => Some(Piece::Began),
-            ("D", code) => Some(Piece::Finished(code.parse().ok())),
-            ("E", line) => Some(Piece::Line(line.to_owned())),
+            ("C", _) => Some(PrintedPiece::Began),
+            ("D", code) => Some(PrintedPiece::Finished(code.parse().ok())),
+            ("E", line) => Some(PrintedPiece::Line(line.to_owned())),
             _ => None,
         },
         _ => return None,
@@ -168,13 +168,13 @@ fn known(body: &str) -> Option<Option<Piece>> {
 }
 
 /// Shows what can be shown, and keeps a character that was cut in two unless that is `all`.
-fn show(pieces: &mut Vec<Piece>, shown: &mut Vec<u8>, all: bool) {
+fn show(pieces: &mut Vec<PrintedPiece>, shown: &mut Vec<u8>, all: bool) {
     let end = shown.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
     let cut = std::str::from_utf8(end).is_err_and(|error| error.error_len().is_none());
     let kept = shown.split_off(shown.len() - if cut && !all { end.len() } else { 0 });
     let text = String::from_utf8_lossy(&std::mem::replace(shown, kept)).into_owned();
     if !text.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(PrintedPiece::Text(text));
     }
 }
 
@@ -185,14 +185,16 @@ mod tests {
     const PRINTED: &str = "grüße 🙂\r\n\x1b]133;C\x07out\x1b[1mbold\x1b]8;;x\x1b\\link\x1b]133;D;3\x1b\\\
                            \x1b]7;file:///a\x07\x1b]633;E;ls -l; ls\x07\x1b]2;title\x07$ ";
 
-    fn pieces(cuts: &[&[u8]]) -> Vec<Piece> {
-        let mut reader = Reader::default();
-        let mut all: Vec<Piece> = Vec::new();
-        let mut read: Vec<Piece> = cuts.iter().flat_map(|cut| reader.read(cut)).collect();
+    fn pieces(cuts: &[&[u8]]) -> Vec<PrintedPiece> {
+        let mut reader = ShellReader::default();
+        let mut all: Vec<PrintedPiece> = Vec::new();
+        let mut read: Vec<PrintedPiece> = cuts.iter().flat_map(|cut| reader.read(cut)).collect();
         read.extend(reader.end());
         for piece in read {
             match (all.last_mut(), piece) {
-                (Some(Piece::Text(before)), Piece::Text(text)) => before.push_str(&text),
+                (Some(PrintedPiece::Text(before)), PrintedPiece::Text(text)) => {
+                    before.push_str(&text)
+                }
                 (_, piece) => all.push(piece),
             }
         }
@@ -202,14 +204,14 @@ mod tests {
     #[test]
     fn it_is_the_same_wherever_a_read_ends() {
         let expected = [
-            Piece::Text("grüße 🙂\r\n".to_owned()),
-            Piece::Began,
-            Piece::Text("out\x1b[1mbold\x1b]8;;x\x1b\\link".to_owned()),
-            Piece::Finished(Some(3)),
-            Piece::Folder("file:///a".to_owned()),
-            Piece::Line("ls -l; ls".to_owned()),
-            Piece::Title("title".to_owned()),
-            Piece::Text("$ ".to_owned()),
+            PrintedPiece::Text("grüße 🙂\r\n".to_owned()),
+            PrintedPiece::Began,
+            PrintedPiece::Text("out\x1b[1mbold\x1b]8;;x\x1b\\link".to_owned()),
+            PrintedPiece::Finished(Some(3)),
+            PrintedPiece::Folder("file:///a".to_owned()),
+            PrintedPiece::Line("ls -l; ls".to_owned()),
+            PrintedPiece::Title("title".to_owned()),
+            PrintedPiece::Text("$ ".to_owned()),
         ];
         let bytes = PRINTED.as_bytes();
         assert_eq!(pieces(&[bytes]), expected);
@@ -223,12 +225,12 @@ mod tests {
 
     #[test]
     fn what_is_no_text_or_never_ends_is_shown_as_it_is() {
-        let mut reader = Reader::default();
-        assert_eq!(reader.read(b"a\xffb"), [Piece::Text("a\u{fffd}b".to_owned())]);
+        let mut reader = ShellReader::default();
+        assert_eq!(reader.read(b"a\xffb"), [PrintedPiece::Text("a\u{fffd}b".to_owned())]);
         let endless = [BEGINNING, "x".repeat(MAX_MARK).as_bytes()].concat();
         let text = String::from_utf8(endless.clone()).unwrap();
-        assert_eq!(reader.read(&endless), [Piece::Text(text)]);
+        assert_eq!(reader.read(&endless), [PrintedPiece::Text(text)]);
         assert_eq!(reader.read(b"\x1b]133;C"), []);
-        assert_eq!(reader.end(), Some(Piece::Text("\x1b]133;C".to_owned())));
+        assert_eq!(reader.end(), Some(PrintedPiece::Text("\x1b]133;C".to_owned())));
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! Knows: the scripted agent. Never knows: files, processes, sockets.
 //!
-//! Start at [`Subject`].
+//! Start at [`AgentSubject`].
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -13,25 +13,25 @@ use std::time::Duration;
 use litemap::LiteMap;
 
 use crate::agent::acp::variant::{AgentVariantRow, VariantAgent};
-use crate::agent::acp::{Config, Effect, Output as Said, Ran};
+use crate::agent::acp::{AgentConfig, AgentEffect, AgentOutput as Said, EffectResult};
 use crate::agent::mcp;
-use crate::peer::errand::Errand;
+use crate::peer::errand::ClientErrand;
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 
-use super::{Host, Output};
+use super::{HostOutput, SansIoHost};
 
 /// The reference agent, one process a connection.
 #[derive(Default)]
-pub struct Subject {
-    config: Config,
+pub struct AgentSubject {
+    config: AgentConfig,
     /// The legal variants of every agent.
     variants: Vec<&'static AgentVariantRow>,
     agents: LiteMap<ConnId, VariantAgent>,
     files: HashMap<String, String>,
     marks: Vec<MarkingCommand>,
-    outputs: VecDeque<Output>,
+    outputs: VecDeque<HostOutput>,
     /// The sessions that processes of the agent have kept.
     kept: Value,
 }
@@ -70,15 +70,15 @@ impl MarkingCommand {
     }
 }
 
-impl Subject {
+impl AgentSubject {
     /// An agent that has not been started.
-    pub fn new(config: Config) -> Subject {
-        Subject::varied(config, &[])
+    pub fn new(config: AgentConfig) -> AgentSubject {
+        AgentSubject::varied(config, &[])
     }
 
     /// The same with legal variants.
-    pub fn varied(config: Config, variants: &[&'static AgentVariantRow]) -> Subject {
-        Subject { config, variants: variants.to_vec(), ..Subject::default() }
+    pub fn varied(config: AgentConfig, variants: &[&'static AgentVariantRow]) -> AgentSubject {
+        AgentSubject { config, variants: variants.to_vec(), ..AgentSubject::default() }
     }
 
     /// Takes what an agent wants done.
@@ -87,7 +87,7 @@ impl Subject {
         while let Some(output) = agent.poll_output() {
             match output {
                 Said::Line(line) => {
-                    self.outputs.push_back(Output::Send { conn, frame: Frame::Text(line) });
+                    self.outputs.push_back(HostOutput::Send { conn, frame: Frame::Text(line) });
                 }
                 Said::Run { token, effect } => {
                     if let Some(ran) = self.run(now, CommandOwner::Effect(conn, token), &effect) {
@@ -95,7 +95,11 @@ impl Subject {
                     }
                 }
                 Said::Exit => {
-                    self.outputs.push_back(Output::Close { conn, code: 0, reason: String::new() });
+                    self.outputs.push_back(HostOutput::Close {
+                        conn,
+                        code: 0,
+                        reason: String::new(),
+                    });
                 }
                 Said::Stop(token) => self.stop(now, &CommandOwner::Effect(conn, token)),
             }
@@ -104,32 +108,37 @@ impl Subject {
     }
 
     /// What a tool does; `None` where it goes on for ever.
-    fn run(&mut self, now: Duration, runner: CommandOwner, effect: &Effect) -> Option<Ran> {
+    fn run(
+        &mut self,
+        now: Duration,
+        runner: CommandOwner,
+        effect: &AgentEffect,
+    ) -> Option<EffectResult> {
         Some(match effect {
-            Effect::Shell { command, cwd } => return self.shell(now, runner, command, cwd),
-            Effect::Read { path } => match self.files.get(path) {
-                Some(text) => Ran::well(text.clone()),
-                None => Ran::badly("no such file"),
+            AgentEffect::Shell { command, cwd } => return self.shell(now, runner, command, cwd),
+            AgentEffect::Read { path } => match self.files.get(path) {
+                Some(text) => EffectResult::well(text.clone()),
+                None => EffectResult::badly("no such file"),
             },
-            Effect::Write { path, text } => {
+            AgentEffect::Write { path, text } => {
                 self.files.insert(path.clone(), text.clone());
-                Ran::well("written")
+                EffectResult::well("written")
             }
-            Effect::Edit { path, old, new } => match self.files.get_mut(path) {
+            AgentEffect::Edit { path, old, new } => match self.files.get_mut(path) {
                 Some(text) if text.contains(old.as_str()) => {
                     *text = text.replacen(old.as_str(), new, 1);
-                    Ran::well("written")
+                    EffectResult::well("written")
                 }
-                _ => Ran::badly("the file does not hold the text"),
+                _ => EffectResult::badly("the file does not hold the text"),
             },
-            Effect::Call { arguments, .. } => {
-                self.outputs.push_back(Output::Called(arguments.clone()));
+            AgentEffect::Call { arguments, .. } => {
+                self.outputs.push_back(HostOutput::Called(arguments.clone()));
                 match arguments["text"].as_str() {
                     Some(mcp::WAITS) => return None,
-                    Some(mcp::FAILS) => Ran::badly("the tool failed"),
-                    text => Ran {
+                    Some(mcp::FAILS) => EffectResult::badly("the tool failed"),
+                    text => EffectResult {
                         blocks: text.and_then(mcp::given).into_iter().collect(),
-                        ..Ran::well("called")
+                        ..EffectResult::well("called")
                     },
                 }
             }
@@ -152,7 +161,7 @@ impl Subject {
         runner: CommandOwner,
         command: &str,
         cwd: &str,
-    ) -> Option<Ran> {
+    ) -> Option<EffectResult> {
         let marking = command.strip_prefix(MARKS).and_then(|rest| rest.split_once("; do echo "));
         if let Some((words, (line, rest))) =
             marking.and_then(|(words, rest)| Some((words, rest.split_once(" >> ")?)))
@@ -181,13 +190,13 @@ impl Subject {
                 said.push_str(&format.replacen("%s", argument, 1));
             }
         }
-        Some(Ran::well(said))
+        Some(EffectResult::well(said))
     }
 }
 
-impl Host for Subject {
+impl SansIoHost for AgentSubject {
     fn handle_open(&mut self, _now: Duration, conn: ConnId) {
-        let config = Config { keeps: true, ..self.config.clone() };
+        let config = AgentConfig { keeps: true, ..self.config.clone() };
         let mut agent = VariantAgent::new(&self.variants, config);
         agent.keep_all(&self.kept);
         self.agents.insert(conn, agent);
@@ -230,22 +239,22 @@ impl Host for Subject {
         }
     }
 
-    fn handle_errand(&mut self, now: Duration, errand: &Errand) -> Vec<Value> {
+    fn handle_errand(&mut self, now: Duration, errand: &ClientErrand) -> Vec<Value> {
         let marks = |path: &String| self.marks.iter().find(|marks| marks.path == *path);
         match errand {
-            Errand::Read { token, path } if marks(path).is_some() => {
+            ClientErrand::Read { token, path } if marks(path).is_some() => {
                 let text = marks(path).map(|marks| marks.text(now)).unwrap_or_default();
-                vec![Errand::text(*token, &text)]
+                vec![ClientErrand::text(*token, &text)]
             }
-            Errand::Read { token, path } => vec![match self.files.get(path) {
-                Some(text) => Errand::text(*token, text),
-                None => Errand::missing(*token),
+            ClientErrand::Read { token, path } => vec![match self.files.get(path) {
+                Some(text) => ClientErrand::text(*token, text),
+                None => ClientErrand::missing(*token),
             }],
-            Errand::Write { token, path, text } => {
+            ClientErrand::Write { token, path, text } => {
                 self.files.insert(path.clone(), text.clone());
-                vec![Errand::text(*token, text)]
+                vec![ClientErrand::text(*token, text)]
             }
-            Errand::Start { terminal, command, cwd, .. } => {
+            ClientErrand::Start { terminal, command, cwd, .. } => {
                 // What follows `sh -c` is the command line.
                 let line = match command.as_slice() {
                     [_, flag, line] if flag == "-c" => line.clone(),
@@ -253,20 +262,20 @@ impl Host for Subject {
                 };
                 match self.shell(now, CommandOwner::Terminal(terminal.clone()), &line, cwd) {
                     Some(ran) => vec![
-                        Errand::printed(terminal, &ran.text),
-                        Errand::exit(terminal, Some(0), None),
+                        ClientErrand::printed(terminal, &ran.text),
+                        ClientErrand::exit(terminal, Some(0), None),
                     ],
                     None => Vec::new(),
                 }
             }
-            Errand::Kill { terminal } => {
+            ClientErrand::Kill { terminal } => {
                 self.stop(now, &CommandOwner::Terminal(terminal.clone()));
-                vec![Errand::exit(terminal, None, Some("SIGKILL"))]
+                vec![ClientErrand::exit(terminal, None, Some("SIGKILL"))]
             }
         }
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
+    fn poll_output(&mut self) -> Option<HostOutput> {
         self.outputs.pop_front()
     }
 

@@ -44,7 +44,7 @@ const ENDS: &[&str] = &["chat/turnComplete", "chat/turnCancelled", "chat/error"]
 
 /// A kind of telemetry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Signal {
+enum TelemetrySignal {
     /// Log records from a severity on.
     Logs(u64),
     Traces,
@@ -52,16 +52,16 @@ enum Signal {
 }
 
 /// What a channel is about; `None` for what is no channel of telemetry here.
-fn signal(uri: &str) -> Option<Signal> {
+fn signal(uri: &str) -> Option<TelemetrySignal> {
     match uri {
-        TRACES => return Some(Signal::Traces),
-        METRICS => return Some(Signal::Metrics),
-        LOGS => return Some(Signal::Logs(0)),
+        TRACES => return Some(TelemetrySignal::Traces),
+        METRICS => return Some(TelemetrySignal::Metrics),
+        LOGS => return Some(TelemetrySignal::Logs(0)),
         _ => {}
     }
     let level = uri.strip_prefix(LOGS)?.strip_prefix("?level=")?;
     let row = LEVELS.iter().find(|(name, _)| name.eq_ignore_ascii_case(level))?;
-    Some(Signal::Logs(row.1))
+    Some(TelemetrySignal::Logs(row.1))
 }
 
 fn attributes(pairs: &[(&str, &str)]) -> Value {
@@ -132,7 +132,7 @@ impl RefHost {
         }]});
         let any = !self.keeps("telemetry.level-filter");
         self.export("otlp/exportLogs", payload, |signal| match signal {
-            Signal::Logs(from) => any || from <= severity,
+            TelemetrySignal::Logs(from) => any || from <= severity,
             _ => false,
         });
     }
@@ -150,7 +150,7 @@ impl RefHost {
             "resource": self.resource(),
             "scopeSpans": [{"scope": {"name": "host"}, "spans": [span]}],
         }]});
-        self.export("otlp/exportTraces", payload, |signal| signal == Signal::Traces);
+        self.export("otlp/exportTraces", payload, |signal| signal == TelemetrySignal::Traces);
     }
 
     fn measurement(&mut self, about: &Value) {
@@ -164,10 +164,10 @@ impl RefHost {
                 "scope": {"name": "host"}, "metrics": [{"name": "ahp.turns", "sum": sum}],
             }],
         }]});
-        self.export("otlp/exportMetrics", payload, |signal| signal == Signal::Metrics);
+        self.export("otlp/exportMetrics", payload, |signal| signal == TelemetrySignal::Metrics);
     }
 
-    fn export(&mut self, method: &str, payload: Value, wanted: impl Fn(Signal) -> bool) {
+    fn export(&mut self, method: &str, payload: Value, wanted: impl Fn(TelemetrySignal) -> bool) {
         let mut record = json!({"payload": payload});
         if !self.sends_notice(method, &mut record) {
             return;
@@ -194,9 +194,9 @@ mod tests {
 
     #[test]
     fn reads_channels() {
-        assert_eq!(signal("ahp-otlp://logs?level=WARN"), Some(Signal::Logs(13)));
-        assert_eq!(signal("ahp-otlp://logs"), Some(Signal::Logs(0)));
-        assert_eq!(signal("ahp-otlp://traces"), Some(Signal::Traces));
+        assert_eq!(signal("ahp-otlp://logs?level=WARN"), Some(TelemetrySignal::Logs(13)));
+        assert_eq!(signal("ahp-otlp://logs"), Some(TelemetrySignal::Logs(0)));
+        assert_eq!(signal("ahp-otlp://traces"), Some(TelemetrySignal::Traces));
         assert_eq!(signal("ahp-otlp://logs?level=loud"), None);
         assert_eq!(signal("ahp-otlp://profiles"), None);
     }

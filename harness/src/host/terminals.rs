@@ -13,11 +13,11 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::Output;
-use super::connection::{Call, Failure, Reply};
+use super::HostOutput;
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
 use super::publish::unknown_channel;
-use super::shell::{Deed, Piece, Said, Shell, Size};
+use super::shell::{PrintedPiece, ShellDeed, ShellEvent, TerminalShell, TerminalSize};
 use crate::wire::channel::{ChannelKind, ROOT};
 
 /// The most terminals at a time.
@@ -40,40 +40,40 @@ const QUIET: &[&str] = &[
 
 /// What the host knows of a terminal beyond its state.
 #[derive(Debug, Default)]
-pub(super) struct Terminal {
+pub(super) struct HostTerminal {
     /// What was typed since the last line ended.
     line: String,
     /// How much output it retains, in bytes.
     retained: usize,
     /// How large its shell believes it to be.
-    size: Size,
+    size: TerminalSize,
     /// The real shell behind it.
-    shell: Option<Shell>,
+    shell: Option<TerminalShell>,
 }
 
 impl RefHost {
     /// Serves `createTerminal`. Source: terminal-channel.md; `terminal.create.*`.
-    pub(super) fn create_terminal(&mut self, call: &Call) -> Reply {
+    pub(super) fn create_terminal(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel().to_owned();
         let named = uri.strip_prefix("ahp-terminal:/").is_some_and(|id| !id.is_empty());
         if !named {
-            return Err(Failure::invalid_params("expected `ahp-terminal:/<id>`"));
+            return Err(ErrorResponse::invalid_params("expected `ahp-terminal:/<id>`"));
         }
         if self.channels.contains_key(&uri) {
-            return Err(Failure::named("AlreadyExists", "the URI is in use"));
+            return Err(ErrorResponse::named("AlreadyExists", "the URI is in use"));
         }
         if self.terminals.len() >= MAX_TERMINALS {
-            return Err(Failure::invalid_request("too many terminals"));
+            return Err(ErrorResponse::invalid_request("too many terminals"));
         }
         let own = self.connections.get(&call.conn).and_then(|c| c.client.as_deref());
         let claim = &call.params["claim"];
         let foreign = claim["kind"] == "client" && claim["clientId"].as_str() != own;
         if foreign && self.keeps("terminal.create.claim-foreign") {
             let message = "expected the client's own id at `params.claim.clientId`";
-            return Err(Failure::invalid_params(message));
+            return Err(ErrorResponse::invalid_params(message));
         }
         if !self.can_hold(claim) {
-            return Err(Failure::invalid_params(
+            return Err(ErrorResponse::invalid_params(
                 "expected a client or a session at `params.claim`",
             ));
         }
@@ -94,15 +94,15 @@ impl RefHost {
         if self.shells
             && let Some(terminal) = self.terminals.get_mut(&uri)
         {
-            terminal.shell = Some(Shell::default());
-            self.outputs.push_back(Output::Shell(uri, Deed::Start { folder, size }));
+            terminal.shell = Some(TerminalShell::default());
+            self.outputs.push_back(HostOutput::Shell(uri, ShellDeed::Start { folder, size }));
         }
         Ok(Value::Null)
     }
 
     /// Makes a terminal of its first state.
     pub(super) fn open_terminal(&mut self, uri: &str, state: Value) {
-        let terminal = Terminal { size: size(&state), ..Terminal::default() };
+        let terminal = HostTerminal { size: size(&state), ..HostTerminal::default() };
         self.add_channel(uri, ChannelKind::Terminal, state);
         self.terminals.insert(uri.to_owned(), terminal);
         self.list_terminals();
@@ -124,13 +124,13 @@ impl RefHost {
     }
 
     /// Serves `disposeTerminal`.
-    pub(super) fn dispose_terminal(&mut self, call: &Call) -> Reply {
+    pub(super) fn dispose_terminal(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
         let Some(terminal) = self.terminals.remove(uri) else {
             return Err(unknown_channel(uri));
         };
         if terminal.shell.is_some() {
-            self.outputs.push_back(Output::Shell(uri.to_owned(), Deed::End));
+            self.outputs.push_back(HostOutput::Shell(uri.to_owned(), ShellDeed::End));
         }
         self.drop_channel(uri);
         self.list_terminals();
@@ -171,7 +171,7 @@ impl RefHost {
         if let Some(terminal) = self.terminals.get_mut(uri) {
             terminal.size = size;
             if terminal.shell.is_some() {
-                self.outputs.push_back(Output::Shell(uri.to_owned(), Deed::Resize(size)));
+                self.outputs.push_back(HostOutput::Shell(uri.to_owned(), ShellDeed::Resize(size)));
             }
         }
     }
@@ -183,8 +183,8 @@ impl RefHost {
             return;
         };
         if terminal.shell.is_some() {
-            let typed = Deed::Type(data.to_owned());
-            return self.outputs.push_back(Output::Shell(uri.to_owned(), typed));
+            let typed = ShellDeed::Type(data.to_owned());
+            return self.outputs.push_back(HostOutput::Shell(uri.to_owned(), typed));
         }
         for character in data.chars() {
             match character {
@@ -231,7 +231,7 @@ impl RefHost {
             let sum = terms.ok()?.into_iter().try_fold(0, i32::checked_add)?;
             Some(format!("{before}{sum}{after}"))
         });
-        let Size { columns, rows } =
+        let TerminalSize { columns, rows } =
             self.terminals.get(uri).map(|terminal| terminal.size).unwrap_or_default();
         match line {
             _ if !self.keeps("terminal.input.forwarded") => line.to_owned(),
@@ -241,45 +241,45 @@ impl RefHost {
     }
 
     /// Takes what the real shell of a terminal says. What comes after its end is nobody's.
-    pub(super) fn hear_shell(&mut self, uri: &str, said: Said) {
+    pub(super) fn hear_shell(&mut self, uri: &str, said: ShellEvent) {
         let running = self.state(uri)["lifecycle"]["status"] == "running";
         let shell = self.terminals.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
         let Some(shell) = shell.filter(|_| running) else {
             return;
         };
         match said {
-            Said::Printed(bytes) => {
+            ShellEvent::Printed(bytes) => {
                 for piece in shell.reader.read(&bytes) {
                     self.tell_of_shell(uri, piece);
                 }
             }
-            Said::Ended(code) => {
+            ShellEvent::Ended(code) => {
                 if let Some(piece) = shell.reader.end() {
                     self.tell_of_shell(uri, piece);
                 }
-                self.tell_of_shell(uri, Piece::Finished(code));
+                self.tell_of_shell(uri, PrintedPiece::Finished(code));
                 self.exit(uri, code);
             }
         }
     }
 
     /// Tells a part of what a shell printed.
-    fn tell_of_shell(&mut self, uri: &str, piece: Piece) {
+    fn tell_of_shell(&mut self, uri: &str, piece: PrintedPiece) {
         let shell = self.terminals.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
         let Some(shell) = shell else {
             return;
         };
         match piece {
-            Piece::Text(text) => {
+            PrintedPiece::Text(text) => {
                 self.make_room(uri, text.len());
                 self.print(uri, &text);
             }
-            Piece::Line(line) => {
+            PrintedPiece::Line(line) => {
                 // How a shell numbers the lines of its history is not part of them.
                 let said = line.trim_start().trim_start_matches(|it: char| it.is_ascii_digit());
                 shell.line = said.trim().to_owned();
             }
-            Piece::Began if shell.command.is_none() => {
+            PrintedPiece::Began if shell.command.is_none() => {
                 let line = std::mem::take(&mut shell.line);
                 self.detect_commands(uri);
                 let command = (self.begin_command(uri, &line), self.now);
@@ -288,19 +288,19 @@ impl RefHost {
                     shell.command = Some(command);
                 }
             }
-            Piece::Began => {}
-            Piece::Finished(code) => {
+            PrintedPiece::Began => {}
+            PrintedPiece::Finished(code) => {
                 if let Some((command, began)) = shell.command.take() {
                     self.end_command(uri, &command, code, self.now - began);
                 }
             }
-            Piece::Folder(folder) if self.state(uri)["cwd"] != folder.as_str() => {
+            PrintedPiece::Folder(folder) if self.state(uri)["cwd"] != folder.as_str() => {
                 self.publish(uri, json!({"type": "terminal/cwdChanged", "cwd": folder}));
             }
-            Piece::Title(title) if self.state(uri)["title"] != title.as_str() => {
+            PrintedPiece::Title(title) if self.state(uri)["title"] != title.as_str() => {
                 self.publish(uri, json!({"type": "terminal/titleChanged", "title": title}));
             }
-            Piece::Folder(_) | Piece::Title(_) => {}
+            PrintedPiece::Folder(_) | PrintedPiece::Title(_) => {}
         }
     }
 
@@ -362,7 +362,7 @@ impl RefHost {
         let running: Vec<String> = self.terminals.keys().filter(running).cloned().collect();
         for uri in running {
             if self.terminals.get(&uri).is_some_and(|terminal| terminal.shell.is_some()) {
-                self.outputs.push_back(Output::Shell(uri.clone(), Deed::End));
+                self.outputs.push_back(HostOutput::Shell(uri.clone(), ShellDeed::End));
             }
             self.publish(&uri, json!({"type": "terminal/exited"}));
         }
@@ -370,11 +370,11 @@ impl RefHost {
 }
 
 /// How large a terminal is, by its state; of another size than text has no pseudo-terminal can be.
-fn size(state: &Value) -> Size {
-    let usual = Size::default();
+fn size(state: &Value) -> TerminalSize {
+    let usual = TerminalSize::default();
     let given = |name: &str, usual: u16| match state[name].as_u64().map(u16::try_from) {
         Some(Ok(given @ 1..)) => given,
         _ => usual,
     };
-    Size { columns: given("cols", usual.columns), rows: given("rows", usual.rows) }
+    TerminalSize { columns: given("cols", usual.columns), rows: given("rows", usual.rows) }
 }

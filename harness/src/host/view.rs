@@ -1,33 +1,33 @@
 //! What clients of an older version are shown: its words, folded by its own reducers.
 //!
-//! The host thinks in the newest version. For each older one that it offers there is a [`View`]: as
+//! The host thinks in the newest version. For each older one that it offers there is a [`VersionView`]: as
 //! an action takes place it is lowered to the words of that version and folded into a state of that
 //! version, so that what such a client is given is always the sum of what it was told. Actions that
 //! only the older version has act on the view alone.
 //!
 //! Knows: edges, reducers. Never knows: whether an action was allowed.
 //!
-//! Start at [`View`].
+//! Start at [`VersionView`].
 
 use std::collections::HashMap;
 
 use litemap::LiteMap;
 
-use crate::edge::{Beside, Edge};
-use crate::model::{NoOp, Outcome, apply_at};
+use crate::edge::{ChangeContext, VersionEdge};
+use crate::model::{ActionOutcome, NoOp, apply_at};
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::protocol::Protocol;
 
 use super::annotations::place_note;
 use super::configuration::PROVIDER;
-use super::connection::{Call, Failure, Reply};
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
 use super::injected::StateFaults;
-use super::log::Face;
-use super::publish::{Origin, action_type, unknown_channel};
+use super::log::VersionFace;
+use super::publish::{ActionOrigin, action_type, unknown_channel};
 use super::rollup::IDENTITY;
 
 /// The members of a summary that no newer version has, or changes otherwise.
@@ -35,14 +35,14 @@ const OWN: &[&str] = &["model", "agent", "diffs", "changesets"];
 
 /// One older version, and what its clients see.
 #[derive(Debug)]
-pub(super) struct View {
-    pub(super) edge: Edge,
-    pub(super) channels: LiteMap<String, Shown>,
+pub(super) struct VersionView {
+    pub(super) edge: VersionEdge,
+    pub(super) channels: LiteMap<String, ViewedChannel>,
 }
 
 /// A channel as clients of an older version see it.
 #[derive(Debug)]
-pub(super) struct Shown {
+pub(super) struct ViewedChannel {
     pub(super) kind: ChannelKind,
     pub(super) state: Value,
     /// The state before the last action, where there are faults in states.
@@ -53,7 +53,7 @@ pub(super) struct Shown {
 
 /// An action in the words of one view: the channel as the host calls it, and as the wire does.
 #[derive(Clone, Debug)]
-pub(super) struct Worded {
+pub(super) struct ViewedAction {
     pub(super) key: String,
     pub(super) channel: String,
     pub(super) action: Value,
@@ -61,21 +61,24 @@ pub(super) struct Worded {
 
 /// What a client of an older version dispatched.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+pub(super) struct ViewedDispatch {
     pub(super) view: usize,
-    pub(super) worded: Worded,
+    pub(super) worded: ViewedAction,
 }
 
-impl Shown {
+impl ViewedChannel {
     /// What it says of itself, which was a part of the state once.
     fn own(&self) -> &Value {
         self.state.get("summary").unwrap_or(&self.state)
     }
 }
 
-impl View {
-    pub(super) fn new(protocol: &Protocol) -> View {
-        View { edge: Edge::new(protocol.version(), PROVIDER), channels: LiteMap::new() }
+impl VersionView {
+    pub(super) fn new(protocol: &Protocol) -> VersionView {
+        VersionView {
+            edge: VersionEdge::new(protocol.version(), PROVIDER),
+            channels: LiteMap::new(),
+        }
     }
 
     /// The state of a channel as it is on the wire; null where there is none.
@@ -91,10 +94,16 @@ impl View {
     }
 
     /// Folds an action by the reducers of the version.
-    fn fold(&mut self, faults: &StateFaults, now_ms: u64, kind: &str, worded: &Worded) -> Outcome {
+    fn fold(
+        &mut self,
+        faults: &StateFaults,
+        now_ms: u64,
+        kind: &str,
+        worded: &ViewedAction,
+    ) -> ActionOutcome {
         let version = self.edge.protocol().version();
         let Some(shown) = self.channels.get_mut(&worded.key) else {
-            return Outcome::OutOfScope;
+            return ActionOutcome::OutOfScope;
         };
         let channel = shown.kind;
         let reduce = |state: &mut Value| apply_at(version, channel, now_ms, state, &worded.action);
@@ -145,7 +154,8 @@ impl RefHost {
             let own = json!({
                 "resource": view.edge.lower_uri(uri), "createdAt": now, "modifiedAt": now,
             });
-            let Some(mut state) = view.edge.lower_state(kind, state, Beside { state: &own }) else {
+            let Some(mut state) = view.edge.lower_state(kind, state, ChangeContext { state: &own })
+            else {
                 continue;
             };
             // A fork begins with the turns of its source as they are there.
@@ -155,7 +165,7 @@ impl RefHost {
             if kind == ChannelKind::Session && !view.edge.has_chats() {
                 state["turns"] = json!([]);
             }
-            let mut shown = Shown { kind, state, before: None, listed: None };
+            let mut shown = ViewedChannel { kind, state, before: None, listed: None };
             shown.listed = shown.own().get("status").cloned();
             view.channels.insert(uri.to_owned(), shown);
         }
@@ -174,20 +184,20 @@ impl RefHost {
         &self,
         uri: &str,
         action: &Value,
-        origin: Option<&Origin>,
-    ) -> Vec<Option<Worded>> {
+        origin: Option<&ActionOrigin>,
+    ) -> Vec<Option<ViewedAction>> {
         let sent = origin.and_then(|origin| origin.sent.as_ref());
-        let of = |(index, view): (usize, &View)| {
+        let of = |(index, view): (usize, &VersionView)| {
             if let Some(sent) = sent.filter(|sent| sent.view == index) {
                 return Some(sent.worded.clone());
             }
             let key = self.key_of(view, uri)?;
-            let beside = Beside { state: view.state(&key) };
+            let beside = ChangeContext { state: view.state(&key) };
             let raw = || {
                 let mut raw =
                     (!self.keeps("version.action-types-known")).then(|| action.clone())?;
                 let channel = view.edge.lower_uri(&key);
-                if !view.edge.protocol().has(Feature::Channels) {
+                if !view.edge.protocol().has(ProtocolFeature::Channels) {
                     raw["session"] = json!(channel);
                 }
                 Some((channel, raw))
@@ -197,13 +207,13 @@ impl RefHost {
             if action_type(&action) == "chat/turnsLoaded" {
                 as_shown(&mut action, beside.state);
             }
-            view.channels.contains_key(&key).then_some(Worded { key, channel, action })
+            view.channels.contains_key(&key).then_some(ViewedAction { key, channel, action })
         };
         self.views.iter().enumerate().map(of).collect()
     }
 
     /// What a channel is to a view: itself, or the session whose only chat it is.
-    fn key_of(&self, view: &View, uri: &str) -> Option<String> {
+    fn key_of(&self, view: &VersionView, uri: &str) -> Option<String> {
         match self.chats.get(uri) {
             Some(chat) if !view.edge.has_chats() => {
                 let default = self.state(&chat.session)["defaultChat"] == *uri;
@@ -215,7 +225,7 @@ impl RefHost {
     }
 
     /// Folds an action into every view that has words for it.
-    pub(super) fn fold_views(&mut self, kind: &str, worded: &[Option<Worded>]) {
+    pub(super) fn fold_views(&mut self, kind: &str, worded: &[Option<ViewedAction>]) {
         let (faults, now) = (self.state_faults.clone(), self.wall_ms());
         for (view, worded) in self.views.iter_mut().zip(worded) {
             if let Some(worded) = worded {
@@ -225,10 +235,16 @@ impl RefHost {
     }
 
     /// The notification of an action for a view.
-    pub(super) fn face(&self, view: usize, worded: Worded, seq: u64, more: &Map) -> Option<Face> {
+    pub(super) fn face(
+        &self,
+        view: usize,
+        worded: ViewedAction,
+        seq: u64,
+        more: &Map,
+    ) -> Option<VersionFace> {
         let protocol = self.views.get(view)?.edge.protocol();
         let mut params = Map::new();
-        if protocol.has(Feature::Channels) {
+        if protocol.has(ProtocolFeature::Channels) {
             params.insert("channel", json!(worded.channel));
         }
         params.insert("action", worded.action);
@@ -237,25 +253,29 @@ impl RefHost {
             params.insert(name.clone(), value.clone());
         }
         let params = Value::Object(params);
-        Some(Face { key: worded.key, text: self.envelope_text(&params), params })
+        Some(VersionFace { key: worded.key, text: self.envelope_text(&params), params })
     }
 
     /// What a dispatch of an older version means: the channel and the action in the host's words, and
     /// what was sent. `None` where there is no such channel or no action.
-    pub(super) fn raised(&self, view: usize, params: &Value) -> Option<(String, Value, Sent)> {
+    pub(super) fn raised(
+        &self,
+        view: usize,
+        params: &Value,
+    ) -> Option<(String, Value, ViewedDispatch)> {
         let edge = &self.views.get(view)?.edge;
         let sent = params.get("action")?;
         let named = params.get("channel").and_then(Value::as_str);
-        let (key, _) = edge.lift_action(named, sent, Beside::NOTHING);
+        let (key, _) = edge.lift_action(named, sent, ChangeContext::NOTHING);
         let key = key?;
-        let beside = Beside { state: self.views.get(view)?.state(&key) };
+        let beside = ChangeContext { state: self.views.get(view)?.state(&key) };
         let (_, mut action) = edge.lift_action(named, sent, beside);
         let mut sent = sent.clone();
         if sent["type"] == "session/activeClientChanged" && sent.get("activeClient").is_none() {
             // The crate of those versions leaves out what the texts say is null.
             sent["activeClient"] = Value::Null;
         }
-        let worded = Worded { key: key.clone(), channel: edge.lower_uri(&key), action: sent };
+        let worded = ViewedAction { key: key.clone(), channel: edge.lower_uri(&key), action: sent };
         let mut uri = key;
         let of_chat = action_type(&action).starts_with("chat/");
         if of_chat
@@ -282,13 +302,15 @@ impl RefHost {
             }
             _ => {}
         }
-        Some((uri, action, Sent { view, worded }))
+        Some((uri, action, ViewedDispatch { view, worded }))
     }
 
     /// Where one client alone can be active, who comes takes the place of who was there.
-    pub(super) fn take_place(&mut self, uri: &str, action: &Value, origin: &Origin) {
+    pub(super) fn take_place(&mut self, uri: &str, action: &Value, origin: &ActionOrigin) {
         let protocol = self.protocol_of(origin.conn);
-        if action_type(action) != "session/activeClientSet" || protocol.has(Feature::FlatSession) {
+        if action_type(action) != "session/activeClientSet"
+            || protocol.has(ProtocolFeature::FlatSession)
+        {
             return;
         }
         let active = self.state(uri)["activeClients"].as_array().cloned().unwrap_or_default();
@@ -311,15 +333,19 @@ impl RefHost {
     }
 
     /// Takes an action that only an older version has.
-    pub(super) fn publish_own(&mut self, sent: &Sent, origin: &Origin) -> Outcome {
+    pub(super) fn publish_own(
+        &mut self,
+        sent: &ViewedDispatch,
+        origin: &ActionOrigin,
+    ) -> ActionOutcome {
         let (faults, now) = (self.state_faults.clone(), self.wall_ms());
         let kind = action_type(&sent.worded.action).to_owned();
         let Some(view) = self.views.get_mut(sent.view) else {
-            return Outcome::OutOfScope;
+            return ActionOutcome::OutOfScope;
         };
         let before = view.summary(&sent.worded.key);
         let outcome = view.fold(&faults, now, &kind, &sent.worded);
-        if matches!(outcome, Outcome::Applied | Outcome::NoOp(NoOp::Unchanged)) {
+        if matches!(outcome, ActionOutcome::Applied | ActionOutcome::NoOp(NoOp::Unchanged)) {
             self.emit(&sent.worded.key, sent.worded.action.clone(), Some(origin));
             self.tell_summary(sent.view, &sent.worded.key, &before);
         }
@@ -337,12 +363,13 @@ impl RefHost {
             if !known || !meant(view.edge.protocol()) || !view.channels.contains_key(key) {
                 continue;
             }
-            let lowered = view.edge.lower_action(key, action, Beside { state: view.state(key) });
+            let lowered =
+                view.edge.lower_action(key, action, ChangeContext { state: view.state(key) });
             let Some((channel, action)) = lowered else {
                 continue;
             };
-            let worded = Worded { key: key.to_owned(), channel, action };
-            let mut all: Vec<Option<Worded>> = self.views.iter().map(|_| None).collect();
+            let worded = ViewedAction { key: key.to_owned(), channel, action };
+            let mut all: Vec<Option<ViewedAction>> = self.views.iter().map(|_| None).collect();
             if let Some(place) = all.get_mut(index) {
                 *place = Some(worded.clone());
             }
@@ -372,7 +399,7 @@ impl RefHost {
         match self.view_of(conn).and_then(|view| self.views.get(view)) {
             // What has no state is the same for everybody.
             Some(view) if !self.channels.contains_key(uri) => {
-                self.exists(uri) && view.edge.protocol().has(Feature::Channels)
+                self.exists(uri) && view.edge.protocol().has(ProtocolFeature::Channels)
             }
             Some(view) => view.channels.contains_key(uri),
             None => self.exists(uri),
@@ -385,7 +412,7 @@ impl RefHost {
         let view = self.views.get(view)?;
         let shown = view.channels.get(uri)?;
         let mut state = self.state_faults.shown(&shown.state, shown.before.as_ref());
-        let place = match view.edge.protocol().has(Feature::FlatSession) {
+        let place = match view.edge.protocol().has(ProtocolFeature::FlatSession) {
             true => Some(&mut state),
             false => state.get_mut("summary"),
         };
@@ -400,12 +427,12 @@ impl RefHost {
     /// What the newest version changes of a session without an action, where a view says it too.
     fn computed(
         &self,
-        view: &View,
-        shown: &Shown,
+        view: &VersionView,
+        shown: &ViewedChannel,
         uri: &str,
     ) -> impl Iterator<Item = (&str, &Value)> {
         let has = shown.kind == ChannelKind::Session && view.edge.has_chats();
-        let counts = view.edge.protocol().has(Feature::ClientToolsRaiseInputNeeded);
+        let counts = view.edge.protocol().has(ProtocolFeature::ClientToolsRaiseInputNeeded);
         let needed = shown.state["inputNeeded"].as_array();
         let needed = needed.is_some_and(|it| counts && !it.is_empty());
         // Up to 0.7.0 the reducers count what only clients can do among what waits for a person.
@@ -418,8 +445,8 @@ impl RefHost {
     /// What the clients of a view know of a member of a session's summary.
     fn known<'a>(
         &'a self,
-        view: &'a View,
-        shown: &'a Shown,
+        view: &'a VersionView,
+        shown: &'a ViewedChannel,
         uri: &str,
         name: &str,
     ) -> Option<&'a Value> {
@@ -451,7 +478,7 @@ impl RefHost {
     }
 
     /// A result in the words of an older version; a list of sessions says of each what its state says there.
-    pub(super) fn lowered_result(&self, edge: &Edge, method: &str, result: Value) -> Value {
+    pub(super) fn lowered_result(&self, edge: &VersionEdge, method: &str, result: Value) -> Value {
         let listed = result["items"].as_array().filter(|_| method == "listSessions");
         let uris = listed.into_iter().flatten().map(|item| item["resource"].as_str());
         let uris: Vec<String> = uris.map(|uri| uri.unwrap_or_default().to_owned()).collect();
@@ -485,7 +512,7 @@ impl RefHost {
     }
 
     /// The request of a client in the host's words.
-    pub(super) fn raised_params(&self, edge: &Edge, method: &str, params: &Value) -> Value {
+    pub(super) fn raised_params(&self, edge: &VersionEdge, method: &str, params: &Value) -> Value {
         let mut params = edge.lift_params(method, params.clone());
         if !edge.has_chats()
             && matches!(method, "fetchTurns" | "completions")
@@ -498,7 +525,7 @@ impl RefHost {
     }
 
     /// The edge of a request: that of the version agreed on, or about to be.
-    pub(super) fn edge_of(&self, call: &Call, method: &str) -> Option<Edge> {
+    pub(super) fn edge_of(&self, call: &HostCall, method: &str) -> Option<VersionEdge> {
         let protocol = self.protocol_for(call, method);
         let view = self.view_for(protocol).and_then(|view| self.views.get(view));
         view.map(|view| view.edge.clone())
@@ -506,7 +533,7 @@ impl RefHost {
 
     /// Serves `fetchTurns` as it was when the answer held the turns: those before one that is named,
     /// the latest first to go.
-    pub(super) fn answer_turns(&self, call: &Call) -> Reply {
+    pub(super) fn answer_turns(&self, call: &HostCall) -> CallReply {
         let uri = call.channel();
         let view = self.view_of(call.conn).and_then(|view| self.views.get(view));
         let Some((view, key)) = view.and_then(|view| Some((view, self.key_of(view, uri)?))) else {
@@ -517,7 +544,7 @@ impl RefHost {
             None => turns.len(),
             Some(before) => match turns.iter().position(|turn| turn["id"] == *before) {
                 Some(end) => end,
-                None => return Err(Failure::invalid_params("no turn has that id")),
+                None => return Err(ErrorResponse::invalid_params("no turn has that id")),
             },
         };
         let limit = call.params.get("limit").and_then(Value::as_u64);

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use super::connection::{Call, Failure, Reply};
+use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::RefHost;
-use super::files::{Change, within};
+use super::files::{FileChange, within};
 use super::resources::uri_of;
 use crate::wire::channel::ChannelKind;
 
@@ -32,7 +32,7 @@ const MAX_PATTERN: usize = 256;
 
 /// A watch.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct FolderWatch {
     root: String,
     recursive: bool,
     excludes: Vec<String>,
@@ -42,7 +42,7 @@ pub(super) struct Watch {
     idle_at: Option<Duration>,
 }
 
-impl Watch {
+impl FolderWatch {
     /// Whether a change of a path is to be told.
     fn wants(&self, path: &str) -> bool {
         if !within(path, &self.root) {
@@ -113,7 +113,7 @@ fn stars<P, T>(
 }
 
 /// The patterns of a request, `{items: [..]}`.
-fn patterns(given: &Value) -> Result<Option<Vec<String>>, Failure> {
+fn patterns(given: &Value) -> Result<Option<Vec<String>>, ErrorResponse> {
     if given.is_null() {
         return Ok(None);
     }
@@ -121,20 +121,20 @@ fn patterns(given: &Value) -> Result<Option<Vec<String>>, Failure> {
     let texts = items.and_then(|items| {
         items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>()
     });
-    let texts = texts.ok_or_else(|| Failure::invalid_params("expected texts at `items`"))?;
+    let texts = texts.ok_or_else(|| ErrorResponse::invalid_params("expected texts at `items`"))?;
     if texts.len() > MAX_PATTERNS || texts.iter().any(|text| text.len() > MAX_PATTERN) {
-        return Err(Failure::invalid_params("too many patterns, or too long ones"));
+        return Err(ErrorResponse::invalid_params("too many patterns, or too long ones"));
     }
     Ok(Some(texts))
 }
 
 impl RefHost {
     /// Serves `createResourceWatch`. Source: resource-watch-channel.md; `watch.*`.
-    pub(super) fn create_resource_watch(&mut self, call: &Call) -> Reply {
+    pub(super) fn create_resource_watch(&mut self, call: &HostCall) -> CallReply {
         let root = self.path(call, "uri")?;
         self.files.get(&root)?;
         if self.watches.len() >= MAX_WATCHES {
-            return Err(Failure::invalid_request("too many watches"));
+            return Err(ErrorResponse::invalid_request("too many watches"));
         }
         let recursive = call.params["recursive"] == true;
         let mut state = json!({"root": call.params["uri"], "recursive": recursive});
@@ -143,7 +143,7 @@ impl RefHost {
                 state[name] = given.clone();
             }
         }
-        let watch = Watch {
+        let watch = FolderWatch {
             root,
             recursive,
             excludes: patterns(&call.params["excludes"])?.unwrap_or_default(),
@@ -157,7 +157,7 @@ impl RefHost {
     }
 
     /// Tells each watch what has happened to its files.
-    pub(super) fn tell_watches(&mut self, changes: &[Change]) {
+    pub(super) fn tell_watches(&mut self, changes: &[FileChange]) {
         if changes.is_empty() {
             return;
         }
@@ -192,7 +192,7 @@ impl RefHost {
 
     /// Notes which watches nobody listens to since connections were lost.
     pub(super) fn idle_watches(&mut self) {
-        let unheard = |(uri, watch): (&String, &Watch)| {
+        let unheard = |(uri, watch): (&String, &FolderWatch)| {
             (watch.idle_at.is_none() && !self.is_heard(uri)).then(|| uri.clone())
         };
         let unheard: Vec<String> = self.watches.iter().filter_map(unheard).collect();
@@ -210,7 +210,7 @@ impl RefHost {
 
     /// Releases watches that nobody has come back to in time.
     pub(super) fn release_watches(&mut self) {
-        let due = |(uri, watch): (&String, &Watch)| {
+        let due = |(uri, watch): (&String, &FolderWatch)| {
             watch.idle_at.is_some_and(|at| at + self.grace <= self.now).then(|| uri.clone())
         };
         let due: Vec<String> = self.watches.iter().filter_map(due).collect();

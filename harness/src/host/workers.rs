@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::wire::json::json;
 
-use super::agent::Wait;
+use super::agent::HostAgentWait;
 use super::engine::{MAX_CHATS, RefHost};
 
 /// How deep workers may have workers.
@@ -62,7 +62,7 @@ impl RefHost {
             // Without an end there would be no end to what happens in no time.
             run.tracks.iter_mut().for_each(|track| track.due = Some(self.now + SLOW));
         }
-        self.hold_up(uri, track, Wait::Worker(chat));
+        self.hold_up(uri, track, HostAgentWait::Worker(chat));
         Ok(())
     }
 

@@ -7,22 +7,22 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::agent::mode::Mode;
-use crate::arb::embedded::Ground;
-use crate::arb::generate::{Generator, Taste};
+use crate::agent::mode::AgentMode;
+use crate::arb::embedded::EmbeddedGround;
+use crate::arb::generate::{ConversationGenerator, DrawTaste};
 use crate::host::engine::RefHost;
 use crate::run::mutants;
-use crate::run::play::Recorder;
-use crate::run::suite::Suite;
-use crate::transcript::line::Line;
-use crate::transcript::{Below, Event, Seen};
+use crate::run::play::TranscriptRecorder;
+use crate::run::suite::ScenarioSuite;
+use crate::transcript::line::TranscriptLine;
+use crate::transcript::{BelowEvent, ConnectionEvent, SeenFrame};
 use crate::verdict::Weight;
 use crate::wire::channel::ROOT;
 use crate::wire::json::json;
 use crate::wire::message::Message;
 use crate::wire::version::Version;
 
-use super::capture::Capture;
+use super::capture::MutableCapture;
 use super::reading::{CaptureReading, FrameRole};
 
 /// Shorter conversations show next to nothing.
@@ -55,19 +55,19 @@ pub struct BaseOptions {
 /// Keeps the lines of a play.
 #[derive(Clone, Default)]
 pub(super) struct LineRecorder {
-    lines: Arc<Mutex<Vec<Line>>>,
+    lines: Arc<Mutex<Vec<TranscriptLine>>>,
     /// Whether calls of tools of ours are kept too.
     tools: bool,
 }
 
-impl Recorder for LineRecorder {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for LineRecorder {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let below = matches!(event, Event::Below { .. });
-        let tool = matches!(event, Event::Below { way: Below::Tool, .. });
+        let below = matches!(event, ConnectionEvent::Below { .. });
+        let tool = matches!(event, ConnectionEvent::Below { way: BelowEvent::Tool, .. });
         if !below || self.tools && tool {
             let conn = client.to_owned();
-            lines.push(Line { case: None, at, conn, event: event.clone() });
+            lines.push(TranscriptLine { case: None, at, conn, event: event.clone() });
         }
         lines.len() as u64
     }
@@ -80,18 +80,18 @@ impl LineRecorder {
     }
 
     /// What was recorded since the last time.
-    pub(super) fn lines(&self) -> Vec<Line> {
+    pub(super) fn lines(&self) -> Vec<TranscriptLine> {
         std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 /// Captures in which the checks find nothing above a note: each conversation as it was played and, where nothing is
 /// pending at its end, a second form that was left open and in which the clients send requests again later.
-pub fn clean(options: BaseOptions) -> Vec<Capture> {
+pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let BaseOptions { version, part, drawn, seed } = options;
-    let ground = Ground::of(version, Mode::Host, &[]);
+    let ground = EmbeddedGround::of(version, AgentMode::Host, &[]);
     let mut found = Vec::new();
-    let suite = Suite::carried();
+    let suite = ScenarioSuite::carried();
     for entry in mutants::playable(&suite, version).into_iter().step_by(part.max(1)) {
         let keeping = LineRecorder::default();
         let config = ground.config(&entry.scenario);
@@ -103,7 +103,7 @@ pub fn clean(options: BaseOptions) -> Vec<Capture> {
         );
         found.push((entry.scenario.id.clone(), keeping.lines()));
     }
-    let generator = Generator::new(version, seed, Taste::ALL);
+    let generator = ConversationGenerator::new(version, seed, DrawTaste::ALL);
     for number in 0..drawn {
         let Some(scenario) = generator.sequence(number).and_then(|it| it.draft.scenario().ok())
         else {
@@ -117,9 +117,12 @@ pub fn clean(options: BaseOptions) -> Vec<Capture> {
     let mut captures = Vec::new();
     for (name, lines) in found {
         let left_open = left_open(&lines);
-        let whole = Capture { name: name.clone(), assume: None, lines };
-        let open =
-            left_open.map(|lines| Capture { name: format!("{name}#open"), assume: None, lines });
+        let whole = MutableCapture { name: name.clone(), assume: None, lines };
+        let open = left_open.map(|lines| MutableCapture {
+            name: format!("{name}#open"),
+            assume: None,
+            lines,
+        });
         captures.extend([Some(whole), open].into_iter().flatten());
     }
     captures.retain(is_clean);
@@ -127,23 +130,23 @@ pub fn clean(options: BaseOptions) -> Vec<Capture> {
 }
 
 /// Whether a capture can be a base.
-pub fn is_clean(capture: &Capture) -> bool {
+pub fn is_clean(capture: &MutableCapture) -> bool {
     (LEAST..=MOST).contains(&capture.lines.len())
         && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)
 }
 
 /// The conversation without its clean-up, after which every client that is still there is heard of again: first when
 /// the host is at rest, then after any deadline. None where something was still to be answered.
-fn left_open(lines: &[Line]) -> Option<Vec<Line>> {
+fn left_open(lines: &[TranscriptLine]) -> Option<Vec<TranscriptLine>> {
     let reading = CaptureReading::of(lines);
     let leaves = |number: &usize| match (&lines[*number].event, &reading.facts[*number]) {
-        (Event::Closed { .. } | Event::Received(_), _) => true,
-        (Event::Sent(_), fact) => LEAVING.contains(&fact.name.as_str()),
+        (ConnectionEvent::Closed { .. } | ConnectionEvent::Received(_), _) => true,
+        (ConnectionEvent::Sent(_), fact) => LEAVING.contains(&fact.name.as_str()),
         _ => false,
     };
     let tail = (0..lines.len()).rev().take_while(leaves).last()?;
-    let first =
-        (tail..lines.len()).find(|number| !matches!(lines[*number].event, Event::Received(_)))?;
+    let first = (tail..lines.len())
+        .find(|number| !matches!(lines[*number].event, ConnectionEvent::Received(_)))?;
     let is_open = |number: usize| {
         reading.facts[number].role == FrameRole::Request
             && reading.answered.get(&number).is_none_or(|answer| *answer >= first)
@@ -173,13 +176,13 @@ fn left_open(lines: &[Line]) -> Option<Vec<Line>> {
 }
 
 /// A ping and its answer.
-pub(super) fn ping(conn: &str, at: Duration, id: i64) -> [Line; 2] {
-    let seen = |message| Arc::new(Seen::of(message));
+pub(super) fn ping(conn: &str, at: Duration, id: i64) -> [TranscriptLine; 2] {
+    let seen = |message| Arc::new(SeenFrame::of(message));
     let ask = Message::request(id, "ping", json!({"channel": ROOT}));
     let answer = Message::success(json!(id), json!(null));
-    let line = |at, event| Line { case: None, at, conn: conn.to_owned(), event };
+    let line = |at, event| TranscriptLine { case: None, at, conn: conn.to_owned(), event };
     [
-        line(at, Event::Sent(seen(ask))),
-        line(at + Duration::from_millis(1), Event::Received(seen(answer))),
+        line(at, ConnectionEvent::Sent(seen(ask))),
+        line(at + Duration::from_millis(1), ConnectionEvent::Received(seen(answer))),
     ]
 }

@@ -2,16 +2,16 @@
 //!
 //! Knows: the capture format, the fold of `judge`. Never knows: what was changed in it.
 //!
-//! Start at [`Capture`].
+//! Start at [`MutableCapture`].
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
 use crate::report::replay;
-use crate::transcript::line::{self, Line};
-use crate::transcript::reader::{Reader, Unreadable};
-use crate::transcript::{Event, Seen};
+use crate::transcript::line::{self, TranscriptLine};
+use crate::transcript::reader::{CaptureUnreadable, TranscriptReader};
+use crate::transcript::{ConnectionEvent, SeenFrame};
 use crate::verdict::Weight;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
@@ -19,13 +19,13 @@ use crate::wire::version::Version;
 
 /// A conversation between clients and a host.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Capture {
+pub struct MutableCapture {
     /// Where it comes from: a scenario, the number of a drawn conversation, a file.
     pub name: String,
     /// The version of connections whose handshake it does not show.
     pub assume: Option<Version>,
     /// What happened.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TranscriptLine>,
 }
 
 /// How often each check was broken, by check and weight.
@@ -36,19 +36,19 @@ pub struct CaptureJudgement {
     pub message: String,
 }
 
-impl Capture {
+impl MutableCapture {
     /// Reads a capture.
     ///
     /// # Errors
     /// The first line that cannot be read.
-    pub fn read(name: &str, input: impl BufRead) -> Result<Capture, Unreadable> {
-        let mut reader = Reader::new(input);
+    pub fn read(name: &str, input: impl BufRead) -> Result<MutableCapture, CaptureUnreadable> {
+        let mut reader = TranscriptReader::new(input);
         let mut lines = Vec::new();
         while let Some((_, line)) = reader.next_event()? {
             // A scenario's number would make `judge` look for the scenario.
-            lines.push(Line { case: None, ..line });
+            lines.push(TranscriptLine { case: None, ..line });
         }
-        Ok(Capture { name: name.to_owned(), assume: None, lines })
+        Ok(MutableCapture { name: name.to_owned(), assume: None, lines })
     }
 
     /// The capture as a file has it.
@@ -100,27 +100,29 @@ impl CaptureJudgement {
 }
 
 /// The message of a line, if it is one of that direction.
-pub(super) fn message_of(line: &Line) -> Option<&Value> {
+pub(super) fn message_of(line: &TranscriptLine) -> Option<&Value> {
     match &line.event {
-        Event::Sent(seen) | Event::Received(seen) => Some(seen.message()?.value()),
+        ConnectionEvent::Sent(seen) | ConnectionEvent::Received(seen) => {
+            Some(seen.message()?.value())
+        }
         _ => None,
     }
 }
 
 /// Gives a line another message.
-pub(super) fn put_message(line: &mut Line, value: &Value) {
+pub(super) fn put_message(line: &mut TranscriptLine, value: &Value) {
     put_frame(line, Frame::json(value));
 }
 
 /// Gives a line another frame.
-pub(super) fn put_frame(line: &mut Line, frame: Frame) {
-    if let Event::Sent(seen) | Event::Received(seen) = &mut line.event {
-        *seen = Arc::new(Seen::new(frame));
+pub(super) fn put_frame(line: &mut TranscriptLine, frame: Frame) {
+    if let ConnectionEvent::Sent(seen) | ConnectionEvent::Received(seen) = &mut line.event {
+        *seen = Arc::new(SeenFrame::new(frame));
     }
 }
 
 /// Changes the message of a line; says whether there was something to change.
-pub(super) fn edit(line: &mut Line, change: impl FnOnce(&mut Value) -> bool) -> bool {
+pub(super) fn edit(line: &mut TranscriptLine, change: impl FnOnce(&mut Value) -> bool) -> bool {
     let Some(mut value) = message_of(line).cloned() else { return false };
     let before = value.clone();
     if !change(&mut value) || value == before {

@@ -5,24 +5,22 @@
 //! Start at [`WireChange`].
 
 use crate::dice::Dice;
-use crate::transcript::line::Line;
+use crate::transcript::line::TranscriptLine;
 use crate::wire::frame::Frame;
-use crate::wire::json::{Map, Value, json};
+use crate::wire::json::{Value, json};
 
 use super::acp::change::AcpChange;
 use super::capture::{edit, message_of, put_frame, put_message};
 use super::moves;
 use super::operator::earlier;
 use super::pointer;
-use super::reading::{CaptureReading, FrameRole, Spot, key_of};
+use super::reading::{CaptureReading, EnvelopeSpot, FrameRole, key_of};
 use super::renumber::renumber;
-
-/// An id that nobody uses.
-const UNKNOWN: &str = "nobody-made-this-id";
+use super::value_change::{ListChange, TextChange, filled};
 
 /// Whether the fault is in the message to one client or in the messages to all.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Audience {
+pub enum FaultAudience {
     /// The copy of one connection.
     One,
     /// All copies, those in replays included: the host has it so.
@@ -33,7 +31,7 @@ pub enum Audience {
 #[derive(Clone, Copy, Debug)]
 pub enum WireChange {
     /// The frame is not sent.
-    Drop(Audience),
+    Drop(FaultAudience),
     /// The frame is sent twice.
     Duplicate,
     /// The frame is sent once more after so many later ones of the host on the connection.
@@ -49,17 +47,17 @@ pub enum WireChange {
     /// The frame also goes to another connection, which did not ask for it.
     Leak,
     /// A member gets this value.
-    Set(Audience, &'static str, &'static str),
+    Set(FaultAudience, &'static str, &'static str),
     /// A member gets the value that it has in another such frame.
-    Other(Audience, &'static str),
+    Other(FaultAudience, &'static str),
     /// A member is left out.
-    Remove(Audience, &'static str),
+    Remove(FaultAudience, &'static str),
     /// A number is changed by so much.
-    Add(Audience, &'static str, i64),
+    Add(FaultAudience, &'static str, i64),
     /// A text is changed.
-    Reword(Audience, &'static str, Wording),
+    Reword(FaultAudience, &'static str, TextChange),
     /// A list is changed.
-    Relist(Audience, &'static str, Listing),
+    Relist(FaultAudience, &'static str, ListChange),
     /// The number of the envelope is that of the one before it on the connection, this many more.
     NumberOfEarlier(u64),
     /// The action is sent again as a new one, to whoever got it.
@@ -84,7 +82,7 @@ pub enum WireChange {
     /// The next action on the channel that others get comes here too, after the answer to a later request.
     StillTold,
     /// What this action and the next one say changes places, the numbers stay.
-    SwapActions(Audience),
+    SwapActions(FaultAudience),
     /// The action has an origin: the client that gets it, and a number that it never used.
     Forge,
     /// The frame comes before the dispatch that it answers.
@@ -99,49 +97,11 @@ pub enum WireChange {
     Agent(AcpChange),
 }
 
-/// How a text is changed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Wording {
-    /// The last character is lost.
-    Cut,
-    /// The first half is lost.
-    Half,
-    /// It is there twice.
-    Twice,
-    /// The order of its characters is turned.
-    Turned,
-    /// Something is added.
-    More,
-    /// It is empty.
-    Empty,
-    /// A secret of a client stands in it.
-    Secret,
-    /// Half of a character stands in it, as a replacement character.
-    Broken,
-}
-
-/// How a list is changed.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Listing {
-    /// It is empty.
-    Empty,
-    /// The first item is lost.
-    WithoutFirst,
-    /// The last item is lost.
-    WithoutLast,
-    /// An item is there twice.
-    Twice,
-    /// The order is turned.
-    Turned,
-    /// It has an item that nobody made.
-    Stranger,
-}
-
 /// A changed conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChangedCapture {
     /// The lines.
-    pub lines: Vec<Line>,
+    pub lines: Vec<TranscriptLine>,
     /// What was changed, for a person.
     pub what: String,
 }
@@ -151,7 +111,7 @@ impl WireChange {
     pub fn apply(
         self,
         reading: &CaptureReading<'_>,
-        spot: &Spot,
+        spot: &EnvelopeSpot,
         dice: &mut Dice,
     ) -> Option<ChangedCapture> {
         let mut lines = reading.lines.to_vec();
@@ -170,33 +130,33 @@ impl WireChange {
             }
             WireChange::DuplicateLater(count) => {
                 let to = after(reading, at, count)?;
-                let again = Line { at: lines[to].at, ..lines[at].clone() };
+                let again = TranscriptLine { at: lines[to].at, ..lines[at].clone() };
                 lines.insert(to + 1, again);
                 format!("sent again after {count} more")
             }
             WireChange::Delay(count) => {
                 let to = after(reading, at, count)?;
-                let late = Line { at: lines[to].at, ..lines[at].clone() };
+                let late = TranscriptLine { at: lines[to].at, ..lines[at].clone() };
                 lines.insert(to + 1, late);
                 lines.remove(at);
                 format!("sent {count} later")
             }
             WireChange::Hasten(count) => {
                 let to = before(reading, at, count)?;
-                let early = Line { at: lines[to].at, ..lines.remove(at) };
+                let early = TranscriptLine { at: lines[to].at, ..lines.remove(at) };
                 lines.insert(to, early);
                 format!("sent {count} earlier")
             }
             WireChange::BeforeRequest => {
                 let asked = reading.facts[at].answers?;
-                let early = Line { at: lines[asked].at, ..lines.remove(at) };
+                let early = TranscriptLine { at: lines[asked].at, ..lines.remove(at) };
                 lines.insert(asked, early);
                 "sent before it was asked for".to_owned()
             }
             WireChange::Misdirect | WireChange::Leak => {
                 let conn = stranger(reading, spot, dice)?;
                 let what = format!("sent to `{conn}`");
-                let line = Line { conn, ..lines[at].clone() };
+                let line = TranscriptLine { conn, ..lines[at].clone() };
                 match self {
                     WireChange::Leak => lines.insert(at + 1, line),
                     _ => lines[at] = line,
@@ -223,8 +183,11 @@ impl WireChange {
                 })?
             }
             WireChange::Reword(audience, place, wording) => {
-                let secret =
-                    if wording == Wording::Secret { secret(reading, at)? } else { String::new() };
+                let secret = if wording == TextChange::Secret {
+                    secret(reading, at)?
+                } else {
+                    String::new()
+                };
                 change_at(reading, &mut lines, spot, audience, place, dice, &mut |it| {
                     if let Some(text) = it.as_str() {
                         *it = json!(wording.of(text, &secret));
@@ -329,9 +292,17 @@ impl WireChange {
             WireChange::Forge => {
                 let client = &reading.lives[reading.facts[at].life].client;
                 let origin = json!({"clientId": client, "clientSeq": 987_654});
-                change_at(reading, &mut lines, spot, Audience::All, "/origin", dice, &mut |it| {
-                    it.clone_from(&origin);
-                })?
+                change_at(
+                    reading,
+                    &mut lines,
+                    spot,
+                    FaultAudience::All,
+                    "/origin",
+                    dice,
+                    &mut |it| {
+                        it.clone_from(&origin);
+                    },
+                )?
             }
             WireChange::BeforeDispatch => moves::before_dispatch(reading, at, &mut lines)?,
             WireChange::NoticeAgain(name) => {
@@ -340,7 +311,7 @@ impl WireChange {
                     let fact = &reading.facts[*line];
                     fact.life == life && fact.role == FrameRole::Notice && fact.name == name
                 })?;
-                lines.insert(at + 1, Line { at: lines[at].at, ..lines[earlier].clone() });
+                lines.insert(at + 1, TranscriptLine { at: lines[at].at, ..lines[earlier].clone() });
                 format!("after it line {} again", earlier + 1)
             }
             WireChange::Stray(text) | WireChange::Raw(text) => {
@@ -356,19 +327,23 @@ impl WireChange {
 }
 
 /// The copies that a change is about.
-pub(super) fn places(reading: &CaptureReading<'_>, spot: &Spot, audience: Audience) -> Vec<Spot> {
+pub(super) fn places(
+    reading: &CaptureReading<'_>,
+    spot: &EnvelopeSpot,
+    audience: FaultAudience,
+) -> Vec<EnvelopeSpot> {
     let copies = reading.copies(spot);
     let mut all = match audience {
-        Audience::One => vec![spot.clone()],
-        Audience::All if !copies.is_empty() => copies.to_vec(),
-        Audience::All => same_notices(reading, spot.line),
+        FaultAudience::One => vec![spot.clone()],
+        FaultAudience::All if !copies.is_empty() => copies.to_vec(),
+        FaultAudience::All => same_notices(reading, spot.line),
     };
     all.sort();
     all
 }
 
 /// The same notification on other connections, provided that each connection got it once.
-fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<Spot> {
+fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<EnvelopeSpot> {
     let lines = reading
         .lines
         .iter()
@@ -376,11 +351,11 @@ fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<Spot> {
         .filter(|(number, _)| reading.facts[*number].role == FrameRole::Notice);
     let value = message_of(&reading.lines[line]);
     let same = lines.filter(|(_, other)| message_of(other) == value);
-    same.map(|(line, _)| Spot { line, base: String::new() }).collect()
+    same.map(|(line, _)| EnvelopeSpot { line, base: String::new() }).collect()
 }
 
 /// Takes away what stands at a place: the line, or an entry of a replay.
-fn take(lines: &mut Vec<Line>, spot: &Spot) {
+fn take(lines: &mut Vec<TranscriptLine>, spot: &EnvelopeSpot) {
     if spot.base.starts_with("/result") {
         edit(&mut lines[spot.line], |value| remove(value, &spot.base));
     } else {
@@ -407,7 +382,7 @@ fn remove(value: &mut Value, place: &str) -> bool {
 /// One of the places that a pattern finds at a spot.
 fn chosen(
     reading: &CaptureReading<'_>,
-    spot: &Spot,
+    spot: &EnvelopeSpot,
     pattern: &str,
     dice: &mut Dice,
 ) -> Option<String> {
@@ -417,9 +392,9 @@ fn chosen(
 
 fn change_at(
     reading: &CaptureReading<'_>,
-    lines: &mut [Line],
-    spot: &Spot,
-    audience: Audience,
+    lines: &mut [TranscriptLine],
+    spot: &EnvelopeSpot,
+    audience: FaultAudience,
     pattern: &str,
     dice: &mut Dice,
     change: &mut dyn FnMut(&mut Value),
@@ -465,9 +440,9 @@ fn make(value: &mut Value, place: &str) {
 
 fn remove_at(
     reading: &CaptureReading<'_>,
-    lines: &mut [Line],
-    spot: &Spot,
-    audience: Audience,
+    lines: &mut [TranscriptLine],
+    spot: &EnvelopeSpot,
+    audience: FaultAudience,
     pattern: &str,
     dice: &mut Dice,
 ) -> Option<String> {
@@ -482,7 +457,7 @@ fn remove_at(
 /// Another value that the same member has in the conversation.
 fn other_value(
     reading: &CaptureReading<'_>,
-    spot: &Spot,
+    spot: &EnvelopeSpot,
     pattern: &str,
     dice: &mut Dice,
 ) -> Option<Value> {
@@ -534,7 +509,7 @@ fn before(reading: &CaptureReading<'_>, line: usize, count: usize) -> Option<usi
 }
 
 /// A connection that stands on the line and has nothing to do with the channel of the frame there.
-fn stranger(reading: &CaptureReading<'_>, spot: &Spot, dice: &mut Dice) -> Option<String> {
+fn stranger(reading: &CaptureReading<'_>, spot: &EnvelopeSpot, dice: &mut Dice) -> Option<String> {
     let value = message_of(&reading.lines[spot.line])?;
     let here = &reading.facts[spot.line];
     let channel = value.pointer("/params/channel").and_then(Value::as_str);
@@ -564,56 +539,8 @@ fn secret(reading: &CaptureReading<'_>, line: usize) -> Option<String> {
     tokens.rfind(|token| token.len() >= 8).map(str::to_owned)
 }
 
-impl Wording {
-    fn of(self, text: &str, secret: &str) -> String {
-        let chars: Vec<char> = text.chars().collect();
-        match self {
-            Wording::Cut => chars[..chars.len().saturating_sub(1)].iter().collect(),
-            Wording::Half => chars[chars.len() / 2..].iter().collect(),
-            Wording::Twice => format!("{text}{text}"),
-            Wording::Turned => chars.iter().rev().collect(),
-            Wording::More => format!("{text} and more"),
-            Wording::Empty => String::new(),
-            Wording::Secret => format!("{text} {secret}"),
-            Wording::Broken => format!("{text}\u{fffd}"),
-        }
-    }
-}
-
-impl Listing {
-    fn apply(self, items: &mut Vec<Value>) {
-        match self {
-            Listing::Empty => items.clear(),
-            Listing::WithoutFirst => drop((!items.is_empty()).then(|| items.remove(0))),
-            Listing::WithoutLast => drop(items.pop()),
-            Listing::Twice => {
-                if let Some(first) = items.first().cloned() {
-                    items.push(first);
-                }
-            }
-            Listing::Turned => items.reverse(),
-            Listing::Stranger => items.push(match items.first() {
-                Some(Value::Object(map)) => Value::Object(strange(map)),
-                _ => json!("ahp-session:/nobody-made-this-id"),
-            }),
-        }
-    }
-}
-
-/// An object like another, with ids that nobody made.
-fn strange(map: &Map) -> Map {
-    let mut map = map.clone();
-    for name in ["id", "resource", "uri", "clientId"] {
-        if let Some(Value::String(text)) = map.get(name) {
-            let strange = format!("{text}-{UNKNOWN}");
-            map.insert(name, json!(strange));
-        }
-    }
-    map
-}
-
 /// The envelopes that settle a dispatch, in order of their places.
-fn echoes(reading: &CaptureReading<'_>, spot: &Spot) -> Option<Vec<Spot>> {
+fn echoes(reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> Option<Vec<EnvelopeSpot>> {
     let seq = reading.value(spot)?.pointer("/params/clientSeq")?;
     let life = reading.facts[spot.line].life;
     let client = reading.lives[life].client.as_str();
@@ -624,41 +551,23 @@ fn echoes(reading: &CaptureReading<'_>, spot: &Spot) -> Option<Vec<Spot>> {
             && origin.get("clientId").and_then(Value::as_str) == Some(client)
             && value.get("rejectionReason").is_none();
         (reading.facts[line].role == FrameRole::Action && ours)
-            .then(|| Spot { line, base: "/params".to_owned() })
+            .then(|| EnvelopeSpot { line, base: "/params".to_owned() })
     })?;
     let mut copies = reading.copies(&own).to_vec();
     copies.sort();
     (!copies.is_empty()).then_some(copies)
 }
 
-/// Fills in a template from the envelope before it.
-fn filled(template: &str, envelope: &Value) -> Option<Value> {
-    let mut action = Value::read(template).ok()?;
-    fill(&mut action, envelope).then_some(action)
-}
-
-fn fill(value: &mut Value, envelope: &Value) -> bool {
-    match value {
-        Value::String(text) => {
-            let Some(name) = text.strip_prefix('$') else { return true };
-            let found = match name {
-                "unknown" => Some(json!(UNKNOWN)),
-                "channel" => envelope.get("channel").cloned(),
-                name => envelope.pointer(&format!("/action/{}", name.replace('.', "/"))).cloned(),
-            };
-            found.map(|found| *value = found).is_some()
-        }
-        Value::Array(items) => items.iter_mut().all(|item| fill(item, envelope)),
-        Value::Object(map) => map.iter_mut().all(|(_, item)| fill(item, envelope)),
-        _ => true,
-    }
-}
-
 /// The conversation with one more action after an envelope, for whoever got that one, under a number of its own.
-fn insert(reading: &CaptureReading<'_>, spot: &Spot, action: &Value) -> Option<Vec<Line>> {
+fn insert(
+    reading: &CaptureReading<'_>,
+    spot: &EnvelopeSpot,
+    action: &Value,
+) -> Option<Vec<TranscriptLine>> {
     let (channel, seq) = reading.value(spot).and_then(key_of)?;
     // With a second life of the host a number alone would not say what is meant.
-    if reading.lines.iter().any(|line| line.event == crate::transcript::Event::Restarted) {
+    if reading.lines.iter().any(|line| line.event == crate::transcript::ConnectionEvent::Restarted)
+    {
         return None;
     }
     let mut lines = reading.lines.to_vec();

@@ -3,14 +3,14 @@
 //!
 //! Knows: readings, reducers. Never knows: what the always-on checks say.
 //!
-//! Start at [`Evidence`].
+//! Start at [`FaultEvidence`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use crate::model::apply;
-use crate::transcript::Event;
-use crate::transcript::line::Line;
+use crate::transcript::ConnectionEvent;
+use crate::transcript::line::TranscriptLine;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Map, Value};
 
@@ -18,7 +18,7 @@ use super::acp::evidence::AcpEvidence;
 use super::capture::message_of;
 use super::change::ChangedCapture;
 use super::reading::{
-    CaptureReading, FrameRole, Spot, envelopes, key_of, kind_of, snapshots, text,
+    CaptureReading, EnvelopeSpot, FrameRole, envelopes, key_of, kind_of, snapshots, text,
 };
 
 /// How long a host may take to answer; the specification gives no figure, so that this is generous.
@@ -30,7 +30,7 @@ const REST: Duration = Duration::from_millis(1_500);
 
 /// What shows a fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Evidence {
+pub enum FaultEvidence {
     /// The frame itself, or what came before it.
     Itself,
     /// Another connection got the envelope as it should be.
@@ -62,38 +62,38 @@ pub enum Evidence {
     Agent(AcpEvidence),
 }
 
-impl Evidence {
+impl FaultEvidence {
     /// Whether it is there.
     pub fn is_there(
         self,
         original: &CaptureReading<'_>,
-        spot: &Spot,
+        spot: &EnvelopeSpot,
         changed: &ChangedCapture,
     ) -> bool {
         match self {
-            Evidence::Itself => true,
-            Evidence::Twin => original.has_twin(spot),
-            Evidence::TwinAndFence => {
+            FaultEvidence::Itself => true,
+            FaultEvidence::Twin => original.has_twin(spot),
+            FaultEvidence::TwinAndFence => {
                 let fence = original.fence(spot.line);
                 original.has_twin(spot) && fence.is_some_and(|at| !made_good(original, spot, at))
             }
-            Evidence::LateFence => original.is_fenced_after(spot.line, REST),
-            Evidence::Wait => original.lasts(spot.line, PATIENCE),
-            Evidence::Rest => {
+            FaultEvidence::LateFence => original.is_fenced_after(spot.line, REST),
+            FaultEvidence::Wait => original.lasts(spot.line, PATIENCE),
+            FaultEvidence::Rest => {
                 let due = original.lines[spot.line].at + REST;
                 original.lines[spot.line..].iter().any(|line| line.at >= due)
             }
-            Evidence::State => disagrees(original.lines, &changed.lines),
-            Evidence::Overtaken => overtaken(original, spot.line),
-            Evidence::Later => later_is_lower(original, &changed.lines, spot),
-            Evidence::Seen(place) => {
+            FaultEvidence::State => disagrees(original.lines, &changed.lines),
+            FaultEvidence::Overtaken => overtaken(original, spot.line),
+            FaultEvidence::Later => later_is_lower(original, &changed.lines, spot),
+            FaultEvidence::Seen(place) => {
                 let channel = original.value(spot).and_then(|it| it.pointer(place)?.as_str());
                 let lives = 0..original.lives.len();
                 channel.is_some_and(|channel| {
                     lives.into_iter().any(|life| original.is_subscribed(life, channel, spot.line))
                 })
             }
-            Evidence::NoticeTwin => {
+            FaultEvidence::NoticeTwin => {
                 let here = message_of(&original.lines[spot.line]);
                 let others = original.lines.iter().zip(&original.facts);
                 let life = original.facts[spot.line].life;
@@ -103,41 +103,43 @@ impl Evidence {
                     && original.is_fenced_after(spot.line, REST)
                     && !is_made_up_for(original, spot.line)
             }
-            Evidence::Listed => listed(original, &changed.lines, spot),
-            Evidence::Replay => {
+            FaultEvidence::Listed => listed(original, &changed.lines, spot),
+            FaultEvidence::Replay => {
                 let lost = envelopes(original.lines, spot.line);
                 let kept = envelopes(&changed.lines, spot.line);
                 let mut gone =
                     lost.iter().filter(|(_, it)| !kept.iter().any(|(_, other)| other == it));
                 gone.any(|(spot, _)| original.has_twin(spot))
             }
-            Evidence::Agent(evidence) => evidence.is_there(original, spot),
+            FaultEvidence::Agent(evidence) => evidence.is_there(original, spot),
         }
     }
 
     /// Why a mutant without it is undecidable.
     pub fn missing(self) -> &'static str {
         match self {
-            Evidence::Itself => "nothing",
-            Evidence::Twin => "no other connection got the same action",
-            Evidence::TwinAndFence => {
+            FaultEvidence::Itself => "nothing",
+            FaultEvidence::Twin => "no other connection got the same action",
+            FaultEvidence::TwinAndFence => {
                 "no other connection got the same action, or this one may still have got it later"
             }
-            Evidence::LateFence => {
+            FaultEvidence::LateFence => {
                 "it may still have come: nothing that was asked a while later is answered"
             }
-            Evidence::Wait => "it may still have come: the capture ends before any deadline",
-            Evidence::Rest => "the host may still have said so: the capture ends before it rests",
-            Evidence::State => "no later snapshot of the channel differs for it",
-            Evidence::Overtaken => "no later dispatch of the client on the channel is settled",
-            Evidence::Later => "no later action has a lower number",
-            Evidence::Seen(_) => "nobody is subscribed to the channel that it names",
-            Evidence::NoticeTwin => {
+            FaultEvidence::Wait => "it may still have come: the capture ends before any deadline",
+            FaultEvidence::Rest => {
+                "the host may still have said so: the capture ends before it rests"
+            }
+            FaultEvidence::State => "no later snapshot of the channel differs for it",
+            FaultEvidence::Overtaken => "no later dispatch of the client on the channel is settled",
+            FaultEvidence::Later => "no later action has a lower number",
+            FaultEvidence::Seen(_) => "nobody is subscribed to the channel that it names",
+            FaultEvidence::NoticeTwin => {
                 "no other connection got the same notification, or it may still have come"
             }
-            Evidence::Listed => "nothing else in the capture says so of that session",
-            Evidence::Replay => "no other connection got what was left out",
-            Evidence::Agent(evidence) => evidence.missing(),
+            FaultEvidence::Listed => "nothing else in the capture says so of that session",
+            FaultEvidence::Replay => "no other connection got what was left out",
+            FaultEvidence::Agent(evidence) => evidence.missing(),
         }
     }
 }
@@ -158,7 +160,7 @@ fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
 }
 
 /// Whether the connection got a snapshot that has the action, up to a line.
-fn made_good(original: &CaptureReading<'_>, spot: &Spot, until: usize) -> bool {
+fn made_good(original: &CaptureReading<'_>, spot: &EnvelopeSpot, until: usize) -> bool {
     let Some((channel, seq)) = original.value(spot).and_then(key_of) else { return false };
     let life = original.facts[spot.line].life;
     let lines = (spot.line..=until).filter(|line| original.facts[*line].life == life);
@@ -194,7 +196,11 @@ fn overtaken(reading: &CaptureReading<'_>, line: usize) -> bool {
 }
 
 /// Whether a later action of the same life of the host has a number below the one that was changed.
-fn later_is_lower(original: &CaptureReading<'_>, changed: &[Line], spot: &Spot) -> bool {
+fn later_is_lower(
+    original: &CaptureReading<'_>,
+    changed: &[TranscriptLine],
+    spot: &EnvelopeSpot,
+) -> bool {
     let value = changed.get(spot.line).and_then(message_of);
     let number = value.and_then(|value| {
         let inside = value.pointer(&spot.base)?;
@@ -205,7 +211,8 @@ fn later_is_lower(original: &CaptureReading<'_>, changed: &[Line], spot: &Spot) 
     number.is_some_and(|number| {
         (spot.line + 1..end).any(|line| {
             let here = original.facts[line].life == life;
-            let lower = |(_, it): &(Spot, &Value)| key_of(it).is_some_and(|(_, seq)| seq < number);
+            let lower =
+                |(_, it): &(EnvelopeSpot, &Value)| key_of(it).is_some_and(|(_, seq)| seq < number);
             here && original.facts[line].role == FrameRole::Action
                 && envelopes(original.lines, line).iter().any(lower)
         })
@@ -214,8 +221,8 @@ fn later_is_lower(original: &CaptureReading<'_>, changed: &[Line], spot: &Spot) 
 
 /// Whether the session that a list no longer has as it was is one that was ready when the list was asked for, and that a
 /// connection is subscribed to.
-fn listed(original: &CaptureReading<'_>, changed: &[Line], spot: &Spot) -> bool {
-    let items = |lines: &[Line]| -> Vec<Value> {
+fn listed(original: &CaptureReading<'_>, changed: &[TranscriptLine], spot: &EnvelopeSpot) -> bool {
+    let items = |lines: &[TranscriptLine]| -> Vec<Value> {
         let value = message_of(&lines[spot.line]);
         let items = value.and_then(|it| it.pointer("/result/items")).and_then(Value::as_array);
         items.cloned().unwrap_or_default()
@@ -248,7 +255,7 @@ fn is_ready(original: &CaptureReading<'_>, session: &str, line: usize) -> bool {
 }
 
 /// Whether some snapshot agreed with the log and no longer does.
-fn disagrees(original: &[Line], changed: &[Line]) -> bool {
+fn disagrees(original: &[TranscriptLine], changed: &[TranscriptLine]) -> bool {
     let (before, after) = (agreements(original), agreements(changed));
     before.len() == after.len()
         && before
@@ -258,16 +265,16 @@ fn disagrees(original: &[Line], changed: &[Line]) -> bool {
 }
 
 /// Every snapshot that has an earlier one of its channel, and whether it agrees with that and the actions between.
-fn agreements(lines: &[Line]) -> Vec<(String, bool)> {
+fn agreements(lines: &[TranscriptLine]) -> Vec<(String, bool)> {
     let mut agreements = Vec::new();
-    let lives = lines.split(|line| line.event == Event::Restarted);
+    let lives = lines.split(|line| line.event == ConnectionEvent::Restarted);
     for life in lives {
         of_life(life, &mut agreements);
     }
     agreements
 }
 
-fn of_life(lines: &[Line], agreements: &mut Vec<(String, bool)>) {
+fn of_life(lines: &[TranscriptLine], agreements: &mut Vec<(String, bool)>) {
     let version = lines
         .iter()
         .filter_map(message_of)

@@ -25,6 +25,7 @@ pub mod rewrite;
 pub mod rewrites;
 pub mod table;
 pub mod trial;
+pub mod value_change;
 
 #[cfg(test)]
 mod tests;

@@ -3,18 +3,18 @@
 //! Knows: readings. Never knows: what they are for.
 
 use crate::dice::Dice;
-use crate::transcript::line::Line;
+use crate::transcript::line::TranscriptLine;
 use crate::wire::json::Value;
 
 use super::capture::{edit, message_of};
-use super::change::{Audience, places};
-use super::reading::{CaptureReading, FrameRole, Spot, envelopes, key_of, text};
+use super::change::{FaultAudience, places};
+use super::reading::{CaptureReading, EnvelopeSpot, FrameRole, envelopes, key_of, text};
 
 /// An action that the snapshot at a place already has, and that another connection got, comes after it.
 pub(super) fn old_action(
     reading: &CaptureReading<'_>,
-    spot: &Spot,
-    lines: &mut Vec<Line>,
+    spot: &EnvelopeSpot,
+    lines: &mut Vec<TranscriptLine>,
     dice: &mut Dice,
 ) -> Option<String> {
     let snapshot = reading.value(spot)?;
@@ -22,7 +22,7 @@ pub(super) fn old_action(
     let life = reading.facts[spot.line].life;
     let old = (0..spot.line).filter(|line| {
         let fact = &reading.facts[*line];
-        let fits = |(_, it): &(Spot, &Value)| {
+        let fits = |(_, it): &(EnvelopeSpot, &Value)| {
             let accepted = it.get("rejectionReason").is_none();
             accepted && key_of(it).is_some_and(|(on, seq)| on == channel && seq <= from)
         };
@@ -32,7 +32,7 @@ pub(super) fn old_action(
     });
     let old: Vec<usize> = old.collect();
     let chosen = *dice.pick(&old)?;
-    let again = Line {
+    let again = TranscriptLine {
         at: lines[spot.line].at,
         conn: lines[spot.line].conn.clone(),
         ..lines[chosen].clone()
@@ -45,7 +45,7 @@ pub(super) fn old_action(
 pub(super) fn still_told(
     reading: &CaptureReading<'_>,
     line: usize,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<TranscriptLine>,
 ) -> Option<String> {
     let left = text(message_of(&reading.lines[line])?.get("params")?, "channel");
     let fence = reading.fence(line)?;
@@ -53,7 +53,7 @@ pub(super) fn still_told(
     let end = reading.lives[life].closed.unwrap_or(reading.lines.len());
     let next = (fence + 1..end).find(|at| {
         let fact = &reading.facts[*at];
-        let here = |(_, it): &(Spot, &Value)| {
+        let here = |(_, it): &(EnvelopeSpot, &Value)| {
             let client = it.pointer("/origin/clientId").and_then(Value::as_str);
             let own = client == Some(reading.lives[life].client.as_str());
             !own && key_of(it).is_some_and(|(channel, _)| channel == left)
@@ -65,7 +65,7 @@ pub(super) fn still_told(
     if reading.is_subscribed(life, &left, next) {
         return None;
     }
-    let told = Line { conn: lines[line].conn.clone(), ..lines[next].clone() };
+    let told = TranscriptLine { conn: lines[line].conn.clone(), ..lines[next].clone() };
     lines.insert(next + 1, told);
     Some(format!("line {} comes here too", next + 1))
 }
@@ -73,11 +73,11 @@ pub(super) fn still_told(
 /// What an action and the next one on the connection say changes places.
 pub(super) fn swap_actions(
     reading: &CaptureReading<'_>,
-    spot: &Spot,
-    audience: Audience,
-    lines: &mut [Line],
+    spot: &EnvelopeSpot,
+    audience: FaultAudience,
+    lines: &mut [TranscriptLine],
 ) -> Option<String> {
-    let next = Spot { line: reading.next_received(spot.line)?, base: spot.base.clone() };
+    let next = EnvelopeSpot { line: reading.next_received(spot.line)?, base: spot.base.clone() };
     let (one, two) = (reading.value(spot)?, reading.value(&next)?);
     if one.get("action") == two.get("action") && one.get("origin") == two.get("origin") {
         return None;
@@ -103,7 +103,7 @@ pub(super) fn swap_actions(
 pub(super) fn before_dispatch(
     reading: &CaptureReading<'_>,
     line: usize,
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<TranscriptLine>,
 ) -> Option<String> {
     let seq = message_of(&reading.lines[line])?.pointer("/params/origin/clientSeq")?;
     let life = reading.facts[line].life;
@@ -120,7 +120,7 @@ pub(super) fn before_dispatch(
     if between {
         return None;
     }
-    let early = Line { at: lines[sent].at, ..lines.remove(line) };
+    let early = TranscriptLine { at: lines[sent].at, ..lines.remove(line) };
     lines.insert(sent, early);
     Some(format!("sent before the dispatch on line {}", sent + 1))
 }

@@ -8,14 +8,16 @@
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
-use crate::wire::version::Standard;
+use crate::wire::version::ProtocolStandard;
 
 use super::acp::condition::AcpCondition;
 use super::capture::message_of;
 use super::change::WireChange;
-use super::evidence::Evidence;
+use super::evidence::FaultEvidence;
 use super::pointer;
-use super::reading::{CaptureReading, FrameRole, Spot, envelopes, key_of, kind_of, snapshots};
+use super::reading::{
+    CaptureReading, EnvelopeSpot, FrameRole, envelopes, key_of, kind_of, snapshots,
+};
 
 /// Writes the classes once: the variant, its name, and what belongs to it.
 macro_rules! fault_classes {
@@ -68,8 +70,12 @@ fault_classes! {
 
 impl FaultClass {
     /// Which protocol it is about.
-    pub fn standard(self) -> Standard {
-        if self >= FaultClass::UpdateDelivery { Standard::Acp } else { Standard::Ahp }
+    pub fn standard(self) -> ProtocolStandard {
+        if self >= FaultClass::UpdateDelivery {
+            ProtocolStandard::Acp
+        } else {
+            ProtocolStandard::Ahp
+        }
     }
 }
 
@@ -83,13 +89,13 @@ pub struct WireOperator {
     /// What the host does wrong, in a sentence.
     pub wrong: &'static str,
     /// What it can be applied to.
-    pub target: Target,
+    pub target: OperatorTarget,
     /// What is changed.
     pub change: WireChange,
     /// What shows that the host is at fault; any of them is enough. A mutant with none of them is undecidable.
-    pub shown: &'static [Evidence],
+    pub shown: &'static [FaultEvidence],
     /// Where a mutant is what a host may do: a condition with its reason.
-    pub legal: Option<(Condition, &'static str)>,
+    pub legal: Option<(PlaceCondition, &'static str)>,
     /// The requirement that it breaks, where the text does not demand it: a note in the ledger. A mutant that ends as a
     /// note is legal then.
     pub advice: Option<&'static str>,
@@ -97,13 +103,13 @@ pub struct WireOperator {
 
 /// Which frames, or places in frames, an operator can be applied to.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct OperatorTarget {
     /// What is looked for.
     pub kind: TargetKind,
     /// Types of actions, methods or kinds of channels; a name that ends with `*` is a beginning. None asks for all.
     pub names: &'static [&'static str],
     /// What has to hold there, all of it.
-    pub when: &'static [Condition],
+    pub when: &'static [PlaceCondition],
 }
 
 /// What is looked for.
@@ -123,7 +129,7 @@ pub enum TargetKind {
 
 /// What has to hold at a place.
 #[derive(Clone, Copy, Debug)]
-pub enum Condition {
+pub enum PlaceCondition {
     /// Nothing: it is so everywhere.
     Always,
     /// The action has an origin.
@@ -180,22 +186,22 @@ pub enum Condition {
 
 impl WireOperator {
     /// Where it can be applied.
-    pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<Spot> {
+    pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<EnvelopeSpot> {
         self.target.spots(reading)
     }
 }
 
-impl Target {
+impl OperatorTarget {
     /// Where it is found.
-    pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<Spot> {
+    pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<EnvelopeSpot> {
         let lines = 0..reading.lines.len();
         let all = lines.flat_map(|line| self.on_line(reading, line));
         all.filter(|spot| self.when.iter().all(|it| it.holds(reading, spot))).collect()
     }
 
-    fn on_line(&self, reading: &CaptureReading<'_>, line: usize) -> Vec<Spot> {
+    fn on_line(&self, reading: &CaptureReading<'_>, line: usize) -> Vec<EnvelopeSpot> {
         let fact = &reading.facts[line];
-        let whole = || Spot { line, base: String::new() };
+        let whole = || EnvelopeSpot { line, base: String::new() };
         match self.kind {
             TargetKind::Frame(role) => {
                 let found = fact.role == role && self.wants(&fact.name);
@@ -225,7 +231,7 @@ impl Target {
                 let here = snapshots(value).filter(|(_, snapshot)| {
                     kind_of(snapshot).is_some_and(|kind| self.wants(kind.family()))
                 });
-                here.map(|(base, _)| Spot { line, base }).collect()
+                here.map(|(base, _)| EnvelopeSpot { line, base }).collect()
             }
         }
     }
@@ -239,9 +245,9 @@ impl Target {
     }
 }
 
-impl Condition {
+impl PlaceCondition {
     /// Whether it holds.
-    pub fn holds(self, reading: &CaptureReading<'_>, spot: &Spot) -> bool {
+    pub fn holds(self, reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> bool {
         let Some(value) = reading.value(spot) else { return false };
         let fact = &reading.facts[spot.line];
         let client = || value.pointer("/origin/clientId").and_then(Value::as_str);
@@ -254,22 +260,22 @@ impl Condition {
             (reading.facts[at].role == FrameRole::Action && accepted).then_some(at)
         };
         match self {
-            Condition::Always => true,
-            Condition::Own => client().is_some(),
-            Condition::Echo => client() == Some(here),
-            Condition::OthersOwn => client().is_some_and(|it| it != here),
-            Condition::HostMade => client().is_none(),
-            Condition::Accepted => value.get("rejectionReason").is_none(),
-            Condition::Rejected => value.get("rejectionReason").is_some(),
-            Condition::Twin => reading.has_twin(spot),
-            Condition::Has(place) => !pointer::places(value, place).is_empty(),
-            Condition::Lacks(place) => pointer::places(value, place).is_empty(),
-            Condition::Is(place, text) => {
+            PlaceCondition::Always => true,
+            PlaceCondition::Own => client().is_some(),
+            PlaceCondition::Echo => client() == Some(here),
+            PlaceCondition::OthersOwn => client().is_some_and(|it| it != here),
+            PlaceCondition::HostMade => client().is_none(),
+            PlaceCondition::Accepted => value.get("rejectionReason").is_none(),
+            PlaceCondition::Rejected => value.get("rejectionReason").is_some(),
+            PlaceCondition::Twin => reading.has_twin(spot),
+            PlaceCondition::Has(place) => !pointer::places(value, place).is_empty(),
+            PlaceCondition::Lacks(place) => pointer::places(value, place).is_empty(),
+            PlaceCondition::Is(place, text) => {
                 let found = pointer::places(value, place);
                 let mut found = found.iter().filter_map(|place| value.pointer(place));
                 Value::read(text).is_ok_and(|wanted| found.any(|it| *it == wanted))
             }
-            Condition::Long(place, least) => {
+            PlaceCondition::Long(place, least) => {
                 let found = pointer::places(value, place);
                 found.iter().filter_map(|place| value.pointer(place)).any(|it| match it {
                     Value::String(text) => text.len() >= least,
@@ -277,15 +283,17 @@ impl Condition {
                     _ => false,
                 })
             }
-            Condition::Asked(place) => asked().is_some_and(|it| it.pointer(place).is_some()),
-            Condition::NotAsked(place) => asked().is_some_and(|it| it.pointer(place).is_none()),
-            Condition::BeforeAction => next().is_some(),
-            Condition::BeforeSameChannel => {
+            PlaceCondition::Asked(place) => asked().is_some_and(|it| it.pointer(place).is_some()),
+            PlaceCondition::NotAsked(place) => {
+                asked().is_some_and(|it| it.pointer(place).is_none())
+            }
+            PlaceCondition::BeforeAction => next().is_some(),
+            PlaceCondition::BeforeSameChannel => {
                 let other = next().and_then(|at| envelopes(reading.lines, at).pop());
                 let other = other.and_then(|(_, it)| key_of(it)).map(|(channel, _)| channel);
                 other.is_some() && other == key_of(value).map(|(channel, _)| channel)
             }
-            Condition::BeforeItsAction => {
+            PlaceCondition::BeforeItsAction => {
                 let other = next().and_then(|at| envelopes(reading.lines, at).pop());
                 let other = other.filter(|(_, it)| it.get("rejectionReason").is_none());
                 let Some((on, seq)) = other.and_then(|(_, it)| key_of(it)) else { return false };
@@ -298,7 +306,7 @@ impl Condition {
                 });
                 resumes || begun.next().is_some()
             }
-            Condition::BeforeEcho => {
+            PlaceCondition::BeforeEcho => {
                 let other = next().and_then(|at| envelopes(reading.lines, at).pop());
                 other.is_some_and(|(_, it)| {
                     let place = "/origin/clientId";
@@ -307,17 +315,17 @@ impl Condition {
                         && it.get("rejectionReason").is_none()
                 })
             }
-            Condition::Subscribed => {
+            PlaceCondition::Subscribed => {
                 let channel = value.get("channel").and_then(Value::as_str);
                 channel.is_some_and(|it| reading.is_subscribed(fact.life, it, spot.line))
             }
-            Condition::RootSubscribed => reading.is_subscribed(fact.life, ROOT, spot.line),
-            Condition::HasMany(place) => {
+            PlaceCondition::RootSubscribed => reading.is_subscribed(fact.life, ROOT, spot.line),
+            PlaceCondition::HasMany(place) => {
                 let found = pointer::places(value, place);
                 let mut lists = found.iter().filter_map(|place| value.pointer(place)?.as_array());
                 lists.any(|list| !list.is_empty())
             }
-            Condition::Disposed => {
+            PlaceCondition::Disposed => {
                 let channel = asked().and_then(|it| it.pointer("/params/channel"));
                 let before = fact.answers.unwrap_or_default();
                 reading.facts[..before].iter().any(|other| {
@@ -327,17 +335,17 @@ impl Condition {
                     disposed && request.and_then(|it| it.pointer("/params/channel")) == channel
                 })
             }
-            Condition::UnknownMethod => {
+            PlaceCondition::UnknownMethod => {
                 let protocol = reading.version().and_then(Protocol::of);
                 let unknown = protocol.is_some_and(|it| it.method(&fact.name).is_none());
                 unknown && !fact.name.starts_with("x-")
             }
-            Condition::Sound => {
+            PlaceCondition::Sound => {
                 let code = value.pointer("/error/code").and_then(Value::as_i64);
                 !matches!(code, Some(-32700..=-32600))
             }
-            Condition::After(name) => earlier(reading, spot, &[name]).is_some(),
-            Condition::Agent(condition) => condition.holds(reading, spot),
+            PlaceCondition::After(name) => earlier(reading, spot, &[name]).is_some(),
+            PlaceCondition::Agent(condition) => condition.holds(reading, spot),
         }
     }
 }
@@ -345,7 +353,7 @@ impl Condition {
 /// The last earlier envelope of one of these types on the same channel, on the same connection.
 pub(super) fn earlier<'a>(
     reading: &CaptureReading<'a>,
-    spot: &Spot,
+    spot: &EnvelopeSpot,
     names: &[&str],
 ) -> Option<&'a Value> {
     let (channel, seq) = reading.value(spot).and_then(key_of)?;

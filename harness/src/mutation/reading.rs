@@ -8,8 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
-use crate::transcript::Event;
-use crate::transcript::line::Line;
+use crate::transcript::ConnectionEvent;
+use crate::transcript::line::TranscriptLine;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::version::Version;
@@ -73,7 +73,7 @@ pub struct ConnectionFact {
 
 /// Where an envelope stands: the line, and the place in its message.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Spot {
+pub struct EnvelopeSpot {
     /// The line.
     pub line: usize,
     /// A JSON pointer.
@@ -87,22 +87,22 @@ type EnvelopeKey = (u32, u64, String);
 #[derive(Debug)]
 pub struct CaptureReading<'a> {
     /// The lines.
-    pub lines: &'a [Line],
+    pub lines: &'a [TranscriptLine],
     /// What each is.
     pub facts: Vec<FrameFact>,
     /// The connections.
     pub lives: Vec<ConnectionFact>,
     /// Answers by the line of their request.
     pub answered: HashMap<usize, usize>,
-    copies: HashMap<EnvelopeKey, Vec<Spot>>,
-    keys: HashMap<Spot, EnvelopeKey>,
+    copies: HashMap<EnvelopeKey, Vec<EnvelopeSpot>>,
+    keys: HashMap<EnvelopeSpot, EnvelopeKey>,
     /// Subscriptions: connection, channel, the line of the answer, the line on which it ends.
     subscriptions: Vec<(usize, String, usize, usize)>,
 }
 
 impl<'a> CaptureReading<'a> {
     /// Reads a conversation.
-    pub fn of(lines: &'a [Line]) -> CaptureReading<'a> {
+    pub fn of(lines: &'a [TranscriptLine]) -> CaptureReading<'a> {
         let mut reading = CaptureReading {
             lines,
             facts: Vec::new(),
@@ -116,7 +116,7 @@ impl<'a> CaptureReading<'a> {
         let mut open: HashMap<(usize, bool, String), usize> = HashMap::new();
         let mut epoch = 0;
         for (number, line) in lines.iter().enumerate() {
-            let opens = matches!(line.event, Event::Open { .. });
+            let opens = matches!(line.event, ConnectionEvent::Open { .. });
             let known = named.get(line.conn.as_str()).copied().filter(|_| !opens);
             let life = known.unwrap_or(reading.lives.len());
             if known.is_none() {
@@ -126,8 +126,8 @@ impl<'a> CaptureReading<'a> {
                 named.insert(&line.conn, life);
             }
             match line.event {
-                Event::Restarted => epoch += 1,
-                Event::Closed { .. } => reading.lives[life].closed = Some(number),
+                ConnectionEvent::Restarted => epoch += 1,
+                ConnectionEvent::Closed { .. } => reading.lives[life].closed = Some(number),
                 _ => {}
             }
             reading.lives[life].end = number + 1;
@@ -142,14 +142,14 @@ impl<'a> CaptureReading<'a> {
     fn fact(
         &mut self,
         number: usize,
-        line: &Line,
+        line: &TranscriptLine,
         life: usize,
         open: &mut HashMap<(usize, bool, String), usize>,
     ) -> FrameFact {
         let mut fact =
             FrameFact { role: FrameRole::Other, name: String::new(), answers: None, life };
         let Some(value) = message_of(line) else { return fact };
-        let sent = matches!(line.event, Event::Sent(_));
+        let sent = matches!(line.event, ConnectionEvent::Sent(_));
         let id = value.get("id").map(Value::to_text);
         let method = value.get("method").and_then(Value::as_str);
         fact.name = method.unwrap_or_default().to_owned();
@@ -259,19 +259,19 @@ impl<'a> CaptureReading<'a> {
         let lines = self.lives[life].begin..self.lives[life].end;
         self.lines[lines.clone()].iter().zip(lines).any(|(line, number)| {
             self.facts[number].life == life
-                && matches!(line.event, Event::Sent(_))
+                && matches!(line.event, ConnectionEvent::Sent(_))
                 && message_of(line).is_some_and(|value| mentions(value, channel))
         })
     }
 
     /// All places of the envelope that stands here, this one included.
-    pub fn copies(&self, spot: &Spot) -> &[Spot] {
+    pub fn copies(&self, spot: &EnvelopeSpot) -> &[EnvelopeSpot] {
         let key = self.keys.get(spot);
         key.and_then(|key| self.copies.get(key)).map_or(&[], Vec::as_slice)
     }
 
     /// Whether another connection got the same envelope, live or in a replay.
-    pub fn has_twin(&self, spot: &Spot) -> bool {
+    pub fn has_twin(&self, spot: &EnvelopeSpot) -> bool {
         let here = self.facts[spot.line].life;
         self.copies(spot).iter().any(|it| it.line != spot.line && self.facts[it.line].life != here)
     }
@@ -304,7 +304,7 @@ impl<'a> CaptureReading<'a> {
         let life = self.facts[line].life;
         let due = self.lines[line].at + patience;
         (line + 1..self.lives[life].end).rev().any(|at| {
-            let heard = matches!(self.lines[at].event, Event::Received(_));
+            let heard = matches!(self.lines[at].event, ConnectionEvent::Received(_));
             self.facts[at].life == life && heard && self.lines[at].at >= due
         })
     }
@@ -313,7 +313,8 @@ impl<'a> CaptureReading<'a> {
     pub fn next_received(&self, line: usize) -> Option<usize> {
         let life = self.facts[line].life;
         (line + 1..self.lives[life].end).find(|at| {
-            self.facts[*at].life == life && matches!(self.lines[*at].event, Event::Received(_))
+            self.facts[*at].life == life
+                && matches!(self.lines[*at].event, ConnectionEvent::Received(_))
         })
     }
 
@@ -324,7 +325,7 @@ impl<'a> CaptureReading<'a> {
     }
 
     /// The value at a place of a line.
-    pub fn value(&self, spot: &Spot) -> Option<&'a Value> {
+    pub fn value(&self, spot: &EnvelopeSpot) -> Option<&'a Value> {
         message_of(&self.lines[spot.line])?.pointer(&spot.base)
     }
 
@@ -375,12 +376,14 @@ pub(super) fn key_of(envelope: &Value) -> Option<(&str, u64)> {
 }
 
 /// The envelopes that a line of the host brings, live or in a replay.
-pub(super) fn envelopes(lines: &[Line], number: usize) -> Vec<(Spot, &Value)> {
+pub(super) fn envelopes(lines: &[TranscriptLine], number: usize) -> Vec<(EnvelopeSpot, &Value)> {
     let line = &lines[number];
-    let Some(value) = message_of(line).filter(|_| matches!(line.event, Event::Received(_))) else {
+    let Some(value) =
+        message_of(line).filter(|_| matches!(line.event, ConnectionEvent::Received(_)))
+    else {
         return Vec::new();
     };
-    let at = |base: String| Spot { line: number, base };
+    let at = |base: String| EnvelopeSpot { line: number, base };
     if value.get("method").and_then(Value::as_str) == Some("action") {
         let params = value.get("params").into_iter();
         return params.map(|params| (at("/params".to_owned()), params)).collect();

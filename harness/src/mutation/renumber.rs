@@ -2,7 +2,7 @@
 //!
 //! Knows: captures. Never knows: which numbers are right.
 
-use crate::transcript::line::Line;
+use crate::transcript::line::TranscriptLine;
 use crate::wire::json::{Value, json};
 
 use super::capture::edit;
@@ -23,12 +23,12 @@ const LISTS: [(&str, &str); 2] =
 const ENVELOPES: (&str, &str) = (PLACES[0], LISTS[0].0);
 
 /// Changes all numbers of the host by a function.
-pub(super) fn renumber(lines: &mut [Line], to: &dyn Fn(u64) -> u64) {
+pub(super) fn renumber(lines: &mut [TranscriptLine], to: &dyn Fn(u64) -> u64) {
     respell(lines, &|number, _| json!(to(number)));
 }
 
 /// Writes all numbers of the host in another way; the function gets whether the number is that of an action.
-pub(super) fn respell(lines: &mut [Line], to: &dyn Fn(u64, bool) -> Value) {
+pub(super) fn respell(lines: &mut [TranscriptLine], to: &dyn Fn(u64, bool) -> Value) {
     let change = |value: &mut Value, is_action: bool| {
         if let Some(number) = value.as_u64() {
             *value = to(number, is_action);

@@ -7,7 +7,7 @@
 use crate::dice::Dice;
 
 use super::acp::rewrite::AcpRewrite;
-use super::capture::Capture;
+use super::capture::MutableCapture;
 use super::rewrites::{arrivals, company, names, spelling, texts};
 
 /// A change of a capture after which it is as legal as before.
@@ -58,7 +58,7 @@ pub enum RewriteKind {
     /// Objects have members that no version knows: those in this member, or all.
     Extend(FramePortion, Option<&'static str>),
     /// Points in time are written in another way.
-    Instants(FramePortion, spelling::InstantForm),
+    Instants(FramePortion, spelling::RewriteInstantForm),
     /// Whole numbers in these members are written with a fraction of zero.
     Fractions(FramePortion, &'static [&'static str]),
     /// Frames are other JSON text of the same value.
@@ -83,7 +83,7 @@ pub enum RewriteKind {
 
 impl LegalRewrite {
     /// The rewritten capture; `None` if nothing was changed.
-    pub fn apply(&self, base: &Capture, dice: &mut Dice) -> Option<Capture> {
+    pub fn apply(&self, base: &MutableCapture, dice: &mut Dice) -> Option<MutableCapture> {
         let mut capture = base.clone();
         let lines = &mut capture.lines;
         match self.kind {

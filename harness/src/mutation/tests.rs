@@ -1,18 +1,19 @@
 //! Each mechanism changes exactly what it says, on a conversation of two clients.
 
-use super::capture::{Capture, message_of};
-use super::change::{Audience, ChangedCapture, Listing, WireChange, Wording};
-use super::evidence::Evidence;
-use super::operator::{Condition, Target, TargetKind};
+use super::capture::{MutableCapture, message_of};
+use super::change::{ChangedCapture, FaultAudience, WireChange};
+use super::evidence::FaultEvidence;
+use super::operator::{OperatorTarget, PlaceCondition, TargetKind};
 use super::operators;
-use super::reading::{CaptureReading, FrameRole, Spot};
+use super::reading::{CaptureReading, EnvelopeSpot, FrameRole};
 use super::rewrites;
 use super::trial::{MutantFate, WireTrial};
+use super::value_change::{ListChange, TextChange};
 use crate::dice::Dice;
-use crate::ledger::Ledger;
+use crate::ledger::RequirementLedger;
 use crate::verdict::Weight;
 use crate::wire::json::Value;
-use crate::wire::version::Standard;
+use crate::wire::version::ProtocolStandard;
 
 /// Two clients on one chat: A has its snapshot first, dispatches a draft and hears of it, as B does; then B is
 /// subscribed to the chat once more, after which both ping.
@@ -45,15 +46,15 @@ const TALK: &str = r#"
 const COPY: usize = 15;
 const ECHO: usize = 11;
 
-fn talk() -> Capture {
-    Capture::read("talk", TALK.trim_start().as_bytes()).unwrap()
+fn talk() -> MutableCapture {
+    MutableCapture::read("talk", TALK.trim_start().as_bytes()).unwrap()
 }
 
-fn at(line: usize, base: &str) -> Spot {
-    Spot { line, base: base.to_owned() }
+fn at(line: usize, base: &str) -> EnvelopeSpot {
+    EnvelopeSpot { line, base: base.to_owned() }
 }
 
-fn apply(change: WireChange, spot: &Spot) -> ChangedCapture {
+fn apply(change: WireChange, spot: &EnvelopeSpot) -> ChangedCapture {
     let capture = talk();
     let reading = CaptureReading::of(&capture.lines);
     change.apply(&reading, spot, &mut Dice::seeded(1)).unwrap()
@@ -75,7 +76,7 @@ fn the_conversation_is_clean_and_is_written_as_it_was_read() {
     let capture = talk();
     assert_eq!(capture.judge().heaviest(), None, "{}", capture.judge().message);
     assert_eq!(capture.text().lines().count(), TALK.trim().lines().count());
-    assert_eq!(Capture::read("talk", capture.text().as_bytes()).unwrap(), capture);
+    assert_eq!(MutableCapture::read("talk", capture.text().as_bytes()).unwrap(), capture);
 }
 
 #[test]
@@ -96,11 +97,11 @@ fn frames_are_read_as_what_they_are() {
 #[test]
 fn one_copy_or_all_are_changed() {
     let set = |audience| WireChange::Set(audience, "/serverSeq", "9");
-    assert_eq!(differing(&apply(set(Audience::One), &at(COPY, "/params"))), [COPY]);
-    let all = apply(set(Audience::All), &at(COPY, "/params"));
+    assert_eq!(differing(&apply(set(FaultAudience::One), &at(COPY, "/params"))), [COPY]);
+    let all = apply(set(FaultAudience::All), &at(COPY, "/params"));
     assert_eq!(differing(&all), [COPY - 1, COPY]);
     assert_eq!(value(&all, COPY, "/params/serverSeq").as_u64(), Some(9));
-    let gone = apply(WireChange::Drop(Audience::All), &at(COPY, "/params"));
+    let gone = apply(WireChange::Drop(FaultAudience::All), &at(COPY, "/params"));
     assert_eq!(gone.lines.len(), talk().lines.len() - 2);
 }
 
@@ -108,14 +109,14 @@ fn one_copy_or_all_are_changed() {
 fn members_are_changed_and_left_out() {
     let spot = at(COPY, "/params");
     let text = "/action/draft/text";
-    let reworded = apply(WireChange::Reword(Audience::One, text, Wording::Cut), &spot);
+    let reworded = apply(WireChange::Reword(FaultAudience::One, text, TextChange::Cut), &spot);
     assert_eq!(value(&reworded, COPY, "/params/action/draft/text").as_str(), Some("tw"));
-    let added = apply(WireChange::Add(Audience::One, "/serverSeq", -2), &spot);
+    let added = apply(WireChange::Add(FaultAudience::One, "/serverSeq", -2), &spot);
     assert_eq!(value(&added, COPY, "/params/serverSeq").as_u64(), Some(3));
-    let removed = apply(WireChange::Remove(Audience::One, "/origin"), &spot);
+    let removed = apply(WireChange::Remove(FaultAudience::One, "/origin"), &spot);
     assert_eq!(message_of(&removed.lines[COPY]).unwrap().pointer("/params/origin"), None);
     let listed = apply(
-        WireChange::Relist(Audience::One, "/protocolVersions", Listing::Twice),
+        WireChange::Relist(FaultAudience::One, "/protocolVersions", ListChange::Twice),
         &at(2, "/params"),
     );
     let versions = value(&listed, 2, "/params/protocolVersions").as_array();
@@ -123,7 +124,7 @@ fn members_are_changed_and_left_out() {
     // What is not there cannot be changed.
     let capture = talk();
     let reading = CaptureReading::of(&capture.lines);
-    let nowhere = WireChange::Reword(Audience::One, "/action/title", Wording::More);
+    let nowhere = WireChange::Reword(FaultAudience::One, "/action/title", TextChange::More);
     assert_eq!(nowhere.apply(&reading, &spot, &mut Dice::seeded(1)), None);
 }
 
@@ -145,7 +146,7 @@ fn an_inserted_action_has_a_number_of_its_own() {
 
 #[test]
 fn two_actions_change_places_and_keep_their_numbers() {
-    let changed = apply(WireChange::SwapActions(Audience::One), &at(ECHO + 1, "/params"));
+    let changed = apply(WireChange::SwapActions(FaultAudience::One), &at(ECHO + 1, "/params"));
     assert_eq!(differing(&changed), [ECHO + 1, COPY]);
     assert_eq!(value(&changed, COPY, "/params/action/draft/text").as_str(), Some("one"));
     assert_eq!(value(&changed, COPY, "/params/serverSeq").as_u64(), Some(5));
@@ -155,35 +156,35 @@ fn two_actions_change_places_and_keep_their_numbers() {
 fn evidence_is_there_or_not() {
     let capture = talk();
     let reading = CaptureReading::of(&capture.lines);
-    let shown = |evidence: Evidence, change: WireChange, spot: &Spot| {
+    let shown = |evidence: FaultEvidence, change: WireChange, spot: &EnvelopeSpot| {
         let changed = change.apply(&reading, spot, &mut Dice::seeded(1)).unwrap();
         evidence.is_there(&reading, spot, &changed)
     };
     let copy = at(COPY, "/params");
-    let drop = WireChange::Drop(Audience::One);
-    assert!(shown(Evidence::TwinAndFence, drop, &at(ECHO, "/params")));
-    assert!(!shown(Evidence::TwinAndFence, drop, &copy));
-    assert!(shown(Evidence::Wait, drop, &copy));
+    let drop = WireChange::Drop(FaultAudience::One);
+    assert!(shown(FaultEvidence::TwinAndFence, drop, &at(ECHO, "/params")));
+    assert!(!shown(FaultEvidence::TwinAndFence, drop, &copy));
+    assert!(shown(FaultEvidence::Wait, drop, &copy));
     // The second draft is in the last snapshot, the first one is not.
-    let reword = WireChange::Reword(Audience::All, "/action/draft/text", Wording::More);
-    assert!(shown(Evidence::State, reword, &copy));
-    assert!(!shown(Evidence::State, reword, &at(ECHO, "/params")));
-    assert!(shown(Evidence::Overtaken, drop, &at(ECHO, "/params")));
-    assert!(!shown(Evidence::Overtaken, drop, &at(COPY - 1, "/params")));
+    let reword = WireChange::Reword(FaultAudience::All, "/action/draft/text", TextChange::More);
+    assert!(shown(FaultEvidence::State, reword, &copy));
+    assert!(!shown(FaultEvidence::State, reword, &at(ECHO, "/params")));
+    assert!(shown(FaultEvidence::Overtaken, drop, &at(ECHO, "/params")));
+    assert!(!shown(FaultEvidence::Overtaken, drop, &at(COPY - 1, "/params")));
 }
 
 #[test]
 fn conditions_choose_places() {
     let capture = talk();
     let reading = CaptureReading::of(&capture.lines);
-    let found = |when: &'static [Condition]| {
-        let target = Target { kind: TargetKind::Action, names: &["chat/*"], when };
+    let found = |when: &'static [PlaceCondition]| {
+        let target = OperatorTarget { kind: TargetKind::Action, names: &["chat/*"], when };
         target.spots(&reading).iter().map(|spot| spot.line).collect::<Vec<_>>()
     };
-    assert_eq!(found(&[Condition::Echo]), [ECHO, COPY - 1]);
-    assert_eq!(found(&[Condition::OthersOwn, Condition::Subscribed]), [ECHO + 1, COPY]);
-    assert_eq!(found(&[Condition::HostMade]), [0; 0]);
-    assert_eq!(found(&[Condition::Is("/action/draft/text", "\"two\"")]), [COPY - 1, COPY]);
+    assert_eq!(found(&[PlaceCondition::Echo]), [ECHO, COPY - 1]);
+    assert_eq!(found(&[PlaceCondition::OthersOwn, PlaceCondition::Subscribed]), [ECHO + 1, COPY]);
+    assert_eq!(found(&[PlaceCondition::HostMade]), [0; 0]);
+    assert_eq!(found(&[PlaceCondition::Is("/action/draft/text", "\"two\"")]), [COPY - 1, COPY]);
 }
 
 #[test]
@@ -205,7 +206,7 @@ fn a_trial_tells_what_became_of_mutants() {
 #[test]
 fn rewrites_change_something_and_are_found_legal() {
     let trial = WireTrial::new(vec![talk()], 3, 2);
-    let wanted: Vec<_> = rewrites::of(Standard::Ahp).collect();
+    let wanted: Vec<_> = rewrites::of(ProtocolStandard::Ahp).collect();
     let results = trial.rewrite(&wanted, &|_, _| {}, &|work| work());
     let applied = results.iter().filter(|result| result.rewritten > 0).count();
     assert!(applied >= 40, "{applied}");
@@ -218,7 +219,7 @@ fn what_the_text_does_not_demand_is_a_note_in_the_ledger() {
     let all = operators::all().chain(operators::agents::all());
     let advice = all.filter_map(|operator| operator.advice);
     for requirement in advice {
-        let row = Ledger::look_up(requirement).expect(requirement);
+        let row = RequirementLedger::look_up(requirement).expect(requirement);
         assert_eq!(row.weight, Weight::Note, "{requirement}");
     }
 }

@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use crate::dice::Dice;
 use crate::verdict::Weight;
 
-use super::capture::{Capture, CaptureJudgement};
+use super::capture::{CaptureJudgement, MutableCapture};
 use super::operator::WireOperator;
-use super::reading::{CaptureReading, Spot};
+use super::reading::{CaptureReading, EnvelopeSpot};
 use super::rewrite::LegalRewrite;
 
 /// For each mutant that counts, so many places are tried.
@@ -73,7 +73,7 @@ pub struct RewriteResult {
 
 /// Captures in which nothing is wrong, with what is said about them all the same.
 pub struct WireTrial {
-    captures: Vec<Capture>,
+    captures: Vec<MutableCapture>,
     judgements: Vec<CaptureJudgement>,
     /// The seed of every choice.
     pub seed: u64,
@@ -94,14 +94,14 @@ impl OperatorResult {
 }
 
 /// Keeps the file of a mutant: the name that it should have, and its capture.
-pub type KeepMutant<'a> = &'a (dyn Fn(&str, &Capture) + Sync);
+pub type KeepMutant<'a> = &'a (dyn Fn(&str, &MutableCapture) + Sync);
 
 /// Does the same work on every core.
 pub type ShareWork<'a> = &'a dyn Fn(&(dyn Fn() + Sync));
 
 impl WireTrial {
     /// A trial on captures, of which those are left out in which something is found above a note.
-    pub fn new(captures: Vec<Capture>, seed: u64, count: usize) -> WireTrial {
+    pub fn new(captures: Vec<MutableCapture>, seed: u64, count: usize) -> WireTrial {
         let mut judged: Vec<_> = captures
             .into_iter()
             .map(|capture| {
@@ -115,7 +115,7 @@ impl WireTrial {
     }
 
     /// The captures.
-    pub fn captures(&self) -> &[Capture] {
+    pub fn captures(&self) -> &[MutableCapture] {
         &self.captures
     }
 
@@ -138,7 +138,7 @@ impl WireTrial {
         keep: KeepMutant<'_>,
     ) -> OperatorResult {
         let mut dice = Dice::new(self.seed, part_of(operator.name));
-        let mut spots: Vec<(usize, Spot)> = Vec::new();
+        let mut spots: Vec<(usize, EnvelopeSpot)> = Vec::new();
         for (number, reading) in readings.iter().enumerate() {
             spots.extend(operator.spots(reading).into_iter().map(|spot| (number, spot)));
         }
@@ -167,7 +167,7 @@ impl WireTrial {
                 let missing = operator.shown.first().map_or("", |it| it.missing());
                 missing.clone_into(&mut mutant.why);
             } else {
-                let capture = Capture { lines: changed.lines, ..base.clone() };
+                let capture = MutableCapture { lines: changed.lines, ..base.clone() };
                 let judgement = capture.judge();
                 mutant.fate = fate(&judgement, &self.judgements[number]);
                 mutant.why = judgement.checks(Weight::Should).join(", ");

@@ -4,13 +4,13 @@ use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
-use crate::edge::Edge;
+use crate::edge::VersionEdge;
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
-use crate::wire::version::{Standard, Version};
+use crate::wire::version::{ProtocolStandard, Version};
 
-use super::mirror::Mirror;
+use super::mirror::ChannelMirror;
 
 /// What a client knows. Pure: it neither reads a clock nor owns a socket.
 ///
@@ -27,13 +27,13 @@ pub struct ClientEngine {
     next_id: u64,
     next_seq: u64,
     last_seen: u64,
-    open: LiteMap<u64, Asked>,
-    channels: LiteMap<String, Option<Mirror>>,
+    open: LiteMap<u64, PendingRequest>,
+    channels: LiteMap<String, Option<ChannelMirror>>,
     mirrors: bool,
-    edge: Edge,
+    edge: VersionEdge,
     /// Requests that it did not make itself, by their ids as JSON.
-    foreign: LiteMap<String, Asked>,
-    standard: Standard,
+    foreign: LiteMap<String, PendingRequest>,
+    standard: ProtocolStandard,
 }
 
 /// Requests of others that are remembered.
@@ -41,7 +41,7 @@ const MAX_FOREIGN: usize = 1_000;
 
 /// A request that has not been answered.
 #[derive(Clone, Debug)]
-struct Asked {
+struct PendingRequest {
     method: String,
     channel: String,
     /// The client has left the channel since.
@@ -60,19 +60,19 @@ impl ClientEngine {
             open: LiteMap::new(),
             channels: LiteMap::new(),
             mirrors,
-            edge: Edge::new(Version::V1_0, ""),
+            edge: VersionEdge::new(Version::V1_0, ""),
             foreign: LiteMap::new(),
-            standard: Standard::Ahp,
+            standard: ProtocolStandard::Ahp,
         }
     }
 
     /// The same client, of a protocol.
-    pub fn of(self, standard: Standard) -> ClientEngine {
+    pub fn of(self, standard: ProtocolStandard) -> ClientEngine {
         ClientEngine { standard, ..self }
     }
 
     /// The same client in the words of a version, until it has agreed on another.
-    pub fn speaking(self, edge: Edge) -> ClientEngine {
+    pub fn speaking(self, edge: VersionEdge) -> ClientEngine {
         ClientEngine { edge, ..self }
     }
 
@@ -82,13 +82,13 @@ impl ClientEngine {
             && self.foreign.len() < MAX_FOREIGN
         {
             let channel = message.params()["channel"].as_str().unwrap_or_default().to_owned();
-            let asked = Asked { method: method.to_owned(), channel, left: false };
+            let asked = PendingRequest { method: method.to_owned(), channel, left: false };
             self.foreign.insert(id_text(id), asked);
         }
     }
 
     /// The words that it speaks.
-    pub fn edge(&self) -> &Edge {
+    pub fn edge(&self) -> &VersionEdge {
         &self.edge
     }
 
@@ -128,7 +128,7 @@ impl ClientEngine {
     }
 
     /// What it made of a channel.
-    pub fn mirror(&self, channel: &str) -> Option<&Mirror> {
+    pub fn mirror(&self, channel: &str) -> Option<&ChannelMirror> {
         self.channels.get(channel)?.as_ref()
     }
 
@@ -139,7 +139,9 @@ impl ClientEngine {
 
     /// A request with the next id. In AHP `params.channel` is the root channel unless given.
     pub fn request(&mut self, method: &str, mut params: Value) -> (u64, Message) {
-        if let Some(params) = params.as_object_mut().filter(|_| self.standard == Standard::Ahp) {
+        if let Some(params) =
+            params.as_object_mut().filter(|_| self.standard == ProtocolStandard::Ahp)
+        {
             params.entry("channel").or_insert_with(|| json!(ROOT));
         }
         // Who offers one version alone asks in its words.
@@ -153,7 +155,7 @@ impl ClientEngine {
         let id = self.next_id;
         self.next_id += 1;
         let channel = params["channel"].as_str().unwrap_or_default().to_owned();
-        self.open.insert(id, Asked { method: method.to_owned(), channel, left: false });
+        self.open.insert(id, PendingRequest { method: method.to_owned(), channel, left: false });
         (id, self.edge.lower_message(Message::request(id, method, params)))
     }
 
@@ -213,7 +215,7 @@ impl ClientEngine {
 
     /// A message came from the host. Returns it in the newest words, where it has others.
     pub fn handle(&mut self, message: &Message) -> Option<Message> {
-        let answers = matches!(message.kind(), Kind::Success | Kind::Failure);
+        let answers = matches!(message.kind(), MessageKind::Success | MessageKind::Failure);
         let id = message.id().and_then(Value::as_u64).filter(|_| answers);
         let asked = id.and_then(|id| self.open.remove(&id));
         let foreign = || message.id().filter(|_| answers).map(id_text);
@@ -223,7 +225,7 @@ impl ClientEngine {
         // Whoever wrote the request, the client is subscribed.
         let asked = asked.or(foreign.filter(|asked| asked.method == "subscribe"));
         let told = lifted.as_ref().unwrap_or(message);
-        if message.kind() == Kind::Notification && message.method() == Some("action") {
+        if message.kind() == MessageKind::Notification && message.method() == Some("action") {
             self.envelope(told.params(), message.params());
         }
         if let (Some(asked), Some(result), Some(raw)) = (asked, told.result(), message.result()) {
@@ -245,10 +247,10 @@ impl ClientEngine {
         }
     }
 
-    fn answered(&mut self, asked: &Asked, result: &Value, raw: &Value) {
+    fn answered(&mut self, asked: &PendingRequest, result: &Value, raw: &Value) {
         match asked.method.as_str() {
             // Whatever version the agent answers with, it has shaken hands.
-            "initialize" if self.standard == Standard::Acp => {
+            "initialize" if self.standard == ProtocolStandard::Acp => {
                 self.version = result["protocolVersion"].as_u64().map(|_| Version::ACP_1);
             }
             "initialize" => {
@@ -308,7 +310,7 @@ impl ClientEngine {
         let before = self.channels.remove(channel).flatten();
         let mirror = match (self.mirrors, kind, version) {
             (true, Some(kind), Some(version)) => {
-                let mirror = Mirror::new(version, kind, raw["state"].clone(), from_seq);
+                let mirror = ChannelMirror::new(version, kind, raw["state"].clone(), from_seq);
                 Some(mirror.after(before))
             }
             _ => None,

@@ -5,7 +5,7 @@
 //!
 //! Knows: JSON. Never knows: files, processes.
 //!
-//! Start at [`Errand`].
+//! Start at [`ClientErrand`].
 
 use crate::wire::json::{Value, json};
 
@@ -17,7 +17,7 @@ pub const KILLED: &str = "killed";
 
 /// Something to be done by whoever moves the frames.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Errand {
+pub enum ClientErrand {
     /// Gives the text of a file: `{token, text}`, or `{token, missing}`, or `{token, failed}`.
     Read {
         /// Tells errands apart.
@@ -52,7 +52,7 @@ pub enum Errand {
     },
 }
 
-impl Errand {
+impl ClientErrand {
     /// The text of a file is this.
     pub fn text(token: u64, text: &str) -> Value {
         json!({"token": token, "text": text})

@@ -6,7 +6,7 @@
 
 /// Who a client is to whoever guards the host's endpoint.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub enum Credentials {
+pub enum ClientCredentials {
     /// Whom the run was given credentials of.
     #[default]
     Own,
@@ -18,29 +18,29 @@ pub enum Credentials {
     None,
 }
 
-impl Credentials {
+impl ClientCredentials {
     /// The words of scenarios.
     pub const WORDS: &[&str] = &["own", "other", "wrong", "none"];
 
     /// Every one, with its word.
-    pub const ALL: [(&'static str, Credentials); 4] = [
-        ("own", Credentials::Own),
-        ("other", Credentials::Other),
-        ("wrong", Credentials::Wrong),
-        ("none", Credentials::None),
+    pub const ALL: [(&'static str, ClientCredentials); 4] = [
+        ("own", ClientCredentials::Own),
+        ("other", ClientCredentials::Other),
+        ("wrong", ClientCredentials::Wrong),
+        ("none", ClientCredentials::None),
     ];
 
     /// What a word of a scenario stands for.
-    pub fn named(word: &str) -> Option<Credentials> {
-        Credentials::ALL.iter().find(|(known, _)| *known == word).map(|(_, it)| *it)
+    pub fn named(word: &str) -> Option<ClientCredentials> {
+        ClientCredentials::ALL.iter().find(|(known, _)| *known == word).map(|(_, it)| *it)
     }
 }
 
 /// How a client comes.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Guise {
+pub struct ClientGuise {
     /// By which credentials.
-    pub credentials: Credentials,
+    pub credentials: ClientCredentials,
     /// The page that it says it comes from, as browsers do.
     pub origin: Option<String>,
 }

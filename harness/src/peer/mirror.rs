@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 
 use crate::wire::json::Value;
 
-use crate::model::{self, Outcome};
+use crate::model::{self, ActionOutcome};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
 /// One channel as a client sees it.
 #[derive(Clone, Debug)]
-pub struct Mirror {
+pub struct ChannelMirror {
     version: Version,
     kind: ChannelKind,
     confirmed: Value,
@@ -23,16 +23,16 @@ pub struct Mirror {
 /// no more than this.
 const MAX_PENDING: usize = 10_000;
 
-impl Mirror {
+impl ChannelMirror {
     /// Starts from a snapshot.
-    pub fn new(version: Version, kind: ChannelKind, state: Value, from_seq: u64) -> Mirror {
-        Mirror { version, kind, confirmed: state, seq: from_seq, pending: VecDeque::new() }
+    pub fn new(version: Version, kind: ChannelKind, state: Value, from_seq: u64) -> ChannelMirror {
+        ChannelMirror { version, kind, confirmed: state, seq: from_seq, pending: VecDeque::new() }
     }
 
     /// Takes over the pending actions of the mirror that it replaces.
-    pub(super) fn after(self, before: Option<Mirror>) -> Mirror {
+    pub(super) fn after(self, before: Option<ChannelMirror>) -> ChannelMirror {
         let pending = before.map(|before| before.pending).unwrap_or_default();
-        Mirror { pending, ..self }
+        ChannelMirror { pending, ..self }
     }
 
     /// The client dispatched an action and applies it at once.
@@ -96,7 +96,7 @@ impl Mirror {
     pub fn optimistic(&self) -> Value {
         let mut state = self.confirmed.clone();
         for (_, action) in &self.pending {
-            let _: Outcome = model::apply(self.version, self.kind, &mut state, action);
+            let _: ActionOutcome = model::apply(self.version, self.kind, &mut state, action);
         }
         state
     }

@@ -1,19 +1,19 @@
 //! What a client of ACP serves its agent with: files of one folder, and commands that run there.
 //!
-//! [`Serving`] is told what the agent asks and what came of errands; it says what to answer and which errands to run.
+//! [`AgentServing`] is told what the agent asks and what came of errands; it says what to answer and which errands to run.
 //! What is not offered is refused, and so is what lies outside the folder. Permissions are not its business: a person, or
 //! a scenario, decides about those.
 //!
 //! Knows: the methods of ACP that agents ask. Never knows: files, processes, scenarios.
 //!
-//! Start at [`Serving::asked`].
+//! Start at [`AgentServing::asked`].
 
 use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
-use super::errand::{Errand, OUTSIDE};
+use super::errand::{ClientErrand, OUTSIDE};
 
 /// Terminals that an agent may have at a time.
 const MAX_TERMINALS: usize = 50;
@@ -40,7 +40,7 @@ const NO_METHOD: i64 = -32601;
 
 /// What a client offers an agent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Offers {
+pub enum AgentOffers {
     /// Nothing.
     #[default]
     Nothing,
@@ -52,23 +52,26 @@ pub enum Offers {
     All,
 }
 
-impl Offers {
+impl AgentOffers {
     /// Every one, with the word of a scenario.
-    pub const ALL: [(Offers, &'static str); 4] = [
-        (Offers::Nothing, "nothing"),
-        (Offers::Fs, "fs"),
-        (Offers::FsTerminal, "fs-terminal"),
-        (Offers::All, "all"),
+    pub const ALL: [(AgentOffers, &'static str); 4] = [
+        (AgentOffers::Nothing, "nothing"),
+        (AgentOffers::Fs, "fs"),
+        (AgentOffers::FsTerminal, "fs-terminal"),
+        (AgentOffers::All, "all"),
     ];
 
     /// What a word of a scenario stands for.
-    pub fn named(word: &str) -> Option<Offers> {
-        Offers::ALL.iter().find(|(_, known)| *known == word).map(|(offers, _)| *offers)
+    pub fn named(word: &str) -> Option<AgentOffers> {
+        AgentOffers::ALL.iter().find(|(_, known)| *known == word).map(|(offers, _)| *offers)
     }
 
     /// The word of a scenario for it.
     pub fn word(self) -> &'static str {
-        Offers::ALL.iter().find(|(offers, _)| *offers == self).map_or("nothing", |(_, word)| *word)
+        AgentOffers::ALL
+            .iter()
+            .find(|(offers, _)| *offers == self)
+            .map_or("nothing", |(_, word)| *word)
     }
 
     /// The `clientCapabilities`.
@@ -77,7 +80,7 @@ impl Offers {
         let mut all = json!({
             "fs": {"readTextFile": files, "writeTextFile": files}, "terminal": terminal,
         });
-        if self == Offers::All {
+        if self == AgentOffers::All {
             all["session"] =
                 json!({"notices": {}, "compaction": {}, "configOptions": {"boolean": {}}});
             all["elicitation"] = json!({"form": {}, "url": {}});
@@ -86,33 +89,33 @@ impl Offers {
     }
 
     fn files(self) -> bool {
-        self != Offers::Nothing
+        self != AgentOffers::Nothing
     }
 
     fn terminal(self) -> bool {
-        matches!(self, Offers::FsTerminal | Offers::All)
+        matches!(self, AgentOffers::FsTerminal | AgentOffers::All)
     }
 }
 
 /// Something that serving leads to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Deed {
+pub enum ServingDeed {
     /// An answer goes out.
     Answer(Message),
     /// Something is to be done.
-    Errand(Errand),
+    Errand(ClientErrand),
 }
 
 /// What an errand was for.
 #[derive(Clone, Debug)]
-enum Purpose {
+enum ErrandPurpose {
     Read { line: u64, limit: Option<u64> },
     Write,
 }
 
 /// A terminal of an agent's.
 #[derive(Debug, Default)]
-struct Terminal {
+struct ServedTerminal {
     output: String,
     limit: usize,
     truncated: bool,
@@ -123,12 +126,12 @@ struct Terminal {
 
 /// The client's side of what an agent asks.
 #[derive(Debug, Default)]
-pub struct Serving {
+pub struct AgentServing {
     folder: String,
-    offers: Offers,
+    offers: AgentOffers,
     serial: u64,
-    open: LiteMap<u64, (Value, Purpose)>,
-    terminals: LiteMap<String, Terminal>,
+    open: LiteMap<u64, (Value, ErrandPurpose)>,
+    terminals: LiteMap<String, ServedTerminal>,
     /// Bytes that were given so far.
     served: usize,
     /// A path elsewhere that was asked for last, and that nobody has been told of.
@@ -136,22 +139,22 @@ pub struct Serving {
 }
 
 /// How a request is served: at once, later, or not.
-type Served = Result<Vec<Deed>, (i64, String)>;
+type ServingResult = Result<Vec<ServingDeed>, (i64, String)>;
 
-impl Serving {
+impl AgentServing {
     /// A client that offers nothing yet, of an agent that works in this folder. Its errands and terminals are counted
     /// from `first` on, so that those of several clients differ.
-    pub fn new(folder: &str, first: u64) -> Serving {
-        Serving { folder: folder.to_owned(), serial: first, ..Serving::default() }
+    pub fn new(folder: &str, first: u64) -> AgentServing {
+        AgentServing { folder: folder.to_owned(), serial: first, ..AgentServing::default() }
     }
 
     /// From now on offers this.
-    pub fn offer(&mut self, offers: Offers) {
+    pub fn offer(&mut self, offers: AgentOffers) {
         self.offers = offers;
     }
 
     /// The agent asks.
-    pub fn asked(&mut self, id: &Value, method: &str, params: &Value) -> Vec<Deed> {
+    pub fn asked(&mut self, id: &Value, method: &str, params: &Value) -> Vec<ServingDeed> {
         let files = self.offers.files();
         let terminal = self.offers.terminal();
         let served = match method {
@@ -162,18 +165,18 @@ impl Serving {
             "terminal/wait_for_exit" if terminal => self.wait(id, params),
             "terminal/kill" if terminal => self.kill(id, params, false),
             "terminal/release" if terminal => self.kill(id, params, true),
-            "elicitation/create" if self.offers == Offers::All => {
+            "elicitation/create" if self.offers == AgentOffers::All => {
                 Ok(vec![answer(id, json!({"action": "decline"}))])
             }
             _ => Err((NO_METHOD, format!("`{method}` is not served by this client"))),
         };
         served.unwrap_or_else(|(code, why)| {
-            vec![Deed::Answer(Message::failure(id.clone(), code, &why, Value::Null))]
+            vec![ServingDeed::Answer(Message::failure(id.clone(), code, &why, Value::Null))]
         })
     }
 
     /// Something came of an errand.
-    pub fn done(&mut self, told: &Value) -> Vec<Deed> {
+    pub fn done(&mut self, told: &Value) -> Vec<ServingDeed> {
         if let Some(name) = told["terminal"].as_str() {
             return self.happened(name, told);
         }
@@ -183,8 +186,8 @@ impl Serving {
         };
         let text = told["text"].as_str();
         let outcome = match (text, purpose) {
-            (Some(_), Purpose::Write) => Ok(json!({})),
-            (Some(text), Purpose::Read { line, limit }) => {
+            (Some(_), ErrandPurpose::Write) => Ok(json!({})),
+            (Some(text), ErrandPurpose::Read { line, limit }) => {
                 let content = lines(text, line, limit);
                 self.gives(content.len()).map(|()| json!({"content": content}))
             }
@@ -199,7 +202,7 @@ impl Serving {
         }
         vec![match outcome {
             Ok(result) => answer(&id, result),
-            Err((code, why)) => Deed::Answer(Message::failure(id, code, why, Value::Null)),
+            Err((code, why)) => ServingDeed::Answer(Message::failure(id, code, why, Value::Null)),
         }]
     }
 
@@ -217,7 +220,7 @@ impl Serving {
         self.elsewhere.take()
     }
 
-    fn errand(&mut self, id: &Value, purpose: Purpose) -> Result<u64, (i64, String)> {
+    fn errand(&mut self, id: &Value, purpose: ErrandPurpose) -> Result<u64, (i64, String)> {
         if self.open.len() >= MAX_OPEN {
             return Err((INTERNAL, "too much is asked at a time".to_owned()));
         }
@@ -237,25 +240,25 @@ impl Serving {
         })
     }
 
-    fn read(&mut self, id: &Value, params: &Value) -> Served {
+    fn read(&mut self, id: &Value, params: &Value) -> ServingResult {
         let path = self.path(params)?;
         let line = params["line"].as_u64().unwrap_or(1);
-        let purpose = Purpose::Read { line, limit: params["limit"].as_u64() };
+        let purpose = ErrandPurpose::Read { line, limit: params["limit"].as_u64() };
         let token = self.errand(id, purpose)?;
-        Ok(vec![Deed::Errand(Errand::Read { token, path })])
+        Ok(vec![ServingDeed::Errand(ClientErrand::Read { token, path })])
     }
 
-    fn write(&mut self, id: &Value, params: &Value) -> Served {
+    fn write(&mut self, id: &Value, params: &Value) -> ServingResult {
         let path = self.path(params)?;
         let text = params["content"].as_str().unwrap_or_default().to_owned();
         if text.len() > MAX_FILE {
             return Err((INVALID, "the file is too large".to_owned()));
         }
-        let token = self.errand(id, Purpose::Write)?;
-        Ok(vec![Deed::Errand(Errand::Write { token, path, text })])
+        let token = self.errand(id, ErrandPurpose::Write)?;
+        Ok(vec![ServingDeed::Errand(ClientErrand::Write { token, path, text })])
     }
 
-    fn create(&mut self, id: &Value, params: &Value) -> Served {
+    fn create(&mut self, id: &Value, params: &Value) -> ServingResult {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let program = text(&params["command"])
             .ok_or_else(|| (INVALID, "expected a text at `command`".to_owned()))?;
@@ -275,22 +278,22 @@ impl Serving {
         let terminal = format!("terminal-{}", self.serial);
         let limit = params["outputByteLimit"].as_u64();
         let limit = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(MAX_OUTPUT);
-        let known = Terminal { limit: limit.min(MAX_OUTPUT), ..Terminal::default() };
+        let known = ServedTerminal { limit: limit.min(MAX_OUTPUT), ..ServedTerminal::default() };
         self.terminals.insert(terminal.clone(), known);
         Ok(vec![
             answer(id, json!({"terminalId": (terminal.as_str())})),
-            Deed::Errand(Errand::Start { terminal, command, env, cwd }),
+            ServingDeed::Errand(ClientErrand::Start { terminal, command, env, cwd }),
         ])
     }
 
-    fn terminal(&mut self, params: &Value) -> Result<(&str, &mut Terminal), (i64, String)> {
+    fn terminal(&mut self, params: &Value) -> Result<(&str, &mut ServedTerminal), (i64, String)> {
         let name = params["terminalId"].as_str().unwrap_or_default();
         let found = self.terminals.iter_mut().find(|(known, _)| *known == name);
         let found = found.map(|(name, terminal)| (name.as_str(), terminal));
         found.ok_or_else(|| (NOT_FOUND, format!("no terminal is called `{name}`")))
     }
 
-    fn output(&mut self, id: &Value, params: &Value) -> Served {
+    fn output(&mut self, id: &Value, params: &Value) -> ServingResult {
         let (_, terminal) = self.terminal(params)?;
         let bytes = terminal.output.len();
         let mut result =
@@ -302,7 +305,7 @@ impl Serving {
         Ok(vec![answer(id, result)])
     }
 
-    fn wait(&mut self, id: &Value, params: &Value) -> Served {
+    fn wait(&mut self, id: &Value, params: &Value) -> ServingResult {
         let (_, terminal) = self.terminal(params)?;
         match &terminal.exit {
             Some(exit) => Ok(vec![answer(id, exit.clone())]),
@@ -314,7 +317,7 @@ impl Serving {
         }
     }
 
-    fn kill(&mut self, id: &Value, params: &Value, release: bool) -> Served {
+    fn kill(&mut self, id: &Value, params: &Value, release: bool) -> ServingResult {
         let (name, terminal) = self.terminal(params)?;
         let (name, runs) = (name.to_owned(), terminal.exit.is_none());
         let waiting = std::mem::take(&mut terminal.waiting);
@@ -328,12 +331,12 @@ impl Serving {
             self.terminal(params)?.1.waiting = waiting;
         }
         if runs {
-            deeds.push(Deed::Errand(Errand::Kill { terminal: name }));
+            deeds.push(ServingDeed::Errand(ClientErrand::Kill { terminal: name }));
         }
         Ok(deeds)
     }
 
-    fn happened(&mut self, name: &str, told: &Value) -> Vec<Deed> {
+    fn happened(&mut self, name: &str, told: &Value) -> Vec<ServingDeed> {
         let Some(terminal) = self.terminals.get_mut(name) else { return Vec::new() };
         if let Some(text) = told["printed"].as_str() {
             terminal.print(text);
@@ -344,7 +347,7 @@ impl Serving {
     }
 }
 
-impl Terminal {
+impl ServedTerminal {
     /// Output is cut at its beginning, between characters.
     fn print(&mut self, text: &str) {
         self.output.push_str(text);
@@ -359,8 +362,8 @@ impl Terminal {
     }
 }
 
-fn answer(id: &Value, result: Value) -> Deed {
-    Deed::Answer(Message::success(id.clone(), result))
+fn answer(id: &Value, result: Value) -> ServingDeed {
+    ServingDeed::Answer(Message::success(id.clone(), result))
 }
 
 /// Lines of a text, from one on, counted from 1.
@@ -393,22 +396,22 @@ pub fn within(folder: &str, path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn serving(offers: Offers) -> Serving {
-        let mut serving = Serving::new("/w", 0);
+    fn serving(offers: AgentOffers) -> AgentServing {
+        let mut serving = AgentServing::new("/w", 0);
         serving.offer(offers);
         serving
     }
 
-    fn code(deeds: &[Deed]) -> Option<i64> {
+    fn code(deeds: &[ServingDeed]) -> Option<i64> {
         match deeds {
-            [Deed::Answer(message)] => message.error_code(),
+            [ServingDeed::Answer(message)] => message.error_code(),
             _ => None,
         }
     }
 
-    fn result(deeds: &[Deed]) -> Value {
+    fn result(deeds: &[ServingDeed]) -> Value {
         match deeds {
-            [Deed::Answer(message), ..] => message.result().cloned().unwrap_or_default(),
+            [ServingDeed::Answer(message), ..] => message.result().cloned().unwrap_or_default(),
             _ => Value::Null,
         }
     }
@@ -418,13 +421,13 @@ mod tests {
         let ask = |offers, method: &str, path: &str| {
             code(&serving(offers).asked(&json!(1), method, &json!({"path": path, "content": ""})))
         };
-        assert_eq!(ask(Offers::Nothing, "fs/read_text_file", "/w/a"), Some(NO_METHOD));
-        assert_eq!(ask(Offers::Fs, "terminal/create", ""), Some(NO_METHOD));
-        assert_eq!(ask(Offers::Fs, "fs/write_text_file", "/w/a"), None);
+        assert_eq!(ask(AgentOffers::Nothing, "fs/read_text_file", "/w/a"), Some(NO_METHOD));
+        assert_eq!(ask(AgentOffers::Fs, "terminal/create", ""), Some(NO_METHOD));
+        assert_eq!(ask(AgentOffers::Fs, "fs/write_text_file", "/w/a"), None);
         for path in ["/etc/passwd", "/w/../etc/passwd", "/wa", "a", "/w", "/w//a"] {
-            assert_eq!(ask(Offers::Fs, "fs/read_text_file", path), Some(INVALID), "{path}");
+            assert_eq!(ask(AgentOffers::Fs, "fs/read_text_file", path), Some(INVALID), "{path}");
         }
-        let mut serving = serving(Offers::All);
+        let mut serving = serving(AgentOffers::All);
         for cwd in ["/", "/w/..", "/wa"] {
             let params = json!({"command": "ls", "cwd": cwd});
             assert_eq!(code(&serving.asked(&json!(1), "terminal/create", &params)), Some(INVALID));
@@ -435,13 +438,15 @@ mod tests {
 
     #[test]
     fn gives_so_much_and_no_more() {
-        let mut serving = serving(Offers::Fs);
+        let mut serving = serving(AgentOffers::Fs);
         let text = "a".repeat(8 << 20);
         let mut given = 0;
         loop {
             let deeds = serving.asked(&json!(1), "fs/read_text_file", &json!({"path": "/w/a"}));
-            let [Deed::Errand(Errand::Read { token, .. })] = deeds[..] else { panic!("{deeds:?}") };
-            match code(&serving.done(&Errand::text(token, &text))) {
+            let [ServingDeed::Errand(ClientErrand::Read { token, .. })] = deeds[..] else {
+                panic!("{deeds:?}")
+            };
+            match code(&serving.done(&ClientErrand::text(token, &text))) {
                 None => given += text.len(),
                 Some(refused) => break assert_eq!(refused, INTERNAL),
             }
@@ -451,26 +456,28 @@ mod tests {
 
     #[test]
     fn gives_the_lines_that_are_asked_for() {
-        let mut serving = serving(Offers::Fs);
+        let mut serving = serving(AgentOffers::Fs);
         let params = json!({"path": "/w/a", "line": 2, "limit": 1});
         let deeds = serving.asked(&json!("x"), "fs/read_text_file", &params);
-        let [Deed::Errand(Errand::Read { token, .. })] = deeds[..] else { panic!("{deeds:?}") };
-        let deeds = serving.done(&Errand::text(token, "a\nb\nc"));
+        let [ServingDeed::Errand(ClientErrand::Read { token, .. })] = deeds[..] else {
+            panic!("{deeds:?}")
+        };
+        let deeds = serving.done(&ClientErrand::text(token, "a\nb\nc"));
         assert_eq!(result(&deeds), json!({"content": "b\n"}));
-        assert_eq!(serving.done(&Errand::text(token, "again")), []);
+        assert_eq!(serving.done(&ClientErrand::text(token, "again")), []);
     }
 
     #[test]
     fn a_terminal_lives_until_it_is_released() {
-        let mut serving = serving(Offers::All);
+        let mut serving = serving(AgentOffers::All);
         let params = json!({"command": "ls", "args": ["-l"], "outputByteLimit": 4});
         let made = serving.asked(&json!(1), "terminal/create", &params);
         let id = result(&made)["terminalId"].clone();
         let name = id.as_str().unwrap().to_owned();
         let of = json!({"terminalId": id});
         assert_eq!(serving.asked(&json!(2), "terminal/wait_for_exit", &of), []);
-        serving.done(&Errand::printed(&name, "abcdeé"));
-        let exited = serving.done(&Errand::exit(&name, Some(0), None));
+        serving.done(&ClientErrand::printed(&name, "abcdeé"));
+        let exited = serving.done(&ClientErrand::exit(&name, Some(0), None));
         assert_eq!(result(&exited)["exitCode"], 0);
         let output = result(&serving.asked(&json!(3), "terminal/output", &of));
         assert_eq!((output["output"].as_str(), output["truncated"] == true), (Some("deé"), true));

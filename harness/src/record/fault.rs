@@ -10,7 +10,7 @@
 //!
 //! Knows: `scenario` (durations, "did you mean"), messages. Never knows: connections, time.
 //!
-//! Start at [`Rule`].
+//! Start at [`TransportFault`].
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -18,9 +18,9 @@ use std::time::Duration;
 
 use crate::scenario::parse::read_duration;
 use crate::scenario::source::did_you_mean;
-use crate::transcript::Side;
+use crate::transcript::ClosingSide;
 use crate::wire::json::Value;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 
 /// What is done to a message, or behind it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -66,7 +66,7 @@ pub enum EventKind {
 
 /// What has to follow a word.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Argument {
+pub enum ArgumentKind {
     /// Nothing.
     None,
     /// A number.
@@ -83,11 +83,11 @@ pub enum Argument {
 
 /// One word of the language.
 #[derive(Debug)]
-pub struct Word<T: 'static> {
+pub struct FaultWord<T: 'static> {
     /// The word.
     pub name: &'static str,
     /// What follows it.
-    pub argument: Argument,
+    pub argument: ArgumentKind,
     /// What it stands for.
     pub means: T,
     /// What it does.
@@ -95,25 +95,25 @@ pub struct Word<T: 'static> {
 }
 
 /// Makes a fault of its argument.
-type MakeFault = fn(&Given) -> ProxyFault;
+type MakeFault = fn(&WordArgument) -> ProxyFault;
 
 /// Every fault.
-pub const FAULTS: &[Word<MakeFault>] = &[
-    Word {
+pub const FAULTS: &[FaultWord<MakeFault>] = &[
+    FaultWord {
         name: "drop",
-        argument: Argument::None,
+        argument: ArgumentKind::None,
         means: |_| ProxyFault::Drop,
         doc: "cut both sides off right behind the message",
     },
-    Word {
+    FaultWord {
         name: "close",
-        argument: Argument::Number,
+        argument: ArgumentKind::Number,
         means: |given| ProxyFault::Close(u16::try_from(given.number).unwrap_or(u16::MAX)),
         doc: "send both sides a close frame with this code behind the message",
     },
-    Word {
+    FaultWord {
         name: "cut",
-        argument: Argument::MaybeNumber,
+        argument: ArgumentKind::MaybeNumber,
         means: |given| {
             ProxyFault::Cut(
                 given.is_given.then(|| usize::try_from(given.number).unwrap_or(usize::MAX)),
@@ -121,93 +121,93 @@ pub const FAULTS: &[Word<MakeFault>] = &[
         },
         doc: "pass only so many bytes of the frame, half of it unless said, and cut both sides off",
     },
-    Word {
+    FaultWord {
         name: "lose",
-        argument: Argument::None,
+        argument: ArgumentKind::None,
         means: |_| ProxyFault::Lose,
         doc: "swallow the message",
     },
-    Word {
+    FaultWord {
         name: "delay",
-        argument: Argument::Duration,
+        argument: ArgumentKind::Duration,
         means: |given| ProxyFault::Delay(given.duration),
         doc: "let the message, and what follows it in its direction, arrive so much later",
     },
-    Word {
+    FaultWord {
         name: "duplicate",
-        argument: Argument::None,
+        argument: ArgumentKind::None,
         means: |_| ProxyFault::Duplicate,
         doc: "let the message arrive twice",
     },
-    Word {
+    FaultWord {
         name: "swap",
-        argument: Argument::None,
+        argument: ArgumentKind::None,
         means: |_| ProxyFault::Swap,
         doc: "let the next message of the same direction overtake it",
     },
-    Word {
+    FaultWord {
         name: "behind",
-        argument: Argument::Client,
+        argument: ArgumentKind::Client,
         means: |given| ProxyFault::Behind(given.name.clone()),
         doc: "hold the message back until the next one of that client has passed in its direction",
     },
 ];
 
 /// Every event, with the side that its message comes from.
-pub const EVENTS: &[Word<(EventKind, Side)>] = &[
-    Word {
+pub const EVENTS: &[FaultWord<(EventKind, ClosingSide)>] = &[
+    FaultWord {
         name: "serverSeq",
-        argument: Argument::Number,
-        means: (EventKind::ServerSeq, Side::Host),
+        argument: ArgumentKind::Number,
+        means: (EventKind::ServerSeq, ClosingSide::Host),
         doc: "the first action from the host with this serverSeq or a higher one",
     },
-    Word {
+    FaultWord {
         name: "action",
-        argument: Argument::Name,
-        means: (EventKind::Action, Side::Host),
+        argument: ArgumentKind::Name,
+        means: (EventKind::Action, ClosingSide::Host),
         doc: "an action of this type from the host",
     },
-    Word {
+    FaultWord {
         name: "dispatch",
-        argument: Argument::Name,
-        means: (EventKind::Dispatch, Side::Client),
+        argument: ArgumentKind::Name,
+        means: (EventKind::Dispatch, ClosingSide::Client),
         doc: "an action of this type that the client dispatches",
     },
-    Word {
+    FaultWord {
         name: "request",
-        argument: Argument::Name,
-        means: (EventKind::Request, Side::Client),
+        argument: ArgumentKind::Name,
+        means: (EventKind::Request, ClosingSide::Client),
         doc: "a request of the client for this method",
     },
-    Word {
+    FaultWord {
         name: "response",
-        argument: Argument::Name,
-        means: (EventKind::Response, Side::Host),
+        argument: ArgumentKind::Name,
+        means: (EventKind::Response, ClosingSide::Host),
         doc: "the host's answer to such a request",
     },
-    Word {
+    FaultWord {
         name: "notification",
-        argument: Argument::Name,
-        means: (EventKind::Notification, Side::Host),
+        argument: ArgumentKind::Name,
+        means: (EventKind::Notification, ClosingSide::Host),
         doc: "a notification of this method from the host",
     },
-    Word {
+    FaultWord {
         name: "received",
-        argument: Argument::Number,
-        means: (EventKind::Received, Side::Host),
+        argument: ArgumentKind::Number,
+        means: (EventKind::Received, ClosingSide::Host),
         doc: "the message of this number from the host, from 1",
     },
-    Word {
+    FaultWord {
         name: "sent",
-        argument: Argument::Number,
-        means: (EventKind::Sent, Side::Client),
+        argument: ArgumentKind::Number,
+        means: (EventKind::Sent, ClosingSide::Client),
         doc: "the message of this number from the client, from 1",
     },
 ];
 
 /// The argument of a word, as far as it has one.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct WordArgument {
     is_given: bool,
     number: u64,
     duration: Duration,
@@ -216,7 +216,7 @@ pub struct Given {
 
 /// A fault and what it waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Rule {
+pub struct TransportFault {
     /// As it was written.
     pub text: String,
     /// What is done.
@@ -228,7 +228,7 @@ pub struct Rule {
     /// What it waits for.
     pub event: EventKind,
     /// The side that the message comes from.
-    pub from: Side,
+    pub from: ClosingSide,
     number: u64,
     name: String,
 }
@@ -266,10 +266,10 @@ pub enum RuleError {
     Code(u64),
 }
 
-impl FromStr for Rule {
+impl FromStr for TransportFault {
     type Err = RuleError;
 
-    fn from_str(text: &str) -> Result<Rule, RuleError> {
+    fn from_str(text: &str) -> Result<TransportFault, RuleError> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let on = words.iter().position(|word| *word == "on").ok_or(RuleError::Form)?;
         let (fault, event) = (&words[..on], &words[on + 1..]);
@@ -302,15 +302,24 @@ impl FromStr for Rule {
         let given = self::given(word.name, word.argument, rest)?;
         let (event, from) = word.means;
         let text = words.join(" ");
-        Ok(Rule { text, fault, every, client, event, from, number: given.number, name: given.name })
+        Ok(TransportFault {
+            text,
+            fault,
+            every,
+            client,
+            event,
+            from,
+            number: given.number,
+            name: given.name,
+        })
     }
 }
 
 fn find<T>(
-    words: &'static [Word<T>],
+    words: &'static [FaultWord<T>],
     what: &'static str,
     name: &str,
-) -> Result<&'static Word<T>, RuleError> {
+) -> Result<&'static FaultWord<T>, RuleError> {
     words.iter().find(|word| word.name == name).ok_or_else(|| {
         let names: Vec<_> = words.iter().map(|word| word.name).collect();
         let hint = did_you_mean(name, &names);
@@ -319,7 +328,11 @@ fn find<T>(
 }
 
 /// Reads the argument of a word.
-fn given(word: &'static str, argument: Argument, texts: &[&str]) -> Result<Given, RuleError> {
+fn given(
+    word: &'static str,
+    argument: ArgumentKind,
+    texts: &[&str],
+) -> Result<WordArgument, RuleError> {
     let wrong = |expected| RuleError::Argument {
         word,
         expected,
@@ -337,16 +350,16 @@ fn given(word: &'static str, argument: Argument, texts: &[&str]) -> Result<Given
     let number = text.and_then(|text| text.parse().ok());
     let duration = text.and_then(read_duration);
     let fits = match argument {
-        Argument::None => text.is_none(),
-        Argument::Number => number.is_some(),
-        Argument::MaybeNumber => text.is_none() || number.is_some(),
-        Argument::Duration => duration.is_some(),
-        Argument::Client | Argument::Name => text.is_some(),
+        ArgumentKind::None => text.is_none(),
+        ArgumentKind::Number => number.is_some(),
+        ArgumentKind::MaybeNumber => text.is_none() || number.is_some(),
+        ArgumentKind::Duration => duration.is_some(),
+        ArgumentKind::Client | ArgumentKind::Name => text.is_some(),
     };
     if !fits {
         return Err(wrong(argument.expected()));
     }
-    Ok(Given {
+    Ok(WordArgument {
         is_given: text.is_some(),
         number: number.unwrap_or_default(),
         duration: duration.unwrap_or_default(),
@@ -354,33 +367,33 @@ fn given(word: &'static str, argument: Argument, texts: &[&str]) -> Result<Given
     })
 }
 
-impl Argument {
+impl ArgumentKind {
     /// What has to be there, in words.
     fn expected(self) -> &'static str {
         match self {
-            Argument::None => "nothing",
-            Argument::Number => "a number",
-            Argument::MaybeNumber => "a number or nothing",
-            Argument::Duration => "a duration such as `200ms`",
-            Argument::Client => "the name of a connection such as `B`",
-            Argument::Name => "a name such as `subscribe` or `chat/*`",
+            ArgumentKind::None => "nothing",
+            ArgumentKind::Number => "a number",
+            ArgumentKind::MaybeNumber => "a number or nothing",
+            ArgumentKind::Duration => "a duration such as `200ms`",
+            ArgumentKind::Client => "the name of a connection such as `B`",
+            ArgumentKind::Name => "a name such as `subscribe` or `chat/*`",
         }
     }
 
     /// What stands for it in the help.
     fn placeholder(self) -> &'static str {
         match self {
-            Argument::None => "",
-            Argument::Number => " N",
-            Argument::MaybeNumber => " [N]",
-            Argument::Duration => " DURATION",
-            Argument::Client => " CLIENT",
-            Argument::Name => " NAME",
+            ArgumentKind::None => "",
+            ArgumentKind::Number => " N",
+            ArgumentKind::MaybeNumber => " [N]",
+            ArgumentKind::Duration => " DURATION",
+            ArgumentKind::Client => " CLIENT",
+            ArgumentKind::Name => " NAME",
         }
     }
 }
 
-impl Rule {
+impl TransportFault {
     /// Whether a message is what the rule waits for. `number` counts the messages of its direction
     /// from 1, `method` is that of the request which it answers.
     pub fn fits(&self, message: Option<&Message>, number: u64, method: Option<&str>) -> bool {
@@ -395,10 +408,14 @@ impl Rule {
             }
             EventKind::Action => of("action") && named(action()),
             EventKind::Dispatch => of("dispatchAction") && named(action()),
-            EventKind::Request => is(Kind::Request) && named(message.and_then(Message::method)),
+            EventKind::Request => {
+                is(MessageKind::Request) && named(message.and_then(Message::method))
+            }
             EventKind::Response => named(method),
             EventKind::Notification => {
-                is(Kind::Notification) && named(message.and_then(Message::method)) && !of("action")
+                is(MessageKind::Notification)
+                    && named(message.and_then(Message::method))
+                    && !of("action")
             }
             EventKind::Received | EventKind::Sent => number == self.number,
         }
@@ -414,7 +431,7 @@ impl Rule {
 
 /// The words of the language with what they do, for `--help`.
 pub fn help() -> String {
-    fn section<T>(out: &mut String, title: &str, words: &[Word<T>]) {
+    fn section<T>(out: &mut String, title: &str, words: &[FaultWord<T>]) {
         let _ = writeln!(out, "{title}:");
         for word in words {
             let form = format!("{}{}", word.name, word.argument.placeholder());
@@ -434,7 +451,7 @@ mod tests {
     use super::*;
     use crate::wire::json::json;
 
-    fn rule(text: &str) -> Rule {
+    fn rule(text: &str) -> TransportFault {
         text.parse().unwrap()
     }
 
@@ -469,7 +486,7 @@ mod tests {
     #[test]
     fn says_what_is_wrong_with_a_rule() {
         let check = |text: &str, expected: &str| {
-            let error = text.parse::<Rule>().unwrap_err().to_string();
+            let error = text.parse::<TransportFault>().unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         };
         check("", "expected FAULT on [every] [CLIENT] EVENT");
@@ -499,7 +516,7 @@ mod tests {
         let request = Message::request(1, "subscribe", json!({}));
         let answer = Message::success(json!(1), json!({}));
         let check = |event: &str, message: &Message, expected: bool| {
-            let method = (message.kind() == Kind::Success).then_some("subscribe");
+            let method = (message.kind() == MessageKind::Success).then_some("subscribe");
             let rule = rule(&format!("drop on {event}"));
             assert_eq!(rule.fits(Some(message), 7, method), expected, "{event}");
         };

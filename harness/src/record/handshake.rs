@@ -7,7 +7,7 @@
 //!
 //! Knows: HTTP heads, URLs. Never knows: sockets, what is secret about a header.
 //!
-//! Start at [`Upstream::request`].
+//! Start at [`UpstreamHost::request`].
 
 use crate::transport::websocket::Uri;
 
@@ -18,7 +18,7 @@ pub const MAX_HEAD: usize = 64 << 10;
 
 /// Where the host listens.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Upstream {
+pub struct UpstreamHost {
     /// Whether by TLS.
     pub tls: bool,
     /// Its name or address.
@@ -35,7 +35,7 @@ pub struct Upstream {
 
 /// A request as it goes on to the host.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Request {
+pub struct RelayedRequest {
     /// Its bytes, to the empty line.
     pub bytes: Vec<u8>,
     /// Its lines.
@@ -46,7 +46,7 @@ pub struct Request {
 
 /// The answer to it.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Response {
+pub struct RelayedResponse {
     /// The HTTP status; 101 opens the connection.
     pub status: u16,
     /// Its lines.
@@ -60,12 +60,12 @@ pub fn end_of_head(bytes: &[u8]) -> Option<usize> {
     memchr::memmem::find(bytes, b"\r\n\r\n").map(|at| at + 4)
 }
 
-impl Upstream {
+impl UpstreamHost {
     /// Reads a URL, `ws://` or `wss://`.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn new(url: &str, headers: Vec<(String, String)>) -> Result<Upstream, String> {
+    pub fn new(url: &str, headers: Vec<(String, String)>) -> Result<UpstreamHost, String> {
         let wrong =
             || format!("expected a URL that begins with `ws://` or `wss://`, found `{url}`");
         let uri: Uri = url.parse().map_err(|_| wrong())?;
@@ -77,7 +77,7 @@ impl Upstream {
         let host = uri.host().ok_or_else(wrong)?;
         let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
         let shown = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
-        Ok(Upstream {
+        Ok(UpstreamHost {
             tls,
             host: host.trim_matches(['[', ']']).to_owned(),
             port,
@@ -92,7 +92,7 @@ impl Upstream {
     ///
     /// # Errors
     /// It is no HTTP request.
-    pub fn request(&self, head: &[u8]) -> Result<Request, String> {
+    pub fn request(&self, head: &[u8]) -> Result<RelayedRequest, String> {
         let lines = lines_of(head);
         let (first, headers) = lines.split_first().ok_or("an empty request")?;
         let parts: Vec<&[u8]> = first.splitn(3, |byte| *byte == b' ').collect();
@@ -121,7 +121,7 @@ impl Upstream {
         let lines = texts(&out);
         let mut secrets = secrets_of(&lines);
         secrets.extend(secrets_of_target(&target));
-        Ok(Request { bytes, lines, secrets })
+        Ok(RelayedRequest { bytes, lines, secrets })
     }
 
     /// The client's path and query, each as the URL has it where the client gave none.
@@ -142,7 +142,7 @@ impl Upstream {
 ///
 /// # Errors
 /// It is no HTTP answer.
-pub fn response(head: &[u8]) -> Result<Response, String> {
+pub fn response(head: &[u8]) -> Result<RelayedResponse, String> {
     let lines = texts(&lines_of(head));
     let first = lines.first().map_or("", String::as_str);
     let status = first
@@ -154,7 +154,7 @@ pub fn response(head: &[u8]) -> Result<Response, String> {
         format!("expected an HTTP answer such as `HTTP/1.1 101 ..`, the host sent `{first}`")
     })?;
     let secrets = secrets_of(&lines);
-    Ok(Response { status, lines, secrets })
+    Ok(RelayedResponse { status, lines, secrets })
 }
 
 /// The lines of a head, without the empty one that ends it.
@@ -183,8 +183,8 @@ fn secrets_of(lines: &[String]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn upstream(url: &str) -> Upstream {
-        Upstream::new(url, vec![("Authorization".into(), "Bearer abcd".into())]).unwrap()
+    fn upstream(url: &str) -> UpstreamHost {
+        UpstreamHost::new(url, vec![("Authorization".into(), "Bearer abcd".into())]).unwrap()
     }
 
     #[test]
@@ -218,7 +218,7 @@ mod tests {
         );
         assert!(response(b"SSH-2.0\r\n\r\n").unwrap_err().contains("the host sent `SSH-2.0`"));
         for url in ["http://h", "h", "ws://", ""] {
-            let error = Upstream::new(url, Vec::new()).unwrap_err();
+            let error = UpstreamHost::new(url, Vec::new()).unwrap_err();
             assert!(error.contains("expected a URL"), "{url}: {error}");
         }
     }
@@ -228,7 +228,7 @@ mod tests {
         let answer = response(b"HTTP/1.1 401 Unauthorized\r\nSet-Cookie: abcd\r\n\r\n").unwrap();
         assert_eq!((answer.status, answer.lines.len()), (401, 2));
         assert_eq!(answer.secrets, ["abcd"]);
-        assert_eq!(Upstream::new("ws://[::1]:7/", Vec::new()).unwrap().host, "::1");
+        assert_eq!(UpstreamHost::new("ws://[::1]:7/", Vec::new()).unwrap().host, "::1");
         assert_eq!(end_of_head(b"a\r\n\r\nb"), Some(5));
     }
 }

@@ -5,27 +5,27 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::oracle::{Options, Oracle};
-use crate::report::redact::Redactor;
-use crate::run::play::Recorder;
-use crate::transcript::{Entry, Event, Seen, Side};
+use crate::oracle::{Oracle, OracleOptions};
+use crate::report::redact::SecretRedactor;
+use crate::run::play::TranscriptRecorder;
+use crate::transcript::{ClosingSide, ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::verdict::{CheckReport, Finding};
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 
-use super::relay::{Note, Relay, What};
+use super::relay::{ConnectionRelay, RecordedItem, RelayNote};
 
 /// Judges a conversation while it is recorded.
-pub struct Journal {
-    recorder: Box<dyn Recorder>,
-    redactor: Redactor,
+pub struct RecordJournal {
+    recorder: Box<dyn TranscriptRecorder>,
+    redactor: SecretRedactor,
     oracle: Oracle,
     /// What was recorded.
-    pub counts: Counts,
+    pub counts: RecordCounts,
 }
 
 /// How much was recorded.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, serde::Serialize)]
-pub struct Counts {
+pub struct RecordCounts {
     /// Connections that stood.
     pub connections: u64,
     /// Messages of clients.
@@ -38,49 +38,54 @@ pub struct Counts {
     pub findings: u64,
 }
 
-impl Journal {
+impl RecordJournal {
     /// A journal that has seen nothing yet.
-    pub fn new(recorder: Box<dyn Recorder>, redactor: Redactor) -> Journal {
-        let options = Options { foreign: true, ..Options::default() };
-        Journal { recorder, redactor, oracle: Oracle::new(options), counts: Counts::default() }
+    pub fn new(recorder: Box<dyn TranscriptRecorder>, redactor: SecretRedactor) -> RecordJournal {
+        let options = OracleOptions { foreign: true, ..OracleOptions::default() };
+        RecordJournal {
+            recorder,
+            redactor,
+            oracle: Oracle::new(options),
+            counts: RecordCounts::default(),
+        }
     }
 
     /// Takes in what happened and returns what it proves wrong.
-    pub fn take(&mut self, at: Duration, note: Note) -> Vec<Finding> {
-        let name = Relay::name(note.conn);
+    pub fn take(&mut self, at: Duration, note: RelayNote) -> Vec<Finding> {
+        let name = ConnectionRelay::name(note.conn);
         let event = match note.what {
-            What::Event(event) => event,
-            What::Message(side, frame) => {
-                let seen = Arc::new(Seen::new(frame));
+            RecordedItem::Event(event) => event,
+            RecordedItem::Message(side, frame) => {
+                let seen = Arc::new(SeenFrame::new(frame));
                 match side {
-                    Side::Client => Event::Sent(seen),
-                    Side::Host => Event::Received(seen),
+                    ClosingSide::Client => ConnectionEvent::Sent(seen),
+                    ClosingSide::Host => ConnectionEvent::Received(seen),
                 }
             }
         };
         match &event {
-            Event::Open { .. } => {
+            ConnectionEvent::Open { .. } => {
                 self.counts.connections += 1;
                 // Its handshake may have told new ones.
                 self.redactor.secrets().iter().for_each(|it| self.oracle.keep_secret(it));
             }
-            Event::Sent(seen) => {
+            ConnectionEvent::Sent(seen) => {
                 self.counts.sent += 1;
                 if let Some(token) = seen.message().and_then(token) {
                     self.redactor.learn(token);
                 }
             }
-            Event::Received(_) => self.counts.received += 1,
-            Event::Fault { .. } => self.counts.faults += 1,
-            Event::Refused(_)
-            | Event::Closed { .. }
-            | Event::Cut { .. }
-            | Event::Below { .. }
-            | Event::Gap { .. }
-            | Event::Restarted => {}
+            ConnectionEvent::Received(_) => self.counts.received += 1,
+            ConnectionEvent::Fault { .. } => self.counts.faults += 1,
+            ConnectionEvent::Refused(_)
+            | ConnectionEvent::Closed { .. }
+            | ConnectionEvent::Cut { .. }
+            | ConnectionEvent::Below { .. }
+            | ConnectionEvent::Gap { .. }
+            | ConnectionEvent::Restarted => {}
         }
         let line = self.recorder.record(at, &name, &event);
-        let findings = self.oracle.observe(&Entry { line, at, conn: note.conn, event });
+        let findings = self.oracle.observe(&TranscriptEntry { line, at, conn: note.conn, event });
         self.counts.findings += findings.len() as u64;
         findings
     }
@@ -93,6 +98,6 @@ impl Journal {
 
 /// The token that a client pushes with `authenticate`.
 fn token(message: &Message) -> Option<&str> {
-    let pushes = message.kind() == Kind::Request && message.method() == Some("authenticate");
+    let pushes = message.kind() == MessageKind::Request && message.method() == Some("authenticate");
     pushes.then(|| message.params()["token"].as_str()).flatten()
 }

@@ -2,11 +2,11 @@
 //!
 //! One task for each connection, two pumps in it. A pump reads from one side only while the other
 //! takes what came, so a slow peer slows its sender down and nothing piles up here; nothing is read
-//! either while the journal is too far behind. What is decided is decided in [`Relay`].
+//! either while the journal is too far behind. What is decided is decided in [`ConnectionRelay`].
 //!
 //! Knows: tokio, TLS. Never knows: what passes, what is made of it.
 //!
-//! Start at [`Proxy::serve`].
+//! Start at [`RecordProxy::serve`].
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,11 +23,13 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_tungstenite::MaybeTlsStream;
 
-use crate::report::redact::Redactor;
-use crate::transcript::{ConnId, Handshake, Side};
+use crate::report::redact::SecretRedactor;
+use crate::transcript::{ClosingSide, ConnId, HandshakeLines};
 
-use super::handshake::{MAX_HEAD, Request, Response, Upstream, end_of_head, response};
-use super::relay::{Note, Relay, Then, What};
+use super::handshake::{
+    MAX_HEAD, RelayedRequest, RelayedResponse, UpstreamHost, end_of_head, response,
+};
+use super::relay::{ConnectionRelay, LaneFollowUp, RecordedItem, RelayNote};
 
 /// Bytes read at once.
 const CHUNK: usize = 64 << 10;
@@ -44,62 +46,62 @@ const LONG: Duration = Duration::from_secs(3600);
 
 /// A note with the time of its making, since the recording began.
 #[derive(Debug)]
-pub struct Noted {
+pub struct TimedNote {
     /// When.
     pub at: Duration,
     /// What.
-    pub note: Note,
+    pub note: RelayNote,
 }
 
 /// Passes on what clients and their host say to one another.
-pub struct Proxy {
-    upstream: Upstream,
+pub struct RecordProxy {
+    upstream: UpstreamHost,
     tls: Option<TlsConnector>,
-    redactor: Redactor,
-    relay: Mutex<Relay>,
+    redactor: SecretRedactor,
+    relay: Mutex<ConnectionRelay>,
     wakes: Mutex<HashMap<ConnId, Arc<[Notify; 2]>>>,
     /// Taken away at the end, so that the journal knows it.
-    notes: Mutex<Option<mpsc::UnboundedSender<Noted>>>,
-    backlog: Backlog,
+    notes: Mutex<Option<mpsc::UnboundedSender<TimedNote>>>,
+    backlog: JournalBacklog,
     began: Instant,
 }
 
 /// How far the journal is behind.
 #[derive(Debug, Default)]
-struct Backlog {
+struct JournalBacklog {
     bytes: AtomicUsize,
     eased: Notify,
 }
 
-type Host = MaybeTlsStream<TcpStream>;
+type ProxyHost = MaybeTlsStream<TcpStream>;
 
-impl Proxy {
+impl RecordProxy {
     /// A proxy in front of a host, and where its notes come out.
     ///
     /// # Errors
     /// The host is reached by TLS, and the system trusts nobody.
     pub fn new(
-        upstream: Upstream,
-        relay: Relay,
-        redactor: Redactor,
-    ) -> Result<(Arc<Proxy>, mpsc::UnboundedReceiver<Noted>), String> {
+        upstream: UpstreamHost,
+        relay: ConnectionRelay,
+        redactor: SecretRedactor,
+    ) -> Result<(Arc<RecordProxy>, mpsc::UnboundedReceiver<TimedNote>), String> {
         let tls = if upstream.tls { Some(connector()?) } else { None };
         let (notes, noted) = mpsc::unbounded_channel();
-        let proxy = Proxy {
+        let proxy = RecordProxy {
             upstream,
             tls,
             redactor,
             relay: Mutex::new(relay),
             wakes: Mutex::default(),
             notes: Mutex::new(Some(notes)),
-            backlog: Backlog::default(),
+            backlog: JournalBacklog::default(),
             began: Instant::now(),
         };
         Ok((Arc::new(proxy), noted))
     }
 
     /// Serves until the future is dropped; [`end`](Self::end) belongs behind it.
-    pub async fn serve(self: &Arc<Proxy>, listener: TcpListener) {
+    pub async fn serve(self: &Arc<RecordProxy>, listener: TcpListener) {
         let mut tasks = JoinSet::new();
         let mut next = 0;
         loop {
@@ -122,7 +124,7 @@ impl Proxy {
     pub fn end(&self) {
         self.act(|relay, _| {
             for conn in relay.open_connections() {
-                relay.close(conn, Side::Client, "the recording ended");
+                relay.close(conn, ClosingSide::Client, "the recording ended");
             }
         });
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -140,7 +142,7 @@ impl Proxy {
     }
 
     /// Does something to the relay, and passes its notes on in the order in which they were made.
-    fn act<T>(&self, act: impl FnOnce(&mut Relay, Duration) -> T) -> T {
+    fn act<T>(&self, act: impl FnOnce(&mut ConnectionRelay, Duration) -> T) -> T {
         let mut relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.began.elapsed();
         let result = act(&mut relay, now);
@@ -149,7 +151,7 @@ impl Proxy {
             && let Some(notes) = &*self.notes.lock().unwrap_or_else(PoisonError::into_inner)
         {
             for note in made {
-                let noted = Noted { at: now, note };
+                let noted = TimedNote { at: now, note };
                 self.backlog.bytes.fetch_add(noted.weight(), Ordering::Relaxed);
                 let _ = notes.send(noted);
             }
@@ -166,8 +168,8 @@ impl Proxy {
         let shaken = timeout(SHAKING, self.shake(&mut client)).await;
         let failed = |reason: String| self.act(|relay, _| relay.failed(conn, reason));
         match shaken {
-            Ok(Ok(Shaken { request, response, head, rest, mut host, early })) => {
-                let handshake = Handshake { request: request.lines, response: response.lines };
+            Ok(Ok(AnsweredHandshake { request, response, head, rest, mut host, early })) => {
+                let handshake = HandshakeLines { request: request.lines, response: response.lines };
                 if response.status != 101 {
                     self.act(|relay, _| relay.refused(conn, handshake));
                     let _ = client.write_all(&[head, rest].concat()).await;
@@ -176,15 +178,15 @@ impl Proxy {
                 }
                 self.act(|relay, now| {
                     relay.open(conn, handshake);
-                    relay.bytes(now, conn, Side::Host, &rest);
-                    relay.bytes(now, conn, Side::Client, &early);
+                    relay.bytes(now, conn, ClosingSide::Host, &rest);
+                    relay.bytes(now, conn, ClosingSide::Client, &early);
                 });
                 if client.write_all(&head).await.is_ok() {
                     self.relayed(conn, client, host).await;
                 }
-                self.act(|relay, _| relay.close(conn, Side::Client, ""));
+                self.act(|relay, _| relay.close(conn, ClosingSide::Client, ""));
             }
-            Ok(Err(Refusal { status, reason })) => {
+            Ok(Err(ProxyRefusal { status, reason })) => {
                 if status == 502 {
                     failed(reason.clone());
                 }
@@ -199,9 +201,9 @@ impl Proxy {
     }
 
     /// Passes the handshake on and comes back with the host's answer.
-    async fn shake(&self, client: &mut TcpStream) -> Result<Shaken, Refusal> {
-        let bad = |reason: String| Refusal { status: 400, reason };
-        let gone = |reason: String| Refusal { status: 502, reason };
+    async fn shake(&self, client: &mut TcpStream) -> Result<AnsweredHandshake, ProxyRefusal> {
+        let bad = |reason: String| ProxyRefusal { status: 400, reason };
+        let gone = |reason: String| ProxyRefusal { status: 502, reason };
         let (head, early) = read_head(client).await.map_err(bad)?;
         let request = self.upstream.request(&head).map_err(bad)?;
         request.secrets.iter().for_each(|secret| self.redactor.learn(secret));
@@ -214,11 +216,11 @@ impl Proxy {
         let (head, rest) = read_head(&mut host).await.map_err(gone)?;
         let response = response(&head).map_err(gone)?;
         response.secrets.iter().for_each(|secret| self.redactor.learn(secret));
-        Ok(Shaken { request, response, head, rest, host, early })
+        Ok(AnsweredHandshake { request, response, head, rest, host, early })
     }
 
-    async fn dial(&self) -> Result<Host, String> {
-        let Upstream { host, port, .. } = &self.upstream;
+    async fn dial(&self) -> Result<ProxyHost, String> {
+        let UpstreamHost { host, port, .. } = &self.upstream;
         let stream = TcpStream::connect((host.as_str(), *port)).await;
         let stream = stream.map_err(|error| format!("the host cannot be reached: {error}"))?;
         let _ = stream.set_nodelay(true);
@@ -231,24 +233,24 @@ impl Proxy {
     }
 
     /// Both directions of a connection, to its end.
-    async fn relayed(&self, conn: ConnId, client: TcpStream, host: Host) {
+    async fn relayed(&self, conn: ConnId, client: TcpStream, host: ProxyHost) {
         let wake = Arc::new([Notify::new(), Notify::new()]);
         let wakes = || self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
         wakes().insert(conn, Arc::clone(&wake));
         {
             let (client_in, client_out) = tokio::io::split(client);
             let (host_in, host_out) = tokio::io::split(host);
-            let mut up = Box::pin(self.pump(conn, Side::Client, client_in, host_out, &wake));
-            let mut down = Box::pin(self.pump(conn, Side::Host, host_in, client_out, &wake));
+            let mut up = Box::pin(self.pump(conn, ClosingSide::Client, client_in, host_out, &wake));
+            let mut down = Box::pin(self.pump(conn, ClosingSide::Host, host_in, client_out, &wake));
             // The other side may say its last words, unless this was a cut.
             let first = tokio::select! {
-                then = &mut up => (Side::Client, then),
-                then = &mut down => (Side::Host, then),
+                then = &mut up => (ClosingSide::Client, then),
+                then = &mut down => (ClosingSide::Host, then),
             };
             let _ = match first {
-                (_, Then::Cut | Then::More) => Ok(Then::Cut),
-                (Side::Client, Then::End) => timeout(LINGER, down).await,
-                (Side::Host, Then::End) => timeout(LINGER, up).await,
+                (_, LaneFollowUp::Cut | LaneFollowUp::More) => Ok(LaneFollowUp::Cut),
+                (ClosingSide::Client, LaneFollowUp::End) => timeout(LINGER, down).await,
+                (ClosingSide::Host, LaneFollowUp::End) => timeout(LINGER, up).await,
             };
         }
         wakes().remove(&conn);
@@ -258,14 +260,14 @@ impl Proxy {
     async fn pump(
         &self,
         conn: ConnId,
-        from: Side,
+        from: ClosingSide,
         mut reader: impl AsyncRead + Unpin,
         mut writer: impl AsyncWrite + Unpin,
         wake: &[Notify; 2],
-    ) -> Then {
+    ) -> LaneFollowUp {
         let (own, across) = match from {
-            Side::Client => (&wake[0], &wake[1]),
-            Side::Host => (&wake[1], &wake[0]),
+            ClosingSide::Client => (&wake[0], &wake[1]),
+            ClosingSide::Host => (&wake[1], &wake[0]),
         };
         let mut buffer = vec![0; CHUNK];
         let mut open = true;
@@ -278,10 +280,10 @@ impl Proxy {
                 };
                 if written.await.is_err() {
                     // The one who does not take it has gone; what it said last is read elsewhere.
-                    return Then::End;
+                    return LaneFollowUp::End;
                 }
             }
-            if taken.then != Then::More {
+            if taken.then != LaneFollowUp::More {
                 let _ = writer.shutdown().await;
                 return taken.then;
             }
@@ -313,35 +315,35 @@ impl Proxy {
 }
 
 /// A handshake that the host has answered.
-struct Shaken {
-    request: Request,
-    response: Response,
+struct AnsweredHandshake {
+    request: RelayedRequest,
+    response: RelayedResponse,
     /// The answer as it came, and what came behind it.
     head: Vec<u8>,
     rest: Vec<u8>,
-    host: Host,
+    host: ProxyHost,
     /// What the client sent before it had an answer.
     early: Vec<u8>,
 }
 
 /// Why a client gets no answer of the host's.
-struct Refusal {
+struct ProxyRefusal {
     status: u16,
     reason: String,
 }
 
-impl Noted {
+impl TimedNote {
     /// What it counts for while it waits for the journal.
     pub fn weight(&self) -> usize {
         let frame = match &self.note.what {
-            What::Message(_, frame) => frame.len(),
-            What::Event(_) => 0,
+            RecordedItem::Message(_, frame) => frame.len(),
+            RecordedItem::Event(_) => 0,
         };
         frame + NOTE
     }
 }
 
-impl Backlog {
+impl JournalBacklog {
     /// Waits until the journal has caught up.
     async fn wait(&self) {
         loop {
@@ -374,7 +376,7 @@ async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Vec<u8>, Ve
 }
 
 /// Passes on what belongs to a refusal, for as long as something comes.
-async fn refusal(host: &mut Host, client: &mut TcpStream) {
+async fn refusal(host: &mut ProxyHost, client: &mut TcpStream) {
     let mut buffer = vec![0; CHUNK];
     while let Ok(Ok(count @ 1..)) = timeout(LINGER, host.read(&mut buffer)).await {
         if client.write_all(&buffer[..count]).await.is_err() {

@@ -10,20 +10,20 @@
 //!
 //! Knows: taps, faults. Never knows: sockets, files, rules of the protocol.
 //!
-//! Start at [`Relay::bytes`].
+//! Start at [`ConnectionRelay::bytes`].
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::transcript::{ConnId, Event, Handshake, Seen, Side};
-use crate::transport::tap::{Found, Tap};
+use crate::transcript::{ClosingSide, ConnId, ConnectionEvent, HandshakeLines, SeenFrame};
+use crate::transport::tap::{DirectionTap, FrameEnd};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 
-use super::fault::{ProxyFault, Rule};
+use super::fault::{ProxyFault, TransportFault};
 
 /// How long `swap` and `behind` wait for a message that never comes.
 const MAX_WAIT: Duration = Duration::from_secs(5);
@@ -34,34 +34,34 @@ const MAX_REQUESTS: usize = 1_024;
 
 /// Something to be recorded.
 #[derive(Debug, PartialEq)]
-pub enum What {
+pub enum RecordedItem {
     /// A message, from this side.
-    Message(Side, Frame),
+    Message(ClosingSide, Frame),
     /// Anything else.
-    Event(Event),
+    Event(ConnectionEvent),
 }
 
 /// Something to be recorded, with its connection.
 #[derive(Debug, PartialEq)]
-pub struct Note {
+pub struct RelayNote {
     /// The connection.
     pub conn: ConnId,
     /// What happened there.
-    pub what: What,
+    pub what: RecordedItem,
 }
 
 /// What a lane gives out.
 #[derive(Debug, Default, PartialEq)]
-pub struct Taken {
+pub struct LaneOutput {
     /// Bytes to be written.
     pub bytes: Vec<u8>,
     /// What follows them.
-    pub then: Then,
+    pub then: LaneFollowUp,
 }
 
 /// What follows the bytes of a lane.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Then {
+pub enum LaneFollowUp {
     /// Others, later.
     #[default]
     More,
@@ -73,10 +73,10 @@ pub enum Then {
 
 /// All connections, and the faults that are asked for.
 #[derive(Debug, Default)]
-pub struct Relay {
-    rules: Vec<(Rule, bool)>,
-    wires: LiteMap<ConnId, Wire>,
-    notes: Vec<Note>,
+pub struct ConnectionRelay {
+    rules: Vec<(TransportFault, bool)>,
+    wires: LiteMap<ConnId, RelayedConnection>,
+    notes: Vec<RelayNote>,
     /// Lanes wait for one another, and something has passed since the last look.
     behind: bool,
     passed: bool,
@@ -84,26 +84,26 @@ pub struct Relay {
 
 /// One connection.
 #[derive(Debug)]
-struct Wire {
+struct RelayedConnection {
     name: String,
     client_id: Option<String>,
     /// Open requests: id and method.
     requests: HashMap<String, String>,
-    lanes: [Lane; 2],
+    lanes: [RelayLane; 2],
     /// Nothing more is recorded.
     closed: bool,
 }
 
 /// One direction of a connection.
 #[derive(Debug, Default)]
-struct Lane {
-    tap: Tap,
+struct RelayLane {
+    tap: DirectionTap,
     /// The fragments of a message that a fault may be about, and what came between them.
     begun: Vec<u8>,
-    queue: VecDeque<Held>,
+    queue: VecDeque<HeldBytes>,
     held: usize,
     /// Messages that the next one overtakes, and until when they wait for it.
-    aside: Vec<(Held, Duration)>,
+    aside: Vec<(HeldBytes, Duration)>,
     /// Messages that came, and that passed.
     came: u64,
     passed: u64,
@@ -111,33 +111,39 @@ struct Lane {
 
 /// Bytes that stand in a lane.
 #[derive(Debug)]
-struct Held {
+struct HeldBytes {
     bytes: Vec<u8>,
-    until: Until,
+    until: HoldUntil,
     /// What is recorded when they pass.
-    notes: Vec<What>,
+    notes: Vec<RecordedItem>,
     /// They end a message.
     message: bool,
-    then: Then,
+    then: LaneFollowUp,
 }
 
 /// When bytes may pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Until {
+enum HoldUntil {
     Now,
     At(Duration),
     /// When the lane of another connection has let so many messages pass, or at this time.
     Passed(ConnId, u64, Duration),
 }
 
-impl Held {
-    fn new(bytes: Vec<u8>) -> Held {
-        Held { bytes, until: Until::Now, notes: Vec::new(), message: false, then: Then::More }
+impl HeldBytes {
+    fn new(bytes: Vec<u8>) -> HeldBytes {
+        HeldBytes {
+            bytes,
+            until: HoldUntil::Now,
+            notes: Vec::new(),
+            message: false,
+            then: LaneFollowUp::More,
+        }
     }
 }
 
-fn index(side: Side) -> usize {
-    usize::from(side == Side::Host)
+fn index(side: ClosingSide) -> usize {
+    usize::from(side == ClosingSide::Host)
 }
 
 /// The name of a connection: A to Z, then AA and so on.
@@ -153,21 +159,24 @@ fn name_of(conn: ConnId) -> String {
     }
 }
 
-impl Relay {
+impl ConnectionRelay {
     /// A relay that does this to messages.
-    pub fn new(rules: Vec<Rule>) -> Relay {
-        Relay { rules: rules.into_iter().map(|rule| (rule, false)).collect(), ..Relay::default() }
+    pub fn new(rules: Vec<TransportFault>) -> ConnectionRelay {
+        ConnectionRelay {
+            rules: rules.into_iter().map(|rule| (rule, false)).collect(),
+            ..ConnectionRelay::default()
+        }
     }
 
     /// The rules that never found what they waited for.
-    pub fn unused(&self) -> impl Iterator<Item = &Rule> {
+    pub fn unused(&self) -> impl Iterator<Item = &TransportFault> {
         self.rules.iter().filter(|(_, used)| !used).map(|(rule, _)| rule)
     }
 
     /// A connection stands. Returns its name.
-    pub fn open(&mut self, conn: ConnId, handshake: Handshake) -> String {
+    pub fn open(&mut self, conn: ConnId, handshake: HandshakeLines) -> String {
         let name = name_of(conn);
-        let wire = Wire {
+        let wire = RelayedConnection {
             name: name.clone(),
             client_id: None,
             requests: HashMap::new(),
@@ -175,8 +184,9 @@ impl Relay {
             closed: false,
         };
         self.wires.insert(conn, wire);
-        let event = Event::Open { client: name.clone(), handshake: Some(Box::new(handshake)) };
-        self.notes.push(Note { conn, what: What::Event(event) });
+        let event =
+            ConnectionEvent::Open { client: name.clone(), handshake: Some(Box::new(handshake)) };
+        self.notes.push(RelayNote { conn, what: RecordedItem::Event(event) });
         name
     }
 
@@ -186,21 +196,21 @@ impl Relay {
     }
 
     /// Bytes came from this side.
-    pub fn bytes(&mut self, now: Duration, conn: ConnId, from: Side, bytes: &[u8]) {
+    pub fn bytes(&mut self, now: Duration, conn: ConnId, from: ClosingSide, bytes: &[u8]) {
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;
         };
         let mut tap = std::mem::take(&mut wire.lanes[index(from)].tap);
         if self.rules.is_empty() {
-            let mut held = Held::new(bytes.to_vec());
+            let mut held = HeldBytes::new(bytes.to_vec());
             let mut broken = false;
             tap.feed(bytes, |_, found| {
-                broken |= matches!(found, Found::Broken(_));
-                held.message |= matches!(found, Found::Message(_));
+                broken |= matches!(found, FrameEnd::Broken(_));
+                held.message |= matches!(found, FrameEnd::Message(_));
                 held.notes.extend(what_of(from, found));
             });
             if broken {
-                held.then = Then::Cut;
+                held.then = LaneFollowUp::Cut;
             }
             self.put(conn, from, held);
         } else {
@@ -212,7 +222,7 @@ impl Relay {
     }
 
     /// This side has ended without a closing handshake, or after it.
-    pub fn ended(&mut self, conn: ConnId, from: Side, reason: &str) {
+    pub fn ended(&mut self, conn: ConnId, from: ClosingSide, reason: &str) {
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;
         };
@@ -223,29 +233,38 @@ impl Relay {
             // Without faults they have passed already.
             bytes.extend_from_slice(&rest);
         }
-        let mut held = Held::new(bytes);
-        held.then = Then::End;
-        held.notes.extend(begun.map(|frame| What::Event(Event::Cut { by: from, frame })));
-        let closed = Event::Closed { by: from, code: None, reason: reason.to_owned() };
-        held.notes.push(What::Event(closed));
+        let mut held = HeldBytes::new(bytes);
+        held.then = LaneFollowUp::End;
+        held.notes.extend(
+            begun.map(|frame| RecordedItem::Event(ConnectionEvent::Cut { by: from, frame })),
+        );
+        let closed = ConnectionEvent::Closed { by: from, code: None, reason: reason.to_owned() };
+        held.notes.push(RecordedItem::Event(closed));
         self.put(conn, from, held);
     }
 
     /// A connection could not be opened.
     pub fn failed(&mut self, conn: ConnId, reason: String) {
-        let event = Event::Closed { by: Side::Host, code: None, reason };
-        self.notes.push(Note { conn, what: What::Event(event) });
+        let event = ConnectionEvent::Closed { by: ClosingSide::Host, code: None, reason };
+        self.notes.push(RelayNote { conn, what: RecordedItem::Event(event) });
     }
 
     /// The host has answered the handshake of a connection with something else.
-    pub fn refused(&mut self, conn: ConnId, handshake: Handshake) {
-        let event = Event::Refused(Box::new(handshake));
-        self.notes.push(Note { conn, what: What::Event(event) });
+    pub fn refused(&mut self, conn: ConnId, handshake: HandshakeLines) {
+        let event = ConnectionEvent::Refused(Box::new(handshake));
+        self.notes.push(RelayNote { conn, what: RecordedItem::Event(event) });
     }
 
     /// The connection is over, whoever ended it; nothing more is taken from its lanes.
-    pub fn close(&mut self, conn: ConnId, by: Side, reason: &str) {
-        self.note(conn, What::Event(Event::Closed { by, code: None, reason: reason.to_owned() }));
+    pub fn close(&mut self, conn: ConnId, by: ClosingSide, reason: &str) {
+        self.note(
+            conn,
+            RecordedItem::Event(ConnectionEvent::Closed {
+                by,
+                code: None,
+                reason: reason.to_owned(),
+            }),
+        );
         self.passed = true;
         self.wires.remove(&conn);
     }
@@ -256,9 +275,9 @@ impl Relay {
     }
 
     /// What may go out towards the other side of `from` now.
-    pub fn take(&mut self, now: Duration, conn: ConnId, from: Side) -> Taken {
-        let mut taken = Taken::default();
-        while taken.then == Then::More {
+    pub fn take(&mut self, now: Duration, conn: ConnId, from: ClosingSide) -> LaneOutput {
+        let mut taken = LaneOutput::default();
+        while taken.then == LaneFollowUp::More {
             let Some(held) = self.pop(now, conn, from) else {
                 break;
             };
@@ -276,18 +295,18 @@ impl Relay {
     }
 
     /// When something in the lane may go out that may not yet.
-    pub fn next_timeout(&self, conn: ConnId, from: Side) -> Option<Duration> {
+    pub fn next_timeout(&self, conn: ConnId, from: ClosingSide) -> Option<Duration> {
         let lane = &self.wires.get(&conn)?.lanes[index(from)];
         let first = lane.queue.front().and_then(|held| match held.until {
-            Until::Now => None,
-            Until::At(at) | Until::Passed(.., at) => Some(at),
+            HoldUntil::Now => None,
+            HoldUntil::At(at) | HoldUntil::Passed(.., at) => Some(at),
         });
         let aside = lane.aside.iter().map(|(_, until)| *until).min();
         [first, aside].into_iter().flatten().min()
     }
 
     /// Whether more may be read from this side.
-    pub fn has_room(&self, conn: ConnId, from: Side) -> bool {
+    pub fn has_room(&self, conn: ConnId, from: ClosingSide) -> bool {
         self.wires.get(&conn).is_some_and(|wire| wire.lanes[index(from)].held < MAX_HELD)
     }
 
@@ -298,23 +317,28 @@ impl Relay {
     }
 
     /// What is to be recorded since the last time, in order.
-    pub fn notes(&mut self) -> Vec<Note> {
+    pub fn notes(&mut self) -> Vec<RelayNote> {
         std::mem::take(&mut self.notes)
     }
 
     /// Something happened at the host's end of a connection.
-    fn note(&mut self, conn: ConnId, what: What) {
+    fn note(&mut self, conn: ConnId, what: RecordedItem) {
         let Some(wire) = self.wires.get_mut(&conn).filter(|wire| !wire.closed) else {
             return;
         };
-        wire.closed = matches!(what, What::Event(Event::Closed { .. }));
-        self.notes.push(Note { conn, what });
+        wire.closed = matches!(what, RecordedItem::Event(ConnectionEvent::Closed { .. }));
+        self.notes.push(RelayNote { conn, what });
     }
 
     /// The lane that bytes belong to, with room taken for them. What the host sent is recorded as it
     /// comes, what the client sent as it goes on to the host.
-    fn take_in(&mut self, conn: ConnId, from: Side, held: &mut Held) -> Option<&mut Lane> {
-        if from == Side::Host {
+    fn take_in(
+        &mut self,
+        conn: ConnId,
+        from: ClosingSide,
+        held: &mut HeldBytes,
+    ) -> Option<&mut RelayLane> {
+        if from == ClosingSide::Host {
             for what in std::mem::take(&mut held.notes) {
                 self.note(conn, what);
             }
@@ -325,26 +349,33 @@ impl Relay {
     }
 
     /// Puts bytes at the end of their lane.
-    fn put(&mut self, conn: ConnId, from: Side, mut held: Held) {
+    fn put(&mut self, conn: ConnId, from: ClosingSide, mut held: HeldBytes) {
         if let Some(lane) = self.take_in(conn, from, &mut held) {
             lane.queue.push_back(held);
         }
     }
 
     /// A frame of a connection that faults may be about.
-    fn piece(&mut self, now: Duration, conn: ConnId, from: Side, raw: &[u8], found: Found) {
+    fn piece(
+        &mut self,
+        now: Duration,
+        conn: ConnId,
+        from: ClosingSide,
+        raw: &[u8],
+        found: FrameEnd,
+    ) {
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;
         };
         let begun = &mut wire.lanes[index(from)].begun;
         begun.extend_from_slice(raw);
-        if found == Found::Fragment || found == Found::Part && begun.len() > raw.len() {
+        if found == FrameEnd::Fragment || found == FrameEnd::Part && begun.len() > raw.len() {
             return;
         }
-        let mut held = Held::new(std::mem::take(begun));
-        let Found::Message(frame) = found else {
-            if matches!(found, Found::Broken(_)) {
-                held.then = Then::Cut;
+        let mut held = HeldBytes::new(std::mem::take(begun));
+        let FrameEnd::Message(frame) = found else {
+            if matches!(found, FrameEnd::Broken(_)) {
+                held.then = LaneFollowUp::Cut;
             }
             held.notes.extend(what_of(from, found));
             return self.put(conn, from, held);
@@ -352,9 +383,12 @@ impl Relay {
         held.message = true;
         let rule = self.rule_for(conn, from, &frame);
         if let Some(rule) = &rule {
-            self.note(conn, What::Event(Event::Fault { what: rule.text.clone() }));
+            self.note(
+                conn,
+                RecordedItem::Event(ConnectionEvent::Fault { what: rule.text.clone() }),
+            );
         }
-        held.notes.push(What::Message(from, frame));
+        held.notes.push(RecordedItem::Message(from, frame));
         match rule {
             Some(rule) => self.disturb(now, conn, from, held, &rule.fault),
             None => self.put(conn, from, held),
@@ -363,15 +397,20 @@ impl Relay {
     }
 
     /// The rule that a message calls for; takes note of what the message says.
-    fn rule_for(&mut self, conn: ConnId, from: Side, frame: &Frame) -> Option<Rule> {
-        let seen = Seen::new(frame.clone());
+    fn rule_for(
+        &mut self,
+        conn: ConnId,
+        from: ClosingSide,
+        frame: &Frame,
+    ) -> Option<TransportFault> {
+        let seen = SeenFrame::new(frame.clone());
         let message = seen.message();
         let wire = self.wires.get_mut(&conn)?;
         let lane = &mut wire.lanes[index(from)];
         lane.came += 1;
         let number = lane.came;
         let method = message.and_then(|message| wire.learn(from, message));
-        let mine = |rule: &Rule| {
+        let mine = |rule: &TransportFault| {
             rule.client.as_ref().is_none_or(|client| {
                 *client == wire.name || Some(client) == wire.client_id.as_ref()
             })
@@ -391,59 +430,59 @@ impl Relay {
         &mut self,
         now: Duration,
         conn: ConnId,
-        from: Side,
-        mut held: Held,
+        from: ClosingSide,
+        mut held: HeldBytes,
         fault: &ProxyFault,
     ) {
         let ends = |reason: &str, code| {
             let reason = format!("fault: {reason}");
-            What::Event(Event::Closed { by: Side::Client, code, reason })
+            RecordedItem::Event(ConnectionEvent::Closed { by: ClosingSide::Client, code, reason })
         };
         match fault {
             ProxyFault::Drop => {
                 self.put(conn, from, held);
-                let mut end = Held::new(Vec::new());
+                let mut end = HeldBytes::new(Vec::new());
                 end.notes.push(ends("drop", None));
-                end.then = Then::Cut;
+                end.then = LaneFollowUp::Cut;
                 self.put(conn, from, end);
             }
             ProxyFault::Close(code) => {
                 self.put(conn, from, held);
                 for lane in [from, other(from)] {
-                    let mut end = Held::new(close_frame(*code, lane));
+                    let mut end = HeldBytes::new(close_frame(*code, lane));
                     end.notes.push(ends("close", Some(*code)));
-                    end.then = Then::End;
+                    end.then = LaneFollowUp::End;
                     self.put(conn, lane, end);
                 }
             }
             ProxyFault::Cut(bytes) => {
                 // The host has sent all of it, but has not got all of it.
-                if from == Side::Client {
+                if from == ClosingSide::Client {
                     held.notes.clear();
                 }
                 held.bytes.truncate(bytes.unwrap_or(held.bytes.len() / 2));
                 held.message = false;
                 held.notes.push(ends("cut", None));
-                held.then = Then::Cut;
+                held.then = LaneFollowUp::Cut;
                 self.put(conn, from, held);
             }
             ProxyFault::Lose => {
                 held.bytes.clear();
                 held.message = false;
-                if from == Side::Client {
+                if from == ClosingSide::Client {
                     held.notes.clear();
                 }
                 self.put(conn, from, held);
             }
             ProxyFault::Delay(by) => {
-                held.until = Until::At(now.saturating_add(*by));
+                held.until = HoldUntil::At(now.saturating_add(*by));
                 self.put(conn, from, held);
             }
             ProxyFault::Duplicate => {
-                let mut again = Held::new(held.bytes.clone());
+                let mut again = HeldBytes::new(held.bytes.clone());
                 again.message = true;
-                if from == Side::Client {
-                    again.notes.extend(held.notes.iter().filter_map(What::again));
+                if from == ClosingSide::Client {
+                    again.notes.extend(held.notes.iter().filter_map(RecordedItem::again));
                 }
                 self.put(conn, from, held);
                 self.put(conn, from, again);
@@ -455,15 +494,16 @@ impl Relay {
                 }
             }
             ProxyFault::Behind(client) => {
-                let named =
-                    |wire: &Wire| wire.name == *client || wire.client_id.as_ref() == Some(client);
+                let named = |wire: &RelayedConnection| {
+                    wire.name == *client || wire.client_id.as_ref() == Some(client)
+                };
                 let ahead = self.wires.iter().find(|(id, wire)| **id != conn && named(wire));
                 let latest = now.saturating_add(MAX_WAIT);
                 held.until = match ahead {
                     Some((id, wire)) => {
-                        Until::Passed(*id, wire.lanes[index(from)].passed + 1, latest)
+                        HoldUntil::Passed(*id, wire.lanes[index(from)].passed + 1, latest)
                     }
-                    None => Until::Now,
+                    None => HoldUntil::Now,
                 };
                 self.behind = true;
                 self.put(conn, from, held);
@@ -472,7 +512,7 @@ impl Relay {
     }
 
     /// Puts what stands aside behind the message that came after it.
-    fn overtaken(&mut self, conn: ConnId, from: Side) {
+    fn overtaken(&mut self, conn: ConnId, from: ClosingSide) {
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;
         };
@@ -482,14 +522,14 @@ impl Relay {
         }
     }
 
-    fn pop(&mut self, now: Duration, conn: ConnId, from: Side) -> Option<Held> {
+    fn pop(&mut self, now: Duration, conn: ConnId, from: ClosingSide) -> Option<HeldBytes> {
         let lane = index(from);
         let wire = self.wires.get(&conn)?;
         let ready = match wire.lanes[lane].queue.front().map(|held| held.until) {
             None => false,
-            Some(Until::Now) => true,
-            Some(Until::At(at)) => at <= now,
-            Some(Until::Passed(other, number, latest)) => {
+            Some(HoldUntil::Now) => true,
+            Some(HoldUntil::At(at)) => at <= now,
+            Some(HoldUntil::Passed(other, number, latest)) => {
                 let other = self.wires.get(&other);
                 latest <= now || other.is_none_or(|wire| wire.lanes[lane].passed >= number)
             }
@@ -509,12 +549,12 @@ impl Relay {
     }
 }
 
-impl Wire {
+impl RelayedConnection {
     /// Takes note of who the client is and what it asked. Returns the method that a response answers.
-    fn learn(&mut self, from: Side, message: &Message) -> Option<String> {
+    fn learn(&mut self, from: ClosingSide, message: &Message) -> Option<String> {
         let id = message.id().map(Value::to_string);
         match (from, message.kind()) {
-            (Side::Client, Kind::Request) => {
+            (ClosingSide::Client, MessageKind::Request) => {
                 let method = message.method().unwrap_or_default();
                 if matches!(method, "initialize" | "reconnect") {
                     self.client_id = message.params()["clientId"].as_str().map(str::to_owned);
@@ -524,49 +564,53 @@ impl Wire {
                 }
                 None
             }
-            (Side::Host, Kind::Success | Kind::Failure) => self.requests.remove(&id?),
+            (ClosingSide::Host, MessageKind::Success | MessageKind::Failure) => {
+                self.requests.remove(&id?)
+            }
             _ => None,
         }
     }
 }
 
-impl What {
+impl RecordedItem {
     /// The same message once more.
-    fn again(&self) -> Option<What> {
+    fn again(&self) -> Option<RecordedItem> {
         match self {
-            What::Message(side, frame) => Some(What::Message(*side, frame.clone())),
-            What::Event(_) => None,
+            RecordedItem::Message(side, frame) => Some(RecordedItem::Message(*side, frame.clone())),
+            RecordedItem::Event(_) => None,
         }
     }
 }
 
-fn other(side: Side) -> Side {
+fn other(side: ClosingSide) -> ClosingSide {
     match side {
-        Side::Client => Side::Host,
-        Side::Host => Side::Client,
+        ClosingSide::Client => ClosingSide::Host,
+        ClosingSide::Host => ClosingSide::Client,
     }
 }
 
 /// What a frame is to the record.
-fn what_of(from: Side, found: Found) -> Option<What> {
+fn what_of(from: ClosingSide, found: FrameEnd) -> Option<RecordedItem> {
     match found {
-        Found::Part | Found::Fragment => None,
-        Found::Message(frame) => Some(What::Message(from, frame)),
-        Found::Close(code, reason) => Some(What::Event(Event::Closed { by: from, code, reason })),
-        Found::Broken(broken) => {
+        FrameEnd::Part | FrameEnd::Fragment => None,
+        FrameEnd::Message(frame) => Some(RecordedItem::Message(from, frame)),
+        FrameEnd::Close(code, reason) => {
+            Some(RecordedItem::Event(ConnectionEvent::Closed { by: from, code, reason }))
+        }
+        FrameEnd::Broken(broken) => {
             let reason = broken.to_string();
-            Some(What::Event(Event::Closed { by: from, code: None, reason }))
+            Some(RecordedItem::Event(ConnectionEvent::Closed { by: from, code: None, reason }))
         }
     }
 }
 
 /// A close frame as the side `from` sends it: what clients send is masked (RFC 6455, 5.3), here with
 /// nothing.
-fn close_frame(code: u16, from: Side) -> Vec<u8> {
+fn close_frame(code: u16, from: ClosingSide) -> Vec<u8> {
     let [high, low] = code.to_be_bytes();
     match from {
-        Side::Client => vec![0x88, 0x82, 0, 0, 0, 0, high, low],
-        Side::Host => vec![0x88, 0x02, high, low],
+        ClosingSide::Client => vec![0x88, 0x82, 0, 0, 0, 0, high, low],
+        ClosingSide::Host => vec![0x88, 0x02, high, low],
     }
 }
 

@@ -6,8 +6,8 @@ const A: ConnId = ConnId(0);
 const B: ConnId = ConnId(1);
 
 /// Two connections, told what comes and asked what goes out.
-struct Bench {
-    relay: Relay,
+struct RelayBench {
+    relay: ConnectionRelay,
     now: Duration,
 }
 
@@ -21,53 +21,57 @@ fn seq(number: u64) -> Vec<u8> {
     frame(&format!(r#"{{"method":"action","params":{{"serverSeq":{number}}}}}"#))
 }
 
-impl Bench {
-    fn new(rules: &[&str]) -> Bench {
+impl RelayBench {
+    fn new(rules: &[&str]) -> RelayBench {
         let rules = rules.iter().map(|rule| rule.parse().unwrap()).collect();
-        let mut relay = Relay::new(rules);
+        let mut relay = ConnectionRelay::new(rules);
         for conn in [A, B] {
-            relay.open(conn, Handshake::default());
+            relay.open(conn, HandshakeLines::default());
         }
         relay.notes();
-        Bench { relay, now: Duration::ZERO }
+        RelayBench { relay, now: Duration::ZERO }
     }
 
-    fn comes(&mut self, conn: ConnId, from: Side, bytes: &[u8]) {
+    fn comes(&mut self, conn: ConnId, from: ClosingSide, bytes: &[u8]) {
         self.relay.bytes(self.now, conn, from, bytes);
     }
 
-    fn goes(&mut self, conn: ConnId, from: Side) -> (Vec<u8>, Then) {
+    fn goes(&mut self, conn: ConnId, from: ClosingSide) -> (Vec<u8>, LaneFollowUp) {
         let taken = self.relay.take(self.now, conn, from);
         (taken.bytes, taken.then)
     }
 
     /// What is recorded, in short.
     fn notes(&mut self) -> Vec<String> {
-        let show = |note: Note| {
-            let conn = Relay::name(note.conn);
+        let show = |note: RelayNote| {
+            let conn = ConnectionRelay::name(note.conn);
             match note.what {
-                What::Message(Side::Client, frame) => format!("{conn}>{}", frame.display()),
-                What::Message(Side::Host, frame) => format!("{conn}<{}", frame.display()),
-                What::Event(Event::Fault { what }) => format!("{conn}! {what}"),
-                What::Event(Event::Closed { by, code, reason }) => {
+                RecordedItem::Message(ClosingSide::Client, frame) => {
+                    format!("{conn}>{}", frame.display())
+                }
+                RecordedItem::Message(ClosingSide::Host, frame) => {
+                    format!("{conn}<{}", frame.display())
+                }
+                RecordedItem::Event(ConnectionEvent::Fault { what }) => format!("{conn}! {what}"),
+                RecordedItem::Event(ConnectionEvent::Closed { by, code, reason }) => {
                     format!("{conn} closed {by:?} {code:?} {reason}")
                 }
-                What::Event(Event::Cut { by, frame }) => {
+                RecordedItem::Event(ConnectionEvent::Cut { by, frame }) => {
                     format!("{conn} cut {by:?} {}", frame.display())
                 }
-                What::Event(other) => format!("{conn} {other:?}"),
+                RecordedItem::Event(other) => format!("{conn} {other:?}"),
             }
         };
         self.relay.notes().into_iter().map(show).collect()
     }
 }
 
-const H: Side = Side::Host;
-const C: Side = Side::Client;
+const H: ClosingSide = ClosingSide::Host;
+const C: ClosingSide = ClosingSide::Client;
 
 #[test]
 fn names_connections() {
-    let check = |number, name: &str| assert_eq!(Relay::name(ConnId(number)), name);
+    let check = |number, name: &str| assert_eq!(ConnectionRelay::name(ConnId(number)), name);
     check(0, "A");
     check(25, "Z");
     check(26, "AA");
@@ -77,11 +81,11 @@ fn names_connections() {
 
 #[test]
 fn passes_bytes_as_they_come() {
-    let mut bench = Bench::new(&[]);
+    let mut bench = RelayBench::new(&[]);
     let bytes = [frame("one"), frame("two")].concat();
     for piece in bytes.chunks(2) {
         bench.comes(A, H, piece);
-        assert_eq!(bench.goes(A, H), (piece.to_vec(), Then::More));
+        assert_eq!(bench.goes(A, H), (piece.to_vec(), LaneFollowUp::More));
     }
     assert_eq!(bench.notes(), ["A<one", "A<two"]);
 }
@@ -89,7 +93,7 @@ fn passes_bytes_as_they_come() {
 #[test]
 fn records_how_a_connection_ends() {
     let check = |comes: &[&[u8]], then, expected: &[&str]| {
-        let mut bench = Bench::new(&[]);
+        let mut bench = RelayBench::new(&[]);
         for bytes in comes {
             bench.comes(A, C, bytes);
         }
@@ -97,16 +101,16 @@ fn records_how_a_connection_ends() {
         assert_eq!(bench.goes(A, C), (comes.concat(), then));
         assert_eq!(bench.notes(), expected);
     };
-    check(&[b"\x88\x02\x03\xe9"], Then::End, &["A closed Client Some(1001) "]);
-    check(&[b"\x81\x05hi"], Then::End, &["A cut Client hi", "A closed Client None "]);
-    check(&[], Then::End, &["A closed Client None "]);
+    check(&[b"\x88\x02\x03\xe9"], LaneFollowUp::End, &["A closed Client Some(1001) "]);
+    check(&[b"\x81\x05hi"], LaneFollowUp::End, &["A cut Client hi", "A closed Client None "]);
+    check(&[], LaneFollowUp::End, &["A closed Client None "]);
     let broken = "A closed Client None not a WebSocket frame: CONTINUE out of order";
-    check(&[b"\x80\x00"], Then::Cut, &[broken]);
+    check(&[b"\x80\x00"], LaneFollowUp::Cut, &[broken]);
 }
 
 #[test]
 fn what_follows_the_end_is_not_recorded() {
-    let mut bench = Bench::new(&[]);
+    let mut bench = RelayBench::new(&[]);
     bench.comes(A, C, b"\x88\x02\x03\xe8");
     bench.goes(A, C);
     bench.comes(A, H, &frame("late"));
@@ -116,12 +120,12 @@ fn what_follows_the_end_is_not_recorded() {
 
 #[test]
 fn drops_behind_a_message() {
-    let mut bench = Bench::new(&["drop on B serverSeq 42"]);
+    let mut bench = RelayBench::new(&["drop on B serverSeq 42"]);
     for conn in [A, B] {
         bench.comes(conn, H, &[seq(41), seq(42), seq(43)].concat());
     }
-    assert_eq!(bench.goes(A, H), ([seq(41), seq(42), seq(43)].concat(), Then::More));
-    assert_eq!(bench.goes(B, H), ([seq(41), seq(42)].concat(), Then::Cut));
+    assert_eq!(bench.goes(A, H), ([seq(41), seq(42), seq(43)].concat(), LaneFollowUp::More));
+    assert_eq!(bench.goes(B, H), ([seq(41), seq(42)].concat(), LaneFollowUp::Cut));
     let notes = bench.notes();
     assert_eq!(notes.last().unwrap(), "B closed Client None fault: drop");
     assert!(notes.contains(&"B! drop on B serverSeq 42".to_owned()));
@@ -130,13 +134,13 @@ fn drops_behind_a_message() {
 
 #[test]
 fn closes_both_sides() {
-    let mut bench = Bench::new(&["close 1012 on A received 1"]);
+    let mut bench = RelayBench::new(&["close 1012 on A received 1"]);
     bench.comes(A, H, &frame("x"));
     assert_eq!(
         bench.goes(A, H),
-        ([frame("x").as_slice(), b"\x88\x02\x03\xf4"].concat(), Then::End)
+        ([frame("x").as_slice(), b"\x88\x02\x03\xf4"].concat(), LaneFollowUp::End)
     );
-    assert_eq!(bench.goes(A, C), (b"\x88\x82\0\0\0\0\x03\xf4".to_vec(), Then::End));
+    assert_eq!(bench.goes(A, C), (b"\x88\x82\0\0\0\0\x03\xf4".to_vec(), LaneFollowUp::End));
     assert_eq!(
         bench.notes(),
         ["A! close 1012 on A received 1", "A<x", "A closed Client Some(1012) fault: close"]
@@ -146,9 +150,9 @@ fn closes_both_sides() {
 #[test]
 fn cuts_in_the_middle_of_a_frame() {
     let check = |rule: &str, from, passes: &[u8], expected: &[&str]| {
-        let mut bench = Bench::new(&[rule]);
+        let mut bench = RelayBench::new(&[rule]);
         bench.comes(A, from, b"\x81\x04abcd");
-        assert_eq!(bench.goes(A, from), (passes.to_vec(), Then::Cut));
+        assert_eq!(bench.goes(A, from), (passes.to_vec(), LaneFollowUp::Cut));
         assert_eq!(bench.notes()[1..], *expected);
     };
     check("cut on received 1", H, b"\x81\x04a", &["A<abcd", "A closed Client None fault: cut"]);
@@ -159,7 +163,7 @@ fn cuts_in_the_middle_of_a_frame() {
 #[test]
 fn loses_and_duplicates() {
     let check = |rule: &str, from, passes: &[u8], recorded: usize| {
-        let mut bench = Bench::new(&[rule]);
+        let mut bench = RelayBench::new(&[rule]);
         bench.comes(A, from, &[frame("x"), frame("y")].concat());
         assert_eq!(bench.goes(A, from).0, passes, "{rule}");
         assert_eq!(
@@ -177,7 +181,7 @@ fn loses_and_duplicates() {
 
 #[test]
 fn delays_what_follows_too() {
-    let mut bench = Bench::new(&["delay 1s on sent 1"]);
+    let mut bench = RelayBench::new(&["delay 1s on sent 1"]);
     bench.comes(A, C, &[frame("x"), frame("y")].concat());
     assert_eq!(bench.goes(A, C).0, b"");
     assert_eq!(bench.notes().len(), 1, "the host has got nothing");
@@ -189,14 +193,14 @@ fn delays_what_follows_too() {
 
 #[test]
 fn lets_the_next_one_overtake() {
-    let mut bench = Bench::new(&["swap on received 1"]);
+    let mut bench = RelayBench::new(&["swap on received 1"]);
     bench.comes(A, H, &frame("x"));
     assert_eq!(bench.goes(A, H).0, b"");
     bench.comes(A, H, &frame("y"));
     assert_eq!(bench.goes(A, H).0, [frame("y"), frame("x")].concat());
     assert_eq!(bench.notes()[1..], ["A<x", "A<y"], "the host sent them in this order");
 
-    let mut alone = Bench::new(&["swap on received 1"]);
+    let mut alone = RelayBench::new(&["swap on received 1"]);
     alone.comes(A, H, &frame("x"));
     alone.now = alone.relay.next_timeout(A, H).unwrap();
     assert_eq!(alone.goes(A, H).0, frame("x"), "nothing came to overtake it");
@@ -204,7 +208,7 @@ fn lets_the_next_one_overtake() {
 
 #[test]
 fn reorders_across_connections() {
-    let mut bench = Bench::new(&["behind B on A serverSeq 2"]);
+    let mut bench = RelayBench::new(&["behind B on A serverSeq 2"]);
     bench.comes(A, H, &[seq(1), seq(2), seq(3)].concat());
     assert_eq!(bench.goes(A, H).0, seq(1));
     assert!(bench.relay.has_stirred());
@@ -214,7 +218,7 @@ fn reorders_across_connections() {
     assert_eq!(bench.goes(B, H).0, seq(2));
     assert_eq!(bench.goes(A, H).0, [seq(2), seq(3)].concat());
 
-    let mut alone = Bench::new(&["behind B on A serverSeq 2"]);
+    let mut alone = RelayBench::new(&["behind B on A serverSeq 2"]);
     alone.comes(A, H, &seq(2));
     alone.now = alone.relay.next_timeout(A, H).unwrap();
     assert_eq!(alone.goes(A, H).0, seq(2), "B got nothing");
@@ -223,20 +227,20 @@ fn reorders_across_connections() {
 #[test]
 fn a_fault_is_about_whole_messages() {
     let fragments = b"\x01\x01x\x89\x00\x80\x01y";
-    let mut bench = Bench::new(&["lose on received 2"]);
+    let mut bench = RelayBench::new(&["lose on received 2"]);
     bench.comes(A, H, &[frame("a").as_slice(), fragments, &frame("b")].concat());
     assert_eq!(bench.goes(A, H).0, [frame("a"), frame("b")].concat());
     assert_eq!(bench.notes()[0], "A<a");
-    let mut passing = Bench::new(&["lose on received 9"]);
+    let mut passing = RelayBench::new(&["lose on received 9"]);
     passing.comes(A, H, &fragments[..6]);
     assert_eq!(passing.goes(A, H).0, b"");
     passing.relay.ended(A, H, "");
-    assert_eq!(passing.goes(A, H), (fragments[..6].to_vec(), Then::End));
+    assert_eq!(passing.goes(A, H), (fragments[..6].to_vec(), LaneFollowUp::End));
 }
 
 #[test]
 fn rules_know_clients_and_answers() {
-    let mut bench = Bench::new(&["lose on every me response sub*"]);
+    let mut bench = RelayBench::new(&["lose on every me response sub*"]);
     let ask = |id, method: &str| {
         frame(&format!(r#"{{"id":{id},"method":"{method}","params":{{"clientId":"me"}}}}"#))
     };
@@ -252,7 +256,7 @@ fn rules_know_clients_and_answers() {
 
 #[test]
 fn holds_no_more_than_it_may() {
-    let mut bench = Bench::new(&["delay 1m on received 1"]);
+    let mut bench = RelayBench::new(&["delay 1m on received 1"]);
     bench.comes(A, H, &frame("x"));
     let big = [b"\x82\x7f\0\0\0\0\0\x10\0\0".as_slice(), &vec![0; 1 << 20]].concat();
     let mut taken = 0;

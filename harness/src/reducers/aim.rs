@@ -43,7 +43,7 @@ pub(crate) fn is_reference(name: &str) -> bool {
 
 /// What a state has that an action can mean.
 #[derive(Debug, Default)]
-pub(crate) struct Targets {
+pub(crate) struct StateTargets {
     active_turn: Option<String>,
     /// Texts by the name of their member, and elements of lists of texts by the name of the list.
     by_name: LiteMap<String, Vec<String>>,
@@ -51,11 +51,12 @@ pub(crate) struct Targets {
     lists: LiteMap<String, Vec<String>>,
 }
 
-impl Targets {
+impl StateTargets {
     /// What a state holds.
-    pub(crate) fn of(state: &Value) -> Targets {
+    pub(crate) fn of(state: &Value) -> StateTargets {
         let active = state.pointer("/activeTurn/id").and_then(Value::as_str);
-        let mut targets = Targets { active_turn: active.map(str::to_owned), ..Targets::default() };
+        let mut targets =
+            StateTargets { active_turn: active.map(str::to_owned), ..StateTargets::default() };
         targets.collect("", state);
         targets
     }

@@ -13,23 +13,23 @@
 //!
 //! Knows: reports. Never knows: files.
 //!
-//! Start at [`Baseline::settle`].
+//! Start at [`DifferenceBaseline::settle`].
 
 use litemap::LiteMap;
 
-use super::report::Report;
-use crate::scenario::listing::{Form, needed, read_list, reason};
-use crate::scenario::node::Node;
+use super::report::SubjectReport;
+use crate::scenario::listing::{ListingForm, needed, read_list, reason};
+use crate::scenario::node::SourceNode;
 use crate::verdict::Status;
 
 /// The known differences of a subject.
 #[derive(Clone, Debug, Default)]
-pub struct Baseline {
+pub struct DifferenceBaseline {
     run: Option<(u64, u64)>,
     known: LiteMap<String, String>,
 }
 
-const FORM: Form = Form {
+const FORM: ListingForm = ListingForm {
     what: "a baseline",
     list: "known",
     beside: &["seed", "cases"],
@@ -39,20 +39,20 @@ const FORM: Form = Form {
 /// The reason that is written for a difference nobody has looked at yet.
 const UNREAD: &str = "not looked at yet";
 
-impl Baseline {
+impl DifferenceBaseline {
     /// Reads a baseline.
     ///
     /// # Errors
     /// Every mistake in it, a line each: where, and what.
-    pub fn parse(name: &str, text: &str) -> Result<Baseline, String> {
-        let mut baseline = Baseline::default();
+    pub fn parse(name: &str, text: &str) -> Result<DifferenceBaseline, String> {
+        let mut baseline = DifferenceBaseline::default();
         let root = read_list(name, text, &FORM, &mut |entry| baseline.entry(entry))?;
         let number = |key: &str| root.get(key)?.to_value().as_u64();
         baseline.run = number("seed").zip(number("cases"));
         Ok(baseline)
     }
 
-    fn entry(&mut self, entry: &Node) -> Result<(), String> {
+    fn entry(&mut self, entry: &SourceNode) -> Result<(), String> {
         let key = needed(entry, "disagreement", "its key in the report")?;
         match self.known.insert(key.to_owned(), reason(entry)?.to_owned()) {
             Some(_) => Err(format!("`{key}` stands here twice")),
@@ -61,7 +61,7 @@ impl Baseline {
     }
 
     /// Settles what is known, and says which entries did not show in a run that had to show them.
-    pub fn settle(&self, report: &mut Report) -> Vec<String> {
+    pub fn settle(&self, report: &mut SubjectReport) -> Vec<String> {
         for finding in &mut report.findings {
             if let Some(reason) = self.known.get(&finding.key)
                 && finding.status == Status::Fail
@@ -94,7 +94,7 @@ impl Baseline {
     }
 
     /// The baseline of a report: what fails in it is known from now on. Reasons are kept.
-    pub fn written(&self, report: &Report) -> String {
+    pub fn written(&self, report: &SubjectReport) -> String {
         let mut text = format!("seed: {}\ncases: {}\nknown:\n", report.seed, report.sequences);
         let mut any = false;
         for finding in &report.findings {
@@ -119,13 +119,13 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::reducers::defects::Defects;
+    use crate::reducers::defects::SubjectDefects;
     use crate::wire::version::{PUBLISHED, Version};
 
     #[test]
     fn says_what_is_wrong_with_it() {
         let check = |text: &str, expected: &str| {
-            let error = Baseline::parse("b.yaml", text).unwrap_err();
+            let error = DifferenceBaseline::parse("b.yaml", text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         };
         check("known: 1", "b.yaml:1:1: expected `known:`");
@@ -135,7 +135,7 @@ mod tests {
             "known:\n  - { disagreement: a, reason: b }\n  - { disagreement: a, reason: b }";
         check(twice, "b.yaml:3:5: `a` stands here twice");
         check("known: []\nsead: 1", "a baseline has no `sead`");
-        assert!(Baseline::parse("b.yaml", "known: []").is_ok());
+        assert!(DifferenceBaseline::parse("b.yaml", "known: []").is_ok());
     }
 
     /// What is committed of the official crates: baselines, words about defects, and what is written
@@ -144,11 +144,11 @@ mod tests {
     fn every_reason_is_a_defect_that_the_readme_lists() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reports/reducers");
         let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
-        let defects = Defects::parse("defects.yaml", &read("defects.yaml")).unwrap();
+        let defects = SubjectDefects::parse("defects.yaml", &read("defects.yaml")).unwrap();
         let mut versions: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for version in PUBLISHED.iter().filter(|version| **version != Version::V0_1) {
             let name = format!("{version}.baseline.yaml");
-            let baseline = Baseline::parse(&name, &read(&name)).unwrap();
+            let baseline = DifferenceBaseline::parse(&name, &read(&name)).unwrap();
             let ids = baseline.known.values().map(|reason| reason.split(':').next().unwrap());
             let ids: BTreeSet<&str> = ids.collect();
             for id in ids {

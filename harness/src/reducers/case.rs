@@ -7,16 +7,16 @@
 
 use crate::wire::json::Value;
 
-use super::compare::{Clock, Difference, differences_with};
-use super::exchange::{Answer, ExchangeError, Question, Told, cut};
-use super::open::{self, OpenPoint, Seen};
-use crate::model::{self, Outcome};
+use super::compare::{StateDifference, SubjectClock, differences_with};
+use super::exchange::{ActionResult, ExchangeError, SubjectAnswer, SubjectQuestion, cut};
+use super::open::{self, OpenPoint, SeenDifference};
+use crate::model::{self, ActionOutcome};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
 /// A state and what happens to it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Case {
+pub struct ReducerCase {
     /// The channel whose reducer is meant.
     pub channel: ChannelKind,
     /// The state before.
@@ -29,18 +29,18 @@ pub struct Case {
 
 /// What our reducer makes of a case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Folded {
+pub struct FoldedCase {
     /// The state after.
     pub state: Value,
     /// What came of each action.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<ActionOutcome>,
 }
 
 /// How a subject differs from us in one case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Disagreement {
+pub struct CaseDisagreement {
     /// What kind of difference it is.
-    pub kind: Kind,
+    pub kind: DisagreementKind,
     /// The type of the action that it is about; `(chat state)` where there was none, [`SEQUENCE`]
     /// where it takes several.
     pub action: String,
@@ -56,7 +56,7 @@ pub struct Disagreement {
 
 /// What kind of difference it is.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Kind {
+pub enum DisagreementKind {
     /// The states differ.
     State,
     /// The subject answered with an error.
@@ -80,34 +80,35 @@ const ANOTHER_TIME: u64 = 123_456_789;
 /// Longest value that a report shows, in characters.
 const SHOWN: usize = 160;
 
-impl Kind {
+impl DisagreementKind {
     /// The kind in a word, as reports write it.
     pub fn word(self) -> &'static str {
         match self {
-            Kind::State => "state",
-            Kind::Refused => "refused",
-            Kind::Broken => "broken",
-            Kind::Unsteady => "unsteady",
-            Kind::Outcome => "outcome",
-            Kind::Lost => "lost",
+            DisagreementKind::State => "state",
+            DisagreementKind::Refused => "refused",
+            DisagreementKind::Broken => "broken",
+            DisagreementKind::Unsteady => "unsteady",
+            DisagreementKind::Outcome => "outcome",
+            DisagreementKind::Lost => "lost",
         }
     }
 }
 
-impl Case {
+impl ReducerCase {
     /// What our reducer makes of it.
-    pub fn fold(&self, version: Version) -> Folded {
+    pub fn fold(&self, version: Version) -> FoldedCase {
         let mut state = self.state.clone();
         let fold = |action| model::apply_at(version, self.channel, self.now, &mut state, action);
         let outcomes = self.actions.iter().map(fold).collect();
-        Folded { state, outcomes }
+        FoldedCase { state, outcomes }
     }
 
     /// Each action as a case of its own, from the state that our reducer finds it in.
-    pub fn steps(&self, version: Version) -> Vec<Case> {
+    pub fn steps(&self, version: Version) -> Vec<ReducerCase> {
         let mut state = self.state.clone();
         let step = |action: &Value| {
-            let step = Case { state: state.clone(), actions: vec![action.clone()], ..self.bare() };
+            let step =
+                ReducerCase { state: state.clone(), actions: vec![action.clone()], ..self.bare() };
             state = step.fold(version).state;
             step
         };
@@ -115,8 +116,8 @@ impl Case {
     }
 
     /// The state alone: what decoding and encoding leave of it.
-    pub fn bare(&self) -> Case {
-        Case {
+    pub fn bare(&self) -> ReducerCase {
+        ReducerCase {
             channel: self.channel,
             state: self.state.clone(),
             actions: Vec::new(),
@@ -125,8 +126,8 @@ impl Case {
     }
 
     /// The case as a question.
-    pub fn question(&self) -> Question {
-        Question::Reduce {
+    pub fn question(&self) -> SubjectQuestion {
+        SubjectQuestion::Reduce {
             channel: self.channel,
             state: self.state.clone(),
             actions: self.actions.clone(),
@@ -150,9 +151,9 @@ impl Case {
     }
 }
 
-impl Disagreement {
+impl CaseDisagreement {
     /// Whether another disagreement is this one, seen at a smaller place.
-    pub fn holds_in(&self, other: &Disagreement) -> bool {
+    pub fn holds_in(&self, other: &CaseDisagreement) -> bool {
         let deeper = other.path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
         let alike = self.kind == other.kind && self.action == other.action;
         self.key() == other.key() || alike && deeper && self.open.is_none() && other.open.is_none()
@@ -163,7 +164,7 @@ impl Disagreement {
     pub fn key(&self) -> String {
         match self.open {
             Some(point) => format!("open {}", point.id),
-            None if self.kind == Kind::Outcome => format!("outcome {}", self.path),
+            None if self.kind == DisagreementKind::Outcome => format!("outcome {}", self.path),
             None => format!("{} {} {}", self.kind.word(), self.action, self.path),
         }
     }
@@ -178,11 +179,11 @@ pub fn action_type(action: &Value) -> String {
 /// How an answer differs from what we make of a case; `None` where it does not.
 pub fn judge(
     version: Version,
-    clock: Clock,
-    case: &Case,
-    answer: &Result<Answer, ExchangeError>,
-) -> Option<Disagreement> {
-    let of = |kind, path: String, ours: String, theirs: String| Disagreement {
+    clock: SubjectClock,
+    case: &ReducerCase,
+    answer: &Result<SubjectAnswer, ExchangeError>,
+) -> Option<CaseDisagreement> {
+    let of = |kind, path: String, ours: String, theirs: String| CaseDisagreement {
         kind,
         action: case.label(),
         path,
@@ -192,31 +193,41 @@ pub fn judge(
     };
     // A state that an earlier step stamped has that time already; another one shows who stamps.
     let folded = match clock {
-        Clock::Given => case.fold(version),
-        Clock::Own => {
-            Case { now: case.now.saturating_add(ANOTHER_TIME), ..case.clone() }.fold(version)
+        SubjectClock::Given => case.fold(version),
+        SubjectClock::Own => {
+            ReducerCase { now: case.now.saturating_add(ANOTHER_TIME), ..case.clone() }.fold(version)
         }
     };
     match answer {
         Err(fault) => {
             let theirs = fault.to_string();
-            Some(of(Kind::Broken, fault_class(fault).to_owned(), "an answer".to_owned(), theirs))
+            Some(of(
+                DisagreementKind::Broken,
+                fault_class(fault).to_owned(),
+                "an answer".to_owned(),
+                theirs,
+            ))
         }
-        Ok(Answer::Error(why)) => {
-            let mut found =
-                of(Kind::Refused, message_class(why), "a state".to_owned(), cut(why, SHOWN));
-            let seen = Seen { version, case, folded: &folded, theirs: None, differences: &[] };
+        Ok(SubjectAnswer::Error(why)) => {
+            let mut found = of(
+                DisagreementKind::Refused,
+                message_class(why),
+                "a state".to_owned(),
+                cut(why, SHOWN),
+            );
+            let seen =
+                SeenDifference { version, case, folded: &folded, theirs: None, differences: &[] };
             found.open = open::explains(&seen);
             Some(found)
         }
-        Ok(Answer::Value { value, outcomes }) => {
+        Ok(SubjectAnswer::Value { value, outcomes }) => {
             let differences = differences_with(clock, &case.state, &folded.state, value);
             if !differences.is_empty() {
                 let path = common(&differences);
                 let at = |state: &Value| shown(&state.pointer(&path).cloned());
                 let (ours, theirs) = (at(&folded.state), at(value));
-                let mut found = of(Kind::State, place_class(&path), ours, theirs);
-                let seen = Seen {
+                let mut found = of(DisagreementKind::State, place_class(&path), ours, theirs);
+                let seen = SeenDifference {
                     version,
                     case,
                     folded: &folded,
@@ -233,7 +244,7 @@ pub fn judge(
 
 /// The place that all differences have in common, whatever their indices are; that of the first one
 /// where it is the whole state.
-pub fn common(differences: &[Difference]) -> String {
+pub fn common(differences: &[StateDifference]) -> String {
     let Some(first) = differences.first() else { return String::new() };
     let class = place_class(&first.path);
     let mut shared = class.split('/').count();
@@ -250,13 +261,18 @@ pub fn common(differences: &[Difference]) -> String {
 
 /// The first outcome that differs. Whether an action that sets a title to itself was applied is
 /// a matter of words, so an outcome is compared only where it is said, and weighs little.
-fn outcome_differs(case: &Case, folded: &Folded, told: Option<&[Told]>) -> Option<Disagreement> {
+fn outcome_differs(
+    case: &ReducerCase,
+    folded: &FoldedCase,
+    told: Option<&[ActionResult]>,
+) -> Option<CaseDisagreement> {
     let mut pairs = folded.outcomes.iter().zip(told?).zip(&case.actions);
-    let ((ours, theirs), action) = pairs.find(|((ours, theirs), _)| Told::of(ours) != **theirs)?;
-    Some(Disagreement {
-        kind: Kind::Outcome,
+    let ((ours, theirs), action) =
+        pairs.find(|((ours, theirs), _)| ActionResult::of(ours) != **theirs)?;
+    Some(CaseDisagreement {
+        kind: DisagreementKind::Outcome,
         action: action_type(action),
-        path: format!("{}, not {}", theirs, Told::of(ours)),
+        path: format!("{}, not {}", theirs, ActionResult::of(ours)),
         ours: say(ours),
         theirs: theirs.to_string(),
         open: None,
@@ -264,11 +280,13 @@ fn outcome_differs(case: &Case, folded: &Folded, told: Option<&[Told]>) -> Optio
 }
 
 /// An outcome in words.
-pub fn say(outcome: &Outcome) -> String {
+pub fn say(outcome: &ActionOutcome) -> String {
     match outcome {
-        Outcome::Applied | Outcome::OutOfScope => Told::of(outcome).to_string(),
-        Outcome::NoOp(why) => format!("noop: {}", why.reason()),
-        Outcome::Invalid { path, expected } => format!("invalid: `{path}`, expected {expected}"),
+        ActionOutcome::Applied | ActionOutcome::OutOfScope => ActionResult::of(outcome).to_string(),
+        ActionOutcome::NoOp(why) => format!("noop: {}", why.reason()),
+        ActionOutcome::Invalid { path, expected } => {
+            format!("invalid: `{path}`, expected {expected}")
+        }
     }
 }
 
@@ -330,13 +348,17 @@ mod tests {
 
     use super::*;
 
-    fn case(actions: Vec<Value>) -> Case {
+    fn case(actions: Vec<Value>) -> ReducerCase {
         let state = json!({"agents": [], "terminals": []});
-        Case { channel: ChannelKind::Root, state, actions, now: 0 }
+        ReducerCase { channel: ChannelKind::Root, state, actions, now: 0 }
     }
 
-    fn check(case: &Case, answer: Result<Answer, ExchangeError>, expected: Option<&str>) {
-        let found = judge(Version::new(1, 0, 0), Clock::Given, case, &answer);
+    fn check(
+        case: &ReducerCase,
+        answer: Result<SubjectAnswer, ExchangeError>,
+        expected: Option<&str>,
+    ) {
+        let found = judge(Version::new(1, 0, 0), SubjectClock::Given, case, &answer);
         assert_eq!(found.map(|found| found.key()).as_deref(), expected);
     }
 
@@ -349,17 +371,17 @@ mod tests {
         let action = json!({"type": "root/terminalsChanged", "terminals": terminals});
         let case = case(vec![action]);
         let state = |terminals: Value| json!({"agents": [], "terminals": terminals});
-        let value = |terminals, told: &[Told]| {
+        let value = |terminals, told: &[ActionResult]| {
             let outcomes = (!told.is_empty()).then(|| told.to_vec());
-            Ok(Answer::Value { value: state(terminals), outcomes })
+            Ok(SubjectAnswer::Value { value: state(terminals), outcomes })
         };
         check(&case, value(terminals.clone(), &[]), None);
-        check(&case, value(terminals.clone(), &[Told::Applied]), None);
+        check(&case, value(terminals.clone(), &[ActionResult::Applied]), None);
         check(&case, value(json!([]), &[]), Some("state root/terminalsChanged /terminals/*"));
         let other = json!([{"resource": "u", "title": "u"}]);
         check(&case, value(other, &[]), Some("state root/terminalsChanged /terminals/*"));
-        check(&case, value(terminals, &[Told::NoOp]), Some("outcome noop, not applied"));
-        let refused = Ok(Answer::Error("no `x` at 17".to_owned()));
+        check(&case, value(terminals, &[ActionResult::NoOp]), Some("outcome noop, not applied"));
+        let refused = Ok(SubjectAnswer::Error("no `x` at 17".to_owned()));
         check(&case, refused, Some("refused root/terminalsChanged no * at *"));
         let died = Err(ExchangeError::Died(String::new()));
         check(&case, died, Some("broken root/terminalsChanged ended"));
@@ -367,7 +389,7 @@ mod tests {
 
     #[test]
     fn a_case_without_actions_is_about_decoding() {
-        let answer = Ok(Answer::Value { value: json!({"agents": []}), outcomes: None });
+        let answer = Ok(SubjectAnswer::Value { value: json!({"agents": []}), outcomes: None });
         check(&case(Vec::new()), answer, Some("state (root state) /terminals"));
     }
 
@@ -380,10 +402,11 @@ mod tests {
         let state =
             |time: u64| json!({"lifecycle": "ready", "summary": summary(time), "chats": []});
         let actions = vec![json!({"type": "session/titleChanged", "title": "t"})];
-        let case = Case { channel: ChannelKind::Session, state: state(9999), actions, now: 9999 };
+        let case =
+            ReducerCase { channel: ChannelKind::Session, state: state(9999), actions, now: 9999 };
         let check = |stamped: u64, agrees: bool| {
-            let answer = Ok(Answer::Value { value: state(stamped), outcomes: None });
-            let found = judge(Version::V0_4, Clock::Own, &case, &answer);
+            let answer = Ok(SubjectAnswer::Value { value: state(stamped), outcomes: None });
+            let found = judge(Version::V0_4, SubjectClock::Own, &case, &answer);
             assert_eq!(found.is_none(), agrees, "{stamped}");
         };
         check(1_795_187_193_642, true);
@@ -399,7 +422,7 @@ mod tests {
         let chat = json!({"resource": "c", "title": "t", "status": 0, "modifiedAt": "",
             "x-unknown": 1});
         let action = json!({"type": "session/chatAdded", "summary": chat});
-        let case = Case {
+        let case = ReducerCase {
             channel: ChannelKind::Session,
             state: state("2026-01-01T00:00:00.000Z", json!([])),
             actions: vec![action],
@@ -409,8 +432,8 @@ mod tests {
         let folded = case.fold(Version::V0_8);
         let stamp = folded.state.get("modifiedAt") != case.state.get("modifiedAt");
         let time = if stamp { "2026-11-20T00:00:00.000Z" } else { "2026-01-01T00:00:00.000Z" };
-        let answer = Ok(Answer::Value { value: state(time, kept), outcomes: None });
-        let found = judge(Version::V0_8, Clock::Own, &case, &answer);
+        let answer = Ok(SubjectAnswer::Value { value: state(time, kept), outcomes: None });
+        let found = judge(Version::V0_8, SubjectClock::Own, &case, &answer);
         assert_eq!(found.map(|found| found.key()).as_deref(), Some("open unknown-members"));
     }
 }

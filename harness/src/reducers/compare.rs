@@ -5,7 +5,7 @@
 //! there.
 //!
 //! Reducers up to 0.8.0 read a clock and stamp it into the state. Where a subject reads its own,
-//! what it stamped cannot be told beforehand: with [`Clock::Own`] the comparison asks only whether
+//! what it stamped cannot be told beforehand: with [`SubjectClock::Own`] the comparison asks only whether
 //! both stamped or neither did.
 //!
 //! Knows: JSON, the members that old reducers stamp. Never knows: subjects, vectors.
@@ -18,7 +18,7 @@ use super::pointer;
 
 /// Whose clock a subject reads.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Clock {
+pub enum SubjectClock {
     /// The `now` that it is given.
     #[default]
     Given,
@@ -28,7 +28,7 @@ pub enum Clock {
 
 /// One place where two states differ.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Difference {
+pub struct StateDifference {
     /// The place, as a JSON Pointer.
     pub path: String,
     /// What stands there on our side; `None` where nothing does.
@@ -65,22 +65,22 @@ pub fn same(ours: &Value, theirs: &Value) -> bool {
 }
 
 /// Every place where two states differ, up to [`MAX_DIFFERENCES`].
-pub fn differences(ours: &Value, theirs: &Value) -> Vec<Difference> {
+pub fn differences(ours: &Value, theirs: &Value) -> Vec<StateDifference> {
     let mut found = Vec::new();
-    Walk { found: &mut found }.value(&mut String::new(), Some(ours), Some(theirs));
+    CompareWalk { found: &mut found }.value(&mut String::new(), Some(ours), Some(theirs));
     found
 }
 
 /// The same, with what a clock of the subject's own stamped left out. `before` is the state that
 /// both started from.
 pub fn differences_with(
-    clock: Clock,
+    clock: SubjectClock,
     before: &Value,
     ours: &Value,
     theirs: &Value,
-) -> Vec<Difference> {
+) -> Vec<StateDifference> {
     let mut found = differences(ours, theirs);
-    if clock == Clock::Own {
+    if clock == SubjectClock::Own {
         found.retain(|difference| {
             if !STAMPED.contains(&difference.path.as_str()) {
                 return true;
@@ -108,11 +108,11 @@ pub fn without_nulls(value: &Value) -> Value {
     }
 }
 
-struct Walk<'a> {
-    found: &'a mut Vec<Difference>,
+struct CompareWalk<'a> {
+    found: &'a mut Vec<StateDifference>,
 }
 
-impl Walk<'_> {
+impl CompareWalk<'_> {
     fn value(&mut self, path: &mut String, ours: Option<&Value>, theirs: Option<&Value>) {
         if self.found.len() >= MAX_DIFFERENCES {
             return;
@@ -128,7 +128,7 @@ impl Walk<'_> {
             }
             (Some(Value::Number(one)), Some(Value::Number(other))) if equal(one, other) => {}
             (ours, theirs) if ours == theirs => {}
-            _ => self.found.push(Difference {
+            _ => self.found.push(StateDifference {
                 path: path.clone(),
                 ours: ours.cloned(),
                 theirs: theirs.cloned(),
@@ -189,7 +189,8 @@ mod tests {
     fn leaves_out_what_another_clock_stamped() {
         let check = |before, ours, theirs, differs| {
             let state = |time: u64| json!({"modifiedAt": time, "title": "t"});
-            let found = differences_with(Clock::Own, &state(before), &state(ours), &state(theirs));
+            let found =
+                differences_with(SubjectClock::Own, &state(before), &state(ours), &state(theirs));
             assert_eq!(!found.is_empty(), differs, "{before} {ours} {theirs}");
         };
         check(1, 9999, 1234, false);

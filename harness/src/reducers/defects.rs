@@ -17,24 +17,24 @@
 //!
 //! Knows: findings. Never knows: files, how they are shown.
 //!
-//! Start at [`Defects::behind`].
+//! Start at [`SubjectDefects::behind`].
 
-use super::report::Finding;
-use crate::scenario::listing::{Form, needed, read_list, text};
-use crate::scenario::node::Node;
+use super::report::SubjectFinding;
+use crate::scenario::listing::{ListingForm, needed, read_list, text};
+use crate::scenario::node::SourceNode;
 use crate::wire::version::Version;
 
 /// The defects of a subject.
 #[derive(Clone, Debug, Default)]
-pub struct Defects {
+pub struct SubjectDefects {
     subject: Option<String>,
     /// The defects, in the order of the file.
-    pub all: Vec<Defect>,
+    pub all: Vec<SubjectDefect>,
 }
 
 /// One defect. All texts are Markdown of one paragraph.
 #[derive(Clone, Debug)]
-pub struct Defect {
+pub struct SubjectDefect {
     /// Its name, with which reasons in baselines begin.
     pub id: String,
     /// What is wrong, in a line.
@@ -52,29 +52,29 @@ pub struct Defect {
     keys: Vec<String>,
 }
 
-const FORM: Form = Form {
+const FORM: ListingForm = ListingForm {
     what: "a file of defects",
     list: "defects",
     beside: &["subject"],
     entry: &["id", "title", "what", "decides", "means", "remedy", "keys"],
 };
 
-impl Defects {
+impl SubjectDefects {
     /// Reads a file of defects.
     ///
     /// # Errors
     /// Every mistake in it, a line each: where, and what.
-    pub fn parse(name: &str, source: &str) -> Result<Defects, String> {
-        let mut all: Vec<Defect> = Vec::new();
+    pub fn parse(name: &str, source: &str) -> Result<SubjectDefects, String> {
+        let mut all: Vec<SubjectDefect> = Vec::new();
         let root = read_list(name, source, &FORM, &mut |entry| {
-            let defect = Defect::read(entry)?;
+            let defect = SubjectDefect::read(entry)?;
             if all.iter().any(|other| other.id == defect.id) {
                 return Err(format!("`{}` stands here twice", defect.id));
             }
             all.push(defect);
             Ok(())
         })?;
-        Ok(Defects { subject: text(&root, "subject").map(str::to_owned), all })
+        Ok(SubjectDefects { subject: text(&root, "subject").map(str::to_owned), all })
     }
 
     /// How the subject of a version is called here.
@@ -84,7 +84,7 @@ impl Defects {
     }
 
     /// The defect that a disagreement comes from.
-    pub fn behind(&self, finding: &Finding) -> Option<&Defect> {
+    pub fn behind(&self, finding: &SubjectFinding) -> Option<&SubjectDefect> {
         let reason = finding.known.as_deref().unwrap_or_default();
         let named = reason.split_once(':').map(|(id, _)| id);
         let matches = |pattern: &String| match pattern.strip_suffix('*') {
@@ -96,20 +96,20 @@ impl Defects {
     }
 }
 
-impl Defect {
-    fn read(entry: &Node) -> Result<Defect, String> {
+impl SubjectDefect {
+    fn read(entry: &SourceNode) -> Result<SubjectDefect, String> {
         let words = |key: &str, why: &str| needed(entry, key, why).map(str::to_owned);
         let keys = match entry.get("keys") {
             None => Vec::new(),
             Some(keys) => {
-                let texts = keys.as_list().unwrap_or_default().iter().map(Node::as_str);
+                let texts = keys.as_list().unwrap_or_default().iter().map(SourceNode::as_str);
                 let texts: Option<Vec<&str>> = texts.collect();
                 let texts = texts.filter(|texts| !texts.is_empty());
                 let texts = texts.ok_or("expected a list of texts at `keys`")?;
                 texts.into_iter().map(str::to_owned).collect()
             }
         };
-        Ok(Defect {
+        Ok(SubjectDefect {
             id: words("id", "the name that reasons of baselines begin with")?,
             title: words("title", "what is wrong, in a line")?,
             what: words("what", "what is wrong")?,
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn says_what_is_wrong_with_it() {
         let check = |text: &str, expected: &str| {
-            let error = Defects::parse("d.yaml", text).unwrap_err();
+            let error = SubjectDefects::parse("d.yaml", text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");
         };
         let whole = "{ id: a, title: t, what: w, decides: d, means: m, remedy: r }";
@@ -139,7 +139,8 @@ mod tests {
         check(&format!("defects: [{}]", whole.replace("id", "di")), "an entry has no `di`");
         let keys = whole.replace(" }", ", keys: [] }");
         check(&format!("defects: [{keys}]"), "expected a list of texts at `keys`");
-        let read = Defects::parse("d.yaml", &format!("subject: v{{spec}}\ndefects: [{whole}]"));
+        let read =
+            SubjectDefects::parse("d.yaml", &format!("subject: v{{spec}}\ndefects: [{whole}]"));
         assert_eq!(read.unwrap().subject(Version::V0_5).as_deref(), Some("v0.5.0"));
     }
 }

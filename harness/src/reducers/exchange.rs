@@ -1,22 +1,22 @@
 //! Asking a subject: what goes out on a line, and what a line that comes back is worth.
 //!
-//! A [`Subject`] is anybody's reducer. The process that speaks the line protocol is one (see the
+//! A [`ReducerSubject`] is anybody's reducer. The process that speaks the line protocol is one (see the
 //! command line), and so is every reducer in this process that a test or a feature brings.
 //!
 //! Knows: the line protocol of `REDUCERS.md`. Never knows: processes, clocks, what a good answer is.
 //!
-//! Start at [`Subject`]; [`read`] judges a line.
+//! Start at [`ReducerSubject`]; [`read`] judges a line.
 
 use std::fmt;
 
 use crate::wire::json::{Map, Value, json};
 
-use crate::model::Outcome;
+use crate::model::ActionOutcome;
 use crate::wire::channel::ChannelKind;
 
 /// Something to ask a subject.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Question {
+pub enum SubjectQuestion {
     /// What becomes of a state.
     Reduce {
         /// Whose reducer.
@@ -39,13 +39,13 @@ pub enum Question {
 
 /// What a subject says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum SubjectAnswer {
     /// The state after, or the value.
     Value {
         /// It.
         value: Value,
         /// What came of each action, where the subject says so.
-        outcomes: Option<Vec<Told>>,
+        outcomes: Option<Vec<ActionResult>>,
     },
     /// It could not serve the question, and says why.
     Error(String),
@@ -53,7 +53,7 @@ pub enum Answer {
 
 /// What a subject says about one action, without its words.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Told {
+pub enum ActionResult {
     /// Taken.
     Applied,
     /// The state had no use for it.
@@ -110,9 +110,10 @@ pub enum ExchangeError {
 }
 
 /// Anybody's reducer.
-pub trait Subject {
+pub trait ReducerSubject {
     /// Asks questions and returns as many answers, in order. After a fault the subject is as new.
-    fn ask(&mut self, questions: Vec<Question>) -> Vec<Result<Answer, ExchangeError>>;
+    fn ask(&mut self, questions: Vec<SubjectQuestion>)
+    -> Vec<Result<SubjectAnswer, ExchangeError>>;
 
     /// Whether nothing more can be got out of it.
     fn is_lost(&self) -> bool {
@@ -123,55 +124,60 @@ pub trait Subject {
 /// Longest part of a line that a message shows, in characters.
 const SHOWN: usize = 60;
 
-impl Told {
+impl ActionResult {
     /// Our outcome in these words.
-    pub fn of(outcome: &Outcome) -> Told {
+    pub fn of(outcome: &ActionOutcome) -> ActionResult {
         match outcome {
-            Outcome::Applied => Told::Applied,
-            Outcome::NoOp(_) => Told::NoOp,
-            Outcome::OutOfScope => Told::OutOfScope,
-            Outcome::Invalid { .. } => Told::Invalid,
+            ActionOutcome::Applied => ActionResult::Applied,
+            ActionOutcome::NoOp(_) => ActionResult::NoOp,
+            ActionOutcome::OutOfScope => ActionResult::OutOfScope,
+            ActionOutcome::Invalid { .. } => ActionResult::Invalid,
         }
     }
 
     /// The outcome of that name.
-    pub fn from_name(name: &str) -> Option<Told> {
-        let all = [Told::Applied, Told::NoOp, Told::OutOfScope, Told::Invalid];
+    pub fn from_name(name: &str) -> Option<ActionResult> {
+        let all = [
+            ActionResult::Applied,
+            ActionResult::NoOp,
+            ActionResult::OutOfScope,
+            ActionResult::Invalid,
+        ];
         all.into_iter().find(|told| told.name() == name)
     }
 
     /// As the line protocol spells it.
     pub fn name(self) -> &'static str {
         match self {
-            Told::Applied => "applied",
-            Told::NoOp => "noop",
-            Told::OutOfScope => "out-of-scope",
-            Told::Invalid => "invalid",
+            ActionResult::Applied => "applied",
+            ActionResult::NoOp => "noop",
+            ActionResult::OutOfScope => "out-of-scope",
+            ActionResult::Invalid => "invalid",
         }
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for ActionResult {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl Question {
+impl SubjectQuestion {
     /// One that every reducer can answer: the first one.
-    pub fn hello() -> Question {
+    pub fn hello() -> SubjectQuestion {
         let state = json!({"agents": []});
-        Question::Reduce { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 }
+        SubjectQuestion::Reduce { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 }
     }
 
     /// The question as a line, with its end.
     pub fn line(&self, id: u64) -> String {
         let mut line = match self {
-            Question::Reduce { channel, state, actions, now } => json!({
+            SubjectQuestion::Reduce { channel, state, actions, now } => json!({
                 "id": id, "reducer": channel.reducer_name(), "state": state, "actions": actions,
                 "now": now,
             }),
-            Question::RoundTrip { name, value } => {
+            SubjectQuestion::RoundTrip { name, value } => {
                 json!({"id": id, "op": "roundtrip", "type": name, "value": value})
             }
         }
@@ -183,8 +189,8 @@ impl Question {
     /// The member of an answer that holds what was asked for.
     fn member(&self) -> &'static str {
         match self {
-            Question::Reduce { .. } => "state",
-            Question::RoundTrip { .. } => "value",
+            SubjectQuestion::Reduce { .. } => "state",
+            SubjectQuestion::RoundTrip { .. } => "value",
         }
     }
 }
@@ -194,11 +200,11 @@ impl Question {
 /// # Errors
 /// It is none. `answered` is the id of the last question that has its answer.
 pub fn read(
-    question: &Question,
+    question: &SubjectQuestion,
     id: u64,
     answered: Option<u64>,
     line: &[u8],
-) -> Result<Answer, ExchangeError> {
+) -> Result<SubjectAnswer, ExchangeError> {
     let garbage = |why: String| ExchangeError::Garbage { found: excerpt(line), why };
     let value: Value = serde_json::from_slice(line).map_err(|error| garbage(error.to_string()))?;
     let Value::Object(mut members) = value else {
@@ -219,18 +225,22 @@ pub fn read(
     }
     if let Some(error) = members.get("error").filter(|error| !error.is_null()) {
         let why = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
-        return Ok(Answer::Error(why));
+        return Ok(SubjectAnswer::Error(why));
     }
     let member = question.member();
     let outcomes = outcomes(question, &members).map_err(garbage)?;
     match members.remove(member) {
-        Some(value) => Ok(Answer::Value { value, outcomes }),
+        Some(value) => Ok(SubjectAnswer::Value { value, outcomes }),
         None => Err(garbage(format!("expected a member `{member}`, or `error`"))),
     }
 }
 
-fn outcomes(question: &Question, members: &Map) -> Result<Option<Vec<Told>>, String> {
-    let (Question::Reduce { actions, .. }, Some(outcomes)) = (question, members.get("outcomes"))
+fn outcomes(
+    question: &SubjectQuestion,
+    members: &Map,
+) -> Result<Option<Vec<ActionResult>>, String> {
+    let (SubjectQuestion::Reduce { actions, .. }, Some(outcomes)) =
+        (question, members.get("outcomes"))
     else {
         return Ok(None);
     };
@@ -239,7 +249,7 @@ fn outcomes(question: &Question, members: &Map) -> Result<Option<Vec<Told>>, Str
     };
     let told = |item: &Value| {
         let name = item.as_str().or_else(|| item.get("outcome").and_then(Value::as_str));
-        name.and_then(Told::from_name).ok_or_else(|| {
+        name.and_then(ActionResult::from_name).ok_or_else(|| {
             let found = cut(&item.to_string(), SHOWN);
             format!("expected an outcome `applied`, `noop`, `out-of-scope` or `invalid`, found `{found}`")
         })
@@ -271,9 +281,9 @@ pub fn cut(text: &str, limit: usize) -> String {
 mod tests {
     use super::*;
 
-    fn question() -> Question {
+    fn question() -> SubjectQuestion {
         let actions = vec![json!({"type": "root/agentsChanged"})];
-        Question::Reduce { channel: ChannelKind::Root, state: json!({}), actions, now: 5 }
+        SubjectQuestion::Reduce { channel: ChannelKind::Root, state: json!({}), actions, now: 5 }
     }
 
     #[test]
@@ -291,13 +301,13 @@ mod tests {
     fn answers_are_read() {
         let read = |line: &str| read(&question(), 7, Some(6), line.as_bytes()).unwrap();
         let value = json!({"agents": []});
-        let told = |outcomes| Answer::Value { value: value.clone(), outcomes };
+        let told = |outcomes| SubjectAnswer::Value { value: value.clone(), outcomes };
         assert_eq!(read(r#"{"id":7,"state":{"agents":[]}}"#), told(None));
-        let applied = Some(vec![Told::Applied]);
+        let applied = Some(vec![ActionResult::Applied]);
         let line = r#"{"id":7,"state":{"agents":[]},"outcomes":[{"outcome":"applied"}],"x":1}"#;
         assert_eq!(read(line), told(applied.clone()));
         assert_eq!(read(r#"{"id":7,"state":{"agents":[]},"outcomes":["applied"]}"#), told(applied));
-        assert_eq!(read(r#"{"id":7,"error":"no"}"#), Answer::Error("no".to_owned()));
+        assert_eq!(read(r#"{"id":7,"error":"no"}"#), SubjectAnswer::Error("no".to_owned()));
     }
 
     #[test]

@@ -5,29 +5,29 @@
 //! state, and of a few tries the first that our own reducer takes is kept. So generation needs no
 //! knowledge of single actions, and new actions of a new table are generated as soon as there is a
 //! row for them. What goes beside the state on purpose (wrong ids, unknown actions and members,
-//! payloads that break the schema) is a small share, and named in [`Miss`].
+//! payloads that break the schema) is a small share, and named in [`DeviantAction`].
 //!
 //! Knows: the protocol tables, our reducers, dice. Never knows: subjects.
 //!
-//! Start at [`Generator::sequence`].
+//! Start at [`SequenceGenerator::sequence`].
 
 use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
-use super::aim::Targets;
-use super::case::Case;
+use super::aim::StateTargets;
+use super::case::ReducerCase;
 use super::open::STRANGER;
 use crate::dice::Dice;
-use crate::model::{self, Outcome};
+use crate::model::{self, ActionOutcome};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
-use crate::wire::sample::Sampling;
+use crate::wire::sample::SamplingOptions;
 use crate::wire::version::Version;
 
 /// Generates sequences for one version.
 #[derive(Debug)]
-pub struct Generator {
+pub struct SequenceGenerator {
     version: Version,
     protocol: &'static Protocol,
     seed: u64,
@@ -37,16 +37,16 @@ pub struct Generator {
 
 /// A sequence, and every step of it alone.
 #[derive(Clone, Debug)]
-pub struct Sequence {
+pub struct ReducerSequence {
     /// All actions that a host could send, from the first state.
-    pub whole: Case,
+    pub whole: ReducerCase,
     /// Each action from the state it finds, those that break the schema included.
-    pub steps: Vec<Case>,
+    pub steps: Vec<ReducerCase>,
 }
 
 /// How an action goes beside the state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Miss {
+enum DeviantAction {
     /// Its ids may lead nowhere.
     Anywhere,
     /// A member of it breaks the schema.
@@ -58,8 +58,12 @@ enum Miss {
 }
 
 /// Of a hundred actions, how many miss in each way.
-const MISSES: &[(usize, Miss)] =
-    &[(12, Miss::Anywhere), (6, Miss::Malformed), (2, Miss::UnknownType), (2, Miss::OtherChannel)];
+const MISSES: &[(usize, DeviantAction)] = &[
+    (12, DeviantAction::Anywhere),
+    (6, DeviantAction::Malformed),
+    (2, DeviantAction::UnknownType),
+    (2, DeviantAction::OtherChannel),
+];
 
 /// How often an action is drawn anew until one hits.
 const TRIES: usize = 10;
@@ -78,14 +82,14 @@ const LONGER: usize = 12;
 /// Clocks that sequences are folded by.
 const CLOCKS: &[u64] = &[9_999, 1_798_761_599_999, 0];
 
-impl Generator {
+impl SequenceGenerator {
     /// A generator for a version and those of its channels that `wanted` says yes to. `None` where
     /// there is nothing to generate.
     pub fn new(
         version: Version,
         seed: u64,
         wanted: impl Fn(ChannelKind) -> bool,
-    ) -> Option<Generator> {
+    ) -> Option<SequenceGenerator> {
         let protocol = Protocol::of(version)?;
         let mut by_channel: LiteMap<ChannelKind, Vec<String>> = LiteMap::new();
         for row in protocol.actions() {
@@ -94,21 +98,22 @@ impl Generator {
             }
         }
         let channels: Vec<_> = by_channel.into_iter().collect();
-        (!channels.is_empty()).then_some(Generator { version, protocol, seed, channels })
+        (!channels.is_empty()).then_some(SequenceGenerator { version, protocol, seed, channels })
     }
 
     /// The plainest state of each channel, to see whether a subject serves it.
-    pub fn plainest(&self) -> Vec<Case> {
+    pub fn plainest(&self) -> Vec<ReducerCase> {
         let plain = |(channel, _): &(ChannelKind, Vec<String>)| {
             let mut choose = |_: usize| 0;
-            let state = self.protocol.sampler(Sampling::default(), &mut choose).state(*channel)?;
-            Some(Case { channel: *channel, state, actions: Vec::new(), now: 0 })
+            let state =
+                self.protocol.sampler(SamplingOptions::default(), &mut choose).state(*channel)?;
+            Some(ReducerCase { channel: *channel, state, actions: Vec::new(), now: 0 })
         };
         self.channels.iter().filter_map(plain).collect()
     }
 
     /// The sequence of that number: the same seed and number, the same sequence.
-    pub fn sequence(&self, number: u64) -> Sequence {
+    pub fn sequence(&self, number: u64) -> ReducerSequence {
         let mut dice = Dice::new(self.seed, number);
         // Every type of action has its turn at being tried more often than the others, so that rare
         // ones have their chance; channels come as often as they have actions.
@@ -117,11 +122,15 @@ impl Generator {
         let wish = types().nth(turn).cloned().unwrap_or_default();
         let chosen = self.channels.iter().find(|(_, types)| types.contains(&wish));
         let Some((channel, types)) = chosen else {
-            let whole =
-                Case { channel: ChannelKind::Root, state: json!({}), actions: Vec::new(), now: 0 };
-            return Sequence { whole, steps: Vec::new() };
+            let whole = ReducerCase {
+                channel: ChannelKind::Root,
+                state: json!({}),
+                actions: Vec::new(),
+                now: 0,
+            };
+            return ReducerSequence { whole, steps: Vec::new() };
         };
-        let sampling = Sampling {
+        let sampling = SamplingOptions {
             ids: 2 + dice.below(4),
             unknown: if dice.chance(25) { 12 } else { 0 },
             strange: if dice.chance(25) { 10 } else { 0 },
@@ -130,13 +139,13 @@ impl Generator {
         };
         let now = dice.pick(CLOCKS).copied().unwrap_or_default();
         let channel = *channel;
-        let mut walk = Walk { generator: self, channel, types, wish, sampling, now, dice };
+        let mut walk = SequenceWalk { generator: self, channel, types, wish, sampling, now, dice };
         let state = walk.first();
         walk.walk(state)
     }
 
     /// A state to begin with: the plainest one there is, or any.
-    fn state(&self, channel: ChannelKind, sampling: Sampling, dice: &mut Dice) -> Value {
+    fn state(&self, channel: ChannelKind, sampling: SamplingOptions, dice: &mut Dice) -> Value {
         let plain = dice.chance(30);
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
         let mut sampler = self.protocol.sampler(sampling, &mut choose);
@@ -175,7 +184,7 @@ fn enrich(state: &mut Value, other: Value) {
 
 /// Gives a state with turns an active one with parts that something can happen to: half of all
 /// actions are about these, and a part that is drawn blindly is seldom one of them.
-fn busy(state: &mut Value, sampling: Sampling, protocol: &Protocol, dice: &mut Dice) {
+fn busy(state: &mut Value, sampling: SamplingOptions, protocol: &Protocol, dice: &mut Dice) {
     const DRAWS: usize = 10;
     const KINDS: [&str; 3] = ["toolCall", "inputRequest", "markdown"];
     let draws = dice.below(DRAWS);
@@ -219,24 +228,24 @@ fn identity(item: &Value) -> Option<&Value> {
 }
 
 /// One sequence in the making.
-struct Walk<'a> {
-    generator: &'a Generator,
+struct SequenceWalk<'a> {
+    generator: &'a SequenceGenerator,
     channel: ChannelKind,
     types: &'a [String],
     wish: String,
-    sampling: Sampling,
+    sampling: SamplingOptions,
     now: u64,
     dice: Dice,
 }
 
-impl Walk<'_> {
+impl SequenceWalk<'_> {
     /// A state in which the wished action takes effect, if a few tries find one.
     fn first(&mut self) -> Value {
         let mut state = json!({});
         for _ in 0..STATES {
             state = self.generator.state(self.channel, self.sampling, &mut self.dice);
             let wish = self.wish.clone();
-            let targets = Targets::of(&state);
+            let targets = StateTargets::of(&state);
             for _ in 0..WISHES {
                 let mut action = self.draw_type(&wish);
                 targets.aim(&mut self.dice, &mut action);
@@ -253,33 +262,33 @@ impl Walk<'_> {
         let mut after = state.clone();
         let version = self.generator.version;
         let outcome = model::apply_at(version, self.channel, self.now, &mut after, action);
-        outcome == Outcome::Applied && after != *state
+        outcome == ActionOutcome::Applied && after != *state
     }
 
-    fn walk(&mut self, first: Value) -> Sequence {
+    fn walk(&mut self, first: Value) -> ReducerSequence {
         let mut state = first.clone();
         let (mut actions, mut steps) = (Vec::new(), Vec::new());
         for _ in 0..SHORTEST + self.dice.below(LONGER) {
             let miss = self.miss();
             let action = self.action(&state, miss);
-            let step = Case {
+            let step = ReducerCase {
                 channel: self.channel,
                 state: state.clone(),
                 actions: vec![action.clone()],
                 now: self.now,
             };
             // What a broken payload leaves behind is no state that a host could have.
-            if miss != Some(Miss::Malformed) {
+            if miss != Some(DeviantAction::Malformed) {
                 state = step.fold(self.generator.version).state;
                 actions.push(action);
             }
             steps.push(step);
         }
-        let whole = Case { channel: self.channel, state: first, actions, now: self.now };
-        Sequence { whole, steps }
+        let whole = ReducerCase { channel: self.channel, state: first, actions, now: self.now };
+        ReducerSequence { whole, steps }
     }
 
-    fn miss(&mut self) -> Option<Miss> {
+    fn miss(&mut self) -> Option<DeviantAction> {
         let mut place = self.dice.below(100);
         for (share, miss) in MISSES {
             if place < *share {
@@ -290,16 +299,16 @@ impl Walk<'_> {
         None
     }
 
-    fn action(&mut self, state: &Value, miss: Option<Miss>) -> Value {
+    fn action(&mut self, state: &Value, miss: Option<DeviantAction>) -> Value {
         match miss {
-            Some(Miss::UnknownType) => {
+            Some(DeviantAction::UnknownType) => {
                 let family = self.channel.family();
                 let mut action = self.draw();
                 put(&mut action, "type", json!(format!("{family}/{STRANGER}later")));
                 action
             }
-            Some(Miss::OtherChannel) => self.foreign(),
-            Some(Miss::Malformed) => {
+            Some(DeviantAction::OtherChannel) => self.foreign(),
+            Some(DeviantAction::Malformed) => {
                 let mut action = self.hit(state);
                 let dice = &mut self.dice;
                 let mut choose = |count| dice.below(count);
@@ -307,10 +316,10 @@ impl Walk<'_> {
                 protocol.sampler(self.sampling, &mut choose).spoil(&mut action);
                 action
             }
-            Some(Miss::Anywhere) => {
+            Some(DeviantAction::Anywhere) => {
                 let mut action = self.draw();
                 if self.dice.chance(50) {
-                    Targets::of(state).aim(&mut self.dice, &mut action);
+                    StateTargets::of(state).aim(&mut self.dice, &mut action);
                 }
                 action
             }
@@ -320,7 +329,7 @@ impl Walk<'_> {
 
     /// An action that changes the state, if a few tries find one.
     fn hit(&mut self, state: &Value) -> Value {
-        let targets = Targets::of(state);
+        let targets = StateTargets::of(state);
         let mut last = json!({"type": "x"});
         for _ in 0..TRIES {
             let mut action = self.draw();
@@ -375,7 +384,7 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_sequence() {
-        let generator = |seed| Generator::new(V1_0, seed, |_| true).unwrap();
+        let generator = |seed| SequenceGenerator::new(V1_0, seed, |_| true).unwrap();
         for number in 0..20 {
             let one = generator(7).sequence(number);
             assert_eq!(one.whole, generator(7).sequence(number).whole);
@@ -386,7 +395,7 @@ mod tests {
 
     #[test]
     fn most_actions_hit_and_every_action_does() {
-        let generator = Generator::new(V1_0, 1, |_| true).unwrap();
+        let generator = SequenceGenerator::new(V1_0, 1, |_| true).unwrap();
         let (mut hits, mut total) = (0, 0);
         let mut missing: Vec<&String> =
             generator.channels.iter().flat_map(|(_, types)| types).collect();
@@ -410,7 +419,7 @@ mod tests {
 
     #[test]
     fn states_stay_valid() {
-        let generator = Generator::new(V1_0, 2, |_| true).unwrap();
+        let generator = SequenceGenerator::new(V1_0, 2, |_| true).unwrap();
         let protocol = Protocol::of(V1_0).unwrap();
         for number in 0..100 {
             for step in generator.sequence(number).steps {

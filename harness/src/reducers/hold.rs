@@ -16,26 +16,26 @@ use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
-use super::case::{self, Case, Disagreement, Kind, SEQUENCE};
-use super::compare::{Clock, differences_with, same};
-use super::exchange::{Answer, ExchangeError, Question, Subject};
-use super::generate::Generator;
-use super::report::{Finding, Report, VectorResult};
-use super::shrink::Shrinker;
-use super::vector::{Vector, VectorFile};
+use super::case::{self, CaseDisagreement, DisagreementKind, ReducerCase, SEQUENCE};
+use super::compare::{SubjectClock, differences_with, same};
+use super::exchange::{ExchangeError, ReducerSubject, SubjectAnswer, SubjectQuestion};
+use super::generate::SequenceGenerator;
+use super::report::{SubjectFinding, SubjectReport, VectorResult};
+use super::shrink::CaseShrinker;
+use super::vector::{ReducerVector, VectorFile};
 use crate::verdict::Status;
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
 /// How a subject is held.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct HoldOptions {
     /// The protocol version.
     pub version: Version,
     /// How the subject is called.
     pub subject: String,
     /// Whose clock it reads.
-    pub clock: Clock,
+    pub clock: SubjectClock,
     /// The seed of the generated sequences.
     pub seed: u64,
     /// How many sequences to generate.
@@ -50,7 +50,7 @@ pub struct Options {
 
 /// Where a run has come to.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Progress {
+pub enum HoldProgress {
     /// So many vectors are done, of so many.
     Vectors(usize, usize),
     /// So many sequences, of so many.
@@ -70,14 +70,14 @@ const TWICE_IN: u64 = 8;
 
 /// Holds a subject against our reducers.
 pub fn hold(
-    subject: &mut dyn Subject,
+    subject: &mut dyn ReducerSubject,
     vectors: &[VectorFile],
-    options: &Options,
-    progress: &mut dyn FnMut(Progress),
-) -> Report {
+    options: &HoldOptions,
+    progress: &mut dyn FnMut(HoldProgress),
+) -> SubjectReport {
     let report = blank(options);
     let refused = HashSet::new();
-    let mut run = Run { subject, options, report, classes: LiteMap::new(), refused };
+    let mut run = HoldRun { subject, options, report, classes: LiteMap::new(), refused };
     if let Some(why) = run.greet() {
         run.report.unusable = Some(why);
         return run.report;
@@ -94,8 +94,8 @@ pub fn hold(
     run.finish()
 }
 
-fn blank(options: &Options) -> Report {
-    Report {
+fn blank(options: &HoldOptions) -> SubjectReport {
+    SubjectReport {
         version: options.version,
         subject: options.subject.clone(),
         seed: options.seed,
@@ -110,20 +110,20 @@ fn blank(options: &Options) -> Report {
     }
 }
 
-struct Run<'a> {
-    subject: &'a mut dyn Subject,
-    options: &'a Options,
-    report: Report,
+struct HoldRun<'a> {
+    subject: &'a mut dyn ReducerSubject,
+    options: &'a HoldOptions,
+    report: SubjectReport,
     /// What differs, by key.
-    classes: LiteMap<String, Finding>,
+    classes: LiteMap<String, SubjectFinding>,
     /// The channels of which the subject refuses even the plainest state.
     refused: HashSet<ChannelKind>,
 }
 
-type Answers = Vec<Result<Answer, ExchangeError>>;
+type AnswerStream = Vec<Result<SubjectAnswer, ExchangeError>>;
 
-impl Run<'_> {
-    fn ask(&mut self, questions: Vec<Question>) -> Answers {
+impl HoldRun<'_> {
+    fn ask(&mut self, questions: Vec<SubjectQuestion>) -> AnswerStream {
         if questions.is_empty() {
             return Vec::new();
         }
@@ -136,8 +136,8 @@ impl Run<'_> {
 
     /// The first question is one that every reducer can answer. Says why it could not.
     fn greet(&mut self) -> Option<String> {
-        match self.subject.ask(vec![Question::hello()]).pop() {
-            Some(Ok(Answer::Value { .. } | Answer::Error(_))) => None,
+        match self.subject.ask(vec![SubjectQuestion::hello()]).pop() {
+            Some(Ok(SubjectAnswer::Value { .. } | SubjectAnswer::Error(_))) => None,
             Some(Err(fault)) => Some(fault.to_string()),
             None => Some("there was no answer".to_owned()),
         }
@@ -155,14 +155,14 @@ impl Run<'_> {
     /// Asks for the plainest state of each channel. One that is refused is one disagreement, and
     /// nothing more is asked about the channel.
     fn served(&mut self) {
-        let Options { version, seed, .. } = *self.options;
-        let Some(generator) = Generator::new(version, seed, |kind| self.holds(kind)) else {
+        let HoldOptions { version, seed, .. } = *self.options;
+        let Some(generator) = SequenceGenerator::new(version, seed, |kind| self.holds(kind)) else {
             return;
         };
         let plain = generator.plainest();
-        let answers = self.ask(plain.iter().map(Case::question).collect());
+        let answers = self.ask(plain.iter().map(ReducerCase::question).collect());
         for (case, answer) in plain.iter().zip(&answers) {
-            if let Ok(Answer::Error(_)) = answer
+            if let Ok(SubjectAnswer::Error(_)) = answer
                 && let Some(found) = self.judge(case, answer)
             {
                 self.refused.insert(case.channel);
@@ -171,20 +171,24 @@ impl Run<'_> {
         }
     }
 
-    fn judge(&self, case: &Case, answer: &Result<Answer, ExchangeError>) -> Option<Disagreement> {
+    fn judge(
+        &self,
+        case: &ReducerCase,
+        answer: &Result<SubjectAnswer, ExchangeError>,
+    ) -> Option<CaseDisagreement> {
         case::judge(self.options.version, self.options.clock, case, answer)
     }
 
     /// Files a disagreement: a new one, or one more of its kind, of which the smallest is kept.
-    fn file(&mut self, what: Disagreement, case: &Case, vector: Option<&Vector>) {
-        if what.kind == Kind::Broken && what.path == "given up" {
+    fn file(&mut self, what: CaseDisagreement, case: &ReducerCase, vector: Option<&ReducerVector>) {
+        if what.kind == DisagreementKind::Broken && what.path == "given up" {
             return;
         }
         let key = what.key();
         let readings = what.open.map(|point| point.readings).unwrap_or_default();
-        let new = || Finding {
+        let new = || SubjectFinding {
             key: key.clone(),
-            status: Finding::weigh(&what),
+            status: SubjectFinding::weigh(&what),
             what: what.clone(),
             case: case.clone(),
             seen: 0,
@@ -201,9 +205,9 @@ impl Run<'_> {
         }
     }
 
-    fn vectors(&mut self, files: &[VectorFile], progress: &mut dyn FnMut(Progress)) {
+    fn vectors(&mut self, files: &[VectorFile], progress: &mut dyn FnMut(HoldProgress)) {
         let version = self.options.version;
-        let chosen: Vec<(&VectorFile, &Vector)> = files
+        let chosen: Vec<(&VectorFile, &ReducerVector)> = files
             .iter()
             .flat_map(|file| file.vectors.iter().map(move |vector| (file, vector)))
             .filter(|(_, vector)| vector.spec.includes(version) && self.wanted(vector.channel))
@@ -234,15 +238,15 @@ impl Run<'_> {
                 });
             }
             done += chunk.len();
-            progress(Progress::Vectors(done, chosen.len()));
+            progress(HoldProgress::Vectors(done, chosen.len()));
         }
     }
 
     /// How a vector went, and why.
     fn vector(
         &mut self,
-        vector: &Vector,
-        answer: &Result<Answer, ExchangeError>,
+        vector: &ReducerVector,
+        answer: &Result<SubjectAnswer, ExchangeError>,
     ) -> (Status, String) {
         let case = vector.case();
         let found = self.judge(&case, answer);
@@ -251,8 +255,8 @@ impl Run<'_> {
                 return (Status::Untested, ExchangeError::GivenUp.to_string());
             }
             Err(fault) => Some(fault.to_string()),
-            Ok(Answer::Error(why)) => Some(format!("the subject refuses it: {why}")),
-            Ok(Answer::Value { value, .. }) => {
+            Ok(SubjectAnswer::Error(why)) => Some(format!("the subject refuses it: {why}")),
+            Ok(SubjectAnswer::Value { value, .. }) => {
                 differences_with(self.options.clock, &vector.state, &vector.expected, value)
                     .first()
                     .map(|difference| {
@@ -263,7 +267,7 @@ impl Run<'_> {
             }
         };
         let Some(reason) = differences else {
-            let outcome = found.filter(|found| found.kind == Kind::Outcome);
+            let outcome = found.filter(|found| found.kind == DisagreementKind::Outcome);
             let Some(outcome) = outcome else { return (Status::Pass, String::new()) };
             let reason = format!("{}: {}", outcome.action, outcome.path);
             self.file(outcome, &case, Some(vector));
@@ -278,16 +282,16 @@ impl Run<'_> {
     }
 
     /// A difference where the vector itself says that the specification is open.
-    fn file_open(&mut self, vector: &Vector, case: &Case, reason: &str) {
-        let what = Disagreement {
-            kind: Kind::State,
+    fn file_open(&mut self, vector: &ReducerVector, case: &ReducerCase, reason: &str) {
+        let what = CaseDisagreement {
+            kind: DisagreementKind::State,
             action: case.label(),
             path: vector.name.clone(),
             ours: vector.title.clone(),
             theirs: reason.to_owned(),
             open: None,
         };
-        let finding = Finding {
+        let finding = SubjectFinding {
             key: format!("open {}", vector.name),
             status: Status::Note,
             what,
@@ -302,16 +306,21 @@ impl Run<'_> {
 
     /// Files the step of a vector at which a subject leaves our way. Says whether all that differs
     /// is open.
-    fn locate(&mut self, vector: &Vector, case: &Case, whole: Option<Disagreement>) -> bool {
+    fn locate(
+        &mut self,
+        vector: &ReducerVector,
+        case: &ReducerCase,
+        whole: Option<CaseDisagreement>,
+    ) -> bool {
         let steps = case.steps(self.options.version);
         if steps.len() > 1 {
-            let answers = self.ask(steps.iter().map(Case::question).collect());
-            let found: Vec<(Case, Disagreement)> = steps
+            let answers = self.ask(steps.iter().map(ReducerCase::question).collect());
+            let found: Vec<(ReducerCase, CaseDisagreement)> = steps
                 .into_iter()
                 .zip(&answers)
                 .filter_map(|(step, answer)| {
                     let found = self.judge(&step, answer)?;
-                    (found.kind != Kind::Outcome).then_some((step, found))
+                    (found.kind != DisagreementKind::Outcome).then_some((step, found))
                 })
                 .collect();
             if !found.is_empty() {
@@ -323,22 +332,24 @@ impl Run<'_> {
             }
         }
         // The vector's own expectation may be another than ours, in a file of the user's.
-        let found = whole.filter(|found| found.kind != Kind::Outcome).unwrap_or(Disagreement {
-            kind: Kind::State,
-            action: case.label(),
-            path: vector.name.clone(),
-            ours: "as the vector says".to_owned(),
-            theirs: "not".to_owned(),
-            open: None,
-        });
+        let found = whole.filter(|found| found.kind != DisagreementKind::Outcome).unwrap_or(
+            CaseDisagreement {
+                kind: DisagreementKind::State,
+                action: case.label(),
+                path: vector.name.clone(),
+                ours: "as the vector says".to_owned(),
+                theirs: "not".to_owned(),
+                open: None,
+            },
+        );
         let open = found.open.is_some();
         self.file(found, case, Some(vector));
         open
     }
 
-    fn sequences(&mut self, progress: &mut dyn FnMut(Progress)) {
-        let Options { version, seed, .. } = *self.options;
-        let Some(generator) = Generator::new(version, seed, |kind| self.holds(kind)) else {
+    fn sequences(&mut self, progress: &mut dyn FnMut(HoldProgress)) {
+        let HoldOptions { version, seed, .. } = *self.options;
+        let Some(generator) = SequenceGenerator::new(version, seed, |kind| self.holds(kind)) else {
             return;
         };
         let count = self.options.sequences;
@@ -347,37 +358,37 @@ impl Run<'_> {
             let last = count.min(first + CHUNK);
             let sequences: Vec<_> =
                 (first..last).map(|number| (number, generator.sequence(number))).collect();
-            let steps: Vec<Case> =
+            let steps: Vec<ReducerCase> =
                 sequences.iter().flat_map(|(_, sequence)| sequence.steps.clone()).collect();
             self.steps(steps);
             self.wholes(sequences.into_iter().map(|(number, s)| (number, s.whole)).collect());
             first = last;
-            progress(Progress::Sequences(first, count));
+            progress(HoldProgress::Sequences(first, count));
         }
     }
 
     /// Asks what is left of each state, and then each step from there.
-    fn steps(&mut self, steps: Vec<Case>) {
-        let bares: Vec<Case> = steps.iter().map(Case::bare).collect();
-        let answers = self.ask(bares.iter().map(Case::question).collect());
+    fn steps(&mut self, steps: Vec<ReducerCase>) {
+        let bares: Vec<ReducerCase> = steps.iter().map(ReducerCase::bare).collect();
+        let answers = self.ask(bares.iter().map(ReducerCase::question).collect());
         let mut kept = Vec::new();
         for ((mut step, bare), answer) in steps.into_iter().zip(bares).zip(answers) {
             let found = self.judge(&bare, &answer);
             if let Some(found) = found {
-                let goes_on = found.kind == Kind::State;
+                let goes_on = found.kind == DisagreementKind::State;
                 self.file(found, &bare, None);
                 if !goes_on {
                     continue;
                 }
             }
-            if let Ok(Answer::Value { value, .. }) = answer {
+            if let Ok(SubjectAnswer::Value { value, .. }) = answer {
                 if !same(&value, &step.state) {
                     step.state = value;
                 }
                 kept.push(step);
             }
         }
-        let answers = self.ask(kept.iter().map(Case::question).collect());
+        let answers = self.ask(kept.iter().map(ReducerCase::question).collect());
         for (step, answer) in kept.iter().zip(&answers) {
             if *answer == Err(ExchangeError::GivenUp) {
                 continue;
@@ -392,7 +403,7 @@ impl Run<'_> {
 
     /// Asks sequences as a whole. Where a step of one disagrees by itself, so may the whole; it is
     /// filed as a disagreement of its own only where every step agrees.
-    fn wholes(&mut self, wholes: Vec<(u64, Case)>) {
+    fn wholes(&mut self, wholes: Vec<(u64, ReducerCase)>) {
         let mut questions = Vec::new();
         for (number, whole) in &wholes {
             questions.push(whole.question());
@@ -405,24 +416,28 @@ impl Run<'_> {
             let Some(answer) = answers.next() else { return };
             if number % TWICE_IN == 0
                 && let Some(again) = answers.next()
-                && let (Ok(Answer::Value { value, .. }), Ok(Answer::Value { value: twice, .. })) =
-                    (&answer, &again)
+                && let (
+                    Ok(SubjectAnswer::Value { value, .. }),
+                    Ok(SubjectAnswer::Value { value: twice, .. }),
+                ) = (&answer, &again)
             {
                 self.unsteady(&whole, value, twice);
             }
             let found = self.judge(&whole, &answer);
-            let Some(found) = found.filter(|found| found.kind != Kind::Outcome) else { continue };
-            if found.kind == Kind::Broken || self.agrees_by_steps(&whole) {
+            let Some(found) = found.filter(|found| found.kind != DisagreementKind::Outcome) else {
+                continue;
+            };
+            if found.kind == DisagreementKind::Broken || self.agrees_by_steps(&whole) {
                 self.file(found, &whole, None);
             }
         }
     }
 
-    fn unsteady(&mut self, whole: &Case, once: &Value, twice: &Value) {
+    fn unsteady(&mut self, whole: &ReducerCase, once: &Value, twice: &Value) {
         let differences = differences_with(self.options.clock, &whole.state, once, twice);
         let Some(difference) = differences.first() else { return };
-        let what = Disagreement {
-            kind: Kind::Unsteady,
+        let what = CaseDisagreement {
+            kind: DisagreementKind::Unsteady,
             action: SEQUENCE.to_owned(),
             path: case::place_class(&difference.path),
             ours: case::shown(&difference.ours),
@@ -433,39 +448,39 @@ impl Run<'_> {
     }
 
     /// Whether every step of a sequence agrees by itself, and no state loses anything.
-    fn agrees_by_steps(&mut self, whole: &Case) -> bool {
+    fn agrees_by_steps(&mut self, whole: &ReducerCase) -> bool {
         let steps = whole.steps(self.options.version).into_iter();
-        let cases: Vec<Case> = steps.flat_map(|step| [step.bare(), step]).collect();
-        let answers = self.ask(cases.iter().map(Case::question).collect());
-        let agrees = |(case, answer): (&Case, &Result<Answer, ExchangeError>)| {
-            self.judge(case, answer).is_none_or(|found| found.kind == Kind::Outcome)
+        let cases: Vec<ReducerCase> = steps.flat_map(|step| [step.bare(), step]).collect();
+        let answers = self.ask(cases.iter().map(ReducerCase::question).collect());
+        let agrees = |(case, answer): (&ReducerCase, &Result<SubjectAnswer, ExchangeError>)| {
+            self.judge(case, answer).is_none_or(|found| found.kind == DisagreementKind::Outcome)
         };
         cases.iter().zip(&answers).all(agrees)
     }
 
-    fn shrink(&mut self, progress: &mut dyn FnMut(Progress)) {
+    fn shrink(&mut self, progress: &mut dyn FnMut(HoldProgress)) {
         let keys: Vec<String> = self.classes.keys().take(MAX_FINDINGS).cloned().collect();
         for (done, key) in keys.iter().enumerate() {
-            progress(Progress::Shrunk(done, keys.len()));
+            progress(HoldProgress::Shrunk(done, keys.len()));
             if self.subject.is_lost() {
                 return;
             }
             let Some(finding) = self.classes.get(key).cloned() else { continue };
-            if finding.what.kind == Kind::Lost || key != &finding.what.key() {
+            if finding.what.kind == DisagreementKind::Lost || key != &finding.what.key() {
                 continue;
             }
             self.shrink_one(&finding);
         }
     }
 
-    fn shrink_one(&mut self, finding: &Finding) {
+    fn shrink_one(&mut self, finding: &SubjectFinding) {
         // A subject that hangs costs its whole time for every candidate.
-        if finding.what.kind == Kind::Broken && finding.what.path == "silent"
-            || finding.what.kind == Kind::Unsteady
+        if finding.what.kind == DisagreementKind::Broken && finding.what.path == "silent"
+            || finding.what.kind == DisagreementKind::Unsteady
         {
             return;
         }
-        let mut shrinker = Shrinker::new(self.options.version, finding.case.clone());
+        let mut shrinker = CaseShrinker::new(self.options.version, finding.case.clone());
         let mut what = finding.what.clone();
         loop {
             let candidates = shrinker.candidates();
@@ -482,7 +497,7 @@ impl Run<'_> {
             for (case, pair) in candidates.iter().zip(answers.chunks(2)) {
                 let [bare, answer] = pair else { break };
                 let kept = match bare {
-                    Ok(Answer::Value { value, .. }) => same(value, &case.state),
+                    Ok(SubjectAnswer::Value { value, .. }) => same(value, &case.state),
                     _ => false,
                 };
                 let found = self.judge(case, answer);
@@ -501,7 +516,7 @@ impl Run<'_> {
     }
 
     /// Puts a finding under what its smallest case shows, together with what is there already.
-    fn refile(&mut self, key: &str, what: Disagreement, case: Case) {
+    fn refile(&mut self, key: &str, what: CaseDisagreement, case: ReducerCase) {
         let Some(mut finding) = self.classes.remove(key) else { return };
         finding.key = what.key();
         finding.what = what;
@@ -520,12 +535,12 @@ impl Run<'_> {
     }
 
     /// Puts the findings in order, and takes those together that have the same smallest case.
-    fn finish(mut self) -> Report {
-        let mut findings: Vec<Finding> =
+    fn finish(mut self) -> SubjectReport {
+        let mut findings: Vec<SubjectFinding> =
             std::mem::take(&mut self.classes).into_iter().map(|(_, finding)| finding).collect();
         let mut seen: HashSet<String> = HashSet::new();
         findings.retain(|finding| {
-            let Case { channel, state, actions, .. } = &finding.case;
+            let ReducerCase { channel, state, actions, .. } = &finding.case;
             let action = &finding.what.action;
             let case = format!("{:?} {action} {channel:?} {state} {actions:?}", finding.what.kind);
             finding.status == Status::Note || seen.insert(case)
@@ -536,7 +551,7 @@ impl Run<'_> {
             _ => 2,
         };
         findings.sort_by(|one, other| {
-            let rank = |finding: &Finding| (weight(finding.status), finding.key.clone());
+            let rank = |finding: &SubjectFinding| (weight(finding.status), finding.key.clone());
             rank(one).cmp(&rank(other))
         });
         self.report.findings = findings;

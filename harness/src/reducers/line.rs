@@ -6,7 +6,7 @@
 
 use crate::wire::json::{Map, Value, json};
 
-use crate::model::{self, Outcome};
+use crate::model::{self, ActionOutcome};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -41,12 +41,12 @@ pub fn too_long(beginning: &[u8], limit: usize) -> String {
 }
 
 /// How an outcome is written, such as `{"outcome":"noop","reason":"no turn is active"}`.
-pub fn outcome(outcome: &Outcome) -> Value {
+pub fn outcome(outcome: &ActionOutcome) -> Value {
     match outcome {
-        Outcome::Applied => json!({"outcome": "applied"}),
-        Outcome::NoOp(why) => json!({"outcome": "noop", "reason": why.reason()}),
-        Outcome::OutOfScope => json!({"outcome": "out-of-scope"}),
-        Outcome::Invalid { path, expected } => {
+        ActionOutcome::Applied => json!({"outcome": "applied"}),
+        ActionOutcome::NoOp(why) => json!({"outcome": "noop", "reason": why.reason()}),
+        ActionOutcome::OutOfScope => json!({"outcome": "out-of-scope"}),
+        ActionOutcome::Invalid { path, expected } => {
             json!({"outcome": "invalid", "path": path, "expected": expected})
         }
     }

@@ -1,7 +1,7 @@
 //! The reducers as a service, and anybody's reducer held against them.
 //!
 //! Served: a request a line in, an answer a line out ([`serve`], [`mod@line`]). Held: [`vector`] files
-//! and generated cases ([`generate`]) are asked of a [`exchange::Subject`], every answer is judged
+//! and generated cases ([`generate`]) are asked of a [`exchange::ReducerSubject`], every answer is judged
 //! against ours ([`case`]), what differs is made as small as it gets ([`shrink`]) and reported once
 //! ([`report`]), unless the specification is [`open`] there. [`hold`] is the whole way; a [`baseline`]
 //! says what is known already, [`defects`] what is behind it. What was [`said`] in a transcript can be asked instead of

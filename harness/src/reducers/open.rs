@@ -7,10 +7,10 @@
 
 use crate::wire::json::Value;
 
-use super::case::{Case, Folded};
-use super::compare::{Difference, same};
+use super::case::{FoldedCase, ReducerCase};
+use super::compare::{StateDifference, same};
 use super::pointer;
-use crate::model::{Outcome, status};
+use crate::model::{ActionOutcome, status};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 use crate::wire::timestamp;
@@ -26,21 +26,21 @@ pub struct OpenPoint {
     /// The readings.
     pub readings: &'static [&'static str],
     /// Whether it explains a difference.
-    matches: fn(&Seen<'_>) -> bool,
+    matches: fn(&SeenDifference<'_>) -> bool,
 }
 
 /// A difference, with everything that was seen of it.
-pub struct Seen<'a> {
+pub struct SeenDifference<'a> {
     /// The protocol version.
     pub version: Version,
     /// The case.
-    pub case: &'a Case,
+    pub case: &'a ReducerCase,
     /// What we make of it.
-    pub folded: &'a Folded,
+    pub folded: &'a FoldedCase,
     /// The subject's state; `None` where it answered with an error.
     pub theirs: Option<&'a Value>,
     /// Where the states differ.
-    pub differences: &'a [Difference],
+    pub differences: &'a [StateDifference],
 }
 
 /// Members whose names begin so are nobody's: the generator adds them to see what becomes of them.
@@ -134,7 +134,7 @@ pub const POINTS: &[OpenPoint] = &[
 ];
 
 /// The point that explains a difference.
-pub fn explains(seen: &Seen<'_>) -> Option<&'static OpenPoint> {
+pub fn explains(seen: &SeenDifference<'_>) -> Option<&'static OpenPoint> {
     POINTS.iter().find(|point| (point.matches)(seen))
 }
 
@@ -147,14 +147,14 @@ pub fn is_malformed(version: Version, action: &Value) -> bool {
     })
 }
 
-fn malformed(seen: &Seen<'_>) -> bool {
+fn malformed(seen: &SeenDifference<'_>) -> bool {
     seen.case.actions.iter().any(|action| is_malformed(seen.version, action))
 }
 
 /// Whether the state or an action lacks a member about which the sources disagree.
-fn disputed(seen: &Seen<'_>) -> bool {
+fn disputed(seen: &SeenDifference<'_>) -> bool {
     let Some(protocol) = Protocol::of(seen.version) else { return false };
-    let Case { channel, state, actions, .. } = seen.case;
+    let ReducerCase { channel, state, actions, .. } = seen.case;
     let absent =
         |errors: Vec<ShapeError>| errors.iter().any(|error| error.soft && error.found == NOTHING);
     absent(protocol.check_state(*channel, state))
@@ -175,9 +175,9 @@ pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'
 /// How the validator calls a member that is not there.
 const NOTHING: &str = "nothing";
 
-fn strangers(seen: &Seen<'_>) -> bool {
+fn strangers(seen: &SeenDifference<'_>) -> bool {
     // Each difference by itself: what a clock stamped is no longer among them.
-    let strange = |difference: &Difference| {
+    let strange = |difference: &StateDifference| {
         let within = difference.path.split('/').any(|step| step.starts_with(STRANGER));
         let bare = |side: &Option<Value>| side.as_ref().map(without_strangers).unwrap_or_default();
         within || same(&bare(&difference.ours), &bare(&difference.theirs))
@@ -205,7 +205,7 @@ pub(super) fn without_strangers(value: &Value) -> Value {
     }
 }
 
-fn only_action<'a>(seen: &'a Seen<'_>) -> Option<(&'a str, &'a Value)> {
+fn only_action<'a>(seen: &'a SeenDifference<'_>) -> Option<(&'a str, &'a Value)> {
     match seen.case.actions.as_slice() {
         [action] => Some((action.get("type")?.as_str()?, action)),
         _ => None,
@@ -217,7 +217,7 @@ fn active_parts(state: &Value) -> impl Iterator<Item = &Value> {
     parts.into_iter().flatten()
 }
 
-fn tool_call_twice(seen: &Seen<'_>) -> bool {
+fn tool_call_twice(seen: &SeenDifference<'_>) -> bool {
     let Some((_, action)) = only_action(seen) else { return false };
     let Some(wanted) = action.get("toolCallId") else { return false };
     let id = |part: &Value| part.pointer("/toolCall/toolCallId") == Some(wanted);
@@ -225,14 +225,14 @@ fn tool_call_twice(seen: &Seen<'_>) -> bool {
 }
 
 /// Whether a list with an id twice differs, or the action means such an id.
-fn ids_twice(seen: &Seen<'_>) -> bool {
+fn ids_twice(seen: &SeenDifference<'_>) -> bool {
     if seen.theirs.is_none() {
         return false;
     }
     let mut lists = Vec::new();
     repeated(&seen.case.state, &mut String::new(), &mut lists);
     lists.iter().any(|(path, ids)| {
-        let within = |difference: &Difference| {
+        let within = |difference: &StateDifference| {
             difference
                 .path
                 .strip_prefix(path.as_str())
@@ -301,9 +301,9 @@ fn identity(item: &Value) -> Option<&Value> {
     PLACES.iter().find_map(|place| item.pointer(place)).filter(|id| id.is_string())
 }
 
-fn stale_tool_action(seen: &Seen<'_>) -> bool {
+fn stale_tool_action(seen: &SeenDifference<'_>) -> bool {
     let Some((name, _)) = only_action(seen) else { return false };
-    let stale = matches!(seen.folded.outcomes.first(), Some(Outcome::NoOp(_)));
+    let stale = matches!(seen.folded.outcomes.first(), Some(ActionOutcome::NoOp(_)));
     let status = match seen.differences {
         [difference] if difference.path == "/status" => difference.theirs.as_ref(),
         _ => return false,
@@ -315,10 +315,10 @@ fn stale_tool_action(seen: &Seen<'_>) -> bool {
         && status.and_then(Value::as_u64) == Some(derived)
 }
 
-fn confirmation_unsaid(seen: &Seen<'_>) -> bool {
+fn confirmation_unsaid(seen: &SeenDifference<'_>) -> bool {
     let Some((name, action)) = only_action(seen) else { return false };
     let unsaid = action.get("confirmed").is_none() || action.get("reason").is_none();
-    let member = |difference: &Difference| {
+    let member = |difference: &StateDifference| {
         difference.path.ends_with("/confirmed") || difference.path.ends_with("/reason")
     };
     name.ends_with("toolCallConfirmed")
@@ -327,7 +327,7 @@ fn confirmation_unsaid(seen: &Seen<'_>) -> bool {
         && seen.differences.iter().all(member)
 }
 
-fn call_of_unknown_status(seen: &Seen<'_>) -> bool {
+fn call_of_unknown_status(seen: &SeenDifference<'_>) -> bool {
     const KNOWN: [&str; 7] = [
         "streaming",
         "pending-confirmation",
@@ -345,23 +345,23 @@ fn call_of_unknown_status(seen: &Seen<'_>) -> bool {
         status.is_some_and(|status| !KNOWN.contains(&status))
             && call.and_then(|call| call.get("invocationMessage")).is_none()
     };
-    let about_parts = |difference: &Difference| difference.path.contains("/responseParts");
+    let about_parts = |difference: &StateDifference| difference.path.contains("/responseParts");
     ends && active_parts(&seen.case.state).any(unknown)
         && !seen.differences.is_empty()
         && seen.differences.iter().all(about_parts)
 }
 
-fn scope_unknown(seen: &Seen<'_>) -> bool {
+fn scope_unknown(seen: &SeenDifference<'_>) -> bool {
     const KNOWN: [&str; 3] = ["global", "workspace", "session"];
     let Some((name, action)) = only_action(seen) else { return false };
     let first = action.pointer("/enablement/0/kind").and_then(Value::as_str);
     name.ends_with("customizationToggled") && first.is_some_and(|kind| !KNOWN.contains(&kind))
 }
 
-fn time_spelling(seen: &Seen<'_>) -> bool {
+fn time_spelling(seen: &SeenDifference<'_>) -> bool {
     let instant =
         |value: &Option<Value>| value.as_ref().and_then(Value::as_str).and_then(timestamp::parse);
-    let alike = |difference: &Difference| {
+    let alike = |difference: &StateDifference| {
         let ours = instant(&difference.ours);
         ours.is_some() && ours == instant(&difference.theirs)
     };
@@ -370,7 +370,7 @@ fn time_spelling(seen: &Seen<'_>) -> bool {
 
 /// A start that is no time at all is another matter: such a turn has to be endable all the same
 /// (requirement reducer.chat.endTurn-bad-startedAt).
-fn time_beyond(seen: &Seen<'_>) -> bool {
+fn time_beyond(seen: &SeenDifference<'_>) -> bool {
     let Some((_, action)) = only_action(seen) else { return false };
     let Some(duration) = action.get("duration").and_then(Value::as_i64) else { return false };
     let started = seen.case.state.pointer("/activeTurn/startedAt").and_then(Value::as_str);
@@ -402,13 +402,14 @@ mod tests {
             let parts = json!([{"kind": "toolCall", "toolCall": (call.clone())}]);
             let state = json!({"activeTurn": {"id": "t", "responseParts": parts}});
             let action = json!({"type": "chat/turnCancelled", "turnId": "t", "duration": 5});
-            let case = Case { channel: ChannelKind::Chat, state, actions: vec![action], now: 0 };
+            let case =
+                ReducerCase { channel: ChannelKind::Chat, state, actions: vec![action], now: 0 };
             let folded = case.fold(Version::V1_0);
             let (ours, theirs) = (Some(json!("")), None);
-            let differences = [Difference { path: path.to_owned(), ours, theirs }];
+            let differences = [StateDifference { path: path.to_owned(), ours, theirs }];
             let theirs = Some(&case.state);
             let (case, folded, differences) = (&case, &folded, &differences[..]);
-            let seen = Seen { version: Version::V1_0, case, folded, theirs, differences };
+            let seen = SeenDifference { version: Version::V1_0, case, folded, theirs, differences };
             assert_eq!(call_of_unknown_status(&seen), open, "{call} {path}");
         };
         let place = "/turns/0/responseParts/0/toolCall/invocationMessage";
@@ -423,10 +424,11 @@ mod tests {
         let check = |started: &str, duration: i64, open: bool| {
             let state = json!({"activeTurn": {"id": "t", "startedAt": started}});
             let action = json!({"type": "chat/turnComplete", "turnId": "t", "duration": duration});
-            let case = Case { channel: ChannelKind::Chat, state, actions: vec![action], now: 0 };
+            let case =
+                ReducerCase { channel: ChannelKind::Chat, state, actions: vec![action], now: 0 };
             let folded = case.fold(Version::V1_0);
             let theirs = Some(&case.state);
-            let seen = Seen {
+            let seen = SeenDifference {
                 version: Version::V1_0,
                 case: &case,
                 folded: &folded,

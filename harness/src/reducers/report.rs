@@ -3,13 +3,13 @@
 //!
 //! Knows: cases, verdicts. Never knows: files, terminals, how a case was found.
 //!
-//! Start at [`Report`].
+//! Start at [`SubjectReport`].
 
 use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
-use super::case::{Case, Disagreement, Kind, say};
+use super::case::{CaseDisagreement, DisagreementKind, ReducerCase, say};
 use crate::verdict::Status;
 use crate::wire::version::Version;
 
@@ -18,7 +18,7 @@ pub const FORMAT: u32 = 1;
 
 /// Everything there is to say about a subject.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct SubjectReport {
     /// The protocol version.
     pub version: Version,
     /// How the subject is called: its command.
@@ -30,13 +30,13 @@ pub struct Report {
     /// The vectors of this version, in the order of their files.
     pub vectors: Vec<VectorResult>,
     /// Agreement over the generated steps, by type of action.
-    pub actions: LiteMap<String, Tally>,
+    pub actions: LiteMap<String, AgreementTally>,
     /// Agreement over round trips, by type.
-    pub round_trips: LiteMap<String, Tally>,
+    pub round_trips: LiteMap<String, AgreementTally>,
     /// Types that the subject decodes none of.
     pub unserved: Vec<String>,
     /// What differs, each once, the heaviest first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<SubjectFinding>,
     /// Why the subject could not be held against anything.
     pub unusable: Option<String>,
     /// Questions that were not asked, since the subject was given up.
@@ -60,7 +60,7 @@ pub struct VectorResult {
 
 /// How often a subject agreed.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Tally {
+pub struct AgreementTally {
     /// Answers that are ours.
     pub agreed: u64,
     /// Answers that differ where the specification is open.
@@ -71,15 +71,15 @@ pub struct Tally {
 
 /// One way in which a subject differs.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub struct SubjectFinding {
     /// What tells it apart from others, in baselines too.
     pub key: String,
     /// What it weighs.
     pub status: Status,
     /// How it differs, in its smallest case.
-    pub what: Disagreement,
+    pub what: CaseDisagreement,
     /// Its smallest case.
-    pub case: Case,
+    pub case: ReducerCase,
     /// How often it was seen.
     pub seen: u64,
     /// The vectors that show it.
@@ -90,52 +90,60 @@ pub struct Finding {
     pub known: Option<String>,
 }
 
-impl Tally {
+impl AgreementTally {
     /// Counts an answer.
-    pub fn count(&mut self, found: Option<&Disagreement>) {
+    pub fn count(&mut self, found: Option<&CaseDisagreement>) {
         self.total += 1;
         match found {
             None => self.agreed += 1,
-            Some(found) if found.kind == Kind::Outcome => self.agreed += 1,
+            Some(found) if found.kind == DisagreementKind::Outcome => self.agreed += 1,
             Some(found) if found.open.is_some() => self.open += 1,
             Some(_) => {}
         }
     }
 }
 
-impl Finding {
+impl SubjectFinding {
     /// What a disagreement weighs by itself.
-    pub fn weigh(what: &Disagreement) -> Status {
+    pub fn weigh(what: &CaseDisagreement) -> Status {
         match what.kind {
             _ if what.open.is_some() => Status::Note,
-            Kind::Outcome => Status::Warn,
+            DisagreementKind::Outcome => Status::Warn,
             _ => Status::Fail,
         }
     }
 
     /// One sentence: what differs, and where.
     pub fn title(&self) -> String {
-        let Disagreement { action, path, open, .. } = &self.what;
+        let CaseDisagreement { action, path, open, .. } = &self.what;
         match (open, self.what.kind) {
             (Some(point), _) => point.title.to_owned(),
             (None, _) if !self.readings.is_empty() => {
                 format!("{action}: `{path}` is another, and the specification is open there")
             }
-            (None, Kind::State) => format!("{action}: `{path}` is another"),
-            (None, Kind::Refused) => format!("{action}: the subject refuses it ({path})"),
-            (None, Kind::Broken) => format!("{action}: the subject breaks the protocol ({path})"),
-            (None, Kind::Unsteady) => format!("{action}: asked twice, `{path}` is another"),
-            (None, Kind::Outcome) => format!("actions are said to be {path}, such as {action}"),
-            (None, Kind::Lost) => {
+            (None, DisagreementKind::State) => format!("{action}: `{path}` is another"),
+            (None, DisagreementKind::Refused) => {
+                format!("{action}: the subject refuses it ({path})")
+            }
+            (None, DisagreementKind::Broken) => {
+                format!("{action}: the subject breaks the protocol ({path})")
+            }
+            (None, DisagreementKind::Unsteady) => {
+                format!("{action}: asked twice, `{path}` is another")
+            }
+            (None, DisagreementKind::Outcome) => {
+                format!("actions are said to be {path}, such as {action}")
+            }
+            (None, DisagreementKind::Lost) => {
                 format!("{action}: decoding and encoding do not keep `{path}`")
             }
         }
     }
 }
 
-impl Report {
+impl SubjectReport {
     /// The findings of a status.
-    pub fn of_status(&self, status: Status) -> impl Iterator<Item = &Finding> {
+    pub fn of_status(&self, status: Status) -> impl Iterator<Item = &SubjectFinding> {
         self.findings.iter().filter(move |finding| finding.status == status)
     }
 
@@ -157,7 +165,7 @@ impl Report {
                 "status": word(vector.status), "reason": vector.reason,
             })
         }));
-        let tally = |line: &str, (name, tally): (&String, &Tally)| {
+        let tally = |line: &str, (name, tally): (&String, &AgreementTally)| {
             json!({
                 "line": line, "name": name, "agreed": tally.agreed, "open": tally.open,
                 "total": tally.total,
@@ -173,8 +181,8 @@ impl Report {
         lines
     }
 
-    fn finding(&self, finding: &Finding) -> Value {
-        let Finding { what, case, .. } = finding;
+    fn finding(&self, finding: &SubjectFinding) -> Value {
+        let SubjectFinding { what, case, .. } = finding;
         json!({
             "line": "disagreement", "key": finding.key, "status": word(finding.status),
             "kind": what.kind.word(), "action": what.action, "path": what.path,
@@ -185,8 +193,8 @@ impl Report {
         })
     }
 
-    fn case(&self, what: &Disagreement, case: &Case) -> Value {
-        if what.kind == Kind::Lost {
+    fn case(&self, what: &CaseDisagreement, case: &ReducerCase) -> Value {
+        if what.kind == DisagreementKind::Lost {
             return json!({"op": "roundtrip", "type": what.action, "value": case.state});
         }
         json!({
@@ -197,9 +205,9 @@ impl Report {
 
     /// The minimal case of a finding as a vector file: its name and text. `None` for what is no
     /// reducer's case: a round trip, or a value alone.
-    pub fn vector_file(&self, finding: &Finding) -> Option<(String, String)> {
-        let Finding { what, case, .. } = finding;
-        if what.kind == Kind::Lost || case.actions.is_empty() {
+    pub fn vector_file(&self, finding: &SubjectFinding) -> Option<(String, String)> {
+        let SubjectFinding { what, case, .. } = finding;
+        if what.kind == DisagreementKind::Lost || case.actions.is_empty() {
             return None;
         }
         let name = slug(&finding.key);
@@ -231,12 +239,12 @@ impl Report {
 }
 
 /// An outcome as vector files spell it.
-fn spelled(outcome: &crate::model::Outcome) -> Value {
-    use crate::model::Outcome;
+fn spelled(outcome: &crate::model::ActionOutcome) -> Value {
+    use crate::model::ActionOutcome;
     match outcome {
-        Outcome::Applied | Outcome::OutOfScope => json!(say(outcome)),
-        Outcome::NoOp(why) => json!({"noop": why.reason()}),
-        Outcome::Invalid { path, .. } => json!({"invalid": path}),
+        ActionOutcome::Applied | ActionOutcome::OutOfScope => json!(say(outcome)),
+        ActionOutcome::NoOp(why) => json!({"noop": why.reason()}),
+        ActionOutcome::Invalid { path, .. } => json!({"invalid": path}),
     }
 }
 
@@ -275,21 +283,21 @@ mod tests {
 
     #[test]
     fn what_is_found_is_a_vector_file() {
-        let case = Case {
+        let case = ReducerCase {
             channel: ChannelKind::Root,
             state: json!({"agents": [], "x: y": "#\n\u{1}é\"'"}),
             actions: vec![json!({"type": "root/activeSessionsChanged", "activeSessions": 1})],
             now: 5,
         };
-        let what = Disagreement {
-            kind: Kind::State,
+        let what = CaseDisagreement {
+            kind: DisagreementKind::State,
             action: case.label(),
             path: "/activeSessions".to_owned(),
             ours: "1".to_owned(),
             theirs: "nothing\n".to_owned(),
             open: None,
         };
-        let finding = Finding {
+        let finding = SubjectFinding {
             key: what.key(),
             status: Status::Fail,
             what,
@@ -299,7 +307,7 @@ mod tests {
             readings: Vec::new(),
             known: None,
         };
-        let report = Report {
+        let report = SubjectReport {
             version: Version::new(1, 0, 0),
             subject: "x: '#".to_owned(),
             seed: 7,

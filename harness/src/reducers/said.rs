@@ -12,13 +12,13 @@ use std::io::BufRead;
 
 use litemap::LiteMap;
 
-use crate::transcript::reader::{Reader, Unreadable};
-use crate::transcript::{Event, Seen};
+use crate::transcript::reader::{CaptureUnreadable, TranscriptReader};
+use crate::transcript::{ConnectionEvent, SeenFrame};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 /// Values of one type that are kept.
 const MAX_VALUES: usize = 20_000;
@@ -27,7 +27,7 @@ const MAX_OPEN: usize = 100_000;
 
 /// What a transcript holds of a version's types.
 #[derive(Clone, Debug, Default)]
-pub struct Said {
+pub struct TranscriptTypes {
     /// Values by type; those of actions stand under the action's.
     pub values: LiteMap<String, Vec<Value>>,
     /// Messages that were of their shape.
@@ -37,8 +37,8 @@ pub struct Said {
 }
 
 #[derive(Default)]
-struct Reading {
-    said: Said,
+struct TypeReading {
+    said: TranscriptTypes,
     seen: HashSet<(String, String)>,
     /// The methods of open requests, by connection, sender and id.
     open: HashMap<(String, bool, String), String>,
@@ -48,14 +48,17 @@ struct Reading {
 ///
 /// # Errors
 /// A line that is none.
-pub fn read(protocol: &Protocol, input: impl BufRead) -> Result<Said, Unreadable> {
-    let mut reader = Reader::new(input);
-    let mut reading = Reading::default();
+pub fn read(
+    protocol: &Protocol,
+    input: impl BufRead,
+) -> Result<TranscriptTypes, CaptureUnreadable> {
+    let mut reader = TranscriptReader::new(input);
+    let mut reading = TypeReading::default();
     while let Some((_, line)) = reader.next_event()? {
         let conn = format!("{:?} {}", line.case, line.conn);
-        let (sender, seen): (Sender, &Seen) = match &line.event {
-            Event::Sent(seen) => (Sender::Client, seen),
-            Event::Received(seen) => (Sender::Host, seen),
+        let (sender, seen): (MessageOrigin, &SeenFrame) = match &line.event {
+            ConnectionEvent::Sent(seen) => (MessageOrigin::Client, seen),
+            ConnectionEvent::Received(seen) => (MessageOrigin::Host, seen),
             _ => continue,
         };
         match seen.message() {
@@ -66,18 +69,24 @@ pub fn read(protocol: &Protocol, input: impl BufRead) -> Result<Said, Unreadable
     Ok(reading.said)
 }
 
-impl Reading {
-    fn message(&mut self, protocol: &Protocol, conn: String, sender: Sender, message: &Message) {
-        let from_client = sender == Sender::Client;
+impl TypeReading {
+    fn message(
+        &mut self,
+        protocol: &Protocol,
+        conn: String,
+        sender: MessageOrigin,
+        message: &Message,
+    ) {
+        let from_client = sender == MessageOrigin::Client;
         let id = message.id().map(Value::to_string).unwrap_or_default();
         let answers = match message.kind() {
-            Kind::Request => {
+            MessageKind::Request => {
                 if let Some(method) = message.method().filter(|_| self.open.len() < MAX_OPEN) {
                     self.open.insert((conn, from_client, id), method.to_owned());
                 }
                 None
             }
-            Kind::Notification => None,
+            MessageKind::Notification => None,
             _ => self.open.remove(&(conn, !from_client, id)),
         };
         let method = answers.as_deref().or(message.method());

@@ -1,7 +1,7 @@
 //! Making a case small: whatever can go, goes, as long as the disagreement stays the same.
 //!
-//! Nothing is asked here. [`Shrinker::candidates`] gives smaller cases, the caller asks a subject
-//! about all of them at once and tells with [`Shrinker::take`] which of them still disagree in the
+//! Nothing is asked here. [`CaseShrinker::candidates`] gives smaller cases, the caller asks a subject
+//! about all of them at once and tells with [`CaseShrinker::take`] which of them still disagree in the
 //! same way; this goes on until none does. First actions are dropped, then members and elements of
 //! the state and of the actions, big ones first, then texts and numbers become plain and entries of a list alike.
 //!
@@ -10,14 +10,14 @@
 //!
 //! Knows: cases, the protocol tables. Never knows: subjects, what the disagreement is.
 //!
-//! Start at [`Shrinker`].
+//! Start at [`CaseShrinker`].
 
 use std::collections::VecDeque;
 
 use crate::wire::json::{Value, json};
 
 use super::aim::is_reference;
-use super::case::Case;
+use super::case::ReducerCase;
 use super::open::is_malformed;
 use super::pointer;
 use crate::wire::protocol::Protocol;
@@ -30,22 +30,22 @@ const MAX_BATCHES: usize = 150;
 
 /// One case that is being made small.
 #[derive(Debug)]
-pub struct Shrinker {
+pub struct CaseShrinker {
     version: Version,
-    best: Case,
+    best: ReducerCase,
     /// Whether the case kept to the schema, its state and its actions.
     valid: (bool, bool),
-    phase: Phase,
+    phase: ShrinkPhase,
     /// Edits of the best case that have not been tried, in the order in which they are.
-    edits: VecDeque<Edit>,
+    edits: VecDeque<CaseEdit>,
     /// Whether an edit of this round was taken, so that another round is worth it.
     progress: bool,
     batches: usize,
-    tried: Vec<(Edit, Case)>,
+    tried: Vec<(CaseEdit, ReducerCase)>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Phase {
+enum ShrinkPhase {
     Actions,
     Members,
     Values,
@@ -54,7 +54,7 @@ enum Phase {
 
 /// One way to make the case smaller.
 #[derive(Clone, Debug, PartialEq)]
-enum Edit {
+enum CaseEdit {
     /// Drops actions: the first, and how many.
     Drop(usize, usize),
     /// Takes a place out of the state, or out of an action.
@@ -63,15 +63,15 @@ enum Edit {
     Plain(Option<usize>, String, Value),
 }
 
-impl Shrinker {
+impl CaseShrinker {
     /// Begins with a case that disagrees.
-    pub fn new(version: Version, case: Case) -> Shrinker {
+    pub fn new(version: Version, case: ReducerCase) -> CaseShrinker {
         let valid = (state_is_valid(version, &case), actions_are_valid(version, &case));
-        let mut shrinker = Shrinker {
+        let mut shrinker = CaseShrinker {
             version,
             best: case,
             valid,
-            phase: Phase::Actions,
+            phase: ShrinkPhase::Actions,
             edits: VecDeque::new(),
             progress: false,
             batches: 0,
@@ -82,15 +82,15 @@ impl Shrinker {
     }
 
     /// The smallest case so far.
-    pub fn best(&self) -> &Case {
+    pub fn best(&self) -> &ReducerCase {
         &self.best
     }
 
-    /// Smaller cases to try, none when there is nothing left to try. [`Shrinker::take`] has to be
+    /// Smaller cases to try, none when there is nothing left to try. [`CaseShrinker::take`] has to be
     /// told about them before more are given.
-    pub fn candidates(&mut self) -> Vec<Case> {
+    pub fn candidates(&mut self) -> Vec<ReducerCase> {
         self.tried.clear();
-        while self.tried.is_empty() && self.phase != Phase::Done {
+        while self.tried.is_empty() && self.phase != ShrinkPhase::Done {
             while self.tried.len() < BATCH {
                 let Some(edit) = self.edits.pop_front() else { break };
                 if let Some(case) = self.edited(&self.best, &edit) {
@@ -103,7 +103,7 @@ impl Shrinker {
         }
         self.batches += 1;
         if self.batches > MAX_BATCHES {
-            self.phase = Phase::Done;
+            self.phase = ShrinkPhase::Done;
             self.tried.clear();
         }
         self.tried.iter().map(|(_, case)| case.clone()).collect()
@@ -117,7 +117,7 @@ impl Shrinker {
         let Some(first) = first else { return };
         // What failed before the one that held is not tried again in this round. What comes after
         // it goes back: its places may have moved, and an edit that no longer fits falls out.
-        let mut rest: Vec<Edit> = Vec::new();
+        let mut rest: Vec<CaseEdit> = Vec::new();
         for (index, (edit, case)) in tried.into_iter().enumerate() {
             match index {
                 index if index == first => self.best = case,
@@ -133,10 +133,10 @@ impl Shrinker {
 
     fn next_phase(&mut self) {
         self.phase = match self.phase {
-            Phase::Actions => Phase::Members,
-            Phase::Members if self.progress => Phase::Members,
-            Phase::Members => Phase::Values,
-            Phase::Values | Phase::Done => Phase::Done,
+            ShrinkPhase::Actions => ShrinkPhase::Members,
+            ShrinkPhase::Members if self.progress => ShrinkPhase::Members,
+            ShrinkPhase::Members => ShrinkPhase::Values,
+            ShrinkPhase::Values | ShrinkPhase::Done => ShrinkPhase::Done,
         };
         self.plan();
     }
@@ -144,24 +144,24 @@ impl Shrinker {
     fn plan(&mut self) {
         self.progress = false;
         self.edits = match self.phase {
-            Phase::Actions => drops(self.best.actions.len()),
-            Phase::Members => self.removals(),
-            Phase::Values => self.plainer(),
-            Phase::Done => VecDeque::new(),
+            ShrinkPhase::Actions => drops(self.best.actions.len()),
+            ShrinkPhase::Members => self.removals(),
+            ShrinkPhase::Values => self.plainer(),
+            ShrinkPhase::Done => VecDeque::new(),
         };
     }
 
     /// Every place of the state and the actions, the biggest first; of one list the last first, so
     /// that the places of those before it stay.
-    fn removals(&self) -> VecDeque<Edit> {
+    fn removals(&self) -> VecDeque<CaseEdit> {
         let mut places = Vec::new();
         walk(&self.best.state, &mut String::new(), &mut |path, value| {
-            places.push((size(value), Edit::Remove(None, path.to_owned())));
+            places.push((size(value), CaseEdit::Remove(None, path.to_owned())));
         });
         for (index, action) in self.best.actions.iter().enumerate() {
             walk(action, &mut String::new(), &mut |path, value| {
                 if path != "/type" {
-                    places.push((size(value), Edit::Remove(Some(index), path.to_owned())));
+                    places.push((size(value), CaseEdit::Remove(Some(index), path.to_owned())));
                 }
             });
         }
@@ -170,7 +170,7 @@ impl Shrinker {
         places.into_iter().map(|(_, edit)| edit).collect()
     }
 
-    fn plainer(&self) -> VecDeque<Edit> {
+    fn plainer(&self) -> VecDeque<CaseEdit> {
         let mut edits = VecDeque::new();
         let mut plain = |place: Option<usize>, root: &Value, path: &str, value: &Value| {
             let simple = match value {
@@ -185,7 +185,7 @@ impl Shrinker {
                 Value::Object(members) if !members.is_empty() => json!({}),
                 _ => return,
             };
-            edits.push_back(Edit::Plain(place, path.to_owned(), simple));
+            edits.push_back(CaseEdit::Plain(place, path.to_owned(), simple));
         };
         let state = &self.best.state;
         walk(state, &mut String::new(), &mut |path, value| plain(None, state, path, value));
@@ -200,19 +200,19 @@ impl Shrinker {
     }
 
     /// The case after an edit; `None` where it does not fit, or leaves the schema.
-    fn edited(&self, case: &Case, edit: &Edit) -> Option<Case> {
+    fn edited(&self, case: &ReducerCase, edit: &CaseEdit) -> Option<ReducerCase> {
         let mut case = case.clone();
         match edit {
-            Edit::Drop(first, count) => {
+            CaseEdit::Drop(first, count) => {
                 let end = first.checked_add(*count).filter(|end| *end <= case.actions.len())?;
                 case.actions.drain(*first..end);
             }
-            Edit::Remove(place, path) => {
+            CaseEdit::Remove(place, path) => {
                 let root = root(&mut case, *place)?;
                 root.pointer(path)?;
                 pointer::set(root, path, Value::Null).ok()?;
             }
-            Edit::Plain(place, path, value) => {
+            CaseEdit::Plain(place, path, value) => {
                 let root = root(&mut case, *place)?;
                 let before = root.pointer(path)?;
                 if before == value {
@@ -255,32 +255,32 @@ fn is_short_id(path: &str, text: &str) -> bool {
     id && text.chars().count() <= 1
 }
 
-fn root(case: &mut Case, place: Option<usize>) -> Option<&mut Value> {
+fn root(case: &mut ReducerCase, place: Option<usize>) -> Option<&mut Value> {
     match place {
         None => Some(&mut case.state),
         Some(index) => case.actions.get_mut(index),
     }
 }
 
-fn state_is_valid(version: Version, case: &Case) -> bool {
+fn state_is_valid(version: Version, case: &ReducerCase) -> bool {
     Protocol::of(version).is_none_or(|protocol| {
         protocol.check_state(case.channel, &case.state).iter().all(|error| error.soft)
     })
 }
 
-fn actions_are_valid(version: Version, case: &Case) -> bool {
+fn actions_are_valid(version: Version, case: &ReducerCase) -> bool {
     !case.actions.iter().any(|action| is_malformed(version, action))
 }
 
 /// Halves, quarters and so on down to single actions, the last first.
-fn drops(count: usize) -> VecDeque<Edit> {
+fn drops(count: usize) -> VecDeque<CaseEdit> {
     let mut edits = VecDeque::new();
     let mut width = count / 2;
     while width > 0 {
         let mut end = count;
         while end > 0 {
             let first = end.saturating_sub(width);
-            edits.push_back(Edit::Drop(first, end - first));
+            edits.push_back(CaseEdit::Drop(first, end - first));
             end = first;
         }
         width /= 2;
@@ -321,8 +321,8 @@ mod tests {
     use super::*;
     use crate::wire::channel::ChannelKind;
 
-    fn shrink(case: Case, holds: impl Fn(&Case) -> bool) -> Case {
-        let mut shrinker = Shrinker::new(Version::new(1, 0, 0), case);
+    fn shrink(case: ReducerCase, holds: impl Fn(&ReducerCase) -> bool) -> ReducerCase {
+        let mut shrinker = CaseShrinker::new(Version::new(1, 0, 0), case);
         loop {
             let candidates = shrinker.candidates();
             if candidates.is_empty() {
@@ -339,7 +339,7 @@ mod tests {
         let state = json!({"agents": [agent("one"), agent("two"), agent("three")], "x": {"y": 1}});
         let action = |count: u64| json!({"type": "root/activeSessionsChanged", "activeSessions": count, "extra": "e"});
         let actions = (0..9).map(action).collect();
-        let case = Case { channel: ChannelKind::Root, state, actions, now: 0 };
+        let case = ReducerCase { channel: ChannelKind::Root, state, actions, now: 0 };
         let small = shrink(case, |case| {
             let two = case.state.to_string().contains("two");
             two && case.actions.iter().any(|action| action["activeSessions"] == 5)
@@ -354,13 +354,13 @@ mod tests {
     #[test]
     fn entries_become_alike() {
         let kinds = [json!({"id": "a", "kind": "x"}), json!({"id": "b", "kind": "y"})];
-        let case = Case {
+        let case = ReducerCase {
             channel: ChannelKind::Root,
             state: json!({"agents": [], "x": kinds}),
             actions: Vec::new(),
             now: 0,
         };
-        let both = |case: &Case| {
+        let both = |case: &ReducerCase| {
             let kind = |at: usize| case.state["x"][at]["kind"].is_string();
             let ids = case.state["x"][0]["id"] == "a" && case.state["x"][1]["id"] == "b";
             kind(0) && kind(1) && ids
@@ -373,7 +373,7 @@ mod tests {
     fn a_sound_case_stays_sound() {
         let action = json!({"type": "root/configChanged", "config": {"a": 1}, "replace": true});
         let state = json!({"agents": []});
-        let case = Case { channel: ChannelKind::Root, state, actions: vec![action], now: 0 };
+        let case = ReducerCase { channel: ChannelKind::Root, state, actions: vec![action], now: 0 };
         let small = shrink(case, |case| !case.actions.is_empty());
         assert_eq!(small.state, json!({"agents": []}));
         assert_eq!(small.actions, vec![json!({"type": "root/configChanged", "config": {}})]);

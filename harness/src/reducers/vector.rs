@@ -12,20 +12,22 @@ use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
-use super::case::Case;
+use super::case::ReducerCase;
 use super::compare;
 use super::pointer;
-use crate::ledger::Ledger;
+use crate::ledger::RequirementLedger;
 use crate::model::NoOp;
-use crate::scenario::forms::{Field, Form, field, needed};
-use crate::scenario::node::{Member, Node, read};
+use crate::scenario::forms::{FormField, MemberForm, field, needed};
+use crate::scenario::node::{MappingEntry, SourceNode, read};
 use crate::scenario::parse::{SpecRange, known_keys, texts, wrong_form};
-use crate::scenario::source::{ScenarioError, ScenarioErrorKind, Source, Span, did_you_mean};
+use crate::scenario::source::{
+    ScenarioError, ScenarioErrorKind, SourceFile, SourceSpan, did_you_mean,
+};
 use crate::wire::channel::ChannelKind;
 
 /// What has to come of a state and actions.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Vector {
+pub struct ReducerVector {
     /// Its name, with that of the reducer before it: `chat/a-delta-appends`.
     pub name: String,
     /// What it shows, in one sentence.
@@ -43,7 +45,7 @@ pub struct Vector {
     /// The state after.
     pub expected: Value,
     /// What comes of each action; empty where the vector does not say.
-    pub outcomes: Vec<Expected>,
+    pub outcomes: Vec<ExpectedResult>,
     /// The readings that the specification leaves open; a subject that differs is not at fault.
     pub open: Vec<String>,
     /// The requirements it rests on.
@@ -51,12 +53,12 @@ pub struct Vector {
     /// For a vector whose state stays as it is: the one in which the action takes effect.
     pub twin: Option<String>,
     /// Where its name stands.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
 /// What has to come of one action.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Expected {
+pub enum ExpectedResult {
     /// It is taken.
     Applied,
     /// The state has no use for it, for this reason; see [`crate::model::NoOp::reason`].
@@ -71,24 +73,24 @@ pub enum Expected {
 #[derive(Debug)]
 pub struct VectorFile {
     /// Its name and text.
-    pub source: Source,
+    pub source: SourceFile,
     /// Its vectors without mistakes.
-    pub vectors: Vec<Vector>,
+    pub vectors: Vec<ReducerVector>,
     /// Its mistakes, in the order of the text.
     pub errors: Vec<ScenarioError>,
 }
 
-impl Vector {
+impl ReducerVector {
     /// Whether it shows that events change no state: what no action of the channel could do, so
     /// that a reducer that does nothing is right.
     pub fn is_of_an_event(&self) -> bool {
-        let event = Expected::NoOp(NoOp::EventOnly.reason().to_owned());
+        let event = ExpectedResult::NoOp(NoOp::EventOnly.reason().to_owned());
         !self.outcomes.is_empty() && self.outcomes.iter().all(|outcome| *outcome == event)
     }
 
     /// Its state and actions.
-    pub fn case(&self) -> Case {
-        Case {
+    pub fn case(&self) -> ReducerCase {
+        ReducerCase {
             channel: self.channel,
             state: self.state.clone(),
             actions: self.actions.clone(),
@@ -101,35 +103,35 @@ impl Vector {
 pub const NOW: u64 = 9999;
 
 /// The members of a vector file.
-pub const FILE: &[Field] = &[
-    needed("reducer", Form::Text, "the reducer, such as `chat`"),
-    field("spec", Form::Text, "the versions its vectors hold for, such as `\">=0.9.0\"`"),
-    field("found", Form::Text, "by which run they were found; found vectors need no twin"),
-    field("states", Form::Template, "states that several vectors start from, by name"),
-    needed("vectors", Form::Template, "the vectors"),
+pub const FILE: &[FormField] = &[
+    needed("reducer", MemberForm::Text, "the reducer, such as `chat`"),
+    field("spec", MemberForm::Text, "the versions its vectors hold for, such as `\">=0.9.0\"`"),
+    field("found", MemberForm::Text, "by which run they were found; found vectors need no twin"),
+    field("states", MemberForm::Template, "states that several vectors start from, by name"),
+    needed("vectors", MemberForm::Template, "the vectors"),
 ];
 
 /// The members of a state that is made from another.
-const DERIVED: &[Field] = &[
-    needed("from", Form::Text, "the state it is made from"),
-    needed("set", Form::Template, "what is different in it: pointers and values"),
+const DERIVED: &[FormField] = &[
+    needed("from", MemberForm::Text, "the state it is made from"),
+    needed("set", MemberForm::Template, "what is different in it: pointers and values"),
 ];
 
 /// The members of a vector.
-pub const VECTOR: &[Field] = &[
-    needed("name", Form::Text, "its name, unique among those of the reducer"),
-    needed("title", Form::Text, "what it shows, in one sentence"),
-    field("spec", Form::Text, "the versions it holds for, instead of the file's"),
-    field("proves", Form::Texts, "the requirements it rests on"),
-    needed("state", Form::Template, "the state before: the name of one, or written out"),
-    field("set", Form::Template, "what is different in that state: pointers and values"),
-    needed("actions", Form::Template, "the actions, in order"),
-    field("now", Form::Count, "the clock in milliseconds since 1970, 9999 unless given"),
-    field("expected", Form::Template, "the whole state after, or `unchanged`"),
-    field("changes", Form::Template, "what has become different: pointers and values"),
-    field("outcomes", Form::Template, "what comes of each action"),
-    field("open", Form::Texts, "the readings that the specification leaves open"),
-    field("twin", Form::Text, "the vector in which the same action takes effect"),
+pub const VECTOR: &[FormField] = &[
+    needed("name", MemberForm::Text, "its name, unique among those of the reducer"),
+    needed("title", MemberForm::Text, "what it shows, in one sentence"),
+    field("spec", MemberForm::Text, "the versions it holds for, instead of the file's"),
+    field("proves", MemberForm::Texts, "the requirements it rests on"),
+    needed("state", MemberForm::Template, "the state before: the name of one, or written out"),
+    field("set", MemberForm::Template, "what is different in that state: pointers and values"),
+    needed("actions", MemberForm::Template, "the actions, in order"),
+    field("now", MemberForm::Count, "the clock in milliseconds since 1970, 9999 unless given"),
+    field("expected", MemberForm::Template, "the whole state after, or `unchanged`"),
+    field("changes", MemberForm::Template, "what has become different: pointers and values"),
+    field("outcomes", MemberForm::Template, "what comes of each action"),
+    field("open", MemberForm::Texts, "the readings that the specification leaves open"),
+    field("twin", MemberForm::Text, "the vector in which the same action takes effect"),
 ];
 
 /// The vector files of the repository, by path.
@@ -144,19 +146,19 @@ pub fn carried() -> Vec<VectorFile> {
 
 /// Whether a text is a vector file rather than a scenario.
 pub fn is_vectors(path: &str, text: &str) -> bool {
-    let (root, _) = read(&Source::new(path, text), 0);
+    let (root, _) = read(&SourceFile::new(path, text), 0);
     root.is_some_and(|root| root.get("reducer").is_some() || root.get("vectors").is_some())
 }
 
 /// Reads one file.
 pub fn load(path: &str, text: &str) -> VectorFile {
-    let source = Source::new(path, text);
+    let source = SourceFile::new(path, text);
     let (root, errors) = read(&source, 0);
-    let mut parser = Parser { errors, states: LiteMap::new(), vectors: Vec::new() };
+    let mut parser = VectorParser { errors, states: LiteMap::new(), vectors: Vec::new() };
     if let Some(root) = root {
         parser.file(&root);
     }
-    let Parser { mut errors, vectors, .. } = parser;
+    let VectorParser { mut errors, vectors, .. } = parser;
     errors.sort_by_key(|error| (error.span.start, error.span.end));
     errors.dedup();
     VectorFile { source, vectors, errors }
@@ -177,19 +179,19 @@ pub fn unique(files: &mut [VectorFile]) {
     }
 }
 
-struct Parser {
+struct VectorParser {
     errors: Vec<ScenarioError>,
     states: LiteMap<String, Value>,
-    vectors: Vec<Vector>,
+    vectors: Vec<ReducerVector>,
 }
 
-impl Parser {
-    fn mistake(&mut self, span: Span, message: impl Into<String>, hint: &'static str) {
+impl VectorParser {
+    fn mistake(&mut self, span: SourceSpan, message: impl Into<String>, hint: &'static str) {
         let kind = ScenarioErrorKind::Vector { message: message.into(), hint };
         self.errors.push(ScenarioError { span, kind });
     }
 
-    fn file(&mut self, root: &Node) {
+    fn file(&mut self, root: &SourceNode) {
         let Some(members) = root.as_map() else {
             return wrong_form(&mut self.errors, root, "a mapping with `reducer` and `vectors`");
         };
@@ -213,7 +215,7 @@ impl Parser {
         }
     }
 
-    fn reducer(&mut self, node: &Node) -> Option<ChannelKind> {
+    fn reducer(&mut self, node: &SourceNode) -> Option<ChannelKind> {
         let found = node.as_str().and_then(ChannelKind::of_reducer);
         if found.is_none() {
             let names: Vec<_> = ChannelKind::reducer_names().collect();
@@ -224,7 +226,7 @@ impl Parser {
         found
     }
 
-    fn spec(&mut self, node: Option<&Node>) -> Option<SpecRange> {
+    fn spec(&mut self, node: Option<&SourceNode>) -> Option<SpecRange> {
         let node = node?;
         let range = node.as_str().and_then(SpecRange::read);
         if range.is_none() {
@@ -234,18 +236,18 @@ impl Parser {
         range
     }
 
-    fn states(&mut self, node: &Node) {
+    fn states(&mut self, node: &SourceNode) {
         let Some(members) = node.as_map() else {
             return wrong_form(&mut self.errors, node, "a mapping of names and states");
         };
-        for Member { key, value, .. } in members {
+        for MappingEntry { key, value, .. } in members {
             let derived = value.get("from").is_some() && value.get("set").is_some();
             let state = if derived { self.derived(value) } else { Some(value.to_value()) };
             self.states.insert(key.clone(), state.unwrap_or(Value::Null));
         }
     }
 
-    fn derived(&mut self, node: &Node) -> Option<Value> {
+    fn derived(&mut self, node: &SourceNode) -> Option<Value> {
         let members = node.as_map().unwrap_or_default();
         known_keys("a state made from another", members, DERIVED, node.span, &mut self.errors);
         let mut state = self.named(node.get("from")?)?;
@@ -253,7 +255,7 @@ impl Parser {
         Some(state)
     }
 
-    fn named(&mut self, node: &Node) -> Option<Value> {
+    fn named(&mut self, node: &SourceNode) -> Option<Value> {
         let name = node.as_str().unwrap_or_default();
         let found = self.states.get(name).cloned();
         if found.is_none() {
@@ -265,11 +267,11 @@ impl Parser {
     }
 
     /// Makes the changes of a mapping from pointers to values, in the order of the file.
-    fn set(&mut self, state: &mut Value, node: &Node) {
+    fn set(&mut self, state: &mut Value, node: &SourceNode) {
         let Some(members) = node.as_map() else {
             return wrong_form(&mut self.errors, node, "a mapping of pointers and values");
         };
-        for Member { key, key_span, value } in members {
+        for MappingEntry { key, key_span, value } in members {
             if let Err(error) = pointer::set(state, key, value.to_value()) {
                 let hint = "pointers are relative to the state, changes are made in order";
                 self.mistake(*key_span, error.to_string(), hint);
@@ -279,17 +281,17 @@ impl Parser {
 
     fn vector(
         &mut self,
-        node: &Node,
+        node: &SourceNode,
         channel: Option<ChannelKind>,
         spec: &Option<SpecRange>,
-    ) -> Option<Vector> {
+    ) -> Option<ReducerVector> {
         let Some(members) = node.as_map() else {
             wrong_form(&mut self.errors, node, "a vector: a mapping with `name` and `actions`");
             return None;
         };
         let before = self.errors.len();
         known_keys("a vector", members, VECTOR, node.span, &mut self.errors);
-        let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+        let text = |key: &str| node.get(key).and_then(SourceNode::as_str).map(str::to_owned);
         let own_spec = self.spec(node.get("spec"));
         let proves = self.proves(node.get("proves"));
         let state = node.get("state").and_then(|state| self.state(state, node.get("set")));
@@ -305,7 +307,7 @@ impl Parser {
         clean.then_some(())?;
         let plain = text("name")?;
         let named = |name: String| Some(format!("{}/{name}", channel?.reducer_name()));
-        Some(Vector {
+        Some(ReducerVector {
             name: named(plain)?,
             title: text("title")?,
             channel: channel?,
@@ -322,7 +324,7 @@ impl Parser {
         })
     }
 
-    fn state(&mut self, node: &Node, set: Option<&Node>) -> Option<Value> {
+    fn state(&mut self, node: &SourceNode, set: Option<&SourceNode>) -> Option<Value> {
         let mut state = match node.as_str() {
             Some(_) => self.named(node)?,
             None => node.to_value(),
@@ -333,15 +335,15 @@ impl Parser {
         Some(state)
     }
 
-    fn actions(&mut self, node: &Node) -> Vec<Value> {
+    fn actions(&mut self, node: &SourceNode) -> Vec<Value> {
         let Some(items) = node.as_list() else {
             wrong_form(&mut self.errors, node, "a list of actions");
             return Vec::new();
         };
-        items.iter().map(Node::to_value).collect()
+        items.iter().map(SourceNode::to_value).collect()
     }
 
-    fn now(&mut self, node: Option<&Node>) -> u64 {
+    fn now(&mut self, node: Option<&SourceNode>) -> u64 {
         let Some(node) = node else { return NOW };
         let now = node.to_value().as_u64();
         if now.is_none() {
@@ -350,11 +352,11 @@ impl Parser {
         now.unwrap_or(NOW)
     }
 
-    fn proves(&mut self, node: Option<&Node>) -> Vec<String> {
+    fn proves(&mut self, node: Option<&SourceNode>) -> Vec<String> {
         let Some(node) = node else { return Vec::new() };
         let ids = texts(node);
-        for id in ids.iter().filter(|id| Ledger::look_up(id).is_none()) {
-            let hint = match Ledger::newest().closest(id) {
+        for id in ids.iter().filter(|id| RequirementLedger::look_up(id).is_none()) {
+            let hint = match RequirementLedger::newest().closest(id) {
                 Some(close) => format!("did you mean `{close}`?"),
                 None => "`ahp-harness list requirements` names them".to_owned(),
             };
@@ -364,7 +366,7 @@ impl Parser {
         ids
     }
 
-    fn outcomes(&mut self, node: &Node) -> Vec<Expected> {
+    fn outcomes(&mut self, node: &SourceNode) -> Vec<ExpectedResult> {
         let Some(items) = node.as_list() else {
             wrong_form(&mut self.errors, node, "a list of outcomes, one for each action");
             return Vec::new();
@@ -372,16 +374,16 @@ impl Parser {
         items.iter().filter_map(|item| self.outcome(item)).collect()
     }
 
-    fn outcome(&mut self, node: &Node) -> Option<Expected> {
-        let member = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+    fn outcome(&mut self, node: &SourceNode) -> Option<ExpectedResult> {
+        let member = |key: &str| node.get(key).and_then(SourceNode::as_str).map(str::to_owned);
         let found = match node.as_str() {
-            Some("applied") => Some(Expected::Applied),
-            Some("out-of-scope") => Some(Expected::OutOfScope),
+            Some("applied") => Some(ExpectedResult::Applied),
+            Some("out-of-scope") => Some(ExpectedResult::OutOfScope),
             Some(_) => None,
             None if node.as_map().is_some_and(|members| members.len() != 1) => None,
             None => member("noop")
-                .map(Expected::NoOp)
-                .or_else(|| member("invalid").map(Expected::Invalid)),
+                .map(ExpectedResult::NoOp)
+                .or_else(|| member("invalid").map(ExpectedResult::Invalid)),
         };
         if found.is_none() {
             let expected =
@@ -391,7 +393,7 @@ impl Parser {
         found
     }
 
-    fn expected(&mut self, vector: &Node, state: &Value) -> Option<Value> {
+    fn expected(&mut self, vector: &SourceNode, state: &Value) -> Option<Value> {
         match (vector.get("expected"), vector.get("changes")) {
             (Some(node), None) if node.as_str() == Some("unchanged") => Some(state.clone()),
             (Some(node), None) if node.as_map().is_some() => Some(node.to_value()),
@@ -418,7 +420,13 @@ impl Parser {
     }
 
     /// What makes a vector prove something.
-    fn plausible(&mut self, node: &Node, actions: &[Value], outcomes: &[Expected], stays: bool) {
+    fn plausible(
+        &mut self,
+        node: &SourceNode,
+        actions: &[Value],
+        outcomes: &[ExpectedResult],
+        stays: bool,
+    ) {
         if actions.is_empty() {
             let hint = "without an action nothing can come of it";
             self.mistake(node.span, "this vector has no action", hint);
@@ -436,10 +444,11 @@ impl Parser {
 
     /// A reducer that does nothing passes a vector whose state stays: it needs one beside it in
     /// which the same action takes effect.
-    fn twins(&mut self, items: &[Node]) {
-        let stays = |vector: &Vector| compare::same(&vector.state, &vector.expected);
-        let last =
-            |vector: &Vector| vector.actions.last()?.get("type")?.as_str().map(str::to_owned);
+    fn twins(&mut self, items: &[SourceNode]) {
+        let stays = |vector: &ReducerVector| compare::same(&vector.state, &vector.expected);
+        let last = |vector: &ReducerVector| {
+            vector.actions.last()?.get("type")?.as_str().map(str::to_owned)
+        };
         let vectors = std::mem::take(&mut self.vectors);
         for vector in vectors.iter().filter(|vector| stays(vector) && !vector.is_of_an_event()) {
             let place = items.iter().find_map(|item| {
@@ -459,7 +468,7 @@ impl Parser {
                 self.mistake(span, message, "the twin stands in the same file");
                 continue;
             };
-            let unknown = vector.outcomes.last() == Some(&Expected::OutOfScope);
+            let unknown = vector.outcomes.last() == Some(&ExpectedResult::OutOfScope);
             let exercises = twin.actions.iter().any(|action| {
                 let found = action.get("type").and_then(Value::as_str).map(str::to_owned);
                 found == last(vector)

@@ -11,15 +11,15 @@ use std::collections::HashSet;
 use litemap::LiteMap;
 use serde::Serialize;
 
-use crate::run::detect::{AgentOfHost, Detected};
+use crate::run::detect::{AgentOfHost, DetectedFeature};
 use crate::verdict::{FailOn, Status};
 use crate::wire::version::Version;
 
-use super::certificate::{Outcome, Results};
+use super::certificate::{RequirementOutcome, ViewResults};
 use super::event::CaseReport;
-use super::finished::Finished;
+use super::finished::FinishedRun;
 use super::profile_verdict::{ProfileResult, ProfileVerdict};
-use super::summary::{CheckTotal, Summary};
+use super::summary::{CheckTotal, RunSummary};
 
 /// One agent of a host.
 #[derive(Clone, Debug, Serialize)]
@@ -37,10 +37,10 @@ pub struct AgentResult {
     /// The profiles with this agent, `core` first.
     pub profiles: Vec<ProfileResult>,
     /// What it offers itself, and what showed it.
-    pub detected: Vec<Detected>,
+    pub detected: Vec<DetectedFeature>,
     /// What is known of each requirement with this agent.
     #[serde(skip)]
-    outcomes: LiteMap<String, Outcome>,
+    outcomes: LiteMap<String, RequirementOutcome>,
     /// The requirements of the scenarios that were planned for it.
     #[serde(skip)]
     own: HashSet<String>,
@@ -48,7 +48,7 @@ pub struct AgentResult {
 
 impl AgentResult {
     /// Folds what was played with one agent, and what was played once.
-    pub(super) fn of(agent: &AgentOfHost, run: &Finished, version: Version) -> AgentResult {
+    pub(super) fn of(agent: &AgentOfHost, run: &FinishedRun, version: Version) -> AgentResult {
         let mut result = AgentResult {
             provider: agent.provider.clone(),
             untested: agent.untested.clone(),
@@ -67,7 +67,7 @@ impl AgentResult {
             *result.scenarios.entry(case.status).or_default() += 1;
             result.own.extend(case.proves.iter().cloned());
         }
-        let Results { requirements, profiles, .. } = Results::of(&view, version);
+        let ViewResults { requirements, profiles, .. } = ViewResults::of(&view, version);
         result.verdict = Some(ProfileVerdict::worst(profiles.iter().map(|it| it.verdict)));
         result.profiles = profiles;
         result.outcomes = requirements.into_iter().map(|row| (row.id, row.outcome)).collect();
@@ -75,7 +75,7 @@ impl AgentResult {
     }
 
     /// What is known of a requirement with this agent.
-    pub(super) fn outcome_of(&self, requirement: &str) -> Option<Outcome> {
+    pub(super) fn outcome_of(&self, requirement: &str) -> Option<RequirementOutcome> {
         self.outcomes.get(requirement).copied()
     }
 
@@ -101,17 +101,17 @@ pub(super) struct RunView<'a> {
 
 impl<'a> RunView<'a> {
     /// All of them.
-    pub(super) fn whole(run: &'a Finished) -> RunView<'a> {
+    pub(super) fn whole(run: &'a FinishedRun) -> RunView<'a> {
         let cases = run.cases.iter().map(|case| &case.report).collect();
         RunView { cases, checks: Cow::Borrowed(&run.summary.checks) }
     }
 
     /// Those that were played with an agent, and those that were played once.
-    fn with_agent(run: &'a Finished, provider: &str) -> RunView<'a> {
+    fn with_agent(run: &'a FinishedRun, provider: &str) -> RunView<'a> {
         let reports = run.cases.iter().map(|case| &case.report);
         let mine = |case: &&CaseReport| case.provider.as_deref().is_none_or(|it| it == provider);
         let cases: Vec<&CaseReport> = reports.filter(mine).collect();
-        let mut summary = Summary::of(run.header.standard(), FailOn::default());
+        let mut summary = RunSummary::of(run.header.standard(), FailOn::default());
         cases.iter().for_each(|case| summary.add(case));
         for (id, total) in &mut summary.checks {
             // A baseline is about checks of the whole run.

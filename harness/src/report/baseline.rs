@@ -19,17 +19,17 @@ use std::fmt::Write as _;
 use litemap::LiteMap;
 
 use crate::oracle::all_checks;
-use crate::run::suite::Suite;
-use crate::scenario::listing::{Form, read_list, reason, text};
-use crate::scenario::node::Node;
+use crate::run::suite::ScenarioSuite;
+use crate::scenario::listing::{ListingForm, read_list, reason, text};
+use crate::scenario::node::SourceNode;
 use crate::scenario::source::closest;
 use crate::verdict::{FailOn, Status};
 
 use super::cause::{SeenBy, breaches_of};
 use super::event::CaseReport;
-use super::summary::Summary;
+use super::summary::RunSummary;
 
-const FORM: Form = Form {
+const FORM: ListingForm = ListingForm {
     what: "a baseline",
     list: "known",
     beside: &[],
@@ -41,16 +41,16 @@ const WHY: &str = "TODO: say why this is known";
 
 /// The known failures of a target.
 #[derive(Clone, Debug, Default)]
-pub struct Baseline {
-    scenarios: LiteMap<String, Known>,
-    checks: LiteMap<String, Known>,
-    findings: LiteMap<String, Known>,
+pub struct FailureBaseline {
+    scenarios: LiteMap<String, KnownFailure>,
+    checks: LiteMap<String, KnownFailure>,
+    findings: LiteMap<String, KnownFailure>,
     /// Findings that are not known: where each was seen first, and what was said.
     fresh: BTreeMap<String, (String, String)>,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownFailure {
     reason: String,
     /// The scenario that shows a finding, and what it said; empty where the file does not say.
     seen_in: String,
@@ -59,21 +59,21 @@ struct Known {
     failed: Option<bool>,
 }
 
-impl Baseline {
+impl FailureBaseline {
     /// Reads a baseline.
     ///
     /// # Errors
     /// Every mistake in it, a line each: where, and what.
-    pub fn parse(name: &str, text: &str, suite: &Suite) -> Result<Baseline, String> {
-        let mut baseline = Baseline::default();
+    pub fn parse(name: &str, text: &str, suite: &ScenarioSuite) -> Result<FailureBaseline, String> {
+        let mut baseline = FailureBaseline::default();
         read_list(name, text, &FORM, &mut |entry| baseline.entry(entry, suite))?;
         Ok(baseline)
     }
 
-    fn entry(&mut self, entry: &Node, suite: &Suite) -> Result<(), String> {
+    fn entry(&mut self, entry: &SourceNode, suite: &ScenarioSuite) -> Result<(), String> {
         let owned = |name| text(entry, name).unwrap_or_default().to_owned();
         let (seen_in, what) = (owned("seen_in"), owned("what"));
-        let known = Known { reason: reason(entry)?.to_owned(), seen_in, what, failed: None };
+        let known = KnownFailure { reason: reason(entry)?.to_owned(), seen_in, what, failed: None };
         let named = ["scenario", "check", "finding"].map(|name| text(entry, name));
         let (map, id, exists): (_, _, bool) = match named {
             [Some(id), None, None] => {
@@ -145,7 +145,7 @@ impl Baseline {
     }
 
     /// Settles the always-on checks of the whole run.
-    pub fn settle_checks(&mut self, summary: &mut Summary) {
+    pub fn settle_checks(&mut self, summary: &mut RunSummary) {
         for (id, known) in &mut self.checks {
             let Some(total) = summary.checks.get_mut(id) else {
                 continue;
@@ -161,7 +161,7 @@ impl Baseline {
 
     /// Entries that were played and no longer fail.
     pub fn stale(&self) -> Vec<String> {
-        let stale = |(id, known): (&String, &Known)| {
+        let stale = |(id, known): (&String, &KnownFailure)| {
             let line =
                 format!("`{id}` is in the baseline ({}) and passes now: remove it", known.reason);
             (known.failed == Some(false)).then_some(line)

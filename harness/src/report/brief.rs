@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::certificate::{Certificate, Outcome, RequirementResult};
+use super::certificate::{HostCertificate, RequirementOutcome, RequirementResult};
 use super::profile_verdict::ProfileVerdict;
 use super::summary::word;
 use crate::verdict::Weight;
@@ -16,7 +16,7 @@ use crate::wire::foreign_text;
 const LISTED: usize = 50;
 
 /// The certificate as Markdown.
-pub fn markdown(certificate: &Certificate) -> String {
+pub fn markdown(certificate: &HostCertificate) -> String {
     let host = certificate.host.as_ref().unwrap_or(&certificate.target);
     let mut out = format!("# {} conformance of {}\n\n", certificate.title, host.markdown());
     let _ = writeln!(
@@ -38,16 +38,25 @@ pub fn markdown(certificate: &Certificate) -> String {
     }
     out.push_str(&agents(certificate));
     out.push_str(&unreached(certificate));
-    let _ = writeln!(out, "\n| weight | {} |", Outcome::ALL.map(Outcome::word).join(" | "));
-    let _ = writeln!(out, "|---|{}", "--:|".repeat(Outcome::ALL.len()));
+    let _ = writeln!(
+        out,
+        "\n| weight | {} |",
+        RequirementOutcome::ALL.map(RequirementOutcome::word).join(" | ")
+    );
+    let _ = writeln!(out, "|---|{}", "--:|".repeat(RequirementOutcome::ALL.len()));
     for weight in [Weight::Must, Weight::Essential, Weight::Should, Weight::Note] {
-        let count = |outcome: Outcome| {
+        let count = |outcome: RequirementOutcome| {
             let of = |row: &&RequirementResult| row.weight == weight && row.outcome == outcome;
             certificate.requirements.iter().filter(of).count().to_string()
         };
-        let _ = writeln!(out, "| {} | {} |", word(weight), Outcome::ALL.map(count).join(" | "));
+        let _ = writeln!(
+            out,
+            "| {} | {} |",
+            word(weight),
+            RequirementOutcome::ALL.map(count).join(" | ")
+        );
     }
-    let bad = |outcome| matches!(outcome, Outcome::Fail | Outcome::Warn);
+    let bad = |outcome| matches!(outcome, RequirementOutcome::Fail | RequirementOutcome::Warn);
     let rows = certificate.requirements.iter().filter(|row| bad(row.outcome));
     let rows = rows.map(|row| (row.id.as_str(), row.weight, row.evidence.first()));
     let checks = certificate.checks.iter().filter(|check| bad(check.outcome));
@@ -69,7 +78,7 @@ pub fn markdown(certificate: &Certificate) -> String {
 }
 
 /// The verdicts with each agent of a host that has several, and the requirements in which they differ.
-fn agents(certificate: &Certificate) -> String {
+fn agents(certificate: &HostCertificate) -> String {
     if certificate.agents.is_empty() {
         return String::new();
     }
@@ -101,7 +110,7 @@ fn agents(certificate: &Certificate) -> String {
 }
 
 /// The requirements that came to something else with one agent than with another, the heaviest first.
-pub fn differing(certificate: &Certificate) -> impl Iterator<Item = &RequirementResult> {
+pub fn differing(certificate: &HostCertificate) -> impl Iterator<Item = &RequirementResult> {
     let differ = |row: &&RequirementResult| {
         let mut outcomes = row.agents.values();
         let first = outcomes.next();
@@ -114,7 +123,7 @@ pub fn differing(certificate: &Certificate) -> impl Iterator<Item = &Requirement
 }
 
 /// How many MUST and essential requirements the run could not test, and why.
-fn unreached(certificate: &Certificate) -> String {
+fn unreached(certificate: &HostCertificate) -> String {
     let Some(line) = out_of_reach(certificate) else { return String::new() };
     let mut out =
         format!("\n{line}\n\n| MUST | essential | why they could not be tested |\n|--:|--:|---|\n");
@@ -131,7 +140,7 @@ fn unreached(certificate: &Certificate) -> String {
 }
 
 /// The same in one line; `None` where everything that may apply was in reach.
-pub fn out_of_reach(certificate: &Certificate) -> Option<String> {
+pub fn out_of_reach(certificate: &HostCertificate) -> Option<String> {
     let rows = &certificate.out_of_reach;
     let must: usize = rows.iter().map(|it| it.must.len()).sum();
     let essential: usize = rows.iter().map(|it| it.essential.len()).sum();
@@ -144,7 +153,7 @@ pub fn out_of_reach(certificate: &Certificate) -> Option<String> {
 }
 
 /// What a badge says, and the colour it says it in.
-fn words(certificate: &Certificate) -> (String, &'static str, &'static str) {
+fn words(certificate: &HostCertificate) -> (String, &'static str, &'static str) {
     let of = |verdict| certificate.profiles.iter().filter(move |p| p.verdict == verdict).count();
     let all = certificate.profiles.len() - of(ProfileVerdict::NotApplicable);
     let (name, colour) = match certificate.verdict() {
@@ -158,14 +167,14 @@ fn words(certificate: &Certificate) -> (String, &'static str, &'static str) {
 }
 
 /// The badge for services that draw it themselves.
-pub fn endpoint(certificate: &Certificate) -> Value {
+pub fn endpoint(certificate: &HostCertificate) -> Value {
     let (message, colour, _) = words(certificate);
     let label = &certificate.title;
     json!({"schemaVersion": 1, "label": label, "message": message, "color": colour})
 }
 
 /// The badge as a picture.
-pub fn badge(certificate: &Certificate) -> String {
+pub fn badge(certificate: &HostCertificate) -> String {
     let (message, _, colour) = words(certificate);
     let label = &certificate.title;
     // Verdana at 11 pixels is some 6.6 pixels a letter.

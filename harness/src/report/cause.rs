@@ -10,7 +10,7 @@
 //!
 //! Knows: reports of scenarios, the ledger. Never knows: how anything is shown.
 //!
-//! Start at [`Causes::add`] and [`Causes::by_cause`].
+//! Start at [`CauseFold::add`] and [`CauseFold::by_cause`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -19,7 +19,7 @@ use std::fmt;
 use litemap::LiteMap;
 use serde::Serialize;
 
-use crate::ledger::{Ledger, Severity};
+use crate::ledger::{RequirementLedger, RequirementSeverity};
 use crate::oracle::alike;
 use crate::verdict::{Status, Weight};
 use crate::wire::foreign_text::ForeignText;
@@ -99,7 +99,7 @@ fn is_zero(number: &usize) -> bool {
 
 /// One way in which one rule is broken.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Breach {
+pub struct RuleBreach {
     /// What it is known by.
     #[serde(flatten)]
     pub id: BreachId,
@@ -126,14 +126,17 @@ const PLACES: usize = 100;
 /// Kinds of breaches that are kept.
 const BREACHES: usize = 2_000;
 
-impl Breach {
+impl RuleBreach {
     /// How much harm it does; that of a check is the worst of its requirements.
-    fn severity(&self) -> Severity {
-        let of = |id: &str| Ledger::look_up(id).map(|rule| rule.severity);
+    fn severity(&self) -> RequirementSeverity {
+        let of = |id: &str| RequirementLedger::look_up(id).map(|rule| rule.severity);
         let own = of(&self.id.rule);
         let row = self.check.as_deref().filter(|_| own.is_none()).and_then(row);
         let known = row.map_or(&[][..], |row| row.requirements);
-        own.into_iter().chain(known.iter().filter_map(|id| of(id))).max().unwrap_or(Severity::Low)
+        own.into_iter()
+            .chain(known.iter().filter_map(|id| of(id)))
+            .max()
+            .unwrap_or(RequirementSeverity::Low)
     }
 
     /// The worse, the smaller.
@@ -152,21 +155,21 @@ impl Breach {
 
 /// Breaches that have to be mended at one place.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Cause<'a> {
+pub struct FailureCause<'a> {
     /// What they have in common: a requirement, the first parts of several, or a check.
     pub family: String,
     /// The breaches, the worst first; never empty.
-    pub breaches: Vec<&'a Breach>,
+    pub breaches: Vec<&'a RuleBreach>,
 }
 
-impl Cause<'_> {
+impl FailureCause<'_> {
     /// What it amounts to.
     pub fn status(&self) -> Status {
         self.worst().map_or(Status::Note, |breach| breach.status)
     }
 
     /// The breach that stands for the others.
-    pub fn worst(&self) -> Option<&Breach> {
+    pub fn worst(&self) -> Option<&RuleBreach> {
         self.breaches.first().copied()
     }
 
@@ -205,8 +208,8 @@ impl Cause<'_> {
 
 /// The fold over the scenarios of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Causes {
-    breaches: Vec<Breach>,
+pub struct CauseFold {
+    breaches: Vec<RuleBreach>,
     known: HashMap<BreachId, usize>,
     /// Breaches beyond [`BREACHES`] kinds.
     pub left_out: u64,
@@ -229,10 +232,10 @@ pub struct SeenBreach {
     pub place: BreachPlace,
 }
 
-impl Causes {
+impl CauseFold {
     /// All of a run's scenarios.
-    pub fn of<'a>(cases: impl IntoIterator<Item = &'a CaseReport>) -> Causes {
-        let mut causes = Causes::default();
+    pub fn of<'a>(cases: impl IntoIterator<Item = &'a CaseReport>) -> CauseFold {
+        let mut causes = CauseFold::default();
         cases.into_iter().for_each(|case| causes.add(case));
         causes
     }
@@ -254,7 +257,7 @@ impl Causes {
             }
             None => {
                 self.known.insert(id.clone(), self.breaches.len());
-                self.breaches.push(Breach {
+                self.breaches.push(RuleBreach {
                     id,
                     check,
                     others: Vec::new(),
@@ -279,15 +282,15 @@ impl Causes {
     }
 
     /// Every breach, in the order in which the first of each was seen.
-    pub fn breaches(&self) -> &[Breach] {
+    pub fn breaches(&self) -> &[RuleBreach] {
         &self.breaches
     }
 
     /// The breaches by cause, the worst first.
-    pub fn by_cause(&self) -> Vec<Cause<'_>> {
+    pub fn by_cause(&self) -> Vec<FailureCause<'_>> {
         let steps = self.breaches.iter().filter(|breach| breach.id.seen_by == SeenBy::Step);
         let of_steps: Vec<&str> = steps.map(|breach| family(&breach.id.rule)).collect();
-        let mut families: BTreeMap<(&str, bool), Vec<&Breach>> = BTreeMap::new();
+        let mut families: BTreeMap<(&str, bool), Vec<&RuleBreach>> = BTreeMap::new();
         for breach in &self.breaches {
             let blamed = matches!(breach.id.seen_by, SeenBy::Step | SeenBy::Check);
             let name = match &breach.check {
@@ -298,14 +301,14 @@ impl Causes {
             };
             families.entry((name, blamed)).or_default().push(breach);
         }
-        let mut causes: Vec<Cause<'_>> = Vec::new();
+        let mut causes: Vec<FailureCause<'_>> = Vec::new();
         for ((name, _), mut breaches) in families {
             breaches.sort_by_key(|breach| breach.rank());
             let name = match &breaches[..] {
                 [only] => only.id.rule.clone(),
                 _ => name.to_owned(),
             };
-            causes.push(Cause { family: name, breaches });
+            causes.push(FailureCause { family: name, breaches });
         }
         causes.sort_by_key(|cause| cause.worst().map(|breach| breach.rank()));
         causes
@@ -510,7 +513,7 @@ fn seen_by_check(case: &CaseReport, check: &str, finding: &FindingLine) -> SeenB
 fn weight_of(case: &CaseReport, rules: &[String]) -> Option<Weight> {
     let weight = |id: &String| {
         let own = case.own.iter().find(|own| own.id == *id).map(|own| own.weight);
-        own.or_else(|| Ledger::look_up(id).map(|rule| rule.weight))
+        own.or_else(|| RequirementLedger::look_up(id).map(|rule| rule.weight))
     };
     rules.iter().filter_map(weight).max()
 }
@@ -618,7 +621,7 @@ mod tests {
                 "client `A`: expected the action to be refused, the host accepted it as serverSeq {seq}"
             )
         };
-        let causes = Causes::of(&[
+        let causes = CauseFold::of(&[
             case(0, &[(DELTA, &accepted(4), 9), (USAGE, &accepted(5), 11)], Vec::new()),
             case(1, &[(DELTA, &accepted(17), 40)], Vec::new()),
         ]);
@@ -635,21 +638,21 @@ mod tests {
     #[test]
     fn what_a_check_says_about_the_failed_frame_is_no_cause_of_its_own() {
         let late = check("dispatch.client-dispatchable-only", "accepted", &[4, 9], 1);
-        let causes = Causes::of(&[case(0, &[(DELTA, "accepted", 9)], vec![late])]);
+        let causes = CauseFold::of(&[case(0, &[(DELTA, "accepted", 9)], vec![late])]);
         let by_cause = causes.by_cause();
         assert_eq!(by_cause.len(), 1, "{by_cause:?}");
         let place = by_cause.first().unwrap().shown().unwrap();
         assert_eq!(place.also.len(), 1);
         let elsewhere = check("dispatch.client-dispatchable-only", "accepted", &[4, 12], 7);
-        let causes = Causes::of(&[case(0, &[("ping.response", "no", 9)], vec![elsewhere])]);
+        let causes = CauseFold::of(&[case(0, &[("ping.response", "no", 9)], vec![elsewhere])]);
         let by_cause = causes.by_cause();
-        assert_eq!(by_cause.iter().map(Cause::times).collect::<Vec<_>>(), [1, 7]);
+        assert_eq!(by_cause.iter().map(FailureCause::times).collect::<Vec<_>>(), [1, 7]);
     }
 
     #[test]
     fn another_shape_is_another_breach() {
         let seen = |message: &str| {
-            let causes = Causes::of(&[case(0, &[("ping.response", message, 1)], Vec::new())]);
+            let causes = CauseFold::of(&[case(0, &[("ping.response", message, 1)], Vec::new())]);
             causes.breaches().first().unwrap().id.to_string()
         };
         let base = seen("client `A`: expected an answer within 2s, nothing came");
@@ -665,8 +668,8 @@ mod tests {
         warned.claims.iter_mut().for_each(|claim| claim.status = Status::Warn);
         let mut lost = case(2, &[], Vec::new());
         (lost.status, lost.reason) = (Status::Untested, "no session".into());
-        let causes = Causes::of(&[warned, lost, case(3, &[(DELTA, "accepted", 1)], Vec::new())]);
-        let order: Vec<Status> = causes.by_cause().iter().map(Cause::status).collect();
+        let causes = CauseFold::of(&[warned, lost, case(3, &[(DELTA, "accepted", 1)], Vec::new())]);
+        let order: Vec<Status> = causes.by_cause().iter().map(FailureCause::status).collect();
         assert_eq!(order, [Status::Fail, Status::Untested, Status::Warn]);
     }
 }

@@ -9,17 +9,17 @@
 //! it finds speaks against a requirement only where it cites no other, since it cannot say which of
 //! several its finding breaks.
 //!
-//! Start at [`Certificate::of`].
+//! Start at [`HostCertificate::of`].
 
 use std::collections::{HashMap, HashSet};
 
 use litemap::LiteMap;
 use serde::Serialize;
 
-use crate::agent::mode::Mode;
-use crate::ledger::{Ledger, Party, Requirement};
+use crate::agent::mode::AgentMode;
+use crate::ledger::{BoundParty, Requirement, RequirementLedger};
 use crate::oracle::{CheckRow, all_checks, checks as checks_of};
-use crate::run::detect::Detected;
+use crate::run::detect::DetectedFeature;
 use crate::run::plan::SkipCause;
 use crate::scenario::own::{self, OwnRequirement};
 use crate::verdict::{Status, Weight};
@@ -29,7 +29,7 @@ use crate::wire::version::Version;
 use super::agent_result::{AgentResult, RunView};
 use super::area::{area, or_core};
 use super::event::{CaseReport, ClaimReport};
-use super::finished::Finished;
+use super::finished::FinishedRun;
 use super::profile_verdict::{ProfileResult, ProfileVerdict, profiles};
 use super::summary::CheckTotal;
 
@@ -38,7 +38,7 @@ pub const FORMAT: u32 = 1;
 
 /// What a run says about a host.
 #[derive(Clone, Debug, Serialize)]
-pub struct Certificate {
+pub struct HostCertificate {
     /// The format of the file.
     pub format: u32,
     /// Version of the harness.
@@ -59,12 +59,12 @@ pub struct Certificate {
     /// The providers of its agents.
     pub providers: Vec<ForeignText>,
     /// What it offers of what scenarios may need, and what showed it.
-    pub detected: Vec<Detected>,
+    pub detected: Vec<DetectedFeature>,
     /// The properties of the host's configuration that were set before the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
     /// Who played the agent: `host`, `model` or `acp`.
-    pub agent: Mode,
+    pub agent: AgentMode,
     /// The provider that sessions were created with, where one was asked for.
     pub provider: Option<ForeignText>,
     /// The seed of the run.
@@ -104,7 +104,7 @@ pub struct UnreachedRules {
 impl UnreachedRules {
     fn of(rows: &[RequirementResult]) -> Vec<UnreachedRules> {
         let mut all: Vec<UnreachedRules> = Vec::new();
-        let rows = rows.iter().filter(|row| row.outcome == Outcome::OutOfReach);
+        let rows = rows.iter().filter(|row| row.outcome == RequirementOutcome::OutOfReach);
         for row in rows.filter(|row| row.weight >= Weight::Essential) {
             let place = all.iter().position(|it| it.reason == row.reason).unwrap_or(all.len());
             if place == all.len() {
@@ -134,7 +134,7 @@ pub struct CheckResult {
     /// Its rule.
     pub statement: &'static str,
     /// What is known.
-    pub outcome: Outcome,
+    pub outcome: RequirementOutcome,
     /// How often it was put to the test.
     pub observations: u64,
     /// How often it was seen broken.
@@ -142,7 +142,7 @@ pub struct CheckResult {
     /// The requirements it is about.
     pub requirements: &'static [&'static str],
     /// What speaks against it.
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<RequirementEvidence>,
 }
 
 /// What is known of one requirement.
@@ -161,25 +161,25 @@ pub struct RequirementResult {
     /// Where it comes from.
     pub source: String,
     /// What is known.
-    pub outcome: Outcome,
+    pub outcome: RequirementOutcome,
     /// How often it was put to the test.
     pub observations: u64,
     /// Why, where that is not plain.
     pub reason: ForeignText,
     /// What speaks against it.
-    pub evidence: Vec<Evidence>,
+    pub evidence: Vec<RequirementEvidence>,
     /// The scenarios that put it to the test, with how each ended.
     pub scenarios: Vec<(String, Status)>,
     /// The always-on checks of it.
     pub checks: Vec<&'static str>,
     /// What is known of it with each agent that was tested, in a run about several, where that may differ.
     #[serde(skip_serializing_if = "LiteMap::is_empty")]
-    pub agents: LiteMap<String, Outcome>,
+    pub agents: LiteMap<String, RequirementOutcome>,
 }
 
 /// What speaks against a requirement.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
-pub struct Evidence {
+pub struct RequirementEvidence {
     /// The scenario, followed by the agent in brackets where it was played with several.
     pub scenario: String,
     /// The always-on check, where one found it.
@@ -193,7 +193,7 @@ pub struct Evidence {
 /// What is known of a requirement.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum RequirementOutcome {
     /// Observed, and held.
     Pass,
     /// A MUST or essential rule is broken.
@@ -217,53 +217,53 @@ pub enum Outcome {
     Unchecked,
 }
 
-impl Outcome {
+impl RequirementOutcome {
     /// Every outcome, the worst first.
-    pub const ALL: [Outcome; 10] = [
-        Outcome::Fail,
-        Outcome::Untested,
-        Outcome::Warn,
-        Outcome::Known,
-        Outcome::Note,
-        Outcome::Pass,
-        Outcome::OutOfReach,
-        Outcome::Skip,
-        Outcome::Unchecked,
-        Outcome::Excluded,
+    pub const ALL: [RequirementOutcome; 10] = [
+        RequirementOutcome::Fail,
+        RequirementOutcome::Untested,
+        RequirementOutcome::Warn,
+        RequirementOutcome::Known,
+        RequirementOutcome::Note,
+        RequirementOutcome::Pass,
+        RequirementOutcome::OutOfReach,
+        RequirementOutcome::Skip,
+        RequirementOutcome::Unchecked,
+        RequirementOutcome::Excluded,
     ];
 
     /// In a word.
     pub fn word(self) -> &'static str {
         match self {
-            Outcome::Pass => "pass",
-            Outcome::Fail => "fail",
-            Outcome::Warn => "warn",
-            Outcome::Note => "note",
-            Outcome::Known => "known",
-            Outcome::Untested => "untested",
-            Outcome::OutOfReach => "out-of-reach",
-            Outcome::Skip => "skip",
-            Outcome::Excluded => "excluded",
-            Outcome::Unchecked => "unchecked",
+            RequirementOutcome::Pass => "pass",
+            RequirementOutcome::Fail => "fail",
+            RequirementOutcome::Warn => "warn",
+            RequirementOutcome::Note => "note",
+            RequirementOutcome::Known => "known",
+            RequirementOutcome::Untested => "untested",
+            RequirementOutcome::OutOfReach => "out-of-reach",
+            RequirementOutcome::Skip => "skip",
+            RequirementOutcome::Excluded => "excluded",
+            RequirementOutcome::Unchecked => "unchecked",
         }
     }
 
     /// The same, but no worse than a breach of a rule of this weight.
-    fn at_most(self, weight: Weight) -> Outcome {
-        let rank = |outcome| Outcome::ALL.iter().position(|known| *known == outcome);
-        let most = Outcome::broken(weight.broken()).unwrap_or(Outcome::Note);
+    fn at_most(self, weight: Weight) -> RequirementOutcome {
+        let rank = |outcome| RequirementOutcome::ALL.iter().position(|known| *known == outcome);
+        let most = RequirementOutcome::broken(weight.broken()).unwrap_or(RequirementOutcome::Note);
         match self {
-            Outcome::Fail | Outcome::Warn if rank(self) < rank(most) => most,
+            RequirementOutcome::Fail | RequirementOutcome::Warn if rank(self) < rank(most) => most,
             _ => self,
         }
     }
 
-    fn broken(status: Status) -> Option<Outcome> {
+    fn broken(status: Status) -> Option<RequirementOutcome> {
         match status {
-            Status::Fail => Some(Outcome::Fail),
-            Status::Warn => Some(Outcome::Warn),
-            Status::Note => Some(Outcome::Note),
-            Status::Known => Some(Outcome::Known),
+            Status::Fail => Some(RequirementOutcome::Fail),
+            Status::Warn => Some(RequirementOutcome::Warn),
+            Status::Note => Some(RequirementOutcome::Note),
+            Status::Known => Some(RequirementOutcome::Known),
             _ => None,
         }
     }
@@ -272,17 +272,17 @@ impl Outcome {
 /// Breaches of one requirement that are listed.
 const EVIDENCE: usize = 5;
 
-impl Certificate {
+impl HostCertificate {
     /// Folds a run.
-    pub fn of(run: &Finished) -> Certificate {
+    pub fn of(run: &FinishedRun) -> HostCertificate {
         let version: Option<Version> = run.header.version.parse().ok();
-        let version = version.unwrap_or(Ledger::newest().version);
-        let mut whole = Results::of(&RunView::whole(run), version);
+        let version = version.unwrap_or(RequirementLedger::newest().version);
+        let mut whole = ViewResults::of(&RunView::whole(run), version);
         let agents: Vec<AgentResult> =
             run.header.agents.iter().map(|agent| AgentResult::of(agent, run, version)).collect();
         whole.requirements.iter_mut().for_each(|row| row.put_beside(&agents));
         let header = run.header.clone();
-        Certificate {
+        HostCertificate {
             format: FORMAT,
             harness: header.harness,
             target: header.target,
@@ -323,20 +323,20 @@ impl Certificate {
 }
 
 /// What a view of a run comes to.
-pub(super) struct Results {
+pub(super) struct ViewResults {
     pub(super) requirements: Vec<RequirementResult>,
     pub(super) checks: Vec<CheckResult>,
     pub(super) profiles: Vec<ProfileResult>,
 }
 
-impl Results {
-    pub(super) fn of(run: &RunView<'_>, version: Version) -> Results {
+impl ViewResults {
+    pub(super) fn of(run: &RunView<'_>, version: Version) -> ViewResults {
         let mut about: HashMap<&str, Vec<&CaseReport>> = HashMap::new();
         for report in run.cases.iter().copied() {
             let ids = report.proves.iter().map(String::as_str);
             ids.for_each(|id| about.entry(id).or_default().push(report));
         }
-        let rules = Ledger::of(version).iter().filter(|rule| rule.holds_in(version));
+        let rules = RequirementLedger::of(version).iter().filter(|rule| rule.holds_in(version));
         let row = |rule| {
             RequirementResult::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run)
         };
@@ -353,7 +353,7 @@ impl Results {
         };
         requirements.extend(own.into_iter().map(row));
         let tried = TriedProfiles::of(run);
-        let ledger = Ledger::of(version);
+        let ledger = RequirementLedger::of(version);
         for row in &mut requirements {
             let when = ledger.find(&row.id).and_then(|rule| rule.when);
             row.excuse(&tried, when);
@@ -363,16 +363,16 @@ impl Results {
             .filter_map(|check| Some(CheckResult::of(check, run.checks.get(check.id)?)))
             .collect();
         let profiles = profiles(&requirements, &checks, &tried);
-        Results { requirements, checks, profiles }
+        ViewResults { requirements, checks, profiles }
     }
 }
 
 impl CheckResult {
     fn of(check: &'static CheckRow, total: &CheckTotal) -> CheckResult {
-        let outcome = match total.worst.and_then(Outcome::broken) {
+        let outcome = match total.worst.and_then(RequirementOutcome::broken) {
             Some(broken) => broken,
-            None if total.observations > 0 => Outcome::Pass,
-            None => Outcome::Untested,
+            None if total.observations > 0 => RequirementOutcome::Pass,
+            None => RequirementOutcome::Untested,
         };
         CheckResult {
             id: check.id,
@@ -438,12 +438,12 @@ impl From<SkipCause> for UnmetCause {
 }
 
 impl UnmetCause {
-    fn outcome(self) -> Outcome {
+    fn outcome(self) -> RequirementOutcome {
         match self {
             // The requirement holds at the version, and no scenario that can be played there tests it.
-            UnmetCause::OtherVersion | UnmetCause::OutOfReach => Outcome::OutOfReach,
-            UnmetCause::NotApplicable => Outcome::Skip,
-            UnmetCause::Untested => Outcome::Untested,
+            UnmetCause::OtherVersion | UnmetCause::OutOfReach => RequirementOutcome::OutOfReach,
+            UnmetCause::NotApplicable => RequirementOutcome::Skip,
+            UnmetCause::Untested => RequirementOutcome::Untested,
         }
     }
 }
@@ -461,7 +461,7 @@ impl RequirementResult {
             profile: OWN.to_owned(),
             statement: rule.text.clone(),
             source: own::FILE.to_owned(),
-            outcome: Outcome::Unchecked,
+            outcome: RequirementOutcome::Unchecked,
             observations: 0,
             reason: ForeignText::default(),
             evidence: Vec::new(),
@@ -494,7 +494,7 @@ impl RequirementResult {
             profile,
             statement: rule.statement.to_owned(),
             source: rule.source.to_owned(),
-            outcome: Outcome::Unchecked,
+            outcome: RequirementOutcome::Unchecked,
             observations: 0,
             reason: ForeignText::default(),
             evidence: Vec::new(),
@@ -503,11 +503,11 @@ impl RequirementResult {
             agents: LiteMap::new(),
         };
         if let Some(reason) = rule.excluded {
-            (row.outcome, row.reason) = (Outcome::Excluded, reason.into());
-        } else if rule.party == Party::Reducer {
+            (row.outcome, row.reason) = (RequirementOutcome::Excluded, reason.into());
+        } else if rule.party == BoundParty::Reducer {
             // A host is not asked for its reducers; what it sends was folded by ours.
             row.reason = "a reducer is held to it by `ahp-harness reducers`".into();
-            row.outcome = Outcome::Skip;
+            row.outcome = RequirementOutcome::Skip;
         } else {
             row.judge(cases, &checks, run);
         }
@@ -515,7 +515,7 @@ impl RequirementResult {
     }
 
     fn judge(&mut self, cases: &[&CaseReport], checks: &[&'static CheckRow], run: &RunView<'_>) {
-        let mut worst: Option<Outcome> = None;
+        let mut worst: Option<RequirementOutcome> = None;
         let mut held = 0;
         let mut unclear = None;
         let mut unmet: Option<UnmetReason> = None;
@@ -524,8 +524,8 @@ impl RequirementResult {
                 unmet = Some(UnmetReason { cause, why });
             }
         };
-        let mut worse = |outcome: Outcome| {
-            let rank = |outcome| Outcome::ALL.iter().position(|known| *known == outcome);
+        let mut worse = |outcome: RequirementOutcome| {
+            let rank = |outcome| RequirementOutcome::ALL.iter().position(|known| *known == outcome);
             if worst.is_none_or(|worst| rank(outcome) < rank(worst)) {
                 worst = Some(outcome);
             }
@@ -549,10 +549,11 @@ impl RequirementResult {
                 match (&claim.failure, claim.status, twin) {
                     (Some(failure), ..) => {
                         worse(match case.status {
-                            Status::Known => Outcome::Known,
-                            _ => Outcome::broken(self.weight.broken()).unwrap_or(Outcome::Note),
+                            Status::Known => RequirementOutcome::Known,
+                            _ => RequirementOutcome::broken(self.weight.broken())
+                                .unwrap_or(RequirementOutcome::Note),
                         });
-                        self.evidence.push(Evidence {
+                        self.evidence.push(RequirementEvidence {
                             scenario: case.name(),
                             check: None,
                             message: failure.message.clone(),
@@ -586,7 +587,7 @@ impl RequirementResult {
                 1 if !apart => total.worst,
                 _ => known.and_then(|known| known.worst),
             };
-            if let Some(broken) = worst.and_then(Outcome::broken) {
+            if let Some(broken) = worst.and_then(RequirementOutcome::broken) {
                 // The rule of a check may weigh more than one of the requirements that it is about.
                 worse(broken.at_most(self.weight));
                 let mine = |id: &Option<String>| id.as_ref().is_none_or(|id| *id == self.id);
@@ -603,16 +604,16 @@ impl RequirementResult {
         self.evidence.truncate(EVIDENCE);
         let (outcome, reason) = match (worst, held, unclear, unmet) {
             (Some(worst), ..) => (worst, String::new()),
-            (None, 1.., ..) => (Outcome::Pass, String::new()),
+            (None, 1.., ..) => (RequirementOutcome::Pass, String::new()),
             (None, 0, Some(check), _) => {
                 let why = format!("`{check}` found breaches and cannot say whether of this rule");
-                (Outcome::Untested, why)
+                (RequirementOutcome::Untested, why)
             }
             (None, 0, None, Some(unmet)) => (unmet.cause.outcome(), unmet.why),
             (None, 0, None, None) if cases.is_empty() && checks.is_empty() => {
-                (Outcome::Unchecked, String::new())
+                (RequirementOutcome::Unchecked, String::new())
             }
-            (None, 0, None, None) => (Outcome::Untested, UNOBSERVED.to_owned()),
+            (None, 0, None, None) => (RequirementOutcome::Untested, UNOBSERVED.to_owned()),
         };
         (self.outcome, self.reason) = (outcome, reason.into());
     }
@@ -623,7 +624,7 @@ impl RequirementResult {
             let outcome = agent.outcome_of(&self.id)?;
             Some((agent.provider.clone(), outcome))
         });
-        let found: LiteMap<String, Outcome> = found.collect();
+        let found: LiteMap<String, RequirementOutcome> = found.collect();
         let differ = found.values().any(|outcome| *outcome != self.outcome);
         if differ || agents.iter().any(|agent| agent.is_tested_on(&self.id)) {
             self.agents = found;
@@ -633,7 +634,7 @@ impl RequirementResult {
     /// What nothing that was played shows does not apply where the host offers nothing of its profile,
     /// or never does what the rule is about.
     fn excuse(&mut self, tried: &TriedProfiles, when: Option<&str>) {
-        if self.outcome != Outcome::Untested || self.reason != UNOBSERVED {
+        if self.outcome != RequirementOutcome::Untested || self.reason != UNOBSERVED {
             return;
         }
         let reason = match when {
@@ -643,7 +644,7 @@ impl RequirementResult {
             Some(when) => format!("it applies to a host that {when}, and this one never did"),
             None => return,
         };
-        (self.outcome, self.reason) = (Outcome::Skip, reason.into());
+        (self.outcome, self.reason) = (RequirementOutcome::Skip, reason.into());
     }
 }
 
@@ -652,9 +653,9 @@ fn findings(
     check: &'static CheckRow,
     total: &CheckTotal,
     mine: impl Fn(&Option<String>) -> bool,
-) -> impl Iterator<Item = Evidence> {
+) -> impl Iterator<Item = RequirementEvidence> {
     let shown = total.shown.iter().filter(move |(_, finding)| mine(&finding.of));
-    shown.map(|(scenario, finding)| Evidence {
+    shown.map(|(scenario, finding)| RequirementEvidence {
         scenario: scenario.clone(),
         check: Some(check.id),
         message: finding.message.clone(),

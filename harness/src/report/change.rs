@@ -1,30 +1,30 @@
 //! What is different between two runs: of scenarios, of always-on checks and of requirements.
 //!
-//! Start at [`Changes::between`].
+//! Start at [`RunChanges::between`].
 
 use litemap::LiteMap;
 
 use crate::verdict::Status;
 
-use super::certificate::{Certificate, Outcome};
-use super::finished::Finished;
+use super::certificate::{HostCertificate, RequirementOutcome};
+use super::finished::FinishedRun;
 
 /// Everything that is different in the newer run.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Changes {
+pub struct RunChanges {
     /// What got worse, or is new and does not hold.
-    pub worse: Vec<Change>,
+    pub worse: Vec<RunChange>,
     /// What got better.
-    pub better: Vec<Change>,
+    pub better: Vec<RunChange>,
     /// What is new, or is judged now and was not before.
-    pub new: Vec<Change>,
+    pub new: Vec<RunChange>,
     /// What is not there any more, or not judged any more.
-    pub gone: Vec<Change>,
+    pub gone: Vec<RunChange>,
 }
 
 /// One thing that is different.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Change {
+pub struct RunChange {
     /// `scenario`, `check` or `requirement`.
     pub kind: &'static str,
     /// Its id.
@@ -37,12 +37,12 @@ pub struct Change {
 
 /// How one thing stands in one run: in a word, and how bad that is. Without a badness nothing was
 /// judged.
-type Standing = (&'static str, Option<u8>);
+type RunStanding = (&'static str, Option<u8>);
 
-impl Changes {
+impl RunChanges {
     /// Holds the newer run against the older one.
-    pub fn between(old: &Finished, new: &Finished) -> Changes {
-        let mut changes = Changes::default();
+    pub fn between(old: &FinishedRun, new: &FinishedRun) -> RunChanges {
+        let mut changes = RunChanges::default();
         changes.of("scenario", &scenarios(old), &scenarios(new));
         changes.of("check", &checks(old), &checks(new));
         changes.of("requirement", &requirements(old), &requirements(new));
@@ -52,15 +52,15 @@ impl Changes {
     fn of(
         &mut self,
         kind: &'static str,
-        old: &LiteMap<String, Standing>,
-        new: &LiteMap<String, Standing>,
+        old: &LiteMap<String, RunStanding>,
+        new: &LiteMap<String, RunStanding>,
     ) {
         for (id, (after, badness)) in new {
             let (before, was) = old.get(id).copied().unwrap_or_default();
             if before == *after {
                 continue;
             }
-            let change = Change { kind, id: id.clone(), before, after };
+            let change = RunChange { kind, id: id.clone(), before, after };
             match (was, *badness) {
                 (Some(was), Some(is)) if is > was => self.worse.push(change),
                 (Some(_), Some(_)) => self.better.push(change),
@@ -73,7 +73,7 @@ impl Changes {
         }
         for (id, (before, was)) in old {
             if was.is_some() && new.get(id).is_none() {
-                self.gone.push(Change { kind, id: id.clone(), before, after: "" });
+                self.gone.push(RunChange { kind, id: id.clone(), before, after: "" });
             }
         }
     }
@@ -94,8 +94,8 @@ fn badness(status: Status) -> Option<u8> {
     }
 }
 
-fn scenarios(run: &Finished) -> LiteMap<String, Standing> {
-    let mut standings: LiteMap<String, Standing> = LiteMap::new();
+fn scenarios(run: &FinishedRun) -> LiteMap<String, RunStanding> {
+    let mut standings: LiteMap<String, RunStanding> = LiteMap::new();
     for case in &run.cases {
         let standing = (case.report.status.word(), badness(case.report.status));
         // Of repetitions the worst counts.
@@ -107,7 +107,7 @@ fn scenarios(run: &Finished) -> LiteMap<String, Standing> {
     standings
 }
 
-fn checks(run: &Finished) -> LiteMap<String, Standing> {
+fn checks(run: &FinishedRun) -> LiteMap<String, RunStanding> {
     let standing = |status: Status| match status {
         // Nothing to see is not worse than something that held.
         Status::Untested => ("not exercised", None),
@@ -117,16 +117,19 @@ fn checks(run: &Finished) -> LiteMap<String, Standing> {
     checks.map(|(id, total)| (id.clone(), standing(total.status()))).collect()
 }
 
-fn requirements(run: &Finished) -> LiteMap<String, Standing> {
-    let badness = |outcome: Outcome| match outcome {
-        Outcome::Pass => Some(HELD),
-        Outcome::Note => Some(1),
-        Outcome::Known => Some(2),
-        Outcome::Warn => Some(3),
-        Outcome::Untested => Some(4),
-        Outcome::Fail => Some(5),
-        Outcome::OutOfReach | Outcome::Skip | Outcome::Excluded | Outcome::Unchecked => None,
+fn requirements(run: &FinishedRun) -> LiteMap<String, RunStanding> {
+    let badness = |outcome: RequirementOutcome| match outcome {
+        RequirementOutcome::Pass => Some(HELD),
+        RequirementOutcome::Note => Some(1),
+        RequirementOutcome::Known => Some(2),
+        RequirementOutcome::Warn => Some(3),
+        RequirementOutcome::Untested => Some(4),
+        RequirementOutcome::Fail => Some(5),
+        RequirementOutcome::OutOfReach
+        | RequirementOutcome::Skip
+        | RequirementOutcome::Excluded
+        | RequirementOutcome::Unchecked => None,
     };
-    let rows = Certificate::of(run).requirements.into_iter();
+    let rows = HostCertificate::of(run).requirements.into_iter();
     rows.map(|row| (row.id.to_owned(), (row.outcome.word(), badness(row.outcome)))).collect()
 }

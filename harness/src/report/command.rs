@@ -5,11 +5,16 @@
 //! Start at [`again`].
 
 use super::cause::BreachPlace;
-use super::event::Header;
+use super::event::RunHeader;
 
 /// The command that plays one scenario again, as it was in the run of this header; `provider` is the agent that it was played
 /// with, and `seed` its seed, where these are not the header's.
-pub fn again(header: &Header, scenario: &str, provider: Option<&str>, seed: Option<u64>) -> String {
+pub fn again(
+    header: &RunHeader,
+    scenario: &str,
+    provider: Option<&str>,
+    seed: Option<u64>,
+) -> String {
     let seed = seed.unwrap_or(header.seed);
     let arguments = match &header.arguments[..] {
         [] => target_of(header),
@@ -22,12 +27,12 @@ pub fn again(header: &Header, scenario: &str, provider: Option<&str>, seed: Opti
 }
 
 /// The command that shows a breach again, where it was seen.
-pub fn again_at(header: &Header, place: &BreachPlace) -> String {
+pub fn again_at(header: &RunHeader, place: &BreachPlace) -> String {
     again(header, &place.scenario, place.provider.as_deref(), None)
 }
 
 /// The command that plays the whole run again.
-pub fn whole(header: &Header) -> String {
+pub fn whole(header: &RunHeader) -> String {
     let arguments = match &header.arguments[..] {
         [] => target_of(header),
         given => given.join(" "),
@@ -36,7 +41,7 @@ pub fn whole(header: &Header) -> String {
 }
 
 /// What can be said of the target where an older version wrote the file.
-fn target_of(header: &Header) -> String {
+fn target_of(header: &RunHeader) -> String {
     let mut words = Vec::new();
     if ["ws://", "wss://"].iter().any(|scheme| header.target.raw().starts_with(scheme)) {
         words.push(format!("--url {}", quoted(header.target.raw())));
@@ -62,16 +67,16 @@ mod tests {
 
     #[test]
     fn a_command_can_be_pasted() {
-        let header = Header {
+        let header = RunHeader {
             seed: 7,
             arguments: ["--url", "ws://h:1", "--token", "\"$AHP_TOKEN\""].map(str::to_owned).into(),
-            ..Header::default()
+            ..RunHeader::default()
         };
         assert_eq!(
             again(&header, "tools/confirmed-once", None, None),
             "ahp-harness run --url ws://h:1 --token \"$AHP_TOKEN\" --profile all --seed 7 --id tools/confirmed-once"
         );
-        let old = Header { target: "ws://h:1/a?b".into(), seed: 1, ..Header::default() };
+        let old = RunHeader { target: "ws://h:1/a?b".into(), seed: 1, ..RunHeader::default() };
         assert_eq!(
             again(&old, "a/b", Some("x"), Some(2)),
             "ahp-harness run --url 'ws://h:1/a?b' --provider x --profile all --seed 2 --id a/b"

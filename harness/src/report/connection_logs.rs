@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::run::mint::iso8601;
-use crate::run::play::Recorder;
-use crate::transcript::ahp_log::Recording;
-use crate::transcript::{Event, line};
+use crate::run::play::TranscriptRecorder;
+use crate::transcript::ahp_log::RecordingFacts;
+use crate::transcript::{ConnectionEvent, line};
 
-use super::redact::Redactor;
+use super::redact::SecretRedactor;
 
 /// Characters of a connection's name in the name of its file.
 const MAX_NAME: usize = 64;
@@ -37,8 +37,8 @@ pub struct LogWriter {
 
 struct ConnectionLogsState {
     open: OpenFile,
-    redactor: Redactor,
-    recording: Recording,
+    redactor: SecretRedactor,
+    recording: RecordingFacts,
     order: u64,
     /// How often each name was opened.
     opened: HashMap<String, u64>,
@@ -56,7 +56,7 @@ pub fn file_part(text: &str) -> String {
 
 impl LogWriter {
     /// Writes what the redactor leaves to files that `open` makes.
-    pub fn new(open: OpenFile, redactor: Redactor, recording: Recording) -> LogWriter {
+    pub fn new(open: OpenFile, redactor: SecretRedactor, recording: RecordingFacts) -> LogWriter {
         let inner = ConnectionLogsState {
             open,
             redactor,
@@ -72,7 +72,7 @@ impl LogWriter {
     }
 
     /// A recorder that writes here.
-    pub fn recorder(&self) -> Box<dyn Recorder> {
+    pub fn recorder(&self) -> Box<dyn TranscriptRecorder> {
         Box::new(self.clone())
     }
 
@@ -101,8 +101,8 @@ impl LogWriter {
     }
 }
 
-impl Recorder for LogWriter {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for LogWriter {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         self.with(|inner| {
             inner.order += 1;
             if let Err(error) = inner.write(at, client, event) {
@@ -114,8 +114,8 @@ impl Recorder for LogWriter {
 }
 
 impl ConnectionLogsState {
-    fn write(&mut self, at: Duration, client: &str, event: &Event) -> io::Result<()> {
-        if matches!(event, Event::Below { .. }) {
+    fn write(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> io::Result<()> {
+        if matches!(event, ConnectionEvent::Below { .. }) {
             return Ok(());
         }
         // What is secret is taken out of the same text as in a capture.
@@ -123,7 +123,7 @@ impl ConnectionLogsState {
         line::write(&mut text, None, at, client, event);
         self.redactor.event(&mut text);
         let line = line::read(&text).map_err(io::Error::other)?;
-        if matches!(event, Event::Open { .. } | Event::Refused(_)) {
+        if matches!(event, ConnectionEvent::Open { .. } | ConnectionEvent::Refused(_)) {
             *self.opened.entry(line.conn.clone()).or_default() += 1;
         }
         let connection = match self.opened.get(&line.conn) {
@@ -146,7 +146,7 @@ impl ConnectionLogsState {
         if let Some(file) = self.files.get_mut(&connection) {
             file.write_all(out.as_bytes())?;
         }
-        if matches!(event, Event::Closed { .. } | Event::Refused(_)) {
+        if matches!(event, ConnectionEvent::Closed { .. } | ConnectionEvent::Refused(_)) {
             self.ended.push_back(connection);
             if self.ended.len() > MAX_ENDED
                 && let Some(oldest) = self.ended.pop_front()
@@ -160,10 +160,10 @@ impl ConnectionLogsState {
 }
 
 /// Writes the same to several places; the lines are those of the first.
-pub struct RecorderGroup(pub Vec<Box<dyn Recorder>>);
+pub struct RecorderGroup(pub Vec<Box<dyn TranscriptRecorder>>);
 
-impl Recorder for RecorderGroup {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for RecorderGroup {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         let lines = self.0.iter_mut().map(|recorder| recorder.record(at, client, event));
         lines.collect::<Vec<_>>().first().copied().unwrap_or_default()
     }

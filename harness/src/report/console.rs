@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::ledger::Ledger;
-use crate::run::detect::Detected;
+use crate::ledger::RequirementLedger;
+use crate::run::detect::DetectedFeature;
 use crate::scenario::capability::WORKSPACE;
 use crate::scenario::own::OwnRequirement;
-use crate::transcript::logs::Logs;
+use crate::transcript::logs::ConnectionLogs;
 use crate::verdict::{Finding, Status};
-use crate::wire::foreign_text::{Breaks, ForeignText, shown};
+use crate::wire::foreign_text::{ForeignText, LineBreaks, shown};
 
-use super::cause::Causes;
+use super::cause::CauseFold;
 use super::command;
-use super::draw::{self, Style};
-use super::event::{CaseReport, FailureReport, FindingLine, Header};
+use super::draw::{self, DrawStyle};
+use super::event::{CaseReport, FailureReport, FindingLine, RunHeader};
 use super::first::{fix_first, is_to_mend, name, one_line};
-use super::summary::{OWN_FRAMES, Summary, row, word};
+use super::summary::{OWN_FRAMES, RunSummary, row, word};
 
 /// Where the transcript is kept that lines are told of.
 #[derive(Clone, Debug)]
-pub enum Kept {
+pub enum TranscriptPlace {
     /// Nowhere.
     Nowhere,
     /// In this file.
@@ -31,21 +31,21 @@ pub enum Kept {
     /// In a folder of logs, whose lines are counted over all connections.
     Folder(String),
     /// In these logs.
-    Logs(Arc<Logs>),
+    Logs(Arc<ConnectionLogs>),
 }
 
-impl Kept {
+impl TranscriptPlace {
     /// In a file, where there is one.
-    pub fn in_file(file: Option<String>) -> Kept {
-        file.map_or(Kept::Nowhere, Kept::File)
+    pub fn in_file(file: Option<String>) -> TranscriptPlace {
+        file.map_or(TranscriptPlace::Nowhere, TranscriptPlace::File)
     }
 
     /// All of it, in a word.
     fn name(&self) -> Option<String> {
         match self {
-            Kept::Nowhere => None,
-            Kept::File(name) | Kept::Folder(name) => Some(name.clone()),
-            Kept::Logs(logs) => Some(match &logs.files[..] {
+            TranscriptPlace::Nowhere => None,
+            TranscriptPlace::File(name) | TranscriptPlace::Folder(name) => Some(name.clone()),
+            TranscriptPlace::Logs(logs) => Some(match &logs.files[..] {
                 [file] => file.name.clone(),
                 files => format!("{} logs", files.len()),
             }),
@@ -55,10 +55,10 @@ impl Kept {
     /// Where a line is.
     fn place(&self, line: u64) -> String {
         match self {
-            Kept::Nowhere => format!("line {line}"),
-            Kept::File(file) => format!("{file}:{line}"),
-            Kept::Folder(folder) => format!("{folder} order {line}"),
-            Kept::Logs(logs) => {
+            TranscriptPlace::Nowhere => format!("line {line}"),
+            TranscriptPlace::File(file) => format!("{file}:{line}"),
+            TranscriptPlace::Folder(folder) => format!("{folder} order {line}"),
+            TranscriptPlace::Logs(logs) => {
                 let connection = logs.connection_at(line).unwrap_or_default();
                 format!("connection `{connection}` at {}", logs.place(line))
             }
@@ -68,7 +68,7 @@ impl Kept {
 
 /// How much of a run is said.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Format {
+pub enum ConsoleDetail {
     /// What does not hold, by cause, the worst first; what passes is counted.
     #[default]
     Brief,
@@ -93,13 +93,13 @@ const MANY: usize = 20;
 
 /// Renders a run as text, piece by piece.
 #[derive(Clone, Debug)]
-pub struct Console {
-    style: Style,
-    kept: Kept,
+pub struct ConsoleReport {
+    style: DrawStyle,
+    kept: TranscriptPlace,
     /// Whether the scenarios are the user's own, so that what is wrong with their frames is of interest.
     own_frames: bool,
     /// How much is said.
-    format: Format,
+    format: ConsoleDetail,
     /// Whether a line for each scenario is too much.
     many: bool,
 }
@@ -114,7 +114,7 @@ fn lines(names: &[ForeignText]) -> Vec<String> {
 }
 
 /// What the first look at the host found missing: what the user can do something about, and the rest.
-fn lacking(header: &Header) -> (Vec<&Detected>, Vec<&Detected>) {
+fn lacking(header: &RunHeader) -> (Vec<&DetectedFeature>, Vec<&DetectedFeature>) {
     let lacking = header.detected.iter().filter(|detected| !detected.offered);
     lacking.partition(|detected| detected.how.raw().contains("(hint: "))
 }
@@ -125,15 +125,15 @@ fn hint_in(how: &str) -> Option<String> {
     hint.split_once('`')?.1.split('`').next().map(str::to_owned)
 }
 
-impl Console {
+impl ConsoleReport {
     /// A console that knows where the transcript is kept.
-    pub fn new(style: Style, kept: Kept) -> Console {
-        Console { style, kept, own_frames: false, format: Format::Full, many: false }
+    pub fn new(style: DrawStyle, kept: TranscriptPlace) -> ConsoleReport {
+        ConsoleReport { style, kept, own_frames: false, format: ConsoleDetail::Full, many: false }
     }
 
     /// The same, that says so much of so many scenarios.
-    pub fn with_format(self, format: Format, scenarios: usize) -> Console {
-        Console { format, many: format == Format::Brief && scenarios > FEW, ..self }
+    pub fn with_format(self, format: ConsoleDetail, scenarios: usize) -> ConsoleReport {
+        ConsoleReport { format, many: format == ConsoleDetail::Brief && scenarios > FEW, ..self }
     }
 
     /// Whether the scenarios are the user's own.
@@ -142,7 +142,7 @@ impl Console {
     }
 
     /// How much is said.
-    pub fn format(&self) -> Format {
+    pub fn format(&self) -> ConsoleDetail {
         self.format
     }
 
@@ -158,7 +158,7 @@ impl Console {
     }
 
     /// What is said before the first scenario.
-    pub fn header(&self, header: &Header, scenarios: usize) -> String {
+    pub fn header(&self, header: &RunHeader, scenarios: usize) -> String {
         let host =
             header.host.as_ref().map(|host| format!(" ({})", host.line())).unwrap_or_default();
         let shard = header.shard.as_ref().map(|shard| format!(" (shard {shard})"));
@@ -176,7 +176,7 @@ impl Console {
             let _ = writeln!(text, "files: {}", folder.how.line());
         }
         let (with_hint, without_hint) = lacking(header);
-        let brief = self.format == Format::Brief;
+        let brief = self.format == ConsoleDetail::Brief;
         for (words, names) in [
             ("set before the run", header.settings.clone()),
             ("speaks", lines(&header.versions)),
@@ -197,7 +197,7 @@ impl Console {
         for agent in &header.agents {
             if let Some(why) = &agent.untested {
                 let (agent, why) =
-                    (shown(&agent.provider, Breaks::Shown), shown(why, Breaks::Shown));
+                    (shown(&agent.provider, LineBreaks::Shown), shown(why, LineBreaks::Shown));
                 let _ = writeln!(text, "not tested: agent {agent}: {why}");
             }
         }
@@ -219,11 +219,11 @@ impl Console {
     }
 
     /// What does not hold, by cause: drawn where there are few causes, else in at most ten lines. `drawings` has what
-    /// [`Console::failure`] says of scenarios, by their numbers.
+    /// [`ConsoleReport::failure`] says of scenarios, by their numbers.
     pub fn causes(
         &self,
-        causes: &Causes,
-        header: &Header,
+        causes: &CauseFold,
+        header: &RunHeader,
         drawings: &LiteMap<u32, String>,
     ) -> String {
         let all = causes.by_cause();
@@ -285,7 +285,7 @@ impl Console {
         let help = |report: &FailureReport| {
             format!("{}\n{}", self.rule(&report.rule, &case.own), self.lines(&report.transcript))
         };
-        let most = if self.format == Format::Full { usize::MAX } else { 1 };
+        let most = if self.format == ConsoleDetail::Full { usize::MAX } else { 1 };
         let texts: Vec<String> = match &case.drawn[..] {
             [] => case.failures().take(most).map(|report| plain(report, &help(report))).collect(),
             drawn => drawn
@@ -309,7 +309,7 @@ impl Console {
         if let Some(own) = own.iter().find(|own| own.id == id) {
             return format!("{id} ({}, your own): {}", word(own.weight), own.text);
         }
-        match Ledger::look_up(id) {
+        match RequirementLedger::look_up(id) {
             Some(rule) => {
                 format!("{id} ({}, since {}): {}", word(rule.weight), rule.since, rule.statement)
             }
@@ -329,7 +329,7 @@ impl Console {
     }
 
     /// What the always-on checks found.
-    pub fn findings(&self, summary: &Summary) -> String {
+    pub fn findings(&self, summary: &RunSummary) -> String {
         let mut out = String::new();
         for (check, total) in &summary.checks {
             let Some(worst) = total.worst else { continue };
@@ -384,7 +384,7 @@ impl Console {
     }
 
     /// What the run comes to.
-    pub fn summary(&self, summary: &Summary, took: Duration) -> String {
+    pub fn summary(&self, summary: &RunSummary, took: Duration) -> String {
         let order = [
             (Status::Pass, "passed"),
             (Status::Fail, "failed"),
@@ -411,7 +411,7 @@ impl Console {
     }
 
     /// What the always-on checks come to.
-    pub fn checks(&self, summary: &Summary) -> String {
+    pub fn checks(&self, summary: &RunSummary) -> String {
         let observations: u64 = summary.checks.values().map(|total| total.observations).sum();
         let mut out = format!(
             "{} always-on checks, {observations} observations: {} held, {} broken",

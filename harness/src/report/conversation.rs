@@ -3,22 +3,22 @@
 //!
 //! Knows: lines of a transcript. Never knows: files, how the picture is drawn.
 //!
-//! Start at [`Conversation::of`] and [`Conversation::chosen`].
+//! Start at [`DrawnConversation::of`] and [`DrawnConversation::chosen`].
 
 use std::collections::HashMap;
 
 use crate::transcript::line;
-use crate::transcript::{Below, Event, Side};
+use crate::transcript::{BelowEvent, ClosingSide, ConnectionEvent};
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 
 use super::excerpt;
 
 /// One line of a transcript, for a person.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Row {
+pub struct ConversationLine {
     /// Its number in the file.
     pub line: u64,
     /// When, in microseconds since the scenario began.
@@ -26,7 +26,7 @@ pub struct Row {
     /// The client; [`AGENT`] for what passes below the host.
     pub client: String,
     /// Which way.
-    pub way: Way,
+    pub way: LineDirection,
     /// What, in a few words.
     pub what: ForeignText,
     /// The channel that it is about; empty where it is about none.
@@ -36,12 +36,12 @@ pub struct Row {
     /// The line that it answers: the request of a response, the dispatch of an action that came back.
     pub answers: Option<u64>,
     /// What it is to what was found.
-    pub role: Role,
+    pub role: LineRole,
 }
 
 /// Which way something went.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Way {
+pub enum LineDirection {
     /// To the host: from a client, or from the agent.
     Out,
     /// From the host.
@@ -52,7 +52,7 @@ pub enum Way {
 
 /// What a line is to what was found.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Role {
+pub enum LineRole {
     /// It stands beside.
     Beside,
     /// What was sent, and led to a line that proves something.
@@ -63,7 +63,7 @@ pub enum Role {
 
 /// A line that proves something.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Proof {
+pub struct ProofLine {
     /// Its number in the file.
     pub line: u64,
     /// The names of the members in question, which are never cut off.
@@ -88,14 +88,14 @@ const FRAME_BYTES: usize = 240;
 
 /// All lines of a scenario, or of a capture.
 #[derive(Clone, Debug, Default)]
-pub struct Conversation {
-    rows: Vec<Row>,
+pub struct DrawnConversation {
+    rows: Vec<ConversationLine>,
     messages: Vec<Option<Value>>,
 }
 
 /// By what an answer is known: the connection or client, and the id or number.
 #[derive(Eq, Hash, PartialEq)]
-enum Asked {
+enum AnswerKey {
     /// The connection, whether the host asks, and the id as JSON.
     Request(String, bool, String),
     /// `clientSeq` of a client, by the name of its connection, since ids are made of it.
@@ -103,19 +103,21 @@ enum Asked {
 }
 
 /// What was asked: its line, and the method or the type of the action.
-type Open = HashMap<Asked, (u64, String)>;
+type OpenQuestion = HashMap<AnswerKey, (u64, String)>;
 
-impl Conversation {
+impl DrawnConversation {
     /// Reads lines, each with its number; those that cannot be read are left out.
-    pub fn of<'a>(lines: impl IntoIterator<Item = (u64, &'a str)>) -> Conversation {
+    pub fn of<'a>(lines: impl IntoIterator<Item = (u64, &'a str)>) -> DrawnConversation {
         let read = |(number, text)| Some((number, line::read(text).ok()?));
-        Conversation::of_lines(lines.into_iter().filter_map(read))
+        DrawnConversation::of_lines(lines.into_iter().filter_map(read))
     }
 
     /// The same of lines that were read.
-    pub fn of_lines(lines: impl IntoIterator<Item = (u64, line::Line)>) -> Conversation {
-        let mut conversation = Conversation::default();
-        let mut open = Open::new();
+    pub fn of_lines(
+        lines: impl IntoIterator<Item = (u64, line::TranscriptLine)>,
+    ) -> DrawnConversation {
+        let mut conversation = DrawnConversation::default();
+        let mut open = OpenQuestion::new();
         let mut clients: HashMap<String, String> = HashMap::new();
         for (number, line) in lines {
             let (row, message) = read(number, line, &mut open, &mut clients);
@@ -126,36 +128,36 @@ impl Conversation {
     }
 
     /// The line of what led to a line that proves something: what it answers, else what the client said last.
-    fn led_to(&self, proof: &Proof) -> Option<u64> {
+    fn led_to(&self, proof: &ProofLine) -> Option<u64> {
         let place = self.rows.iter().position(|row| row.line == proof.line)?;
         let row = self.rows.get(place)?;
-        if row.answers.is_some() || row.way == Way::Out {
+        if row.answers.is_some() || row.way == LineDirection::Out {
             return row.answers;
         }
         let client = proof.client.as_deref().unwrap_or(&row.client);
         let before = self.rows.get(..place)?.iter().rev();
-        let mut said = before.filter(|row| row.way == Way::Out && row.client == client);
+        let mut said = before.filter(|row| row.way == LineDirection::Out && row.client == client);
         said.next().map(|row| row.line)
     }
 
     /// The rows that prove something marked, and what led to them, among all rows; `whole` keeps long frames.
-    pub fn marked(self, proofs: &[Proof], whole: bool) -> Vec<Row> {
+    pub fn marked(self, proofs: &[ProofLine], whole: bool) -> Vec<ConversationLine> {
         let sent: Vec<u64> = proofs.iter().filter_map(|proof| self.led_to(proof)).collect();
         let bytes = if whole { 100 * PROOF_BYTES } else { PROOF_BYTES };
         let mut rows = self.all(bytes);
         for row in &mut rows {
             row.role = match row.line {
-                line if proofs.iter().any(|proof| proof.line == line) => Role::Proof,
-                line if sent.contains(&line) => Role::Sent,
-                _ => Role::Beside,
+                line if proofs.iter().any(|proof| proof.line == line) => LineRole::Proof,
+                line if sent.contains(&line) => LineRole::Sent,
+                _ => LineRole::Beside,
             };
         }
         rows
     }
 
     /// Every row, with its frame as it was, shortened to so many bytes.
-    pub fn all(self, bytes: usize) -> Vec<Row> {
-        let Conversation { mut rows, messages } = self;
+    pub fn all(self, bytes: usize) -> Vec<ConversationLine> {
+        let DrawnConversation { mut rows, messages } = self;
         for (row, message) in rows.iter_mut().zip(&messages) {
             if let Some(message) = message {
                 row.text = excerpt::of(message, &[], bytes).into();
@@ -166,18 +168,18 @@ impl Conversation {
 
     /// The rows that prove something, what led to them, and some around them, shortened; and how many rows
     /// are left out.
-    pub fn chosen(mut self, proofs: &[Proof]) -> (Vec<Row>, u64) {
+    pub fn chosen(mut self, proofs: &[ProofLine]) -> (Vec<ConversationLine>, u64) {
         let is_proof = |line: u64| proofs.iter().any(|proof| proof.line == line);
         let sent: Vec<u64> = proofs.iter().filter_map(|proof| self.led_to(proof)).collect();
         let mut near = vec![false; self.rows.len()];
         let all = self.rows.len();
         for (place, row) in self.rows.iter_mut().enumerate() {
             row.role = match row.line {
-                line if is_proof(line) => Role::Proof,
-                line if sent.contains(&line) => Role::Sent,
-                _ => Role::Beside,
+                line if is_proof(line) => LineRole::Proof,
+                line if sent.contains(&line) => LineRole::Sent,
+                _ => LineRole::Beside,
             };
-            if row.role != Role::Beside {
+            if row.role != LineRole::Beside {
                 let last = (place + AROUND + 1).min(all);
                 let around = near.get_mut(place.saturating_sub(AROUND)..last);
                 around.into_iter().flatten().for_each(|it| *it = true);
@@ -189,7 +191,7 @@ impl Conversation {
         }
         let (mut rows, mut beside, mut left_out) = (Vec::new(), 0, 0);
         for ((mut row, message), near) in self.rows.into_iter().zip(self.messages).zip(near) {
-            let decides = row.role != Role::Beside;
+            let decides = row.role != LineRole::Beside;
             if !(decides || near && beside < CHOSEN) {
                 left_out += 1;
                 continue;
@@ -210,22 +212,22 @@ impl Conversation {
 
 /// The rows that belong to one thing that was found, of those that were chosen for all of a scenario: with its lines,
 /// and the place of each row among the others, so that a reader sees where some are left out.
-pub fn about(rows: &[Row], lines: &[u64]) -> Vec<Row> {
+pub fn about(rows: &[ConversationLine], lines: &[u64]) -> Vec<ConversationLine> {
     let lines = lines.get(lines.len().saturating_sub(PROOFS)..).unwrap_or_default();
-    let proof = |row: &&Row| lines.contains(&row.line);
+    let proof = |row: &&ConversationLine| lines.contains(&row.line);
     let sent: Vec<u64> = rows
         .iter()
         .filter(proof)
         .filter_map(|row| row.answers.or_else(|| said_before(rows, row)))
         .collect();
-    let role = |row: &Row| match row.line {
-        line if lines.contains(&line) => Role::Proof,
-        line if sent.contains(&line) => Role::Sent,
-        _ => Role::Beside,
+    let role = |row: &ConversationLine| match row.line {
+        line if lines.contains(&line) => LineRole::Proof,
+        line if sent.contains(&line) => LineRole::Sent,
+        _ => LineRole::Beside,
     };
     let decisive: Vec<usize> = (0..)
         .zip(rows)
-        .filter(|(_, row)| role(row) != Role::Beside)
+        .filter(|(_, row)| role(row) != LineRole::Beside)
         .map(|(place, _)| place)
         .collect();
     let mut chosen: Vec<(usize, usize)> = (0..rows.len())
@@ -239,75 +241,84 @@ pub fn about(rows: &[Row], lines: &[u64]) -> Vec<Row> {
     let row = |place: usize| {
         let row = rows.get(place)?;
         let role = role(row);
-        let beside = role == Role::Beside && row.text.raw().len() > FRAME_BYTES;
+        let beside = role == LineRole::Beside && row.text.raw().len() > FRAME_BYTES;
         let text = if beside {
             excerpt::cut(row.text.raw(), FRAME_BYTES).into()
         } else {
             row.text.clone()
         };
-        Some(Row { role, text, ..row.clone() })
+        Some(ConversationLine { role, text, ..row.clone() })
     };
     places.into_iter().filter_map(row).collect()
 }
 
 /// What the same client said last before a row, where that led to something that was found.
-fn said_before(rows: &[Row], row: &Row) -> Option<u64> {
+fn said_before(rows: &[ConversationLine], row: &ConversationLine) -> Option<u64> {
     let before = rows.iter().rev().skip_while(|it| it.line >= row.line);
-    let mut said = before.filter(|it| it.way == Way::Out && it.role == Role::Sent);
+    let mut said = before.filter(|it| it.way == LineDirection::Out && it.role == LineRole::Sent);
     said.find(|it| it.client == row.client).map(|it| it.line)
 }
 
 fn read(
     number: u64,
-    line: line::Line,
-    open: &mut Open,
+    line: line::TranscriptLine,
+    open: &mut OpenQuestion,
     clients: &mut HashMap<String, String>,
-) -> (Row, Option<Value>) {
+) -> (ConversationLine, Option<Value>) {
     let mut client = line.conn;
     let mut answers = None;
     let (way, what, frame, message) = match &line.event {
-        Event::Open { .. } => (Way::Across, "connection opened".to_owned(), None, None),
-        Event::Refused(handshake) => {
-            let answer = handshake.response.first().map_or("", String::as_str);
-            (Way::Across, format!("connection refused: {answer}"), None, None)
+        ConnectionEvent::Open { .. } => {
+            (LineDirection::Across, "connection opened".to_owned(), None, None)
         }
-        Event::Sent(seen) => {
+        ConnectionEvent::Refused(handshake) => {
+            let answer = handshake.response.first().map_or("", String::as_str);
+            (LineDirection::Across, format!("connection refused: {answer}"), None, None)
+        }
+        ConnectionEvent::Sent(seen) => {
             let message = seen.message();
             let (what, pair) = told(message, &client, false, open, clients, number);
             answers = pair;
-            (Way::Out, what, Some(&*seen.frame), message)
+            (LineDirection::Out, what, Some(&*seen.frame), message)
         }
-        Event::Received(seen) => {
+        ConnectionEvent::Received(seen) => {
             let message = seen.message();
             let (what, pair) = told(message, &client, true, open, clients, number);
             answers = pair;
-            (Way::In, what, Some(&*seen.frame), message)
+            (LineDirection::In, what, Some(&*seen.frame), message)
         }
-        Event::Below { way, seen } => {
+        ConnectionEvent::Below { way, seen } => {
             let message = seen.message();
             let (what, pair) = match way {
-                Below::ToAgent | Below::FromAgent => {
-                    told(message, AGENT, *way == Below::ToAgent, open, clients, number)
+                BelowEvent::ToAgent | BelowEvent::FromAgent => {
+                    told(message, AGENT, *way == BelowEvent::ToAgent, open, clients, number)
                 }
                 other => (format!("below the host: {}", other.word()), None),
             };
             answers = pair;
             AGENT.clone_into(&mut client);
-            let way = if *way == Below::ToAgent { Way::In } else { Way::Out };
+            let way =
+                if *way == BelowEvent::ToAgent { LineDirection::In } else { LineDirection::Out };
             (way, what, Some(&*seen.frame), message)
         }
-        Event::Closed { by, code, reason } => {
-            let by = if *by == Side::Client { "client" } else { "host" };
+        ConnectionEvent::Closed { by, code, reason } => {
+            let by = if *by == ClosingSide::Client { "client" } else { "host" };
             let code = code.map(|code| format!(" with code {code}")).unwrap_or_default();
             let reason = if reason.is_empty() { "" } else { &format!(": {reason}") };
-            (Way::Across, format!("closed by the {by}{code}{reason}"), None, None)
+            (LineDirection::Across, format!("closed by the {by}{code}{reason}"), None, None)
         }
-        Event::Cut { .. } => (Way::Across, "a message that was cut off".to_owned(), None, None),
-        Event::Fault { what } => (Way::Across, format!("fault: {what}"), None, None),
-        Event::Gap { .. } => {
-            (Way::Across, "something that is not in the capture".to_owned(), None, None)
+        ConnectionEvent::Cut { .. } => {
+            (LineDirection::Across, "a message that was cut off".to_owned(), None, None)
         }
-        Event::Restarted => (Way::Across, "the host was restarted".to_owned(), None, None),
+        ConnectionEvent::Fault { what } => {
+            (LineDirection::Across, format!("fault: {what}"), None, None)
+        }
+        ConnectionEvent::Gap { .. } => {
+            (LineDirection::Across, "something that is not in the capture".to_owned(), None, None)
+        }
+        ConnectionEvent::Restarted => {
+            (LineDirection::Across, "the host was restarted".to_owned(), None, None)
+        }
     };
     let message = message.map(|message| message.value().clone());
     let channel = message.as_ref().map(channel_of).unwrap_or_default().into();
@@ -316,8 +327,11 @@ fn read(
         _ => ForeignText::default(),
     };
     let at_us = u64::try_from(line.at.as_micros()).unwrap_or(u64::MAX);
-    let (what, role) = (ForeignText::from(what), Role::Beside);
-    (Row { line: number, at_us, client, way, what, channel, text, answers, role }, message)
+    let (what, role) = (ForeignText::from(what), LineRole::Beside);
+    (
+        ConversationLine { line: number, at_us, client, way, what, channel, text, answers, role },
+        message,
+    )
 }
 
 fn channel_of(message: &Value) -> String {
@@ -331,7 +345,7 @@ fn told(
     message: Option<&Message>,
     conn: &str,
     from_host: bool,
-    open: &mut Open,
+    open: &mut OpenQuestion,
     clients: &mut HashMap<String, String>,
     number: u64,
 ) -> (String, Option<u64>) {
@@ -340,13 +354,13 @@ fn told(
     let shown = id.as_ref().map(|id| format!(" #{id}")).unwrap_or_default();
     let params = message.params();
     match (message.kind(), message.method()) {
-        (Kind::Success | Kind::Failure, _) => {
-            let asked = Asked::Request(conn.to_owned(), !from_host, id.unwrap_or_default());
+        (MessageKind::Success | MessageKind::Failure, _) => {
+            let asked = AnswerKey::Request(conn.to_owned(), !from_host, id.unwrap_or_default());
             let asked = open.get(&asked);
             let of = asked.map(|(_, method)| format!(" of {method}")).unwrap_or_default();
             let answer = match (message.kind(), message.error_code()) {
-                (Kind::Failure, Some(code)) => format!("error {code}"),
-                (Kind::Failure, None) => "error".to_owned(),
+                (MessageKind::Failure, Some(code)) => format!("error {code}"),
+                (MessageKind::Failure, None) => "error".to_owned(),
                 _ => "result".to_owned(),
             };
             (format!("{answer}{of}{shown}"), asked.map(|(line, _)| *line))
@@ -356,7 +370,10 @@ fn told(
             if !from_host {
                 let seq = params["clientSeq"].as_u64();
                 if let Some(seq) = seq {
-                    open.insert(Asked::Dispatch(conn.to_owned(), seq), (number, name.to_owned()));
+                    open.insert(
+                        AnswerKey::Dispatch(conn.to_owned(), seq),
+                        (number, name.to_owned()),
+                    );
                 }
                 let seq = seq.map(|seq| format!(" clientSeq {seq}")).unwrap_or_default();
                 return (format!("{name}{seq}"), None);
@@ -366,7 +383,7 @@ fn told(
             let origin = &params["origin"];
             let by = origin["clientId"].as_str().and_then(|id| clients.get(id));
             let asked = by.zip(origin["clientSeq"].as_u64());
-            let asked = asked.and_then(|(by, seq)| open.get(&Asked::Dispatch(by.clone(), seq)));
+            let asked = asked.and_then(|(by, seq)| open.get(&AnswerKey::Dispatch(by.clone(), seq)));
             let echo = match (params["rejectionReason"].as_str(), by) {
                 (Some(_), _) => ", rejected".to_owned(),
                 (None, Some(by)) => format!(", from {by}"),
@@ -376,7 +393,7 @@ fn told(
         }
         (_, Some(method)) => {
             if let Some(id) = id {
-                let asked = Asked::Request(conn.to_owned(), from_host, id);
+                let asked = AnswerKey::Request(conn.to_owned(), from_host, id);
                 open.insert(asked, (number, method.to_owned()));
             }
             if let Some(client) = params["clientId"].as_str().filter(|_| !from_host) {

@@ -8,20 +8,20 @@
 //! A scenario counts only where it is played, and a step only at the versions at which it is taken. What is
 //! played differs between our own host and somebody else's: [`HostKind`] says between which.
 //!
-//! Start at [`Coverage::of`].
+//! Start at [`LedgerCoverage::of`].
 
 use std::collections::{HashMap, HashSet};
 
 use litemap::LiteMap;
 
-use crate::agent::mode::Mode;
-use crate::ledger::{Ledger, Party, Requirement};
+use crate::agent::mode::AgentMode;
+use crate::ledger::{BoundParty, Requirement, RequirementLedger};
 use crate::oracle::checks as checks_of;
 use crate::reducers::vector::VectorFile;
-use crate::run::detect::Detected;
+use crate::run::detect::DetectedFeature;
 use crate::run::mutant_rows::named;
-use crate::run::plan::{Abilities, plan};
-use crate::run::suite::{Entry, Suite};
+use crate::run::plan::{TargetAbilities, plan};
+use crate::run::suite::{ScenarioSuite, SuiteEntry};
 use crate::scenario::capability::{FILES, SCRIPTS};
 use crate::verdict::Weight;
 use crate::wire::foreign_text::ForeignText;
@@ -67,25 +67,25 @@ impl HostKind {
         }
     }
 
-    fn abilities(self, version: Version) -> Abilities {
+    fn abilities(self, version: Version) -> TargetAbilities {
         let lacks = match self {
             HostKind::Embedded | HostKind::Foreign => None,
             HostKind::WithoutAgent => Some(SCRIPTS),
             HostKind::WithoutFiles => Some(FILES),
         };
-        let lacks = lacks.map(|name| Detected {
+        let lacks = lacks.map(|name| DetectedFeature {
             capability: name.to_owned(),
             offered: false,
             how: ForeignText::default(),
             facts: Vec::new(),
         });
-        Abilities {
+        TargetAbilities {
             version,
             profiles: vec!["all".to_owned()],
             embedded: self == HostKind::Embedded,
             restarts: true,
             detected: lacks.into_iter().collect(),
-            agent: Mode::Host,
+            agent: AgentMode::Host,
             aggressive: true,
         }
     }
@@ -94,18 +94,19 @@ impl HostKind {
 /// What is played of a suite on one kind of host.
 struct PlayedSuite<'a> {
     /// Each scenario, with the reason where it is not played.
-    planned: Vec<(&'a Entry, Option<String>)>,
+    planned: Vec<(&'a SuiteEntry, Option<String>)>,
     /// The profiles of which at least one scenario is played.
     profiles: HashSet<String>,
 }
 
 impl<'a> PlayedSuite<'a> {
-    fn new(kind: HostKind, version: Version, suite: &'a Suite) -> PlayedSuite<'a> {
-        let entries: Vec<&Entry> = suite.entries.iter().collect();
+    fn new(kind: HostKind, version: Version, suite: &'a ScenarioSuite) -> PlayedSuite<'a> {
+        let entries: Vec<&SuiteEntry> = suite.entries.iter().collect();
         let skips = plan(&entries, &kind.abilities(version)).into_iter().map(|it| it.skip);
         let planned: Vec<_> = entries.iter().copied().zip(skips).collect();
         let played = planned.iter().filter(|(_, skip)| skip.is_none());
-        let profile = |entry: &Entry| area(&entry.scenario.id, or_core(&entry.scenario.profile));
+        let profile =
+            |entry: &SuiteEntry| area(&entry.scenario.id, or_core(&entry.scenario.profile));
         let profiles = played.map(|(entry, _)| profile(entry)).collect();
         PlayedSuite { planned, profiles }
     }
@@ -152,16 +153,16 @@ impl<'a> PlayedSuite<'a> {
 
 /// The ledger of a version with what puts each requirement to the test.
 #[derive(Debug)]
-pub struct Coverage {
+pub struct LedgerCoverage {
     /// The version.
     pub version: Version,
     /// A row for each requirement, sorted by id.
-    pub rows: Vec<Covered>,
+    pub rows: Vec<CoveredRequirement>,
 }
 
 /// A requirement with what puts it to the test.
 #[derive(Debug)]
-pub struct Covered {
+pub struct CoveredRequirement {
     /// The requirement.
     pub rule: &'static Requirement,
     /// Ids of always-on checks.
@@ -180,7 +181,7 @@ pub struct Covered {
 
 /// What is known of a requirement.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Standing {
+pub enum RequirementStanding {
     /// Something puts it to the test.
     Covered,
     /// Nothing can, for a reason that its row gives.
@@ -189,21 +190,21 @@ pub enum Standing {
     Open,
 }
 
-impl Covered {
+impl CoveredRequirement {
     /// What is known of it.
-    pub fn standing(&self) -> Standing {
+    pub fn standing(&self) -> RequirementStanding {
         let tested = !self.checks.is_empty() || !self.scenarios.is_empty() || self.vectors > 0;
         match (tested, self.rule.excluded) {
-            (true, _) => Standing::Covered,
-            (false, Some(_)) => Standing::Excluded,
-            (false, None) => Standing::Open,
+            (true, _) => RequirementStanding::Covered,
+            (false, Some(_)) => RequirementStanding::Excluded,
+            (false, None) => RequirementStanding::Open,
         }
     }
 }
 
 /// How many requirements stand how.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Tally {
+pub struct CoverageTally {
     /// All of them.
     pub all: usize,
     /// Those that something puts to the test.
@@ -216,23 +217,23 @@ pub struct Tally {
     pub open: usize,
 }
 
-impl Tally {
-    fn add(&mut self, row: &Covered) {
+impl CoverageTally {
+    fn add(&mut self, row: &CoveredRequirement) {
         self.all += 1;
         for (count, kind) in self.reached.iter_mut().zip(HostKind::ALL) {
             *count += usize::from(row.reached.contains(&kind));
         }
         match row.standing() {
-            Standing::Covered => self.covered += 1,
-            Standing::Excluded => self.excluded += 1,
-            Standing::Open => self.open += 1,
+            RequirementStanding::Covered => self.covered += 1,
+            RequirementStanding::Excluded => self.excluded += 1,
+            RequirementStanding::Open => self.open += 1,
         }
     }
 }
 
-impl Coverage {
+impl LedgerCoverage {
     /// Holds the ledger of a version against a suite and its vectors.
-    pub fn of(version: Version, suite: &Suite, vectors: &[VectorFile]) -> Coverage {
+    pub fn of(version: Version, suite: &ScenarioSuite, vectors: &[VectorFile]) -> LedgerCoverage {
         let mut checks: HashMap<&str, Vec<&'static str>> = HashMap::new();
         for check in checks_of(version.standard) {
             for id in check.requirements {
@@ -283,15 +284,15 @@ impl Coverage {
             let [_, foreign, ..] = &suites;
             let unreached =
                 (!reached.contains(&HostKind::Foreign)).then(|| foreign.why_not(rule.id, version));
-            Covered { rule, checks, scenarios, vectors, faults, reached, unreached }
+            CoveredRequirement { rule, checks, scenarios, vectors, faults, reached, unreached }
         };
-        let ledger = Ledger::of(version).iter().filter(|rule| rule.holds_in(version));
-        Coverage { version, rows: ledger.map(cover).collect() }
+        let ledger = RequirementLedger::of(version).iter().filter(|rule| rule.holds_in(version));
+        LedgerCoverage { version, rows: ledger.map(cover).collect() }
     }
 
     /// How many requirements of each weight and party stand how, the heaviest first.
-    pub fn tallies(&self) -> Vec<((Weight, Party), Tally)> {
-        let mut tallies: LiteMap<(Weight, Party), Tally> = LiteMap::new();
+    pub fn tallies(&self) -> Vec<((Weight, BoundParty), CoverageTally)> {
+        let mut tallies: LiteMap<(Weight, BoundParty), CoverageTally> = LiteMap::new();
         for row in &self.rows {
             let tally = tallies.entry((row.rule.weight, row.rule.party));
             tally.or_default().add(row);
@@ -303,8 +304,10 @@ impl Coverage {
 
     /// Requirements of at least this weight that nothing puts to the test, those that do most harm
     /// first.
-    pub fn open(&self, weight: Weight) -> Vec<&Covered> {
-        let open = |row: &&Covered| row.standing() == Standing::Open && row.rule.weight >= weight;
+    pub fn open(&self, weight: Weight) -> Vec<&CoveredRequirement> {
+        let open = |row: &&CoveredRequirement| {
+            row.standing() == RequirementStanding::Open && row.rule.weight >= weight
+        };
         let mut rows: Vec<_> = self.rows.iter().filter(open).collect();
         rows.sort_by_key(|row| std::cmp::Reverse((row.rule.severity, row.rule.weight)));
         rows
@@ -312,9 +315,9 @@ impl Coverage {
 
     /// The requirements of at least this weight that a host or an agent can be tested on, and that nothing looks at on
     /// somebody else's, however much it offers; the heaviest first.
-    pub fn unreached(&self, weight: Weight) -> Vec<(&Covered, &str)> {
+    pub fn unreached(&self, weight: Weight) -> Vec<(&CoveredRequirement, &str)> {
         let rows = self.rows.iter().filter(|row| {
-            let bound = matches!(row.rule.party, Party::Host | Party::Agent);
+            let bound = matches!(row.rule.party, BoundParty::Host | BoundParty::Agent);
             bound && row.rule.excluded.is_none() && row.rule.weight >= weight
         });
         let mut rows: Vec<_> =

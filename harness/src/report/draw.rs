@@ -5,8 +5,8 @@ use std::ops::Range;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use crate::run::failure::Failure;
-use crate::scenario::source::{ScenarioError, Source, Span};
+use crate::run::failure::StepFailure;
+use crate::scenario::source::{ScenarioError, SourceFile, SourceSpan};
 use crate::wire::foreign_text::ForeignText;
 
 /// Columns that a hint may take before it goes on in the next line.
@@ -14,13 +14,13 @@ const HINT_WIDTH: usize = 90;
 
 /// How a drawing is made.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Style {
+pub struct DrawStyle {
     /// Whether the terminal shows colours.
     pub colour: bool,
 }
 
 /// A mistake in a scenario file.
-pub fn mistake(sources: &[Source], error: &ScenarioError, style: Style) -> String {
+pub fn mistake(sources: &[SourceFile], error: &ScenarioError, style: DrawStyle) -> String {
     let text = error.to_string();
     let (message, hint) = match text.split_once("\n(hint: ") {
         Some((message, hint)) => (message, Some(hint.trim_end_matches(')'))),
@@ -31,7 +31,12 @@ pub fn mistake(sources: &[Source], error: &ScenarioError, style: Style) -> Strin
 }
 
 /// An expectation that was not met; `help` is what the rule says and where the transcript is.
-pub fn failure(sources: &[Source], failure: &Failure, help: String, style: Style) -> String {
+pub fn failure(
+    sources: &[SourceFile],
+    failure: &StepFailure,
+    help: String,
+    style: DrawStyle,
+) -> String {
     let visible = |text: &str| ForeignText::from(text).lines();
     let (message, label) = (visible(&failure.message), visible(&failure.label));
     let second = failure.second.as_ref().map(|(span, text)| (*span, visible(text)));
@@ -46,11 +51,11 @@ pub fn failure(sources: &[Source], failure: &Failure, help: String, style: Style
 }
 
 fn drawn(
-    source: Option<&Source>,
+    source: Option<&SourceFile>,
     message: &str,
-    labels: &[(AnnotationKind, Span, &str)],
+    labels: &[(AnnotationKind, SourceSpan, &str)],
     hint: Option<&str>,
-    style: Style,
+    style: DrawStyle,
 ) -> String {
     let mut drawing = Group::with_title(Level::ERROR.primary_title(message));
     if let Some(source) = source.filter(|source| !source.text.is_empty()) {
@@ -72,7 +77,7 @@ fn drawn(
 
 /// A label over many lines hides more than it shows: it is cut at the end of its first line. The
 /// ends lie within the text and between characters, as the drawing demands.
-fn on_one_line(text: &str, span: Span) -> Range<usize> {
+fn on_one_line(text: &str, span: SourceSpan) -> Range<usize> {
     let between = |mut byte: usize| {
         while !text.is_char_boundary(byte) {
             byte -= 1;

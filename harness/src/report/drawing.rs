@@ -4,15 +4,15 @@
 
 use std::fmt::Write as _;
 
-use crate::wire::foreign_text::{Breaks, shown};
+use crate::wire::foreign_text::{LineBreaks, shown};
 
-use super::conversation::{AGENT, Role, Row, Way};
-use super::draw::Style;
+use super::conversation::{AGENT, ConversationLine, LineDirection, LineRole};
+use super::draw::DrawStyle;
 use super::first::one_line;
 
 /// Which frames are written out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Detail {
+pub enum FrameDetail {
     /// Those that prove something, and what led to them.
     Proofs,
     /// All.
@@ -26,7 +26,7 @@ const NARROW: usize = 26;
 const FEW: usize = 2;
 
 /// The rows, drawn.
-pub fn text(rows: &[Row], detail: Detail, style: Style) -> String {
+pub fn text(rows: &[ConversationLine], detail: FrameDetail, style: DrawStyle) -> String {
     let mut lanes: Vec<&str> =
         rows.iter().map(|row| row.client.as_str()).filter(|name| !name.is_empty()).collect();
     lanes.sort_unstable_by_key(|name| (*name == AGENT, *name));
@@ -34,13 +34,17 @@ pub fn text(rows: &[Row], detail: Detail, style: Style) -> String {
     let width = (WIDTH / lanes.len().max(1)).max(NARROW);
     let mut out = format!("{:>8} {:>9}  ", "line", "seconds");
     for lane in &lanes {
-        let _ = write!(out, "{:<width$}", shown(lane, Breaks::Shown));
+        let _ = write!(out, "{:<width$}", shown(lane, LineBreaks::Shown));
     }
     out.push('\n');
-    for group in rows.chunk_by(|a, b| (a.role == Role::Beside) == (b.role == Role::Beside)) {
-        let beside = group.first().is_some_and(|row| row.role == Role::Beside);
-        let shown =
-            if beside && detail == Detail::Proofs { FEW.min(group.len()) } else { group.len() };
+    for group in rows.chunk_by(|a, b| (a.role == LineRole::Beside) == (b.role == LineRole::Beside))
+    {
+        let beside = group.first().is_some_and(|row| row.role == LineRole::Beside);
+        let shown = if beside && detail == FrameDetail::Proofs {
+            FEW.min(group.len())
+        } else {
+            group.len()
+        };
         let from = group.len() - shown;
         if from > 0 {
             let _ = writeln!(out, "{:>8} {from} more lines (hint: `--all`)", "…");
@@ -52,16 +56,23 @@ pub fn text(rows: &[Row], detail: Detail, style: Style) -> String {
     out
 }
 
-fn line(out: &mut String, row: &Row, lanes: &[&str], width: usize, detail: Detail, style: Style) {
+fn line(
+    out: &mut String,
+    row: &ConversationLine,
+    lanes: &[&str],
+    width: usize,
+    detail: FrameDetail,
+    style: DrawStyle,
+) {
     let mark = match row.role {
-        Role::Proof => '!',
-        Role::Sent => '>',
-        Role::Beside => ' ',
+        LineRole::Proof => '!',
+        LineRole::Sent => '>',
+        LineRole::Beside => ' ',
     };
     let arrow = match (row.way, row.client == AGENT) {
-        (Way::Across, _) => "·",
-        (Way::Out, false) | (Way::In, true) => "→",
-        (Way::In, false) | (Way::Out, true) => "←",
+        (LineDirection::Across, _) => "·",
+        (LineDirection::Out, false) | (LineDirection::In, true) => "→",
+        (LineDirection::In, false) | (LineDirection::Out, true) => "←",
     };
     let lane = lanes.iter().position(|lane| *lane == row.client).unwrap_or(0);
     let answers = row.answers.map(|line| format!(" (to {line})")).unwrap_or_default();
@@ -74,17 +85,17 @@ fn line(out: &mut String, row: &Row, lanes: &[&str], width: usize, detail: Detai
         indent = lane * width
     );
     match (style.colour, row.role) {
-        (true, Role::Proof) => {
+        (true, LineRole::Proof) => {
             let _ = writeln!(out, "\u{1b}[1;31m{text}\u{1b}[0m");
         }
-        (true, Role::Sent) => {
+        (true, LineRole::Sent) => {
             let _ = writeln!(out, "\u{1b}[1;34m{text}\u{1b}[0m");
         }
         _ => {
             let _ = writeln!(out, "{text}");
         }
     }
-    if row.role != Role::Beside || detail == Detail::All {
+    if row.role != LineRole::Beside || detail == FrameDetail::All {
         for frame in row.text.lines().lines() {
             let _ = writeln!(out, "{:>20}{frame}", "");
         }
@@ -96,8 +107,8 @@ mod tests {
     use super::*;
     use crate::wire::foreign_text::ForeignText;
 
-    fn row(line: u64, client: &str, way: Way, role: Role) -> Row {
-        Row {
+    fn row(line: u64, client: &str, way: LineDirection, role: LineRole) -> ConversationLine {
+        ConversationLine {
             line,
             at_us: line * 1_000,
             client: client.to_owned(),
@@ -112,13 +123,13 @@ mod tests {
 
     #[test]
     fn proofs_are_marked_and_others_folded() {
-        let mut rows: Vec<Row> =
-            (1..6).map(|line| row(line, "A", Way::Out, Role::Beside)).collect();
-        rows.push(row(6, "B", Way::In, Role::Proof));
-        let drawn = text(&rows, Detail::Proofs, Style::default());
+        let mut rows: Vec<ConversationLine> =
+            (1..6).map(|line| row(line, "A", LineDirection::Out, LineRole::Beside)).collect();
+        rows.push(row(6, "B", LineDirection::In, LineRole::Proof));
+        let drawn = text(&rows, FrameDetail::Proofs, DrawStyle::default());
         assert!(drawn.contains("… 3 more lines") && drawn.contains("!      6"), "{drawn}");
         assert!(drawn.contains("← subscribe #3") && drawn.lines().count() == 6, "{drawn}");
-        let all = text(&rows, Detail::All, Style::default());
+        let all = text(&rows, FrameDetail::All, DrawStyle::default());
         assert_eq!(all.lines().count(), 13, "{all}");
     }
 }

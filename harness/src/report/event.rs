@@ -3,18 +3,18 @@
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::mode::Mode;
-use crate::run::detect::{AgentOfHost, Detected};
-use crate::run::failure::Failure;
-use crate::run::plan::{Planned, SkipCause};
-use crate::run::play::Verdict;
-use crate::run::side::Side;
-use crate::run::suite::Entry;
+use crate::agent::mode::AgentMode;
+use crate::run::detect::{AgentOfHost, DetectedFeature};
+use crate::run::failure::StepFailure;
+use crate::run::plan::{PlannedScenario, SkipCause};
+use crate::run::play::ScenarioVerdict;
+use crate::run::side::AgentSide;
+use crate::run::suite::SuiteEntry;
 use crate::scenario::own::OwnRequirement;
-use crate::scenario::source::{Source, Span};
+use crate::scenario::source::{SourceFile, SourceSpan};
 use crate::verdict::{CheckReport, Finding, FindingSubject, Status, Weight};
-use crate::wire::foreign_text::{Breaks, ForeignText, shown};
-use crate::wire::version::{Standard, Version};
+use crate::wire::foreign_text::{ForeignText, LineBreaks, shown};
+use crate::wire::version::{ProtocolStandard, Version};
 
 use super::outage::HostOutage;
 
@@ -23,7 +23,7 @@ pub const FORMAT: u32 = 2;
 
 /// What is known before the first scenario.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Header {
+pub struct RunHeader {
     /// The format of the file.
     pub format: u32,
     /// Version of the harness.
@@ -66,7 +66,7 @@ pub struct Header {
     /// What the host offers of what scenarios may need, and what showed it; nothing where the first look found
     /// no host that shook hands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub detected: Vec<Detected>,
+    pub detected: Vec<DetectedFeature>,
     /// Whether there were secrets that no frame of the host may contain: marks stand for them.
     #[serde(default)]
     pub secrets: bool,
@@ -75,7 +75,7 @@ pub struct Header {
     pub observe: bool,
     /// Who played the agent.
     #[serde(default)]
-    pub agent: Mode,
+    pub agent: AgentMode,
     /// The arguments that the run was started with, quoted for a shell: all that decide how one scenario goes, but not
     /// which are played, nor the seed; environment variables stand for secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -85,9 +85,9 @@ pub struct Header {
     pub shard: Option<String>,
 }
 
-impl Header {
+impl RunHeader {
     /// The protocol that the run is about.
-    pub fn standard(&self) -> Standard {
+    pub fn standard(&self) -> ProtocolStandard {
         self.version.parse::<Version>().map(|version| version.standard).unwrap_or_default()
     }
 
@@ -128,7 +128,7 @@ pub struct CaseStart {
     pub provider: Option<String>,
     /// The agent that is put to the test, in a run of ACP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub side: Option<Side>,
+    pub side: Option<AgentSide>,
 }
 
 /// One file of a scenario.
@@ -195,10 +195,10 @@ pub struct CaseReport {
     pub outage: Option<HostOutage>,
     /// The texts it was made of, for drawing; not written twice.
     #[serde(skip)]
-    pub sources: Vec<Source>,
+    pub sources: Vec<SourceFile>,
     /// The failures with their places, for drawing, what decided the status first; written in parts.
     #[serde(skip)]
-    pub drawn: Vec<(FailureReport, Failure)>,
+    pub drawn: Vec<(FailureReport, StepFailure)>,
 }
 
 /// What came of a step that tests a requirement.
@@ -325,13 +325,13 @@ impl From<&CheckReport> for CheckLine {
 
 impl CaseReport {
     /// The report of a scenario that was played.
-    pub fn of(case: u32, entry: &Entry, verdict: &Verdict) -> CaseReport {
-        let position = |span: Span| {
+    pub fn of(case: u32, entry: &SuiteEntry, verdict: &ScenarioVerdict) -> CaseReport {
+        let position = |span: SourceSpan| {
             let source = entry.sources.get(span.file as usize).or(entry.sources.first());
             let (line, column) = source.map_or((1, 1), |source| source.position(span.start));
             (source.map(|source| source.name.clone()).unwrap_or_default(), line, column)
         };
-        let report = |failure: &Failure, rule: &str| {
+        let report = |failure: &StepFailure, rule: &str| {
             let (file, line, column) = position(failure.span);
             FailureReport {
                 file,
@@ -392,7 +392,7 @@ impl CaseReport {
     }
 
     /// The report of a scenario that the plan leaves out.
-    pub fn skipped(case: u32, planned: &Planned, reason: String) -> CaseReport {
+    pub fn skipped(case: u32, planned: &PlannedScenario, reason: String) -> CaseReport {
         let report = CaseReport {
             skip: planned.cause,
             ..CaseReport::unplayed(case, &planned.entry, Status::Skip, reason)
@@ -401,7 +401,7 @@ impl CaseReport {
     }
 
     /// The same with the agent that it was planned for.
-    pub fn with(self, planned: &Planned) -> CaseReport {
+    pub fn with(self, planned: &PlannedScenario) -> CaseReport {
         let provider = planned.agent.as_ref().map(|agent| agent.provider.clone());
         CaseReport { provider, ..self }
     }
@@ -409,13 +409,13 @@ impl CaseReport {
     /// The scenario, with the agent where it was played with several.
     pub fn name(&self) -> String {
         match &self.provider {
-            Some(provider) => format!("{} [{}]", self.scenario, shown(provider, Breaks::Shown)),
+            Some(provider) => format!("{} [{}]", self.scenario, shown(provider, LineBreaks::Shown)),
             None => self.scenario.clone(),
         }
     }
 
     /// The report of a scenario that was not played or not judged.
-    pub fn unplayed(case: u32, entry: &Entry, status: Status, reason: String) -> CaseReport {
+    pub fn unplayed(case: u32, entry: &SuiteEntry, status: Status, reason: String) -> CaseReport {
         let scenario = &entry.scenario;
         CaseReport {
             case,

@@ -10,24 +10,24 @@ use std::fmt::Write as _;
 
 use litemap::LiteMap;
 
-use crate::reducers::case::Kind;
-use crate::reducers::defects::{Defect, Defects};
-use crate::reducers::report::{Finding, Report, Tally};
+use crate::reducers::case::DisagreementKind;
+use crate::reducers::defects::{SubjectDefect, SubjectDefects};
+use crate::reducers::report::{AgreementTally, SubjectFinding, SubjectReport};
 use crate::verdict::Status;
 use crate::wire::json::json;
 
 /// The whole report; `command` is the command line that writes it.
-pub fn markdown(report: &Report, defects: &Defects, command: &str) -> String {
+pub fn markdown(report: &SubjectReport, defects: &SubjectDefects, command: &str) -> String {
     let mut out = String::new();
     let name = defects.subject(report.version);
     let name = name.unwrap_or_else(|| format!("`{}` against {}", report.subject, report.version));
-    let blamed: Vec<&Finding> =
+    let blamed: Vec<&SubjectFinding> =
         report.findings.iter().filter(|finding| finding.status != Status::Note).collect();
-    let of = |defect: &Defect| -> Vec<&Finding> {
-        let behind = |finding: &Finding| defects.behind(finding).map(|other| &other.id);
+    let of = |defect: &SubjectDefect| -> Vec<&SubjectFinding> {
+        let behind = |finding: &SubjectFinding| defects.behind(finding).map(|other| &other.id);
         blamed.iter().copied().filter(|finding| behind(finding) == Some(&defect.id)).collect()
     };
-    let found: Vec<(&Defect, Vec<&Finding>)> = defects
+    let found: Vec<(&SubjectDefect, Vec<&SubjectFinding>)> = defects
         .all
         .iter()
         .map(|defect| (defect, of(defect)))
@@ -36,12 +36,12 @@ pub fn markdown(report: &Report, defects: &Defects, command: &str) -> String {
     let _ = writeln!(out, "# {name}\n\n```\n{command}\n```\n\n{}\n", figures(report, &found));
     out.push_str("## Findings\n\n");
     for (defect, findings) in &found {
-        let Defect { title, what, decides, means, remedy, .. } = defect;
+        let SubjectDefect { title, what, decides, means, remedy, .. } = defect;
         let _ = writeln!(out, "### {title}\n\n{what}\n\n**Decides:** {decides}\n");
         let _ = writeln!(out, "**Means for users:** {means}\n\n**Remedy:** {remedy}\n");
         cases(&mut out, findings);
     }
-    let others: Vec<&Finding> =
+    let others: Vec<&SubjectFinding> =
         blamed.iter().copied().filter(|finding| defects.behind(finding).is_none()).collect();
     if !others.is_empty() {
         out.push_str("### Not laid to a defect\n\n");
@@ -57,7 +57,7 @@ pub fn markdown(report: &Report, defects: &Defects, command: &str) -> String {
 }
 
 /// The run in figures.
-fn figures(report: &Report, found: &[(&Defect, Vec<&Finding>)]) -> String {
+fn figures(report: &SubjectReport, found: &[(&SubjectDefect, Vec<&SubjectFinding>)]) -> String {
     let vectors = |statuses: &[Status]| {
         report.vectors.iter().filter(|vector| statuses.contains(&vector.status)).count()
     };
@@ -65,7 +65,7 @@ fn figures(report: &Report, found: &[(&Defect, Vec<&Finding>)]) -> String {
         0 => String::new(),
         unasked => format!(", {unasked} not asked"),
     };
-    let sum = |rows: &LiteMap<String, Tally>| {
+    let sum = |rows: &LiteMap<String, AgreementTally>| {
         let [mut agreed, mut open, mut total] = [0; 3];
         for tally in rows.values() {
             agreed += tally.agreed;
@@ -76,7 +76,7 @@ fn figures(report: &Report, found: &[(&Defect, Vec<&Finding>)]) -> String {
     };
     let (agree, open, differ, steps) = sum(&report.actions);
     let (kept, free, lost, values) = sum(&report.round_trips);
-    let blamed = |finding: &&Finding| matches!(finding.status, Status::Fail | Status::Known);
+    let blamed = |finding: &&SubjectFinding| matches!(finding.status, Status::Fail | Status::Known);
     let kinds = report.findings.iter().filter(blamed).count();
     let behind = found.iter().filter(|(_, findings)| findings.iter().any(blamed)).count();
     format!(
@@ -94,7 +94,7 @@ fn figures(report: &Report, found: &[(&Defect, Vec<&Finding>)]) -> String {
 }
 
 /// The smallest case of a defect, and the keys of the others.
-fn cases(out: &mut String, findings: &[&Finding]) {
+fn cases(out: &mut String, findings: &[&SubjectFinding]) {
     let mut findings = findings.to_vec();
     findings.sort_unstable_by_key(|finding| (question(finding).len(), &finding.key));
     let Some((smallest, others)) = findings.split_first() else { return };
@@ -106,8 +106,8 @@ fn cases(out: &mut String, findings: &[&Finding]) {
     }
 }
 
-fn case(out: &mut String, finding: &Finding) {
-    let Finding { key, seen, what, .. } = finding;
+fn case(out: &mut String, finding: &SubjectFinding) {
+    let SubjectFinding { key, seen, what, .. } = finding;
     let (ours, theirs) = (&what.ours, &what.theirs);
     let times = if *seen == 1 { "once".to_owned() } else { format!("{seen} times") };
     let _ = writeln!(out, "`{key}`, seen {times}: ours `{ours}`, the subject's `{theirs}`\n");
@@ -115,16 +115,16 @@ fn case(out: &mut String, finding: &Finding) {
 }
 
 /// What the subject is asked, without the numbers of a run.
-fn question(finding: &Finding) -> String {
-    let Finding { what, case, .. } = finding;
-    if what.kind == Kind::Lost {
+fn question(finding: &SubjectFinding) -> String {
+    let SubjectFinding { what, case, .. } = finding;
+    if what.kind == DisagreementKind::Lost {
         return json!({"op": "roundtrip", "type": what.action, "value": case.state}).to_string();
     }
     let reducer = case.channel.reducer_name();
     json!({"reducer": reducer, "state": case.state, "actions": case.actions}).to_string()
 }
 
-fn open_points(out: &mut String, report: &Report) {
+fn open_points(out: &mut String, report: &SubjectReport) {
     out.push_str("## Open points that were seen\n\nNotes: nobody is blamed.\n\n");
     for finding in report.of_status(Status::Note) {
         let point = finding.key.strip_prefix("open ").unwrap_or(&finding.key);
@@ -138,9 +138,9 @@ fn open_points(out: &mut String, report: &Report) {
 }
 
 /// The share of every type of action, and of those types of round trips that lose something.
-fn agreement(out: &mut String, report: &Report) {
-    let row = |out: &mut String, name: &str, tally: &Tally| {
-        let Tally { agreed, open, total } = tally;
+fn agreement(out: &mut String, report: &SubjectReport) {
+    let row = |out: &mut String, name: &str, tally: &AgreementTally| {
+        let AgreementTally { agreed, open, total } = tally;
         let differ = total - agreed - open;
         let _ = writeln!(out, "| `{name}` | {agreed} | {open} | {differ} | {total} |");
     };
@@ -159,14 +159,19 @@ fn agreement(out: &mut String, report: &Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reducers::case::{Case, Disagreement};
+    use crate::reducers::case::{CaseDisagreement, ReducerCase};
     use crate::reducers::report::VectorResult;
     use crate::wire::channel::ChannelKind;
     use crate::wire::version::Version;
 
-    fn finding(kind: Kind, action: &str, path: &str, known: Option<&str>) -> Finding {
+    fn finding(
+        kind: DisagreementKind,
+        action: &str,
+        path: &str,
+        known: Option<&str>,
+    ) -> SubjectFinding {
         let state = json!({"title": "a"});
-        let what = Disagreement {
+        let what = CaseDisagreement {
             kind,
             action: action.to_owned(),
             path: path.to_owned(),
@@ -174,10 +179,10 @@ mod tests {
             theirs: "nothing".to_owned(),
             open: None,
         };
-        Finding {
+        SubjectFinding {
             key: what.key(),
-            status: Finding::weigh(&what),
-            case: Case {
+            status: SubjectFinding::weigh(&what),
+            case: ReducerCase {
                 channel: ChannelKind::Session,
                 state,
                 actions: vec![json!({"type": action, "title": path})],
@@ -191,17 +196,18 @@ mod tests {
         }
     }
 
-    fn report() -> Report {
+    fn report() -> SubjectReport {
         let known = |path: &str| {
-            let mut finding = finding(Kind::State, "session/x", path, Some("first: known"));
+            let mut finding =
+                finding(DisagreementKind::State, "session/x", path, Some("first: known"));
             finding.status = Status::Known;
             finding
         };
-        let mut open = finding(Kind::State, "session/y", "/y", None);
+        let mut open = finding(DisagreementKind::State, "session/y", "/y", None);
         open.key = "open y".to_owned();
         open.status = Status::Note;
         open.readings = vec!["this".to_owned(), "that".to_owned()];
-        let mut lost = finding(Kind::Lost, "Turn", "/id", None);
+        let mut lost = finding(DisagreementKind::Lost, "Turn", "/id", None);
         lost.seen = 1;
         let vector = |status: Status| VectorResult {
             name: "v".to_owned(),
@@ -210,9 +216,9 @@ mod tests {
             status,
             reason: String::new(),
         };
-        let tally = |agreed: u64, open: u64, total: u64| Tally { agreed, open, total };
+        let tally = |agreed: u64, open: u64, total: u64| AgreementTally { agreed, open, total };
         let rows = [("session/x", tally(1, 2, 5)), ("session/z", tally(4, 0, 4))];
-        Report {
+        SubjectReport {
             version: Version::new(0, 5, 0),
             subject: "s".to_owned(),
             seed: 1,
@@ -225,7 +231,7 @@ mod tests {
                 known("/longer"),
                 known("/b"),
                 lost,
-                finding(Kind::Outcome, "session/x", "applied, not noop", None),
+                finding(DisagreementKind::Outcome, "session/x", "applied, not noop", None),
                 open,
             ],
             unusable: None,
@@ -318,13 +324,13 @@ The subject has no type of these names: `Moon`.
 
     #[test]
     fn a_report_for_maintainers() {
-        let defects = Defects::parse("d.yaml", DEFECTS).unwrap();
+        let defects = SubjectDefects::parse("d.yaml", DEFECTS).unwrap();
         assert_eq!(markdown(&report(), &defects, "the command"), WRITTEN);
     }
 
     #[test]
     fn without_words_about_defects_nothing_is_laid_to_one() {
-        let written = markdown(&report(), &Defects::default(), "c");
+        let written = markdown(&report(), &SubjectDefects::default(), "c");
         assert!(written.starts_with("# `s` against 0.5.0\n"), "{written}");
         assert!(!written.contains("Smallest case") && written.contains("### Not laid to a defect"));
     }

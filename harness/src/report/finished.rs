@@ -3,7 +3,7 @@
 //! Of the frames only those are kept that a reader of a failure wants to see: of scenarios that did
 //! not hold, and in them around the lines that prove it.
 //!
-//! Start at [`Finished::read`].
+//! Start at [`FinishedRun::read`].
 
 use std::collections::VecDeque;
 use std::io::BufRead;
@@ -11,37 +11,37 @@ use std::io::BufRead;
 use litemap::LiteMap;
 use serde::Deserialize;
 
-use crate::transcript::reader::{self, Reader};
+use crate::transcript::reader::{self, TranscriptReader};
 use crate::verdict::{Status, Weight};
 use crate::wire::foreign_text::ForeignText;
 
-use super::conversation::{Conversation, Proof, Row};
-use super::event::{CaseReport, CaseStart, Header, SourceText};
+use super::conversation::{ConversationLine, DrawnConversation, ProofLine};
+use super::event::{CaseReport, CaseStart, RunHeader, SourceText};
 use super::excerpt;
-use super::summary::{CheckTotal, Summary};
+use super::summary::{CheckTotal, RunSummary};
 
 /// A run that was written to a file.
 #[derive(Debug, Default)]
-pub struct Finished {
+pub struct FinishedRun {
     /// What was known before the first scenario.
-    pub header: Header,
+    pub header: RunHeader,
     /// The scenarios, in the order in which they ended.
-    pub cases: Vec<Case>,
+    pub cases: Vec<FinishedCase>,
     /// The fold over them.
-    pub summary: Summary,
+    pub summary: RunSummary,
     /// What the file ends with; a file without it was cut off.
-    pub footer: Option<Footer>,
+    pub footer: Option<RunFooter>,
 }
 
 /// One scenario of the run.
 #[derive(Debug)]
-pub struct Case {
+pub struct FinishedCase {
     /// How it ended.
     pub report: CaseReport,
     /// The texts it was made of; only of one that did not hold.
     pub sources: Vec<SourceText>,
     /// Its frames; only of one that did not hold.
-    pub frames: Vec<Row>,
+    pub frames: Vec<ConversationLine>,
     /// Lines of its transcript that are not among them.
     pub left_out: u64,
     /// The seed of its ids, where several runs were merged and it is not the header's.
@@ -50,7 +50,7 @@ pub struct Case {
 
 /// The end of the file.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Footer {
+pub struct RunFooter {
     /// How long the run took, in milliseconds.
     pub took_ms: u64,
     /// Whether the user ended it.
@@ -69,14 +69,14 @@ const HELD: usize = 4_000;
 /// Bytes of them.
 const HELD_BYTES: usize = 16 << 20;
 
-impl Finished {
+impl FinishedRun {
     /// Reads a file that a run wrote.
     ///
     /// # Errors
     /// Where it is no such file, and why; a file that was cut off is read as far as it goes.
-    pub fn read(input: impl BufRead) -> Result<Finished, String> {
-        let mut reading = Reading::default();
-        let mut reader = Reader::new(input);
+    pub fn read(input: impl BufRead) -> Result<FinishedRun, String> {
+        let mut reading = RunReading::default();
+        let mut reader = TranscriptReader::new(input);
         loop {
             match reader.next_line() {
                 Ok(Some((number, text))) => reading.line(number, text)?,
@@ -101,10 +101,10 @@ impl Finished {
 pub fn one(
     input: impl BufRead,
     scenario: &str,
-) -> Result<Option<(CaseReport, Conversation)>, String> {
+) -> Result<Option<(CaseReport, DrawnConversation)>, String> {
     let mut open: LiteMap<u32, Vec<(u64, String)>> = LiteMap::new();
     let mut found = None;
-    let mut reader = Reader::new(input);
+    let mut reader = TranscriptReader::new(input);
     while let Some((number, text)) = reader.next_line().map_err(|error| error.to_string())? {
         let wrong = |error: serde_json::Error| format!("{number}: {error}");
         match reader::about(text).as_deref() {
@@ -119,7 +119,7 @@ pub fn one(
                 let Some(lines) = open.remove(&report.case) else { continue };
                 let held = report.status == Status::Pass;
                 let lines = lines.iter().map(|(number, text)| (*number, text.as_str()));
-                let conversation = Conversation::of(lines);
+                let conversation = DrawnConversation::of(lines);
                 if found.is_none() || !held {
                     found = Some((report, conversation));
                 }
@@ -139,15 +139,15 @@ pub fn one(
 }
 
 #[derive(Default)]
-struct Reading {
-    header: Option<Header>,
-    open: LiteMap<u32, Open>,
-    finished: Finished,
+struct RunReading {
+    header: Option<RunHeader>,
+    open: LiteMap<u32, OpenCase>,
+    finished: FinishedRun,
 }
 
 /// A scenario whose end has not come.
 #[derive(Default)]
-struct Open {
+struct OpenCase {
     sources: Vec<SourceText>,
     lines: VecDeque<(u64, String)>,
     bytes: usize,
@@ -155,7 +155,7 @@ struct Open {
     seed: Option<u64>,
 }
 
-impl Reading {
+impl RunReading {
     fn line(&mut self, number: u64, text: &str) -> Result<(), String> {
         let wrong = |error: serde_json::Error| format!("{number}: {error}");
         match reader::about(text).as_deref() {
@@ -163,14 +163,14 @@ impl Reading {
             Some("case") => {
                 let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
                 let CaseStart { case, sources, seed, .. } = start;
-                let open = Open { sources, seed, ..Open::default() };
+                let open = OpenCase { sources, seed, ..OpenCase::default() };
                 self.open.insert(case, open);
             }
             Some("result") => {
                 let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
                 let open = self.open.remove(&report.case).unwrap_or_default();
                 self.finished.summary.add(&report);
-                self.finished.cases.push(Case::of(report, open));
+                self.finished.cases.push(FinishedCase::of(report, open));
             }
             Some("footer") => {
                 self.finished.footer = Some(serde_json::from_str(text).map_err(wrong)?);
@@ -186,7 +186,7 @@ impl Reading {
         Ok(())
     }
 
-    fn finish(self) -> Finished {
+    fn finish(self) -> FinishedRun {
         let mut finished = self.finished;
         finished.header = self.header.unwrap_or_default();
         // What the baseline made of the checks is known at the end only.
@@ -203,7 +203,7 @@ pub(super) fn case_of(text: &str) -> Option<u32> {
     rest[..rest.find(',')?].parse().ok()
 }
 
-impl Open {
+impl OpenCase {
     fn push(&mut self, number: u64, text: &str) {
         self.bytes += text.len();
         self.lines.push_back((number, text.to_owned()));
@@ -215,23 +215,29 @@ impl Open {
     }
 }
 
-impl Case {
-    fn of(report: CaseReport, open: Open) -> Case {
+impl FinishedCase {
+    fn of(report: CaseReport, open: OpenCase) -> FinishedCase {
         let proofs = proofs(&report);
         let held = matches!(report.status, Status::Pass | Status::Skip) && proofs.is_empty();
         let seed = open.seed;
         if held {
-            return Case { report, sources: Vec::new(), frames: Vec::new(), left_out: 0, seed };
+            return FinishedCase {
+                report,
+                sources: Vec::new(),
+                frames: Vec::new(),
+                left_out: 0,
+                seed,
+            };
         }
         let lines = open.lines.iter().map(|(number, text)| (*number, text.as_str()));
-        let (frames, left_out) = Conversation::of(lines).chosen(&proofs);
+        let (frames, left_out) = DrawnConversation::of(lines).chosen(&proofs);
         let left_out = open.left_out + left_out;
-        Case { report, sources: open.sources, frames, left_out, seed }
+        FinishedCase { report, sources: open.sources, frames, left_out, seed }
     }
 }
 
 /// The lines that prove what was wrong, each with the members in question.
-pub fn proofs(report: &CaseReport) -> Vec<Proof> {
+pub fn proofs(report: &CaseReport) -> Vec<ProofLine> {
     let failures = report.failures().map(|failure| (&failure.message, &failure.transcript));
     let findings = report.checks.iter().flat_map(|check| &check.findings);
     let heavy = findings.filter(|finding| finding.weight > Weight::Note);
@@ -241,8 +247,11 @@ pub fn proofs(report: &CaseReport) -> Vec<Proof> {
         let members = excerpt::path_in(message).map(excerpt::members_of).unwrap_or_default();
         let client = message.strip_prefix("client `").and_then(|rest| rest.split('`').next());
         let client = client.map(str::to_owned);
-        let proof =
-            |line: &u64| Proof { line: *line, members: members.clone(), client: client.clone() };
+        let proof = |line: &u64| ProofLine {
+            line: *line,
+            members: members.clone(),
+            client: client.clone(),
+        };
         lines.iter().map(proof).collect::<Vec<_>>()
     };
     all.flat_map(proof).collect()

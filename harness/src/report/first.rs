@@ -7,11 +7,11 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::cause::{Breach, Cause, Causes};
+use super::cause::{CauseFold, FailureCause, RuleBreach};
 use super::command;
-use super::event::Header;
+use super::event::RunHeader;
 use super::excerpt::beginning;
-use super::summary::Summary;
+use super::summary::RunSummary;
 use crate::verdict::Status;
 
 /// Causes that are listed, with the line that says how many more there are: with the heading and the command ten lines.
@@ -20,12 +20,12 @@ const LINES: usize = 8;
 const WRONG: usize = 110;
 
 /// Whether a cause is something to mend.
-pub fn is_to_mend(cause: &Cause<'_>) -> bool {
+pub fn is_to_mend(cause: &FailureCause<'_>) -> bool {
     matches!(cause.status(), Status::Fail | Status::Error | Status::Untested | Status::Warn)
 }
 
 /// What has several rules is counted.
-pub fn name(cause: &Cause<'_>) -> String {
+pub fn name(cause: &FailureCause<'_>) -> String {
     match cause.rules().len() {
         0 | 1 => cause.family.clone(),
         rules => format!("{} ({rules} rules)", cause.family),
@@ -33,14 +33,14 @@ pub fn name(cause: &Cause<'_>) -> String {
 }
 
 /// The list; empty where nothing is to be mended. `tag` draws a status.
-pub fn fix_first(causes: &Causes, header: &Header, tag: impl Fn(Status) -> String) -> String {
+pub fn fix_first(causes: &CauseFold, header: &RunHeader, tag: impl Fn(Status) -> String) -> String {
     let all = causes.by_cause();
     // Nobody is blamed for what could not be tested, so it comes last.
     let (blamed, untested): (Vec<_>, Vec<_>) = all
         .iter()
         .filter(|cause| is_to_mend(cause))
         .partition(|cause| cause.status() != Status::Untested);
-    let all: Vec<&Cause<'_>> = blamed.into_iter().chain(untested).collect();
+    let all: Vec<&FailureCause<'_>> = blamed.into_iter().chain(untested).collect();
     let Some(scenario) = all.iter().find_map(|cause| cause.shown()) else { return String::new() };
     let mut out = format!("Fix these first, of {} causes:\n", all.len());
     let shown = if all.len() > LINES { LINES - 1 } else { LINES };
@@ -72,9 +72,9 @@ pub fn one_line(text: &str, most: usize) -> String {
 }
 
 /// A run for a program to read: what it was about, what it comes to, and every breach by cause.
-pub fn as_json(causes: &Causes, header: &Header, summary: &Summary, exit: u8) -> Value {
-    let cause = |cause: &Cause<'_>| {
-        let breach = |breach: &&Breach| {
+pub fn as_json(causes: &CauseFold, header: &RunHeader, summary: &RunSummary, exit: u8) -> Value {
+    let cause = |cause: &FailureCause<'_>| {
+        let breach = |breach: &&RuleBreach| {
             let mut value = json!(breach);
             value["finding"] = json!(breach.id.to_string());
             value

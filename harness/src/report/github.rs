@@ -6,14 +6,14 @@
 use std::fmt::Write as _;
 
 use crate::verdict::Status;
-use crate::wire::foreign_text::{Breaks, markdown, shown};
+use crate::wire::foreign_text::{LineBreaks, markdown, shown};
 
-use super::cause::{Cause, Causes};
+use super::cause::{CauseFold, FailureCause};
 use super::command;
-use super::event::Header;
+use super::event::RunHeader;
 use super::first::{is_to_mend, name};
-use super::redact::Redactor;
-use super::summary::{Summary, word};
+use super::redact::SecretRedactor;
+use super::summary::{RunSummary, word};
 
 /// Causes that the summary lists.
 const LISTED: usize = 50;
@@ -33,7 +33,7 @@ pub struct WorkflowCommand(String);
 
 impl WorkflowCommand {
     /// The same without secrets.
-    pub fn redacted(&self, redactor: &Redactor) -> WorkflowCommand {
+    pub fn redacted(&self, redactor: &SecretRedactor) -> WorkflowCommand {
         WorkflowCommand(redactor.text(&self.0).into_owned())
     }
 
@@ -55,13 +55,13 @@ const SHOWN: usize = 10;
 /// The commands that make GitHub annotate what does not hold: the worst causes, and what is stale in the baseline. `own` says
 /// whether the scenarios are files of the user's, which an annotation can point to.
 pub fn annotations(
-    causes: &Causes,
-    header: &Header,
+    causes: &CauseFold,
+    header: &RunHeader,
     stale: &[String],
     own: bool,
 ) -> Vec<WorkflowCommand> {
     let stale = stale.iter().map(|line| WorkflowCommand::new("error", "title=baseline", line));
-    let of_cause = |cause: &Cause<'_>| {
+    let of_cause = |cause: &FailureCause<'_>| {
         let (breach, place) = cause.worst().zip(cause.shown())?;
         let level = level(cause.status())?;
         let mut properties = String::new();
@@ -87,9 +87,9 @@ pub fn annotations(
 
 /// The summary of the step, as Markdown; `verdict` is what the run comes to.
 pub fn summary(
-    header: &Header,
-    summary: &Summary,
-    causes: &Causes,
+    header: &RunHeader,
+    summary: &RunSummary,
+    causes: &CauseFold,
     stale: &[String],
     verdict: &str,
 ) -> String {
@@ -109,7 +109,7 @@ pub fn summary(
         let _ = writeln!(out, "\n{}", markdown(line));
     }
     let all = causes.by_cause();
-    let rows: Vec<&Cause<'_>> = all.iter().filter(|cause| is_to_mend(cause)).collect();
+    let rows: Vec<&FailureCause<'_>> = all.iter().filter(|cause| is_to_mend(cause)).collect();
     if !rows.is_empty() {
         let count = rows.len();
         let _ = writeln!(
@@ -136,7 +136,7 @@ pub fn summary(
 
 /// Text as the message of a workflow command: on one line, and no command of its own.
 fn data(text: &str) -> String {
-    shown(text, Breaks::Kept).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    shown(text, LineBreaks::Kept).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// Text as a property of a workflow command.

@@ -11,10 +11,10 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::run::play::Recorder;
-use crate::transcript::{Event, line};
+use crate::run::play::TranscriptRecorder;
+use crate::transcript::{ConnectionEvent, line};
 
-use super::redact::Redactor;
+use super::redact::SecretRedactor;
 
 /// Bytes written at once.
 const WRITE_AT_ONCE: usize = 64 << 10;
@@ -22,12 +22,12 @@ const WRITE_AT_ONCE: usize = 64 << 10;
 /// Writes a run. Cheap to clone; all clones write to the same place.
 #[derive(Clone)]
 pub struct RunWriter {
-    inner: Arc<Mutex<Inner>>,
+    inner: Arc<Mutex<JsonlState>>,
 }
 
-struct Inner {
+struct JsonlState {
     out: BufWriter<Box<dyn Write + Send>>,
-    redactor: Redactor,
+    redactor: SecretRedactor,
     line: u64,
     buffer: String,
     error: Option<io::Error>,
@@ -44,9 +44,9 @@ pub fn about(kind: &str, content: &impl Serialize) -> String {
 
 impl RunWriter {
     /// Writes to `out` what the redactor leaves.
-    pub fn new(out: Box<dyn Write + Send>, redactor: Redactor) -> RunWriter {
+    pub fn new(out: Box<dyn Write + Send>, redactor: SecretRedactor) -> RunWriter {
         let out = BufWriter::with_capacity(WRITE_AT_ONCE, out);
-        let inner = Inner { out, redactor, line: 0, buffer: String::new(), error: None };
+        let inner = JsonlState { out, redactor, line: 0, buffer: String::new(), error: None };
         RunWriter { inner: Arc::new(Mutex::new(inner)) }
     }
 
@@ -75,20 +75,20 @@ impl RunWriter {
 
     /// Brings what was written so far to its place.
     pub fn flush(&self) {
-        self.with(Inner::flush);
+        self.with(JsonlState::flush);
     }
 
     /// A recorder for one scenario, or for a conversation that is none.
-    pub fn recorder(&self, case: Option<u32>) -> Box<dyn Recorder> {
+    pub fn recorder(&self, case: Option<u32>) -> Box<dyn TranscriptRecorder> {
         Box::new(CaseRecorder { writer: self.clone(), case })
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut JsonlState) -> T) -> T {
         act(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Inner {
+impl JsonlState {
     fn flush(&mut self) {
         if let Err(error) = self.out.flush() {
             self.error.get_or_insert(error);
@@ -109,8 +109,8 @@ struct CaseRecorder {
     case: Option<u32>,
 }
 
-impl Recorder for CaseRecorder {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for CaseRecorder {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         self.writer.with(|inner| {
             line::write(&mut inner.buffer, self.case, at, client, event);
             inner.redactor.event(&mut inner.buffer);

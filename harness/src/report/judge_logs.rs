@@ -9,21 +9,21 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
-use crate::oracle::{Options, Oracle, with_findings};
-use crate::transcript::logs::Logs;
-use crate::transcript::{Entry, Side};
+use crate::oracle::{Oracle, OracleOptions, with_findings};
+use crate::transcript::logs::ConnectionLogs;
+use crate::transcript::{ClosingSide, TranscriptEntry};
 use crate::verdict::{CheckReport, FailOn, Finding};
-use crate::wire::message::{Decoded, decode};
+use crate::wire::message::{DecodedFrame, decode};
 use crate::wire::version::Version;
 
 use super::event::CheckLine;
 use super::redact::REDACTED;
-use super::replay::Judged;
-use super::summary::Summary;
+use super::replay::JudgedFile;
+use super::summary::RunSummary;
 
 /// Judges logs.
-pub fn judge_logs(logs: &Logs, assume: Option<Version>, fail_on: FailOn) -> Judged {
-    let mut judged = Judged { summary: Summary::new(fail_on), ..Judged::default() };
+pub fn judge_logs(logs: &ConnectionLogs, assume: Option<Version>, fail_on: FailOn) -> JudgedFile {
+    let mut judged = JudgedFile { summary: RunSummary::new(fail_on), ..JudgedFile::default() };
     let mut orders = logs.orders().into_iter();
     let first = once(logs, logs.in_order(orders.next().unwrap_or_default()), assume);
     let OrderJudgement { mut reports, mut findings, took } = first;
@@ -70,16 +70,16 @@ struct OrderJudgement {
 }
 
 fn once(
-    logs: &Logs,
-    entries: impl Iterator<Item = Entry>,
+    logs: &ConnectionLogs,
+    entries: impl Iterator<Item = TranscriptEntry>,
     assume: Option<Version>,
 ) -> OrderJudgement {
-    let options = Options {
+    let options = OracleOptions {
         assume_version: assume,
         foreign: true,
         spread: logs.spread(),
         objects_only: !logs.is_exact(),
-        ..Options::default()
+        ..OracleOptions::default()
     };
     let mut oracle = Oracle::new(options);
     oracle.keep_secret(REDACTED);
@@ -100,7 +100,7 @@ fn once(
 /// The findings that hold in every order, and those of the first order that some log shows alone: it needs
 /// no order with others. They are in the order of the first.
 fn with_certain(
-    logs: &Logs,
+    logs: &ConnectionLogs,
     kept: Vec<Finding>,
     first: &[Finding],
     assume: Option<Version>,
@@ -120,7 +120,7 @@ fn with_certain(
 
 /// The findings of one order that the other one comes to as well, by the same messages. A message that
 /// the host sent to several connections is the same on each.
-fn in_both(logs: &Logs, findings: Vec<Finding>, others: &[Finding]) -> Vec<Finding> {
+fn in_both(logs: &ConnectionLogs, findings: Vec<Finding>, others: &[Finding]) -> Vec<Finding> {
     let mut known: HashMap<u64, usize> = HashMap::new();
     let mut classes: HashMap<u64, u64> = HashMap::new();
     let mut key = |finding: &Finding| {
@@ -152,10 +152,10 @@ fn in_both(logs: &Logs, findings: Vec<Finding>, others: &[Finding]) -> Vec<Findi
 }
 
 /// What stands for a line: the text of a notification of the host, and any other line for itself.
-fn class(logs: &Logs, line: u64) -> u64 {
+fn class(logs: &ConnectionLogs, line: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
-    if let Some((Side::Host, frame)) = logs.message_at(line)
-        && let Decoded::Message(message) = decode(frame)
+    if let Some((ClosingSide::Host, frame)) = logs.message_at(line)
+        && let DecodedFrame::Message(message) = decode(frame)
         && message.id().is_none()
     {
         frame.bytes().hash(&mut hasher);

@@ -14,8 +14,8 @@ use crate::verdict::Status;
 use crate::wire::foreign_text::xml;
 
 use super::command;
-use super::event::{CaseReport, Header};
-use super::summary::{CheckTotal, Summary, row, word};
+use super::event::{CaseReport, RunHeader};
+use super::summary::{CheckTotal, RunSummary, row, word};
 
 /// What stands in the file until the run is over: whoever reads it then, since the run was killed, sees that it is no
 /// result.
@@ -27,10 +27,10 @@ pub const UNFINISHED: &str = concat!(
 
 /// Collects scenarios and writes the file.
 #[derive(Debug, Default)]
-pub struct Junit {
+pub struct JunitReport {
     cases: Vec<JunitCase>,
     /// What the run is about, where it is one.
-    header: Option<Header>,
+    header: Option<RunHeader>,
 }
 
 /// One test case; its texts are ready for XML.
@@ -60,10 +60,10 @@ enum JunitOutcome {
     },
 }
 
-impl Junit {
+impl JunitReport {
     /// A file about this run.
-    pub fn about(header: &Header) -> Junit {
-        Junit { cases: Vec::new(), header: Some(header.clone()) }
+    pub fn about(header: &RunHeader) -> JunitReport {
+        JunitReport { cases: Vec::new(), header: Some(header.clone()) }
     }
 
     /// Adds a scenario.
@@ -105,7 +105,7 @@ impl Junit {
     /// What went wrong with writing.
     pub fn write(
         self,
-        summary: &Summary,
+        summary: &RunSummary,
         stale: &[String],
         out: &mut dyn Write,
     ) -> Result<(), String> {
@@ -122,7 +122,7 @@ impl Junit {
 fn written(
     writer: &mut Writer<&mut dyn Write>,
     suites: &[(&str, Vec<JunitCase>)],
-    header: Option<&Header>,
+    header: Option<&RunHeader>,
 ) -> io::Result<()> {
     writer.get_mut().write_all(b"<?xml version=\"1.0\" encoding=\"utf-8\"?>\n")?;
     let all = || suites.iter().flat_map(|(_, cases)| cases);
@@ -148,7 +148,7 @@ fn written(
     writer.get_mut().write_all(b"\n")
 }
 
-fn properties(writer: &mut Writer<&mut dyn Write>, header: Option<&Header>) -> io::Result<()> {
+fn properties(writer: &mut Writer<&mut dyn Write>, header: Option<&RunHeader>) -> io::Result<()> {
     let Some(header) = header else { return Ok(()) };
     let host = header.host.as_ref().map(|host| host.xml()).unwrap_or_default();
     let values = [
@@ -239,7 +239,7 @@ impl JunitCase {
 }
 
 /// What there is to say about a scenario that did not hold, with the command that shows it again.
-fn detail(case: &CaseReport, header: Option<&Header>) -> String {
+fn detail(case: &CaseReport, header: Option<&RunHeader>) -> String {
     let mut lines = Vec::new();
     for failure in case.failures() {
         lines.push(format!(

@@ -5,15 +5,15 @@
 
 use std::fmt::Write as _;
 
-use crate::fault::Planted;
-use crate::run::kills::{Matrix, covers};
-use crate::run::suite::Suite;
+use crate::fault::FaultKind;
+use crate::run::kills::{KillMatrix, covers};
+use crate::run::suite::ScenarioSuite;
 
-use super::coverage::{Coverage, Standing};
+use super::coverage::{LedgerCoverage, RequirementStanding};
 use super::summary::word;
 
 /// The page, as Markdown.
-pub fn table<F: Planted>(matrix: &Matrix<F>, suite: &Suite) -> String {
+pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> String {
     let version = matrix.table.version;
     let mut out = format!(
         "# Planted faults of {}\n\n{} faults, {} scenarios, {} checks.\n\n\
@@ -23,13 +23,15 @@ pub fn table<F: Planted>(matrix: &Matrix<F>, suite: &Suite) -> String {
         matrix.scenarios.len(),
         matrix.table.killable().count()
     );
-    for row in Coverage::of(version, suite, &[]).rows {
+    for row in LedgerCoverage::of(version, suite, &[]).rows {
         let tests = row.checks.iter().copied().chain(row.scenarios.iter().map(String::as_str));
         let tests: Vec<String> = tests.map(|name| format!("`{name}`")).collect();
         let tests = match row.standing() {
-            Standing::Covered => tests.join(", "),
-            Standing::Excluded => format!("nothing: {}", row.rule.excluded.unwrap_or_default()),
-            Standing::Open => "nothing".to_owned(),
+            RequirementStanding::Covered => tests.join(", "),
+            RequirementStanding::Excluded => {
+                format!("nothing: {}", row.rule.excluded.unwrap_or_default())
+            }
+            RequirementStanding::Open => "nothing".to_owned(),
         };
         let weight = word(row.rule.weight).to_lowercase();
         let _ =

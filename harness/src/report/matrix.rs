@@ -12,29 +12,30 @@ use crate::wire::foreign_text::{ForeignText, markdown};
 
 /// What of a `certificate.json` is shown here.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Brief {
+pub struct CertificateBrief {
     format: u32,
     target: ForeignText,
     host: Option<ForeignText>,
     version: String,
     harness: String,
     started: String,
-    profiles: Vec<Profile>,
+    profiles: Vec<MatrixProfile>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Profile {
+struct MatrixProfile {
     name: String,
     verdict: String,
 }
 
-impl Brief {
+impl CertificateBrief {
     /// Reads a certificate.
     ///
     /// # Errors
     /// Why it is none.
-    pub fn read(text: &str) -> Result<Brief, String> {
-        let brief: Brief = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    pub fn read(text: &str) -> Result<CertificateBrief, String> {
+        let brief: CertificateBrief =
+            serde_json::from_str(text).map_err(|error| error.to_string())?;
         match brief.format {
             FORMAT => Ok(brief),
             other => Err(format!("expected a certificate of format {FORMAT}, found {other}")),
@@ -43,7 +44,7 @@ impl Brief {
 }
 
 /// The matrix as Markdown: each certificate with the link to its report, empty where there is none.
-pub fn matrix(certificates: &[(String, Brief)]) -> String {
+pub fn matrix(certificates: &[(String, CertificateBrief)]) -> String {
     let mut columns: LiteMap<&str, ()> = LiteMap::new();
     for (_, brief) in certificates {
         columns.extend(brief.profiles.iter().map(|profile| (profile.name.as_str(), ())));

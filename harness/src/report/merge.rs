@@ -13,23 +13,23 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::run::plan::Shard;
-use crate::transcript::reader::{self, Reader};
+use crate::run::plan::SelectionShard;
+use crate::transcript::reader::{self, TranscriptReader};
 use crate::verdict::{FailOn, Status};
 
-use super::event::{CaseReport, CaseStart, FORMAT, Header};
-use super::finished::{Footer, case_of};
+use super::event::{CaseReport, CaseStart, FORMAT, RunHeader};
+use super::finished::{RunFooter, case_of};
 use super::jsonl;
 use super::outage::VoidCase;
-use super::summary::Summary;
+use super::summary::RunSummary;
 
 /// What the files came to.
 #[derive(Debug, Default)]
-pub struct Merged {
+pub struct MergeResult {
     /// The fold over all their scenarios.
-    pub summary: Summary,
+    pub summary: RunSummary,
     /// Parts of the suite that no file has.
-    pub missing: Vec<Shard>,
+    pub missing: Vec<SelectionShard>,
 }
 
 /// What two runs of the same may differ in; in all else they agree, or are not the same.
@@ -40,28 +40,31 @@ const OWN: [&str; 4] = ["seed", "started", "epoch_us", "shard"];
 /// # Errors
 /// A line that is none of a whole run, files that are not about the same, a scenario that two of them
 /// have, or what could not be written.
-pub fn merge<R: BufRead>(files: Vec<(String, R)>, out: &mut impl Write) -> Result<Merged, String> {
+pub fn merge<R: BufRead>(
+    files: Vec<(String, R)>,
+    out: &mut impl Write,
+) -> Result<MergeResult, String> {
     let mut parts = Vec::new();
     for (name, input) in files {
-        let mut reader = Reader::new(input);
+        let mut reader = TranscriptReader::new(input);
         let header = header(&mut reader).map_err(|error| format!("{name}:{error}"))?;
-        parts.push(Part { name, reader, header });
+        parts.push(MergePart { name, reader, header });
     }
     let Some(first) = parts.first() else { return Err("expected a file".to_owned()) };
     for other in &parts[1..] {
         same(first, other)?;
     }
-    let shards: Vec<Shard> = parts.iter().filter_map(Part::shard).collect();
-    let missing = Shard::missing(&shards);
-    let header = Header { shard: None, ..first.header.clone() };
-    let mut joining = Joining {
+    let shards: Vec<SelectionShard> = parts.iter().filter_map(MergePart::shard).collect();
+    let missing = SelectionShard::missing(&shards);
+    let header = RunHeader { shard: None, ..first.header.clone() };
+    let mut joining = MergeJoin {
         header,
         out,
         written: 0,
         base: 0,
         cases: 0,
         owners: BTreeMap::new(),
-        summary: Summary::of(first.header.standard(), FailOn::default()),
+        summary: RunSummary::of(first.header.standard(), FailOn::default()),
         excused: LiteMap::new(),
         took_ms: 0,
         // What is not all there certifies nothing, as if somebody had ended it.
@@ -74,23 +77,23 @@ pub fn merge<R: BufRead>(files: Vec<(String, R)>, out: &mut impl Write) -> Resul
         joining.part(place, part)?;
     }
     let summary = joining.finish()?;
-    Ok(Merged { summary, missing })
+    Ok(MergeResult { summary, missing })
 }
 
 /// One of the files.
-struct Part<R> {
+struct MergePart<R> {
     name: String,
-    reader: Reader<R>,
-    header: Header,
+    reader: TranscriptReader<R>,
+    header: RunHeader,
 }
 
-impl<R> Part<R> {
-    fn shard(&self) -> Option<Shard> {
+impl<R> MergePart<R> {
+    fn shard(&self) -> Option<SelectionShard> {
         self.header.shard.as_ref()?.parse().ok()
     }
 }
 
-fn header<R: BufRead>(reader: &mut Reader<R>) -> Result<Header, String> {
+fn header<R: BufRead>(reader: &mut TranscriptReader<R>) -> Result<RunHeader, String> {
     let line = reader.next_line().map_err(|error| error.to_string())?;
     let text = line.map(|(_, text)| text).unwrap_or_default();
     if reader::about(text).as_deref() != Some("header") {
@@ -100,7 +103,7 @@ fn header<R: BufRead>(reader: &mut Reader<R>) -> Result<Header, String> {
                 .to_owned(),
         );
     }
-    let header: Header = serde_json::from_str(text).map_err(|error| format!("1: {error}"))?;
+    let header: RunHeader = serde_json::from_str(text).map_err(|error| format!("1: {error}"))?;
     match header.format {
         FORMAT => Ok(header),
         other => Err(format!("1: expected a run of format {FORMAT}, found {other}")),
@@ -108,10 +111,10 @@ fn header<R: BufRead>(reader: &mut Reader<R>) -> Result<Header, String> {
 }
 
 /// Holds the headers of two files against one another.
-fn same<R>(one: &Part<R>, other: &Part<R>) -> Result<(), String> {
-    let value = |part: &Part<R>| {
+fn same<R>(one: &MergePart<R>, other: &MergePart<R>) -> Result<(), String> {
+    let value = |part: &MergePart<R>| {
         let target = place(part.header.target.raw()).into();
-        let header = Header { target, ..part.header.clone() };
+        let header = RunHeader { target, ..part.header.clone() };
         serde_json::to_value(header).unwrap_or_default()
     };
     let (left, right) = (value(one), value(other));
@@ -151,8 +154,8 @@ fn place(target: &str) -> String {
     target.to_owned()
 }
 
-struct Joining<'a, W> {
-    header: Header,
+struct MergeJoin<'a, W> {
+    header: RunHeader,
     out: &'a mut W,
     /// Lines that were written.
     written: u64,
@@ -162,7 +165,7 @@ struct Joining<'a, W> {
     cases: u32,
     /// Which file has which scenario.
     owners: BTreeMap<String, usize>,
-    summary: Summary,
+    summary: RunSummary,
     /// Checks with findings, and whether all the files that have some know of them.
     excused: LiteMap<String, bool>,
     took_ms: u64,
@@ -171,14 +174,14 @@ struct Joining<'a, W> {
 }
 
 /// Where the lines of a file went: from this line on, this much further, or back.
-type Shift = (u64, i64);
+type LineShift = (u64, i64);
 
-impl<W: Write> Joining<'_, W> {
-    fn part<R: BufRead>(&mut self, place: usize, part: Part<R>) -> Result<(), String> {
-        let Part { name, mut reader, header } = part;
+impl<W: Write> MergeJoin<'_, W> {
+    fn part<R: BufRead>(&mut self, place: usize, part: MergePart<R>) -> Result<(), String> {
+        let MergePart { name, mut reader, header } = part;
         self.base = self.cases;
-        let mut shifts: Vec<Shift> = Vec::new();
-        let mut footer: Option<Footer> = None;
+        let mut shifts: Vec<LineShift> = Vec::new();
+        let mut footer: Option<RunFooter> = None;
         loop {
             let line = reader.next_line().map_err(|error| format!("{name}:{error}"))?;
             let Some((number, text)) = line else { break };
@@ -226,7 +229,7 @@ impl<W: Write> Joining<'_, W> {
         Ok(case)
     }
 
-    fn case(&mut self, text: &str, header: &Header) -> Result<String, String> {
+    fn case(&mut self, text: &str, header: &RunHeader) -> Result<String, String> {
         let start: CaseStart = parse(text)?;
         let own = |is: u64, was: u64| (is != was).then_some(is);
         let start = CaseStart {
@@ -248,11 +251,11 @@ impl<W: Write> Joining<'_, W> {
     fn event(&mut self, text: &str) -> Result<String, String> {
         let Some(case) = case_of(text) else {
             #[derive(Deserialize)]
-            struct Of {
+            struct MergedScenario {
                 case: Option<u32>,
             }
             // Whoever wrote it put the case elsewhere; only a line without one stays as it is.
-            return match parse::<Of>(text)?.case {
+            return match parse::<MergedScenario>(text)?.case {
                 Some(_) => Err("expected `case` as the first member".to_owned()),
                 None => Ok(text.trim_end().to_owned() + "\n"),
             };
@@ -266,7 +269,7 @@ impl<W: Write> Joining<'_, W> {
         &mut self,
         text: &str,
         place: usize,
-        shifts: &[Shift],
+        shifts: &[LineShift],
         number: u64,
     ) -> Result<String, String> {
         let mut report: CaseReport = parse(text)?;
@@ -297,7 +300,7 @@ impl<W: Write> Joining<'_, W> {
         self.out.write_all(line.as_bytes()).map_err(|error| error.to_string())
     }
 
-    fn finish(mut self) -> Result<Summary, String> {
+    fn finish(mut self) -> Result<RunSummary, String> {
         for (check, excused) in &self.excused {
             if let Some(total) = self.summary.checks.get_mut(check).filter(|_| *excused) {
                 total.worst = Some(Status::Known);

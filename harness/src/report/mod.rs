@@ -1,7 +1,7 @@
 //! What a run has to say, as folds over its events.
 //!
-//! A run is a [`event::Header`], a [`event::CaseReport`] for each scenario as it ends, and a
-//! [`summary::Summary`]. The console, `run.jsonl` and JUnit are made from these and from nothing
+//! A run is a [`event::RunHeader`], a [`event::CaseReport`] for each scenario as it ends, and a
+//! [`summary::RunSummary`]. The console, `run.jsonl` and JUnit are made from these and from nothing
 //! else, so `judge` can make them again from a file.
 //!
 //! [`baseline`] settles known failures, [`coverage`] says what puts which requirement to the test, [`places`] what of the tables was seen, [`redact`] keeps secrets out of what is written, [`replay`] makes

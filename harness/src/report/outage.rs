@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::Ledger;
+use crate::ledger::RequirementLedger;
 use crate::verdict::{Status, Weight};
 use crate::wire::foreign_text::ForeignText;
 
@@ -55,7 +55,8 @@ impl CaseReport {
     /// The report of a scenario that ends the host: the requirement that no input does is broken, and what the steps
     /// saw meanwhile is untested.
     pub fn charged(mut self, outage: HostOutage) -> CaseReport {
-        let weight = Ledger::look_up(OUTLIVES).map_or(Weight::Essential, |rule| rule.weight);
+        let weight =
+            RequirementLedger::look_up(OUTLIVES).map_or(Weight::Essential, |rule| rule.weight);
         for claim in &mut self.claims {
             if claim.failure.take().is_some() {
                 claim.status = Status::Untested;

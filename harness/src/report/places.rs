@@ -8,7 +8,7 @@
 //!
 //! Knows: transcripts, the protocol tables. Never knows: scenarios, verdicts.
 //!
-//! Start at [`Shown`].
+//! Start at [`ShownPlaces`].
 
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -16,16 +16,16 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use crate::report::event::Header;
+use crate::report::event::RunHeader;
 use crate::report::finished;
 use crate::scenario::spec::SpecRange;
-use crate::transcript::reader::{self, Reader};
-use crate::transcript::{Event, line};
+use crate::transcript::reader::{self, TranscriptReader};
+use crate::transcript::{ConnectionEvent, line};
 use crate::wire::json::Value;
-use crate::wire::message::{Kind, Message};
-use crate::wire::places::{Place, Places};
+use crate::wire::message::{Message, MessageKind};
+use crate::wire::places::{TablePlace, TablePlaces};
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 use crate::wire::version::Version;
 
 /// Requests without an answer that are remembered.
@@ -39,17 +39,17 @@ struct StartedCase {
 }
 
 /// What was shown of a table, and by whom it was asked for.
-pub struct Shown {
+pub struct ShownPlaces {
     protocol: &'static Protocol,
-    places: Places,
+    places: TablePlaces,
     /// Requests that have no answer yet, by the connection, who asked, and the id.
-    open: HashMap<(String, Sender, String), (String, Value)>,
+    open: HashMap<(String, MessageOrigin, String), (String, Value)>,
 }
 
-impl Shown {
+impl ShownPlaces {
     /// Nothing yet.
-    pub fn of(protocol: &'static Protocol) -> Shown {
-        Shown { protocol, places: Places::of(protocol), open: HashMap::new() }
+    pub fn of(protocol: &'static Protocol) -> ShownPlaces {
+        ShownPlaces { protocol, places: TablePlaces::of(protocol), open: HashMap::new() }
     }
 
     /// Reads a transcript that a run wrote, or a capture of somebody's, at a version; at that of its header
@@ -57,26 +57,26 @@ impl Shown {
     ///
     /// # Errors
     /// A line that is none, no version, or one without a table.
-    pub fn read(version: Option<Version>, input: impl BufRead) -> Result<Shown, String> {
-        Shown::read_for(version, None, input)
+    pub fn read(version: Option<Version>, input: impl BufRead) -> Result<ShownPlaces, String> {
+        ShownPlaces::read_for(version, None, input)
     }
 
     /// The same, of what a run about several agents played with this one and of what it played once.
     ///
     /// # Errors
-    /// As [`Shown::read`].
-    pub fn read_with_agent(provider: &str, input: impl BufRead) -> Result<Shown, String> {
-        Shown::read_for(None, Some(provider), input)
+    /// As [`ShownPlaces::read`].
+    pub fn read_with_agent(provider: &str, input: impl BufRead) -> Result<ShownPlaces, String> {
+        ShownPlaces::read_for(None, Some(provider), input)
     }
 
     fn read_for(
         version: Option<Version>,
         provider: Option<&str>,
         input: impl BufRead,
-    ) -> Result<Shown, String> {
+    ) -> Result<ShownPlaces, String> {
         let mut others: HashSet<u32> = HashSet::new();
-        let mut reader = Reader::new(input);
-        let open = |version: Version| Protocol::played(version).map(Shown::of);
+        let mut reader = TranscriptReader::new(input);
+        let open = |version: Version| Protocol::played(version).map(ShownPlaces::of);
         let mut shown = version.and_then(open);
         loop {
             let (number, text) = match reader.next_line() {
@@ -86,7 +86,7 @@ impl Shown {
             };
             match reader::about(text).as_deref() {
                 Some("header") if shown.is_none() => {
-                    let header: Result<Header, _> = serde_json::from_str(text);
+                    let header: Result<RunHeader, _> = serde_json::from_str(text);
                     let header = header.map_err(|error| format!("{number}: {error}"))?;
                     shown = header.version.parse().ok().and_then(open);
                 }
@@ -112,12 +112,12 @@ impl Shown {
     }
 
     /// Takes one event of a connection.
-    pub fn event(&mut self, conn: &str, event: &Event) {
+    pub fn event(&mut self, conn: &str, event: &ConnectionEvent) {
         let (sender, seen) = match event {
-            Event::Sent(seen) => (Sender::Client, seen),
-            Event::Received(seen) => (Sender::Host, seen),
+            ConnectionEvent::Sent(seen) => (MessageOrigin::Client, seen),
+            ConnectionEvent::Received(seen) => (MessageOrigin::Host, seen),
             // Ids begin anew with a connection.
-            Event::Open { .. } => return self.open.retain(|(of, _, _), _| of != conn),
+            ConnectionEvent::Open { .. } => return self.open.retain(|(of, _, _), _| of != conn),
             _ => return,
         };
         if let Some(message) = seen.message() {
@@ -125,13 +125,13 @@ impl Shown {
         }
     }
 
-    fn message(&mut self, conn: &str, sender: Sender, message: &Message) {
+    fn message(&mut self, conn: &str, sender: MessageOrigin, message: &Message) {
         let id = || message.id().map(Value::to_string).unwrap_or_default();
         let asked = match message.kind() {
-            Kind::Success | Kind::Failure => {
+            MessageKind::Success | MessageKind::Failure => {
                 let asker = match sender {
-                    Sender::Client => Sender::Host,
-                    Sender::Host => Sender::Client,
+                    MessageOrigin::Client => MessageOrigin::Host,
+                    MessageOrigin::Host => MessageOrigin::Client,
                 };
                 self.open.remove(&(conn.to_owned(), asker, id()))
             }
@@ -143,22 +143,22 @@ impl Shown {
             return;
         }
         match (message.kind(), asked) {
-            (Kind::Request, _) if self.open.len() < MAX_OPEN => {
+            (MessageKind::Request, _) if self.open.len() < MAX_OPEN => {
                 let method = message.method().unwrap_or_default().to_owned();
                 let asked = (method, message.params().clone());
                 self.open.insert((conn.to_owned(), sender, id()), asked);
             }
-            (Kind::Notification, _) => {
+            (MessageKind::Notification, _) => {
                 let method = message.method().unwrap_or_default();
-                self.places.method(method, message.params(), sender == Sender::Client);
+                self.places.method(method, message.params(), sender == MessageOrigin::Client);
             }
-            (Kind::Success, Some((method, params))) => {
-                self.places.method(&method, &params, sender == Sender::Host);
+            (MessageKind::Success, Some((method, params))) => {
+                self.places.method(&method, &params, sender == MessageOrigin::Host);
                 if let Some(result) = message.result() {
                     self.places.result(&method, result);
                 }
             }
-            (Kind::Failure, Some(_)) => {
+            (MessageKind::Failure, Some(_)) => {
                 let error = message.error().unwrap_or(&Value::Null);
                 if let (Some(code), Some(data)) = (message.error_code(), error.get("data")) {
                     self.places.error_data(code, data);
@@ -174,18 +174,18 @@ impl Shown {
     }
 
     /// Everything that the tables spell out, with how often it was seen.
-    pub fn rows(&self) -> &[Place] {
+    pub fn rows(&self) -> &[TablePlace] {
         self.places.rows()
     }
 
     /// What was never seen, with why that is so where a reason is known.
-    pub fn lacking(&self) -> impl Iterator<Item = (&Place, Option<&'static str>)> {
+    pub fn lacking(&self) -> impl Iterator<Item = (&TablePlace, Option<&'static str>)> {
         let rows = self.rows().iter().filter(|place| place.seen == 0);
         rows.map(|place| (place, why(&place.name, self.version())))
     }
 
     /// Reasons of the table for what was seen all the same.
-    pub fn stale(&self) -> impl Iterator<Item = &Place> {
+    pub fn stale(&self) -> impl Iterator<Item = &TablePlace> {
         let rows = self.rows().iter().filter(|place| place.seen > 0);
         rows.filter(|place| why(&place.name, self.version()).is_some())
     }
@@ -194,7 +194,7 @@ impl Shown {
 /// Why a place is seen in no run against the reference host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Unseen {
+pub struct UnseenReason {
     /// The versions that the reason is about, as scenarios name them.
     spec: String,
     /// Their places.
@@ -203,7 +203,7 @@ pub struct Unseen {
     pub why: String,
 }
 
-impl Unseen {
+impl UnseenReason {
     /// Whether the reason is about a version.
     pub fn holds_in(&self, version: Version) -> bool {
         SpecRange::read(&self.spec).is_some_and(|range| range.includes(version))
@@ -211,15 +211,16 @@ impl Unseen {
 }
 
 /// The table of reasons.
-pub fn unseen() -> &'static [Unseen] {
-    static TABLE: OnceLock<Vec<Unseen>> = OnceLock::new();
+pub fn unseen() -> &'static [UnseenReason] {
+    static TABLE: OnceLock<Vec<UnseenReason>> = OnceLock::new();
     let read = || serde_json::from_str(include_str!("../../protocol/unseen.json"));
     // Only a broken file leads to the empty table, and a test reads it.
     TABLE.get_or_init(|| read().unwrap_or_default())
 }
 
 fn why(place: &str, version: Version) -> Option<&'static str> {
-    let row = |row: &&Unseen| row.places.iter().any(|name| name == place) && row.holds_in(version);
+    let row =
+        |row: &&UnseenReason| row.places.iter().any(|name| name == place) && row.holds_in(version);
     unseen().iter().find(row).map(|row| row.why.as_str())
 }
 
@@ -229,12 +230,12 @@ mod tests {
 
     #[test]
     fn reasons_are_about_places_that_there_are() {
-        let table: Vec<Unseen> =
+        let table: Vec<UnseenReason> =
             serde_json::from_str(include_str!("../../protocol/unseen.json")).unwrap();
         for row in &table {
             assert!(SpecRange::read(&row.spec).is_some(), "{}", row.spec);
             for version in Protocol::all_played().iter().filter(|it| row.holds_in(**it)) {
-                let places = Places::of(Protocol::of(*version).unwrap());
+                let places = TablePlaces::of(Protocol::of(*version).unwrap());
                 for name in &row.places {
                     assert!(places.rows().iter().any(|it| it.name == *name), "{version} {name}");
                 }
@@ -251,11 +252,11 @@ mod tests {
             r#"{"t":0,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":2,"method":"createSession","params":{"channel":"ahp-session:/a"}}}"#,
             r#"{"t":0,"conn":"A","dir":"s2c","msg":{"jsonrpc":"2.0","id":2,"result":null}}"#,
         ];
-        let shown = Shown::read(Some(Version::V0_2), text.join("\n").as_bytes()).unwrap();
+        let shown = ShownPlaces::read(Some(Version::V0_2), text.join("\n").as_bytes()).unwrap();
         let seen = |name: &str| shown.rows().iter().find(|place| place.name == name).unwrap().seen;
         assert_eq!(seen("createSession answered"), 1);
         assert_eq!(seen("CreateSessionParams.channel"), 1);
         assert_eq!(seen("CreateSessionParams.provider"), 0);
-        assert!(Shown::read(None, text.join("\n").as_bytes()).is_err());
+        assert!(ShownPlaces::read(None, text.join("\n").as_bytes()).is_err());
     }
 }

@@ -9,7 +9,7 @@
 use litemap::LiteMap;
 use serde::Serialize;
 
-use super::certificate::{CheckResult, Outcome, RequirementResult, TriedProfiles};
+use super::certificate::{CheckResult, RequirementOutcome, RequirementResult, TriedProfiles};
 use crate::verdict::Weight;
 
 /// What the requirements of a profile come to.
@@ -22,7 +22,7 @@ pub struct ProfileResult {
     /// Why, in one line.
     pub reason: String,
     /// How many of its requirements of each weight ended how.
-    pub counts: LiteMap<Weight, LiteMap<Outcome, u64>>,
+    pub counts: LiteMap<Weight, LiteMap<RequirementOutcome, u64>>,
 }
 
 /// The verdict on a profile.
@@ -83,19 +83,19 @@ fn profile(
     checks: &[CheckResult],
     tried: &TriedProfiles,
 ) -> ProfileResult {
-    let mut counts: LiteMap<Weight, LiteMap<Outcome, u64>> = LiteMap::new();
+    let mut counts: LiteMap<Weight, LiteMap<RequirementOutcome, u64>> = LiteMap::new();
     let (mut broken, mut untested, mut held, mut unchecked) = (0_u64, 0_u64, 0_u64, 0_u64);
     let (mut lighter, mut skipped, mut out_of_reach) = (0_u64, 0_u64, 0_u64);
     for row in rows.iter().filter(|row| row.profile == name) {
         *counts.entry(row.weight).or_default().entry(row.outcome).or_default() += 1;
         if row.weight >= Weight::Essential {
             match row.outcome {
-                Outcome::Fail | Outcome::Known => broken += 1,
-                Outcome::Untested => untested += 1,
-                Outcome::Pass => held += 1,
-                Outcome::Unchecked => unchecked += 1,
-                Outcome::Skip => skipped += 1,
-                Outcome::OutOfReach => out_of_reach += 1,
+                RequirementOutcome::Fail | RequirementOutcome::Known => broken += 1,
+                RequirementOutcome::Untested => untested += 1,
+                RequirementOutcome::Pass => held += 1,
+                RequirementOutcome::Unchecked => unchecked += 1,
+                RequirementOutcome::Skip => skipped += 1,
+                RequirementOutcome::OutOfReach => out_of_reach += 1,
                 _ => {}
             }
         } else if row.observations > 0 {
@@ -104,7 +104,7 @@ fn profile(
     }
     let applicable = broken + untested + held;
     let found = |check: &&CheckResult| {
-        let heavy = matches!(check.outcome, Outcome::Fail | Outcome::Known);
+        let heavy = matches!(check.outcome, RequirementOutcome::Fail | RequirementOutcome::Known);
         check.profile == name && heavy && check.weight >= Weight::Essential
     };
     let found = checks.iter().filter(found).count();

@@ -65,19 +65,19 @@ pub fn is_secret_parameter(name: &str) -> bool {
 
 /// What is secret. Clones know the same.
 #[derive(Clone, Debug, Default)]
-pub struct Redactor {
-    inner: Arc<Mutex<Inner>>,
+pub struct SecretRedactor {
+    inner: Arc<Mutex<RedactorState>>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
-    secrets: Vec<Secret>,
+struct RedactorState {
+    secrets: Vec<RedactedSecret>,
     patterns: Vec<Regex>,
     marks: HashMap<String, usize>,
 }
 
 #[derive(Debug)]
-struct Secret {
+struct RedactedSecret {
     plain: String,
     /// The same as it stands in JSON, in XML, in a URL and in hexadecimal digits, where that differs.
     forms: Vec<String>,
@@ -85,11 +85,12 @@ struct Secret {
     mark: &'static str,
 }
 
-impl Redactor {
+impl SecretRedactor {
     /// A redactor of these secrets and of what these patterns match.
-    pub fn new(secrets: impl IntoIterator<Item = String>, patterns: Vec<Regex>) -> Redactor {
-        let redactor =
-            Redactor { inner: Arc::new(Mutex::new(Inner { patterns, ..Inner::default() })) };
+    pub fn new(secrets: impl IntoIterator<Item = String>, patterns: Vec<Regex>) -> SecretRedactor {
+        let redactor = SecretRedactor {
+            inner: Arc::new(Mutex::new(RedactorState { patterns, ..RedactorState::default() })),
+        };
         secrets.into_iter().for_each(|secret| redactor.learn(&secret));
         redactor
     }
@@ -101,7 +102,7 @@ impl Redactor {
         if known || secret.len() < MIN_SECRET || inner.secrets.len() == MAX_SECRETS {
             return;
         }
-        inner.secrets.push(Secret::new(secret));
+        inner.secrets.push(RedactedSecret::new(secret));
         // A secret that contains another has to go first.
         inner.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.plain.len()));
     }
@@ -141,13 +142,13 @@ impl Redactor {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, RedactorState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Secret {
-    fn new(plain: &str) -> Secret {
+impl RedactedSecret {
+    fn new(plain: &str) -> RedactedSecret {
         let quoted = Value::from(plain).to_text();
         let json = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
         let xml = plain.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
@@ -166,11 +167,11 @@ impl Secret {
         let forms = [json, &xml, &hex, &url].into_iter().filter(|form| *form != plain);
         let missed = plain.split_whitespace().any(|word| word.len() >= MIN_LOOKED_FOR);
         let mark = if missed { REDACTED } else { REDACTED_SHORT };
-        Secret { plain: plain.to_owned(), forms: forms.map(str::to_owned).collect(), mark }
+        RedactedSecret { plain: plain.to_owned(), forms: forms.map(str::to_owned).collect(), mark }
     }
 }
 
-impl Inner {
+impl RedactorState {
     /// The text without the secrets, if it has one.
     fn secrets(&self, text: &str) -> Option<String> {
         let mut out: Option<String> = None;
@@ -263,9 +264,9 @@ fn end_of_string(quoted: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn redactor(secrets: &[&str], patterns: &[&str]) -> Redactor {
+    fn redactor(secrets: &[&str], patterns: &[&str]) -> SecretRedactor {
         let patterns = patterns.iter().map(|pattern| Regex::new(pattern).unwrap()).collect();
-        Redactor::new(secrets.iter().map(|secret| (*secret).to_owned()), patterns)
+        SecretRedactor::new(secrets.iter().map(|secret| (*secret).to_owned()), patterns)
     }
 
     #[test]

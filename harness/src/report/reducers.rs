@@ -9,11 +9,11 @@ use std::fmt::Write as _;
 
 use junit_report::{Duration, ReportBuilder, TestCase, TestCaseBuilder, TestSuite};
 
-use super::draw::Style;
-use crate::reducers::case::Kind;
+use super::draw::DrawStyle;
+use crate::reducers::case::DisagreementKind;
 use crate::reducers::exchange::cut;
-use crate::reducers::hold::Progress;
-use crate::reducers::report::{Finding, Report, Tally};
+use crate::reducers::hold::HoldProgress;
+use crate::reducers::report::{AgreementTally, SubjectFinding, SubjectReport};
 use crate::verdict::Status;
 use crate::wire::foreign_text::xml;
 
@@ -21,16 +21,16 @@ use crate::wire::foreign_text::xml;
 const SHOWN: usize = 600;
 
 /// Where a run has come to, on one line.
-pub fn progress(at: &Progress) -> String {
+pub fn progress(at: &HoldProgress) -> String {
     match at {
-        Progress::Vectors(done, all) => format!("vectors {done}/{all}"),
-        Progress::Sequences(done, all) => format!("sequences {done}/{all}"),
-        Progress::Shrunk(done, all) => format!("shrinking {done}/{all}"),
+        HoldProgress::Vectors(done, all) => format!("vectors {done}/{all}"),
+        HoldProgress::Sequences(done, all) => format!("sequences {done}/{all}"),
+        HoldProgress::Shrunk(done, all) => format!("shrinking {done}/{all}"),
     }
 }
 
 /// Everything there is to say; `written` are the files of the smallest cases, by key.
-pub fn console(report: &Report, written: &[(String, String)], style: Style) -> String {
+pub fn console(report: &SubjectReport, written: &[(String, String)], style: DrawStyle) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "subject    {}", report.subject);
     let _ = writeln!(out, "spec       {}", report.version);
@@ -61,14 +61,14 @@ pub fn console(report: &Report, written: &[(String, String)], style: Style) -> S
 }
 
 /// The rows that do not agree everywhere, and how many others there are.
-fn tallies(out: &mut String, title: &str, rows: &LiteMap<String, Tally>) {
+fn tallies(out: &mut String, title: &str, rows: &LiteMap<String, AgreementTally>) {
     if rows.is_empty() {
         return;
     }
     let agreed: u64 = rows.values().map(|tally| tally.agreed).sum();
     let total: u64 = rows.values().map(|tally| tally.total).sum();
     let _ = writeln!(out, "\n{title}: {agreed}/{total}");
-    let whole = |tally: &Tally| tally.agreed == tally.total;
+    let whole = |tally: &AgreementTally| tally.agreed == tally.total;
     let width = rows.keys().map(String::len).max().unwrap_or_default();
     for (name, tally) in rows.iter().filter(|(_, tally)| !whole(tally)) {
         let open = match tally.open {
@@ -85,10 +85,10 @@ fn tallies(out: &mut String, title: &str, rows: &LiteMap<String, Tally>) {
 
 fn finding(
     out: &mut String,
-    report: &Report,
-    finding: &Finding,
+    report: &SubjectReport,
+    finding: &SubjectFinding,
     file: Option<&String>,
-    style: Style,
+    style: DrawStyle,
 ) {
     let (code, word) = match finding.status {
         Status::Fail => ("31;1", "FAIL"),
@@ -106,7 +106,7 @@ fn finding(
     if let Some(reason) = &finding.known {
         return row("known", reason);
     }
-    if finding.what.kind == Kind::Lost {
+    if finding.what.kind == DisagreementKind::Lost {
         row("type", &finding.what.action);
         row("value", &finding.case.state.to_string());
     } else {
@@ -115,11 +115,11 @@ fn finding(
         for action in &finding.case.actions {
             row("action", &action.to_string());
         }
-        if finding.what.kind == Kind::State {
+        if finding.what.kind == DisagreementKind::State {
             row("expected", &finding.case.fold(report.version).state.to_string());
         }
     }
-    if finding.what.kind == Kind::State {
+    if finding.what.kind == DisagreementKind::State {
         row("place", &finding.what.path);
     }
     row("ours", &finding.what.ours);
@@ -135,7 +135,7 @@ fn finding(
     }
 }
 
-fn summary(out: &mut String, report: &Report) {
+fn summary(out: &mut String, report: &SubjectReport) {
     let vectors =
         |status: Status| report.vectors.iter().filter(|vector| vector.status == status).count();
     let mut parts =
@@ -169,7 +169,7 @@ fn summary(out: &mut String, report: &Report) {
 ///
 /// # Errors
 /// What went wrong with writing.
-pub fn junit(report: &Report) -> Result<String, String> {
+pub fn junit(report: &SubjectReport) -> Result<String, String> {
     let mut vectors = TestSuite::new("vectors");
     for vector in &report.vectors {
         let reason = xml(&vector.reason);
@@ -188,7 +188,7 @@ pub fn junit(report: &Report) -> Result<String, String> {
         let reason = finding.known.as_deref().map_or(message, xml);
         let mut case = built(&xml(&finding.key), finding.status, &reason);
         let mut text = String::new();
-        self::finding(&mut text, report, finding, None, Style::default());
+        self::finding(&mut text, report, finding, None, DrawStyle::default());
         case.set_classname("disagreements").set_system_out(&xml(&text));
         case.build()
     }));
@@ -223,9 +223,9 @@ fn built(name: &str, status: Status, reason: &str) -> TestCaseBuilder {
 }
 
 /// Agreement is a figure, not a verdict: what differs fails as a disagreement of its own.
-fn tally(class: &str, (name, tally): (&String, &Tally)) -> TestCase {
+fn tally(class: &str, (name, tally): (&String, &AgreementTally)) -> TestCase {
     let mut case = TestCaseBuilder::success(&xml(name), Duration::ZERO);
-    let Tally { agreed, open, total } = tally;
+    let AgreementTally { agreed, open, total } = tally;
     case.set_classname(class);
     case.set_system_out(&format!("{agreed} of {total} agree, {open} are open"));
     case.build()

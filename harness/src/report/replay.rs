@@ -11,31 +11,32 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::oracle::{Options, Oracle};
-use crate::run::case::{Output, Setup};
+use crate::oracle::{Oracle, OracleOptions};
+use crate::run::case::DriverOutput;
 use crate::run::detect;
-use crate::run::play::{Play, Recorder};
+use crate::run::play::{ScenarioPlay, TranscriptRecorder};
+use crate::run::setup::CaseSetup;
 use crate::run::suite;
-use crate::scenario::load::{Files, load};
+use crate::scenario::load::{FileSource, load};
 use crate::transcript::ahp_log;
-use crate::transcript::line::{self, Line};
-use crate::transcript::reader::{self, Reader, Unreadable};
-use crate::transcript::{Below, ConnId, Entry, Event, Side};
+use crate::transcript::line::{self, TranscriptLine};
+use crate::transcript::reader::{self, CaptureUnreadable, TranscriptReader};
+use crate::transcript::{BelowEvent, ClosingSide, ConnId, ConnectionEvent, TranscriptEntry};
 use crate::verdict::{CheckReport, FailOn, Status};
-use crate::wire::version::{Standard, Version};
+use crate::wire::version::{ProtocolStandard, Version};
 
-use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, Header};
+use super::event::{CaseReport, CaseStart, CheckLine, FORMAT, RunHeader};
 use super::outage::VoidCase;
 use super::redact::{MARK, REDACTED};
-use super::summary::{CheckTotal, OWN_FRAMES, Summary};
+use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
 
 /// What a file came to.
 #[derive(Debug, Default)]
-pub struct Judged {
+pub struct JudgedFile {
     /// The scenarios, in the order in which they ended.
     pub cases: Vec<CaseReport>,
     /// The fold over them.
-    pub summary: Summary,
+    pub summary: RunSummary,
     /// How long the transcript is.
     pub took: Duration,
     /// Connections and messages that belong to no scenario.
@@ -50,7 +51,7 @@ pub struct Judged {
     pub differences: Vec<String>,
 }
 
-impl Judged {
+impl JudgedFile {
     /// Why nothing of a capture could be judged, and what to do about it; `None` where something was.
     pub fn nothing(&self) -> Option<String> {
         // What clients send says nothing about a host.
@@ -81,9 +82,9 @@ pub fn judge(
     input: impl BufRead,
     assume: Option<Version>,
     fail_on: FailOn,
-) -> Result<Judged, Unreadable> {
-    let mut replay = Replay {
-        judged: Judged { summary: Summary::new(fail_on), ..Judged::default() },
+) -> Result<JudgedFile, CaptureUnreadable> {
+    let mut replay = RunReplay {
+        judged: JudgedFile { summary: RunSummary::new(fail_on), ..JudgedFile::default() },
         assume,
         header: None,
         cases: LiteMap::new(),
@@ -91,7 +92,7 @@ pub fn judge(
         begun: false,
         ended: false,
     };
-    let mut reader = Reader::new(input);
+    let mut reader = TranscriptReader::new(input);
     let mut first = true;
     loop {
         let read = match reader.next_line() {
@@ -116,8 +117,8 @@ pub fn judge(
 }
 
 /// What the always-on checks say about a capture from elsewhere that is in memory; its lines count from 1.
-pub fn judge_lines(lines: &[Line], assume: Option<Version>) -> Vec<CheckReport> {
-    let mut foreign = Foreign::new(assume);
+pub fn judge_lines(lines: &[TranscriptLine], assume: Option<Version>) -> Vec<CheckReport> {
+    let mut foreign = ForeignCapture::new(assume);
     for (number, line) in (1..).zip(lines) {
         if foreign.line(number, line.clone()).is_err() {
             break;
@@ -126,18 +127,18 @@ pub fn judge_lines(lines: &[Line], assume: Option<Version>) -> Vec<CheckReport> 
     foreign.oracle.finish()
 }
 
-struct Replay {
-    judged: Judged,
+struct RunReplay {
+    judged: JudgedFile,
     assume: Option<Version>,
-    header: Option<Header>,
-    cases: LiteMap<u32, Replayed>,
-    foreign: Option<Foreign>,
+    header: Option<RunHeader>,
+    cases: LiteMap<u32, ReplayedScenario>,
+    foreign: Option<ForeignCapture>,
     /// Whether a recorder of ours said that it begins, and that it ends or that the run does.
     begun: bool,
     ended: bool,
 }
 
-impl Replay {
+impl RunReplay {
     fn line(&mut self, number: u64, text: &str) -> Result<(), String> {
         if let Some(kind) = reader::about(text) {
             return self.about(&kind, text);
@@ -160,7 +161,7 @@ impl Replay {
             }
             None => {
                 let assume = self.assume;
-                let foreign = self.foreign.get_or_insert_with(|| Foreign::new(assume));
+                let foreign = self.foreign.get_or_insert_with(|| ForeignCapture::new(assume));
                 foreign.line(number, line)?;
             }
         }
@@ -171,7 +172,7 @@ impl Replay {
         let wrong = |error: serde_json::Error| format!("not a `{kind}` line of a run: {error}");
         match kind {
             "header" => {
-                let header: Header = serde_json::from_str(text).map_err(wrong)?;
+                let header: RunHeader = serde_json::from_str(text).map_err(wrong)?;
                 if header.format != FORMAT {
                     return Err(format!(
                         "expected a run of format {FORMAT}, found {} (hint: it was written by ahp-harness {})",
@@ -184,7 +185,7 @@ impl Replay {
                 let start: CaseStart = serde_json::from_str(text).map_err(wrong)?;
                 let header =
                     self.header.as_ref().ok_or("expected a `header` line before this one")?;
-                self.cases.insert(start.case, Replayed::new(&start, header)?);
+                self.cases.insert(start.case, ReplayedScenario::new(&start, header)?);
             }
             "result" => {
                 let report: CaseReport = serde_json::from_str(text).map_err(wrong)?;
@@ -246,8 +247,8 @@ impl Replay {
     }
 
     /// Nothing more can be read.
-    fn stopped(&mut self, error: Unreadable) {
-        let Unreadable { line, reason, last } = &error;
+    fn stopped(&mut self, error: CaptureUnreadable) {
+        let CaptureUnreadable { line, reason, last } = &error;
         let note = match last {
             true => format!("line {line} was cut off with the file: {reason}"),
             false => format!(
@@ -258,7 +259,7 @@ impl Replay {
         self.judged.broken = !last;
     }
 
-    fn finish(mut self) -> Judged {
+    fn finish(mut self) -> JudgedFile {
         for (_, replayed) in std::mem::take(&mut self.cases) {
             self.judged.notes.push(format!("`{}` did not end before the file did", replayed.id));
         }
@@ -273,7 +274,7 @@ impl Replay {
             self.judged.connections = foreign.next;
             self.judged.messages = foreign.messages;
             if let (Some(standard), None) = (foreign.standard, &self.header) {
-                self.judged.summary = Summary::of(standard, self.judged.summary.fail_on);
+                self.judged.summary = RunSummary::of(standard, self.judged.summary.fail_on);
             }
             let lines: Vec<CheckLine> =
                 foreign.oracle.finish().iter().map(CheckLine::from).collect();
@@ -287,9 +288,9 @@ impl Replay {
 const MAX_NAMES: usize = 100_000;
 
 /// A capture without scenarios.
-struct Foreign {
+struct ForeignCapture {
     /// Which protocol it is of, once a line has said so.
-    standard: Option<Standard>,
+    standard: Option<ProtocolStandard>,
     assume: Option<Version>,
     oracle: Oracle,
     /// The latest connection of each name.
@@ -300,12 +301,12 @@ struct Foreign {
     messages: u64,
 }
 
-impl Foreign {
-    fn new(assume: Option<Version>) -> Foreign {
-        Foreign {
+impl ForeignCapture {
+    fn new(assume: Option<Version>) -> ForeignCapture {
+        ForeignCapture {
             standard: None,
             assume,
-            oracle: oracle(assume, Standard::Ahp),
+            oracle: oracle(assume, ProtocolStandard::Ahp),
             conns: HashMap::new(),
             begun: HashSet::new(),
             next: 0,
@@ -313,24 +314,24 @@ impl Foreign {
         }
     }
 
-    fn line(&mut self, number: u64, line: Line) -> Result<(), String> {
+    fn line(&mut self, number: u64, line: TranscriptLine) -> Result<(), String> {
         let standard = self.standard.or_else(|| {
             let assumed = self.assume.map(|version| version.standard);
             let standard =
-                assumed.filter(|it| *it == Standard::Acp).or(standard_of(&line.event))?;
+                assumed.filter(|it| *it == ProtocolStandard::Acp).or(standard_of(&line.event))?;
             self.oracle = oracle(self.assume, standard);
             self.standard = Some(standard);
             Some(standard)
         });
         let event = match standard {
-            Some(Standard::Acp) => of_acp(line.event),
+            Some(ProtocolStandard::Acp) => of_acp(line.event),
             _ => line.event,
         };
         let known = self.conns.get(&line.conn).copied();
-        let again = standard == Some(Standard::Acp) && begins(&event);
+        let again = standard == Some(ProtocolStandard::Acp) && begins(&event);
         let again = again && known.is_some_and(|conn| self.begun.contains(&conn));
         let conn = match (known, &event) {
-            (Some(conn), event) if !matches!(event, Event::Open { .. }) && !again => conn,
+            (Some(conn), event) if !matches!(event, ConnectionEvent::Open { .. }) && !again => conn,
             (None, _) if self.conns.len() == MAX_NAMES => {
                 return Err(format!("more than {MAX_NAMES} names of connections"));
             }
@@ -342,58 +343,71 @@ impl Foreign {
             }
         };
         if let (Some(ended), true) = (known, again) {
-            let event = Event::Closed { by: Side::Client, code: None, reason: String::new() };
-            self.oracle.observe(&Entry { line: number, at: line.at, conn: ended, event });
+            let event = ConnectionEvent::Closed {
+                by: ClosingSide::Client,
+                code: None,
+                reason: String::new(),
+            };
+            self.oracle.observe(&TranscriptEntry { line: number, at: line.at, conn: ended, event });
         }
         match event {
-            Event::Sent(_) | Event::Received(_) => self.messages += 1,
+            ConnectionEvent::Sent(_) | ConnectionEvent::Received(_) => self.messages += 1,
             _ => {}
         }
         if begins(&event) {
             self.begun.insert(conn);
         }
-        self.oracle.observe(&Entry { line: number, at: line.at, conn, event });
+        self.oracle.observe(&TranscriptEntry { line: number, at: line.at, conn, event });
         Ok(())
     }
 }
 
-fn oracle(assume: Option<Version>, standard: Standard) -> Oracle {
-    let options = Options { assume_version: assume, foreign: true, standard, ..Options::default() };
+fn oracle(assume: Option<Version>, standard: ProtocolStandard) -> Oracle {
+    let options = OracleOptions {
+        assume_version: assume,
+        foreign: true,
+        standard,
+        ..OracleOptions::default()
+    };
     let mut oracle = Oracle::new(options);
     oracle.keep_secret(REDACTED);
     oracle
 }
 
 /// Which protocol a capture is of that has this event first: what passes below a host comes after what passes above.
-fn standard_of(event: &Event) -> Option<Standard> {
+fn standard_of(event: &ConnectionEvent) -> Option<ProtocolStandard> {
     match event {
-        Event::Below { way: Below::ToAgent | Below::FromAgent, .. } => Some(Standard::Acp),
-        Event::Below { .. } => None,
-        _ => Some(Standard::Ahp),
+        ConnectionEvent::Below { way: BelowEvent::ToAgent | BelowEvent::FromAgent, .. } => {
+            Some(ProtocolStandard::Acp)
+        }
+        ConnectionEvent::Below { .. } => None,
+        _ => Some(ProtocolStandard::Ahp),
     }
 }
 
 /// An event between a client and an agent, as one of a connection.
-fn of_acp(event: Event) -> Event {
+fn of_acp(event: ConnectionEvent) -> ConnectionEvent {
     match event {
-        Event::Below { way: Below::ToAgent, seen } => Event::Sent(seen),
-        Event::Below { way: Below::FromAgent, seen } => Event::Received(seen),
+        ConnectionEvent::Below { way: BelowEvent::ToAgent, seen } => ConnectionEvent::Sent(seen),
+        ConnectionEvent::Below { way: BelowEvent::FromAgent, seen } => {
+            ConnectionEvent::Received(seen)
+        }
         event => event,
     }
 }
 
 /// Whether a client begins a handshake: a process that is started anew may have the name of the one before.
-fn begins(event: &Event) -> bool {
-    let Event::Sent(seen) = event else { return false };
+fn begins(event: &ConnectionEvent) -> bool {
+    let ConnectionEvent::Sent(seen) = event else { return false };
     seen.message().is_some_and(|message| message.method() == Some("initialize"))
 }
 
 /// A scenario being played from the file.
-struct Replayed {
+struct ReplayedScenario {
     id: String,
-    entry: suite::Entry,
-    play: Play,
-    at_line: Arc<Mutex<Place>>,
+    entry: suite::SuiteEntry,
+    play: ScenarioPlay,
+    at_line: Arc<Mutex<ReplayPlace>>,
     conns: LiteMap<String, ConnId>,
     odd: Vec<String>,
     /// Clients whose connections the scenario has begun to open.
@@ -404,32 +418,32 @@ struct Replayed {
 
 /// The line that the next event of the play stands on, and the frame that it has to be.
 #[derive(Debug, Default)]
-struct Place {
+struct ReplayPlace {
     line: u64,
 }
 
-struct FromFile(Arc<Mutex<Place>>);
+struct FromFile(Arc<Mutex<ReplayPlace>>);
 
-impl Recorder for FromFile {
-    fn record(&mut self, _at: Duration, _client: &str, _event: &Event) -> u64 {
+impl TranscriptRecorder for FromFile {
+    fn record(&mut self, _at: Duration, _client: &str, _event: &ConnectionEvent) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).line
     }
 }
 
 /// The texts that the file carries.
-struct Texts<'a>(&'a CaseStart);
+struct CarriedTexts<'a>(&'a CaseStart);
 
-impl Files for Texts<'_> {
+impl FileSource for CarriedTexts<'_> {
     fn read(&self, path: &str) -> Result<String, String> {
         let found = self.0.sources.iter().find(|source| source.name == path);
         found.map(|source| source.text.clone()).ok_or_else(|| "not in the file".to_owned())
     }
 }
 
-impl Replayed {
-    fn new(start: &CaseStart, header: &Header) -> Result<Replayed, String> {
+impl ReplayedScenario {
+    fn new(start: &CaseStart, header: &RunHeader) -> Result<ReplayedScenario, String> {
         let first = start.sources.first().ok_or("a case without its text")?;
-        let loaded = load(&first.name, &first.text, &Texts(start));
+        let loaded = load(&first.name, &first.text, &CarriedTexts(start));
         let scenario = match (loaded.scenario, loaded.errors.first()) {
             (Some(scenario), None) => Arc::new(scenario),
             (_, error) => {
@@ -442,7 +456,7 @@ impl Replayed {
         };
         let version = header.version.parse().map_err(|error| format!("{error}"))?;
         let redacted = |resource: &String| (resource.clone(), REDACTED.to_owned());
-        let setup = Setup {
+        let setup = CaseSetup {
             scenario: Arc::clone(&scenario),
             version,
             offers: header.offers.clone(),
@@ -461,13 +475,13 @@ impl Replayed {
             agent: header.agent,
             side: start.side.clone().unwrap_or_default(),
         };
-        let at_line = Arc::new(Mutex::new(Place::default()));
+        let at_line = Arc::new(Mutex::new(ReplayPlace::default()));
         let recorder = Box::new(FromFile(Arc::clone(&at_line)));
-        let mut play = Play::new(setup, header.shared, recorder);
+        let mut play = ScenarioPlay::new(setup, header.shared, recorder);
         play.begin(Duration::ZERO);
-        Ok(Replayed {
+        Ok(ReplayedScenario {
             id: start.scenario.clone(),
-            entry: suite::Entry { scenario, sources: loaded.sources.into() },
+            entry: suite::SuiteEntry { scenario, sources: loaded.sources.into() },
             play,
             at_line,
             conns: LiteMap::new(),
@@ -477,12 +491,12 @@ impl Replayed {
         })
     }
 
-    fn line(&mut self, number: u64, line: Line) {
+    fn line(&mut self, number: u64, line: TranscriptLine) {
         self.at_line.lock().unwrap_or_else(PoisonError::into_inner).line = number;
         let at = line.at;
         match line.event {
-            Event::Sent(seen) => match self.next_sent(at) {
-                Some(Output::Send { seen: ours, .. }) => {
+            ConnectionEvent::Sent(seen) => match self.next_sent(at) {
+                Some(DriverOutput::Send { seen: ours, .. }) => {
                     let same = ours.frame == seen.frame || seen.frame.display().contains(MARK);
                     if !same {
                         self.odd
@@ -491,8 +505,8 @@ impl Replayed {
                 }
                 _ => self.odd.push(format!("line {number}: the scenario sends nothing here now")),
             },
-            Event::Closed { by: Side::Client, .. } => {
-                if !matches!(self.next_sent(at), Some(Output::Close { .. })) {
+            ConnectionEvent::Closed { by: ClosingSide::Client, .. } => {
+                if !matches!(self.next_sent(at), Some(DriverOutput::Close { .. })) {
                     self.odd.push(format!("line {number}: the scenario closes nothing here now"));
                 }
             }
@@ -501,13 +515,13 @@ impl Replayed {
                 // what the timer led to.
                 match event {
                     // The scenario may have asked for more already, which the run did after this.
-                    Event::Open { .. } | Event::Refused(_) => {
+                    ConnectionEvent::Open { .. } | ConnectionEvent::Refused(_) => {
                         if !self.begins(self.last, &line.conn) {
                             self.begins(at, &line.conn);
                         }
                         self.opening.remove(&line.conn);
                     }
-                    Event::Restarted => self.drain(at),
+                    ConnectionEvent::Restarted => self.drain(at),
                     _ => self.drain(self.last),
                 }
                 self.host(at, &line.conn, event);
@@ -516,12 +530,12 @@ impl Replayed {
         self.last = at;
     }
 
-    fn host(&mut self, at: Duration, client: &str, event: Event) {
-        if matches!(event, Event::Restarted) {
+    fn host(&mut self, at: Duration, client: &str, event: ConnectionEvent) {
+        if matches!(event, ConnectionEvent::Restarted) {
             self.play.restarted(at, Ok(()));
             return;
         }
-        if let Event::Below { way, seen } = event {
+        if let ConnectionEvent::Below { way, seen } = event {
             return self.play.below(at, client, way, seen);
         }
         let Some(conn) = self.conns.get(client).copied() else {
@@ -529,21 +543,23 @@ impl Replayed {
             return;
         };
         match event {
-            Event::Open { .. } => self.play.opened(at, conn),
-            Event::Received(seen) => self.play.seen(at, conn, seen),
-            Event::Refused(handshake) => self.play.refused(at, conn, *handshake),
-            Event::Closed { code, reason, .. } => self.play.closed(at, conn, code, &reason),
-            Event::Sent(_)
-            | Event::Below { .. }
-            | Event::Restarted
-            | Event::Cut { .. }
-            | Event::Gap { .. }
-            | Event::Fault { .. } => {}
+            ConnectionEvent::Open { .. } => self.play.opened(at, conn),
+            ConnectionEvent::Received(seen) => self.play.seen(at, conn, seen),
+            ConnectionEvent::Refused(handshake) => self.play.refused(at, conn, *handshake),
+            ConnectionEvent::Closed { code, reason, .. } => {
+                self.play.closed(at, conn, code, &reason)
+            }
+            ConnectionEvent::Sent(_)
+            | ConnectionEvent::Below { .. }
+            | ConnectionEvent::Restarted
+            | ConnectionEvent::Cut { .. }
+            | ConnectionEvent::Gap { .. }
+            | ConnectionEvent::Fault { .. } => {}
         }
     }
 
     /// The next output that a line stands for; openings have none until they succeed.
-    fn next_sent(&mut self, at: Duration) -> Option<Output> {
+    fn next_sent(&mut self, at: Duration) -> Option<DriverOutput> {
         loop {
             if let Some(output) = self.taken(at)? {
                 return Some(output);
@@ -552,17 +568,17 @@ impl Replayed {
     }
 
     /// Takes the next output, if there is one, and hands it on where a line stands for it.
-    fn taken(&mut self, at: Duration) -> Option<Option<Output>> {
+    fn taken(&mut self, at: Duration) -> Option<Option<DriverOutput>> {
         match self.play.poll_output(at)? {
-            Output::Open { conn, client, .. } => {
+            DriverOutput::Open { conn, client, .. } => {
                 self.opening.insert(client.clone());
                 self.conns.insert(client, conn);
             }
-            Output::Flood { .. }
-            | Output::Hold { .. }
-            | Output::Restart
-            | Output::Release(_)
-            | Output::Errand(_) => {}
+            DriverOutput::Flood { .. }
+            | DriverOutput::Hold { .. }
+            | DriverOutput::Restart
+            | DriverOutput::Release(_)
+            | DriverOutput::Errand(_) => {}
             output => return Some(Some(output)),
         }
         Some(None)
@@ -587,8 +603,8 @@ impl Replayed {
         }
     }
 
-    fn is_missing(&mut self, output: &Output) {
-        let what = if matches!(output, Output::Send { .. }) { "sends" } else { "closes" };
+    fn is_missing(&mut self, output: &DriverOutput) {
+        let what = if matches!(output, DriverOutput::Send { .. }) { "sends" } else { "closes" };
         self.odd.push(format!("the scenario {what} something that the file does not have"));
     }
 

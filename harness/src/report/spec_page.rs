@@ -36,7 +36,7 @@ pub fn address(source: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Ledger;
+    use crate::ledger::RequirementLedger;
 
     #[test]
     fn finds_the_page() {
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn most_requirements_have_a_page() {
-        let rows: Vec<_> = Ledger::newest().iter().collect();
+        let rows: Vec<_> = RequirementLedger::newest().iter().collect();
         let without = rows.iter().filter(|row| address(row.source).is_none()).count();
         assert!(without * 20 < rows.len(), "{without} of {}", rows.len());
         for row in rows {

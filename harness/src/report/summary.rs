@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::oracle::{CheckRow, alike, all_checks, checks};
 use crate::verdict::{FailOn, Status, Weight};
-use crate::wire::version::Standard;
+use crate::wire::version::ProtocolStandard;
 
 use super::event::{CaseReport, CheckLine, FindingLine};
 
@@ -14,7 +14,7 @@ pub const OWN_FRAMES: &str = "shape.harness";
 
 /// The fold over a run's scenarios.
 #[derive(Clone, Debug, Default)]
-pub struct Summary {
+pub struct RunSummary {
     /// Scenarios by status.
     pub counts: LiteMap<Status, u64>,
     /// The always-on checks, by id.
@@ -56,17 +56,17 @@ pub struct RuleTotal {
 /// Findings of one check that a report shows in full.
 const SHOWN: usize = 5;
 
-impl Summary {
+impl RunSummary {
     /// A summary of nothing, with every check of AHP.
-    pub fn new(fail_on: FailOn) -> Summary {
-        Summary::of(Standard::Ahp, fail_on)
+    pub fn new(fail_on: FailOn) -> RunSummary {
+        RunSummary::of(ProtocolStandard::Ahp, fail_on)
     }
 
     /// A summary of nothing, with every check of a protocol.
-    pub fn of(standard: Standard, fail_on: FailOn) -> Summary {
+    pub fn of(standard: ProtocolStandard, fail_on: FailOn) -> RunSummary {
         let none = |row: &CheckRow| (row.id.to_owned(), CheckTotal::default());
         let checks = checks(standard).iter().map(none).collect();
-        Summary { fail_on, checks, ..Summary::default() }
+        RunSummary { fail_on, checks, ..RunSummary::default() }
     }
 
     /// Adds a scenario.

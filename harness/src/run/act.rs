@@ -4,18 +4,20 @@ use std::sync::Arc;
 
 use crate::wire::json::{Value, json};
 
-use crate::peer::guise::Guise;
-use crate::scenario::bind::Template;
-use crate::transcript::{ConnId, Seen};
+use crate::peer::guise::ClientGuise;
+use crate::scenario::bind::ValueTemplate;
+use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::frame::Frame;
 use crate::wire::message::Message;
 
-use super::case::{Case, Output, Peer, Progress, Wait};
-use super::mailbox::{Item, Mailbox};
+use super::case::{CasePeer, DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::mailbox::{ClientMailbox, MailboxItem};
 use super::mangle;
 use super::serve::FileLook;
-use super::task::{Act, Entry, Order, PeerId, RawFrame, Settle, Task, Want};
-use super::watch::Watch;
+use super::task::{
+    DispatchGoal, MessageOrder, OpeningGoal, PeerId, RawFrame, RequestGoal, StepTask, TaskAct,
+};
+use super::watch::AbsenceWatch;
 
 /// What an agent is asked for a sign of life: a method that it does not have, but has to refuse.
 const ACP_PING: &str = "_ahp-harness/ping";
@@ -27,8 +29,8 @@ const FIRST_FRAME_ID: u64 = 1_000_000;
 /// The deepest nesting that is sent.
 const MAX_DEPTH: usize = 10_000_000;
 
-impl Case {
-    pub(super) fn send(&mut self, peer: PeerId, seen: Seen) {
+impl ScenarioCase {
+    pub(super) fn send(&mut self, peer: PeerId, seen: SeenFrame) {
         let Some(peer) = self.peers.get_mut(peer) else {
             return;
         };
@@ -36,7 +38,7 @@ impl Case {
             if let Some(message) = seen.message() {
                 self.created.sent(message);
             }
-            self.outputs.push_back(Output::Send { conn, seen: Arc::new(seen) });
+            self.outputs.push_back(DriverOutput::Send { conn, seen: Arc::new(seen) });
         }
     }
 
@@ -49,11 +51,11 @@ impl Case {
             false => "listSessions",
         };
         let (id, message) = self.peers.get_mut(peer)?.engine.request(method, json!({}));
-        self.send(peer, Seen::of(message));
+        self.send(peer, SeenFrame::of(message));
         Some(id)
     }
 
-    pub(super) fn fill(&mut self, template: &Template) -> Value {
+    pub(super) fn fill(&mut self, template: &ValueTemplate) -> Value {
         template.fill(&mut self.bindings, &mut self.mint)
     }
 
@@ -61,183 +63,185 @@ impl Case {
         self.peers.get(peer).map(|peer| peer.name.clone()).unwrap_or_default()
     }
 
-    pub(super) fn start(&mut self, task: Task) -> Progress {
-        if !matches!(task.act, Act::Await { .. } | Act::Watch { .. }) {
+    pub(super) fn start(&mut self, task: StepTask) -> WaitProgress {
+        if !matches!(task.act, TaskAct::Await { .. } | TaskAct::Watch { .. }) {
             self.peers.iter_mut().for_each(|peer| peer.mailbox.arrive());
         }
         match task.act {
-            Act::Connect(peer) => self.connect(peer, Entry::Stands),
-            Act::Come { peer, credentials, origin, want } => {
+            TaskAct::Connect(peer) => self.connect(peer, OpeningGoal::Stands),
+            TaskAct::Come { peer, credentials, origin, want } => {
                 let origin = origin.map(|origin| text_of(&self.fill(&origin)));
                 if let Some(peer) = self.peers.get_mut(peer) {
-                    peer.guise = Guise { credentials, origin };
+                    peer.guise = ClientGuise { credentials, origin };
                 }
                 self.connect(peer, want)
             }
-            Act::Request { peer, method, params, want, exact, keep } => {
+            TaskAct::Request { peer, method, params, want, exact, keep } => {
                 let params = self.fill(&params);
-                if matches!(want, Want::Error(_) | Want::Refused(_)) {
+                if matches!(want, RequestGoal::Error(_) | RequestGoal::Refused(_)) {
                     self.expects_refused_request(task.step, &method);
                 }
                 self.created.asked(&method, &params);
                 let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
-                    return Progress::Done;
+                    return WaitProgress::Done;
                 };
                 let (id, message) = engine.request(&method, params);
-                self.send(peer, Seen::of(message));
-                Progress::Wait(Wait::Response { peer, id, want, exact, keep })
+                self.send(peer, SeenFrame::of(message));
+                WaitProgress::Wait(TaskWait::Response { peer, id, want, exact, keep })
             }
-            Act::DefaultChat { peer, session, bind } => {
+            TaskAct::DefaultChat { peer, session, bind } => {
                 let session = self.fill(&session);
-                Progress::Wait(Wait::DefaultChat { peer, session, bind })
+                WaitProgress::Wait(TaskWait::DefaultChat { peer, session, bind })
             }
-            Act::Reconnect { peer, subscriptions, last_seen, want, keep } => {
+            TaskAct::Reconnect { peer, subscriptions, last_seen, want, keep } => {
                 let subscriptions = subscriptions.map(|template| self.fill(&template));
                 let last_seen = last_seen.map(|template| self.fill(&template));
-                if matches!(want, Want::Error(_) | Want::Refused(_)) {
+                if matches!(want, RequestGoal::Error(_) | RequestGoal::Refused(_)) {
                     self.expects_refused_request(task.step, "reconnect");
                 }
                 let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
-                    return Progress::Done;
+                    return WaitProgress::Done;
                 };
                 let (id, message) = engine.reconnect(subscriptions, last_seen);
-                self.send(peer, Seen::of(message));
-                Progress::Wait(Wait::Response { peer, id, want, exact: false, keep })
+                self.send(peer, SeenFrame::of(message));
+                WaitProgress::Wait(TaskWait::Response { peer, id, want, exact: false, keep })
             }
-            Act::Ask { peer, method, params, bind } => self.ask(peer, &method, &params, bind),
-            Act::Offer { peer, offers } => {
+            TaskAct::Ask { peer, method, params, bind } => self.ask(peer, &method, &params, bind),
+            TaskAct::Offer { peer, offers } => {
                 if let Some(peer) = self.peers.get_mut(peer) {
                     peer.served.offer(offers);
                 }
-                Progress::Done
+                WaitProgress::Done
             }
-            Act::Permit { peer, answer } => Progress::Wait(Wait::Permission { peer, answer }),
-            Act::Look { path, text, waits } => {
+            TaskAct::Permit { peer, answer } => {
+                WaitProgress::Wait(TaskWait::Permission { peer, answer })
+            }
+            TaskAct::Look { path, text, waits } => {
                 let until = waits.then(|| self.mint.now + self.limit(task.step));
                 self.look(FileLook { path, text, until })
             }
-            Act::Called(times) => Progress::Wait(Wait::Called(times)),
-            Act::CallState { peer, id, state } => {
+            TaskAct::Called(times) => WaitProgress::Wait(TaskWait::Called(times)),
+            TaskAct::CallState { peer, id, state } => {
                 let id = self.fill(&id);
                 self.call_state(task.step, peer, &id, &state)
             }
-            Act::Notify { peer, method, params } => {
+            TaskAct::Notify { peer, method, params } => {
                 let params = self.fill(&params);
                 if let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) {
                     let message = engine.notification(&method, params);
-                    self.send(peer, Seen::of(message));
+                    self.send(peer, SeenFrame::of(message));
                 }
-                Progress::Done
+                WaitProgress::Done
             }
-            Act::Dispatch { peer, channel, action, seq, settle, bind } => {
+            TaskAct::Dispatch { peer, channel, action, seq, settle, bind } => {
                 let channel = self.fill(&channel);
                 let action = self.fill(&action);
                 let seq = seq.and_then(|template| self.fill(&template).as_u64());
-                if settle.as_ref().is_some_and(Settle::is_refusal) {
+                if settle.as_ref().is_some_and(DispatchGoal::is_refusal) {
                     let name = action["type"].as_str().unwrap_or_default().to_owned();
                     self.expects_refused_action(task.step, &name);
                 }
                 self.dispatch(peer, &channel, action, seq, settle, bind)
             }
-            Act::Await { peer, mut filter, channel, mode } => {
+            TaskAct::Await { peer, mut filter, channel, mode } => {
                 filter.channel = channel.map(|template| self.fill(&template));
                 if let Some((side, name)) = &filter.beside {
                     let response = self.log.response(peer, name);
-                    filter.order = response.map(|response| Order { side: *side, response });
+                    filter.order = response.map(|response| MessageOrder { side: *side, response });
                 }
-                Progress::Wait(Wait::Message { peer, filter, mode, looked: 0 })
+                WaitProgress::Wait(TaskWait::Message { peer, filter, mode, looked: 0 })
             }
-            Act::Watch { peer, mut filter, channel } => {
+            TaskAct::Watch { peer, mut filter, channel } => {
                 filter.channel = channel.map(|template| self.fill(&template));
-                self.watches.push(Watch { step: task.step, peer, filter });
+                self.watches.push(AbsenceWatch { step: task.step, peer, filter });
                 let mailbox = self.peers.get(peer).map(|peer| &peer.mailbox);
-                let behind = mailbox.into_iter().flat_map(Mailbox::behind);
-                let come: Vec<Item> = behind.cloned().collect();
+                let behind = mailbox.into_iter().flat_map(ClientMailbox::behind);
+                let come: Vec<MailboxItem> = behind.cloned().collect();
                 for item in come {
                     if let Some(message) = item.seen().message()
                         && let Some(failure) = self.watched(peer, item.line, message)
                     {
-                        return Progress::Failed(failure);
+                        return WaitProgress::Failed(failure);
                     }
                 }
-                Progress::Done
+                WaitProgress::Done
             }
-            Act::Barrier { peer, channel } => {
+            TaskAct::Barrier { peer, channel } => {
                 let channel = channel.map(|template| self.fill(&template));
                 let barrier = self.begin_barrier(peer, channel.as_ref(), None);
-                Progress::Wait(Wait::Barrier(barrier))
+                WaitProgress::Wait(TaskWait::Barrier(barrier))
             }
-            Act::Mirror { peer, channel, state, exact } => {
+            TaskAct::Mirror { peer, channel, state, exact } => {
                 let channel = self.fill(&channel);
                 self.mirror(task.step, peer, &channel, &state, exact)
             }
-            Act::Send { peer, frame: RawFrame::Flood(bytes), .. } => {
+            TaskAct::Send { peer, frame: RawFrame::Flood(bytes), .. } => {
                 if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {
-                    self.outputs.push_back(Output::Flood { conn, bytes });
+                    self.outputs.push_back(DriverOutput::Flood { conn, bytes });
                 }
-                Progress::Done
+                WaitProgress::Done
             }
-            Act::Send { peer, frame, times } => {
+            TaskAct::Send { peer, frame, times } => {
                 for count in 0..times.min(MAX_TIMES) {
                     if times > 1 {
                         self.bindings.set("count", json!(count));
                     }
                     self.bindings.set("frame", json!(FIRST_FRAME_ID + self.raw_frames));
                     self.raw_frames += 1;
-                    let seen = Seen::new(self.raw(&frame));
+                    let seen = SeenFrame::new(self.raw(&frame));
                     if let Some((peer, message)) = self.peers.get_mut(peer).zip(seen.message()) {
                         peer.engine.sent(message);
                     }
                     self.send(peer, seen);
                 }
-                Progress::Done
+                WaitProgress::Done
             }
-            Act::Hold { peer, paused } => {
+            TaskAct::Hold { peer, paused } => {
                 if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {
-                    self.outputs.push_back(Output::Hold { conn, paused });
+                    self.outputs.push_back(DriverOutput::Hold { conn, paused });
                 }
-                Progress::Done
+                WaitProgress::Done
             }
-            Act::Asked { peer, method, id, params } => {
-                Progress::Wait(Wait::Asked { peer, method, id, params })
+            TaskAct::Asked { peer, method, id, params } => {
+                WaitProgress::Wait(TaskWait::Asked { peer, method, id, params })
             }
-            Act::Answer { peer, id, want, silent: true, .. } => match self.ping(peer) {
-                Some(ping) => Progress::Wait(Wait::NoAnswer { peer, id, ping, want }),
-                None => Progress::Done,
+            TaskAct::Answer { peer, id, want, silent: true, .. } => match self.ping(peer) {
+                Some(ping) => WaitProgress::Wait(TaskWait::NoAnswer { peer, id, ping, want }),
+                None => WaitProgress::Done,
             },
-            Act::Answer { peer, id, want, keep, .. } => {
-                let want = want.unwrap_or(Want::Anything);
-                Progress::Wait(Wait::Answer { peer, id, want, keep })
+            TaskAct::Answer { peer, id, want, keep, .. } => {
+                let want = want.unwrap_or(RequestGoal::Anything);
+                WaitProgress::Wait(TaskWait::Answer { peer, id, want, keep })
             }
-            Act::Hang { peer, graceful } => {
+            TaskAct::Hang { peer, graceful } => {
                 if let Some(peer) = self.peers.get_mut(peer)
                     && let Some(conn) = peer.conn
                 {
-                    self.outputs.push_back(Output::Close { conn, graceful });
+                    self.outputs.push_back(DriverOutput::Close { conn, graceful });
                     peer.disconnect();
                 }
-                Progress::Done
+                WaitProgress::Done
             }
-            Act::AwaitClosed(peer) => Progress::Wait(Wait::Closed(peer)),
-            Act::Restart => {
-                self.outputs.push_back(Output::Restart);
-                Progress::Wait(Wait::Restarted)
+            TaskAct::AwaitClosed(peer) => WaitProgress::Wait(TaskWait::Closed(peer)),
+            TaskAct::Restart => {
+                self.outputs.push_back(DriverOutput::Restart);
+                WaitProgress::Wait(TaskWait::Restarted)
             }
-            Act::Release(hold) => {
-                self.outputs.push_back(Output::Release(hold));
-                Progress::Done
+            TaskAct::Release(hold) => {
+                self.outputs.push_back(DriverOutput::Release(hold));
+                WaitProgress::Done
             }
-            Act::Rest => Progress::Wait(Wait::Rested),
+            TaskAct::Rest => WaitProgress::Wait(TaskWait::Rested),
         }
     }
 
-    pub(super) fn connect(&mut self, id: PeerId, want: Entry) -> Progress {
+    pub(super) fn connect(&mut self, id: PeerId, want: OpeningGoal) -> WaitProgress {
         let conn = ConnId(self.next_conn);
         self.next_conn += 1;
         if let Some(peer) = self.peers.get_mut(id) {
             // A name stands for one connection at a time, in a transcript, too.
             if let (Some(old), true) = (peer.conn, peer.connected) {
-                self.outputs.push_back(Output::Close { conn: old, graceful: true });
+                self.outputs.push_back(DriverOutput::Close { conn: old, graceful: true });
                 peer.disconnect();
             }
             peer.conn = Some(conn);
@@ -245,9 +249,9 @@ impl Case {
             peer.refused = None;
             peer.answers.clear();
             let (client, guise) = (peer.name.clone(), peer.guise.clone());
-            self.outputs.push_back(Output::Open { conn, client, guise });
+            self.outputs.push_back(DriverOutput::Open { conn, client, guise });
         }
-        Progress::Wait(Wait::Connected(id, want))
+        WaitProgress::Wait(TaskWait::Connected(id, want))
     }
 
     pub(super) fn dispatch(
@@ -256,25 +260,25 @@ impl Case {
         channel: &Value,
         action: Value,
         seq: Option<u64>,
-        settle: Option<Settle>,
+        settle: Option<DispatchGoal>,
         bind: Option<String>,
-    ) -> Progress {
+    ) -> WaitProgress {
         let Some(engine) = self.peers.get_mut(peer).map(|peer| &mut peer.engine) else {
-            return Progress::Done;
+            return WaitProgress::Done;
         };
         let (seq, message) = engine.dispatch(channel.as_str().unwrap_or_default(), action, seq);
-        self.send(peer, Seen::of(message));
+        self.send(peer, SeenFrame::of(message));
         if let Some(name) = bind {
             self.bindings.set(&name, json!(seq));
         }
         match settle {
-            None => Progress::Done,
-            Some(settle @ (Settle::Accept(_) | Settle::Reject(_))) => {
-                Progress::Wait(Wait::Settled { peer, seq, settle, looked: 0 })
+            None => WaitProgress::Done,
+            Some(settle @ (DispatchGoal::Accept(_) | DispatchGoal::Reject(_))) => {
+                WaitProgress::Wait(TaskWait::Settled { peer, seq, settle, looked: 0 })
             }
             Some(settle) => {
                 let barrier = self.begin_barrier(peer, Some(channel), Some((seq, settle)));
-                Progress::Wait(Wait::Barrier(barrier))
+                WaitProgress::Wait(TaskWait::Barrier(barrier))
             }
         }
     }
@@ -325,7 +329,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-impl Peer {
+impl CasePeer {
     pub(super) fn disconnect(&mut self) {
         self.connected = false;
         self.initialized = false;
@@ -333,7 +337,7 @@ impl Peer {
         self.engine.lost();
     }
 
-    pub(super) fn take_answer(&mut self, id: u64) -> Option<(u64, Arc<Seen>)> {
+    pub(super) fn take_answer(&mut self, id: u64) -> Option<(u64, Arc<SeenFrame>)> {
         let found = self.answers.iter().position(|(_, seen)| {
             seen.message().and_then(Message::id).and_then(Value::as_u64) == Some(id)
         })?;

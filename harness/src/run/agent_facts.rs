@@ -6,7 +6,7 @@
 
 use crate::wire::json::Value;
 
-use super::detect::Detected;
+use super::detect::DetectedFeature;
 
 /// The answers of an agent.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ impl AgentFacts {
     }
 
     /// What is listed in a report.
-    pub fn rows(&self) -> Vec<Detected> {
+    pub fn rows(&self) -> Vec<DetectedFeature> {
         let declared = DECLARED.iter().map(|(name, pointer)| {
             let value = self.capabilities.pointer(pointer);
             let offered = value.is_some_and(|it| !it.is_null() && it.as_bool() != Some(false));
@@ -69,12 +69,12 @@ impl AgentFacts {
             } else {
                 "does not declare it in `initialize`"
             };
-            Detected::new(name, offered, how)
+            DetectedFeature::new(name, offered, how)
         });
         let (modes, options) = (self.modes(), self.options());
         let listed = |name: &str, all: &[String]| match all {
-            [] => Detected::new(name, false, "the answer to `session/new` has none"),
-            all => Detected::new(name, true, all.join("; ")),
+            [] => DetectedFeature::new(name, false, "the answer to `session/new` has none"),
+            all => DetectedFeature::new(name, true, all.join("; ")),
         };
         let set = [listed("modes", &modes), listed("options", &options)];
         declared.chain(set).collect()

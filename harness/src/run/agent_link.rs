@@ -10,17 +10,17 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::peer::guise::Guise;
-use crate::transport::link::{Endpoint, Link, LinkEvent, refusal_text};
+use crate::peer::guise::ClientGuise;
+use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink, refusal_text};
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Decoded, Kind, Message, decode};
+use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
 /// The most text of an agent that is kept, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
 /// An open connection to an agent.
 pub(super) struct AgentLink {
-    link: Link,
+    link: TransportLink,
     limit: Duration,
     requests: u64,
     /// The text in the agent's updates so far.
@@ -31,7 +31,7 @@ pub(super) struct AgentLink {
 
 /// Why a request has no answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Unanswered {
+pub(super) enum RequestUnanswered {
     /// The connection ended, for this reason.
     Ended(String),
     /// The time limit was reached.
@@ -43,8 +43,11 @@ impl AgentLink {
     ///
     /// # Errors
     /// Why there is no connection.
-    pub(super) async fn open(endpoint: &Endpoint, limit: Duration) -> Result<AgentLink, String> {
-        let mut link = Link::connect(endpoint, &Guise::default());
+    pub(super) async fn open(
+        endpoint: &LinkEndpoint,
+        limit: Duration,
+    ) -> Result<AgentLink, String> {
+        let mut link = TransportLink::connect(endpoint, &ClientGuise::default());
         match timeout(limit, link.next()).await {
             Ok(LinkEvent::Opened) => {
                 Ok(AgentLink { link, limit, requests: 0, text: String::new(), asked: false })
@@ -63,35 +66,35 @@ impl AgentLink {
         &mut self,
         method: &str,
         params: Value,
-    ) -> Result<Result<Value, Value>, Unanswered> {
+    ) -> Result<Result<Value, Value>, RequestUnanswered> {
         self.requests += 1;
         let id = json!(self.requests);
         self.link.send(&Message::request(self.requests, method, params).frame());
         let limit = self.limit;
-        timeout(limit, self.answer(&id)).await.unwrap_or(Err(Unanswered::Late))
+        timeout(limit, self.answer(&id)).await.unwrap_or(Err(RequestUnanswered::Late))
     }
 
-    async fn answer(&mut self, id: &Value) -> Result<Result<Value, Value>, Unanswered> {
+    async fn answer(&mut self, id: &Value) -> Result<Result<Value, Value>, RequestUnanswered> {
         loop {
             let frame = match self.link.next().await {
                 LinkEvent::Frame(frame) => frame,
-                LinkEvent::Ended { reason, .. } => return Err(Unanswered::Ended(reason)),
+                LinkEvent::Ended { reason, .. } => return Err(RequestUnanswered::Ended(reason)),
                 LinkEvent::Opened | LinkEvent::Refused(_) => continue,
             };
-            let Decoded::Message(message) = decode(&frame) else { continue };
+            let DecodedFrame::Message(message) = decode(&frame) else { continue };
             match message.kind() {
-                Kind::Request => {
+                MessageKind::Request => {
                     self.asked |= message.method() == Some("session/request_permission");
                     self.link.send(&refusal(&message).frame());
                 }
-                Kind::Notification if self.text.len() < MAX_TEXT => {
+                MessageKind::Notification if self.text.len() < MAX_TEXT => {
                     let content = &message.params()["update"]["content"];
                     self.text.push_str(content["text"].as_str().unwrap_or_default());
                 }
-                Kind::Success if message.id() == Some(id) => {
+                MessageKind::Success if message.id() == Some(id) => {
                     return Ok(Ok(message.result().cloned().unwrap_or_default()));
                 }
-                Kind::Failure if message.id() == Some(id) => {
+                MessageKind::Failure if message.id() == Some(id) => {
                     return Ok(Err(message.error().cloned().unwrap_or_default()));
                 }
                 _ => {}

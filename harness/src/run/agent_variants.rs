@@ -7,24 +7,24 @@
 //!
 //! Start at [`play`].
 
-use crate::agent::acp::Config;
+use crate::agent::acp::AgentConfig;
 use crate::agent::acp::variant::AgentVariantRow;
-use crate::host::subject::Subject;
+use crate::host::subject::AgentSubject;
 
 use super::agents::{play_on, playable};
-use super::suite::Suite;
+use super::suite::ScenarioSuite;
 use super::variants::VariantResult;
 
 /// Plays the scenarios that `share` selects by their place against the reference agent with these variants.
 pub fn play(
-    suite: &Suite,
+    suite: &ScenarioSuite,
     rows: &[&'static AgentVariantRow],
     share: impl Fn(usize) -> bool,
 ) -> VariantResult {
     let variants = rows.iter().map(|row| row.name).collect();
     let mut result = VariantResult { variants, ..VariantResult::default() };
     for (_, entry) in playable(suite).iter().enumerate().filter(|(place, _)| share(*place)) {
-        let verdict = play_on(entry, &mut Subject::varied(Config::default(), rows));
+        let verdict = play_on(entry, &mut AgentSubject::varied(AgentConfig::default(), rows));
         result.add(&entry.scenario, &verdict);
     }
     result

@@ -8,25 +8,25 @@
 
 use std::time::Duration;
 
-use crate::agent::acp::Config;
-use crate::agent::acp::fault::{Fault, Faults};
-use crate::host::Host;
-use crate::host::subject::Subject;
+use crate::agent::acp::AgentConfig;
+use crate::agent::acp::fault::{AgentFaults, Fault};
+use crate::host::SansIoHost;
+use crate::host::subject::AgentSubject;
 use crate::oracle::checks;
 use crate::verdict::Status;
-use crate::wire::version::{Standard, Version};
+use crate::wire::version::{ProtocolStandard, Version};
 
-use super::case::Setup;
-use super::kills::{Depth, Exempt, Hunt, Matrix, Table, Tripped};
+use super::kills::{ExemptIds, KillDepth, KillHunt, KillMatrix, KillTable, TrippedRules};
 use super::mutant_rows::acp::ROWS;
 use super::mutants::epoch;
-use super::play::{Counting, Play, Recorder, Verdict};
-use super::side::Side;
+use super::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict, TranscriptRecorder};
+use super::setup::CaseSetup;
+use super::side::AgentSide;
 use super::sim;
-use super::suite::{Entry, Suite};
+use super::suite::{ScenarioSuite, SuiteEntry};
 
 /// Checks that no fault of an agent can trip, each with the reason.
-pub const EXEMPT: Exempt =
+pub const EXEMPT: ExemptIds =
     &[("acp.wire.harness", "it judges the harness's own messages, which no agent can spoil")];
 
 /// Every id is made from this.
@@ -35,60 +35,60 @@ const SEED: u64 = 1;
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// The scenarios about agents.
-pub fn playable(suite: &Suite) -> Vec<Entry> {
-    let ours = |entry: &&Entry| entry.scenario.spec.standard() == Standard::Acp;
+pub fn playable(suite: &ScenarioSuite) -> Vec<SuiteEntry> {
+    let ours = |entry: &&SuiteEntry| entry.scenario.spec.standard() == ProtocolStandard::Acp;
     suite.entries.iter().filter(ours).cloned().collect()
 }
 
 /// Plays one scenario against an agent in memory.
-pub fn play_on(entry: &Entry, agent: &mut dyn Host) -> Verdict {
+pub fn play_on(entry: &SuiteEntry, agent: &mut dyn SansIoHost) -> ScenarioVerdict {
     let side = sim::side(Some(Version::ACP_1));
-    play_recorded(entry, agent, side, Box::new(Counting::default()))
+    play_recorded(entry, agent, side, Box::new(CountingRecorder::default()))
 }
 
 /// As [`play_on`], with this said about the agent, and the transcript kept.
 pub fn play_recorded(
-    entry: &Entry,
-    agent: &mut dyn Host,
-    side: Side,
-    recorder: Box<dyn Recorder>,
-) -> Verdict {
-    let setup = Setup::of(&entry.scenario, Version::ACP_1, SEED, epoch(), LIMIT);
-    sim::play(Play::new(Setup { side, ..setup }, false, recorder), agent)
+    entry: &SuiteEntry,
+    agent: &mut dyn SansIoHost,
+    side: AgentSide,
+    recorder: Box<dyn TranscriptRecorder>,
+) -> ScenarioVerdict {
+    let setup = CaseSetup::of(&entry.scenario, Version::ACP_1, SEED, epoch(), LIMIT);
+    sim::play(ScenarioPlay::new(CaseSetup { side, ..setup }, false, recorder), agent)
 }
 
 /// Plays scenarios against the reference agent with these faults planted.
-fn play(faults: &[Fault], entries: &[Entry], hunt: &Hunt<'_>) -> Tripped {
+fn play(faults: &[Fault], entries: &[SuiteEntry], hunt: &KillHunt<'_>) -> TrippedRules {
     hunt.play(entries, EXEMPT, |entry| {
-        let config = Config { faults: Faults::of(faults), ..Config::default() };
-        play_on(entry, &mut Subject::new(config))
+        let config = AgentConfig { faults: AgentFaults::of(faults), ..AgentConfig::default() };
+        play_on(entry, &mut AgentSubject::new(config))
     })
 }
 
-/// Plays the suite against the honest agent and against each of these faults; `share` as in [`Matrix::play`].
+/// Plays the suite against the honest agent and against each of these faults; `share` as in [`KillMatrix::play`].
 pub fn play_all(
-    suite: &Suite,
+    suite: &ScenarioSuite,
     faults: &[Fault],
-    depth: Depth,
+    depth: KillDepth,
     share: impl Fn(&(dyn Fn() + Sync)),
-) -> Matrix<Fault> {
+) -> KillMatrix<Fault> {
     let entries = playable(suite);
-    let table = Table {
+    let table = KillTable {
         version: Version::ACP_1,
-        checks: checks(Standard::Acp),
+        checks: checks(ProtocolStandard::Acp),
         exempt: EXEMPT,
         rows: ROWS.iter().map(|row| (row.fault, row.trips)).collect(),
         older: Vec::new(),
         partial: false,
         depth,
     };
-    let honest = vec![("the honest agent", play(&[], &entries, &Hunt::whole()))];
-    let one = |fault, hunt: &Hunt<'_>| play(&[fault], &entries, hunt);
-    Matrix::play(table, suite, &entries, honest, faults, one, share)
+    let honest = vec![("the honest agent", play(&[], &entries, &KillHunt::whole()))];
+    let one = |fault, hunt: &KillHunt<'_>| play(&[fault], &entries, hunt);
+    KillMatrix::play(table, suite, &entries, honest, faults, one, share)
 }
 
 /// How a scenario against a null agent may end: with nothing that counts.
-pub fn earns_nothing(verdict: &Verdict) -> bool {
+pub fn earns_nothing(verdict: &ScenarioVerdict) -> bool {
     let check = |report: &crate::verdict::CheckReport| {
         report.observations > 0 && report.findings.is_empty()
     };

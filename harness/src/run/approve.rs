@@ -8,15 +8,15 @@
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
-use super::case::{Case, Phase};
+use super::case::{CasePhase, ScenarioCase};
 use super::task::PeerId;
 
-impl Case {
+impl ScenarioCase {
     /// Confirms a call that has come to wait, where this peer is the one who does.
     pub(super) fn approve(&mut self, id: PeerId, message: &Message) {
         let approves = self.setup.scenario.approves.as_deref();
         let named = self.peers.get(id).is_some_and(|peer| Some(peer.name.as_str()) == approves);
-        if !named || self.phase != Phase::Playing || message.method() != Some("action") {
+        if !named || self.phase != CasePhase::Playing || message.method() != Some("action") {
             return;
         }
         let params = message.params();

@@ -13,30 +13,30 @@ use std::collections::HashSet;
 use crate::wire::json::{Value, json};
 
 use crate::scenario::pattern::brief;
-use crate::transcript::Seen;
+use crate::transcript::SeenFrame;
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::message::Message;
 
-use super::case::{Case, Progress, Wait, params};
+use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
 use super::failure::FailureKind;
-use super::task::{PeerId, Settle};
+use super::task::{DispatchGoal, PeerId};
 
 /// A barrier on its way.
 #[derive(Clone, Debug)]
-pub struct Barrier {
+pub struct PendingBarrier {
     by: PeerId,
     /// The marked action, while its envelope has not been seen everywhere.
-    mark: Option<Mark>,
+    mark: Option<PendingMark>,
     /// Pings that have not been answered.
     pings: Vec<(PeerId, u64)>,
     /// The dispatch whose fate the barrier decides.
-    decides: Option<(u64, Settle)>,
+    decides: Option<(u64, DispatchGoal)>,
 }
 
 /// A marked action on its way.
 #[derive(Clone, Debug)]
-struct Mark {
+struct PendingMark {
     channel: String,
     /// Its `clientSeq` at the client that dispatched it.
     seq: u64,
@@ -46,7 +46,7 @@ struct Mark {
 
 /// What became of the marks of a case.
 #[derive(Debug, Default)]
-pub struct Marks {
+pub struct CaseMarks {
     /// Own dispatches that only mark a place: nobody's message.
     sent: HashSet<(PeerId, u64)>,
     /// Which client has seen which mark.
@@ -55,7 +55,7 @@ pub struct Marks {
     refused: HashSet<(PeerId, u64)>,
 }
 
-impl Marks {
+impl CaseMarks {
     /// Takes note of an arrival; false where the message is not a mark.
     pub(super) fn arrived(&mut self, by: PeerId, seq: u64, at: PeerId, rejected: bool) -> bool {
         if !self.sent.contains(&(by, seq)) {
@@ -75,7 +75,7 @@ impl Marks {
     }
 }
 
-impl Case {
+impl ScenarioCase {
     /// Whether the message is only the mark of a barrier; takes note of it.
     pub(super) fn is_mark(&mut self, at: PeerId, message: &Message) -> bool {
         if self.marks.is_empty() || message.method() != Some("action") {
@@ -95,10 +95,10 @@ impl Case {
         &mut self,
         by: PeerId,
         channel: Option<&Value>,
-        decides: Option<(u64, Settle)>,
-    ) -> Barrier {
+        decides: Option<(u64, DispatchGoal)>,
+    ) -> PendingBarrier {
         let mark = self.marked_chat(by, channel).map(|chat| self.mark(by, chat));
-        let mut barrier = Barrier { by, mark, pings: Vec::new(), decides };
+        let mut barrier = PendingBarrier { by, mark, pings: Vec::new(), decides };
         if barrier.mark.is_none() {
             self.ping_everyone(&mut barrier, &[]);
         }
@@ -107,7 +107,7 @@ impl Case {
 
     /// The chat that can carry a mark: the one named, or any that the client is subscribed to.
     fn marked_chat(&self, by: PeerId, channel: Option<&Value>) -> Option<String> {
-        if !self.protocol()?.has(Feature::Drafts) {
+        if !self.protocol()?.has(ProtocolFeature::Drafts) {
             return None;
         }
         let engine = &self.peers.get(by)?.engine;
@@ -119,7 +119,7 @@ impl Case {
             .map(str::to_owned)
     }
 
-    fn mark(&mut self, by: PeerId, channel: String) -> Mark {
+    fn mark(&mut self, by: PeerId, channel: String) -> PendingMark {
         let text = format!("ahp-barrier {:016x}", self.mint.number());
         let draft = json!({"text": text, "origin": {"kind": "user"}});
         let action = json!({"type": "chat/draftChanged", "draft": draft});
@@ -129,7 +129,7 @@ impl Case {
             .filter(|(_, peer)| peer.connected && peer.engine.is_subscribed(&channel))
             .map(|(id, _)| id)
             .collect();
-        Mark { channel, seq, at }
+        PendingMark { channel, seq, at }
     }
 
     fn dispatch_mark(&mut self, by: PeerId, channel: &str, action: Value) -> u64 {
@@ -138,11 +138,11 @@ impl Case {
         };
         let (seq, message) = peer.engine.dispatch(channel, action, None);
         self.marks.sent.insert((by, seq));
-        self.send(by, Seen::of(message));
+        self.send(by, SeenFrame::of(message));
         seq
     }
 
-    fn ping_everyone(&mut self, barrier: &mut Barrier, but: &[PeerId]) {
+    fn ping_everyone(&mut self, barrier: &mut PendingBarrier, but: &[PeerId]) {
         for id in 0..self.peers.len() {
             if self.is_connected(id) && !but.contains(&id) {
                 barrier.pings.extend(self.ping(id).map(|ping| (id, ping)));
@@ -150,7 +150,11 @@ impl Case {
         }
     }
 
-    pub(super) fn check_barrier(&mut self, step: Option<usize>, mut barrier: Barrier) -> Progress {
+    pub(super) fn check_barrier(
+        &mut self,
+        step: Option<usize>,
+        mut barrier: PendingBarrier,
+    ) -> WaitProgress {
         let by = barrier.by;
         if let Some(mark) = barrier.mark.take() {
             if self.marks.refused.contains(&(by, mark.seq)) {
@@ -164,7 +168,7 @@ impl Case {
             };
             if mark.at.iter().any(waits) {
                 barrier.mark = Some(mark);
-                return Progress::Wait(Wait::Barrier(barrier));
+                return WaitProgress::Wait(TaskWait::Barrier(barrier));
             }
             self.dispatch_mark(by, &mark.channel, json!({"type": "chat/draftChanged"}));
             self.ping_everyone(&mut barrier, &mark.at);
@@ -175,12 +179,12 @@ impl Case {
             peer.is_some_and(|peer| peer.take_answer(*ping).is_none())
         });
         if !barrier.pings.is_empty() {
-            return Progress::Wait(Wait::Barrier(barrier));
+            return WaitProgress::Wait(TaskWait::Barrier(barrier));
         }
         if !self.is_connected(by) {
             let message =
                 format!("client `{}`: the connection ended before the barrier", self.name(by));
-            return Progress::Failed(self.failure_of(step, FailureKind::Trouble, message));
+            return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
         // A step that only needs to know what became of its dispatch ends nobody else's watch.
         if barrier.decides.is_none() {
@@ -190,14 +194,14 @@ impl Case {
     }
 
     /// The barrier is over: what became of the dispatch it decides?
-    fn decide(&mut self, step: Option<usize>, barrier: &Barrier) -> Progress {
+    fn decide(&mut self, step: Option<usize>, barrier: &PendingBarrier) -> WaitProgress {
         let Some((seq, settle)) = &barrier.decides else {
-            return Progress::Done;
+            return WaitProgress::Done;
         };
         let name = self.name(barrier.by);
         let Some((place, line, seen)) = self.echo(barrier.by, *seq, 0) else {
             self.observed(step);
-            return Progress::Done;
+            return WaitProgress::Done;
         };
         if let Some(peer) = self.peers.get_mut(barrier.by) {
             peer.mailbox.read_one(place);
@@ -205,11 +209,11 @@ impl Case {
         let envelope = params(&seen);
         let rejected = envelope.get("rejectionReason").is_some_and(|reason| !reason.is_null());
         let message = match (settle, rejected) {
-            (Settle::Refused, true) => {
+            (DispatchGoal::Refused, true) => {
                 self.observed(step);
-                return Progress::Done;
+                return WaitProgress::Done;
             }
-            (Settle::Refused, false) => format!(
+            (DispatchGoal::Refused, false) => format!(
                 "client `{name}`: expected the action to be refused, the host accepted it as serverSeq {}",
                 envelope["serverSeq"]
             ),
@@ -218,15 +222,15 @@ impl Case {
         let mut failure = self.failure_at(step, message);
         failure.label = format!("{} came back", brief(envelope));
         failure.lines.push(line);
-        Progress::Failed(failure)
+        WaitProgress::Failed(failure)
     }
 
     /// The mark did not come back in time: `ping` alone has to do, once.
     pub(super) fn barrier_expired(
         &mut self,
         step: Option<usize>,
-        mut barrier: Barrier,
-    ) -> Progress {
+        mut barrier: PendingBarrier,
+    ) -> WaitProgress {
         if barrier.mark.take().is_some() {
             self.notes.push("the barrier's draft did not come back; `ping` had to do".to_owned());
             self.ping_everyone(&mut barrier, &[]);
@@ -237,6 +241,6 @@ impl Case {
             "client `{}`: expected an answer to `ping` for the barrier, nothing came",
             self.name(silent)
         );
-        Progress::Failed(self.failure_of(step, FailureKind::Trouble, message))
+        WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message))
     }
 }

@@ -6,92 +6,31 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use crate::agent;
 use crate::peer::client::ClientEngine;
-use crate::peer::guise::Guise;
-use crate::scenario::bind::Bindings;
-use crate::scenario::parse::Scenario;
-use crate::scenario::pattern::{Mismatch, Pattern};
-use crate::scenario::source::Span;
-use crate::transcript::{ConnId, Seen};
-use crate::wire::message::{Kind, Message};
-use crate::wire::version::Version;
+use crate::peer::guise::ClientGuise;
+use crate::scenario::bind::NameBindings;
+use crate::scenario::pattern::{PatternMismatch, ValuePattern};
+use crate::scenario::source::SourceSpan;
+use crate::transcript::{ConnId, SeenFrame};
+use crate::wire::message::{Message, MessageKind};
 
-use super::barrier::{Barrier, Marks};
+use super::barrier::{CaseMarks, PendingBarrier};
 use super::claims::StepLog;
-use super::cleanup::{AUTOMATION, Created};
+use super::cleanup::{AUTOMATION, CreatedResources};
 use super::decisions::OpenDecisions;
 use super::expand;
-use super::failure::{Failure, FailureKind};
-use super::mailbox::Mailbox;
-use super::mint::Minter;
-use super::observer::Observers;
-pub use super::output::Output;
-use super::serve::{FileLook, Served, Witness};
-use super::side::Side;
-use super::task::{Act, Entry, Filter, Keep, Mode, PATIENCE, PeerId, Permit, Settle, Task, Want};
-use super::watch::Watch;
-
-/// What a case needs to know before it begins.
-#[derive(Clone, Debug)]
-pub struct Setup {
-    /// What is played.
-    pub scenario: Arc<Scenario>,
-    /// The version that the run is about.
-    pub version: Version,
-    /// The versions that clients offer unless a step says otherwise.
-    pub offers: Vec<String>,
-    /// The seed of every id.
-    pub seed: u64,
-    /// Tells repetitions of one scenario apart.
-    pub name: String,
-    /// The wall clock when the transcript began, since 1970.
-    pub epoch: Duration,
-    /// How long a wait may take.
-    pub limit: Duration,
-    /// Resources and tokens that each client pushes after its handshake.
-    pub authenticate: Vec<(String, String)>,
-    /// What is known of the target, by the names that scenarios use: `protected-agent.provider`.
-    pub facts: Vec<(String, String)>,
-    /// What no frame of the host may contain, besides what clients push.
-    pub secrets: Vec<String>,
-    /// The provider of the sessions that `open` creates; the host's own choice where it is `None`.
-    pub provider: Option<String>,
-    /// Whether further clients come and look.
-    pub observe: bool,
-    /// Who plays the agent.
-    pub agent: agent::mode::Mode,
-    /// The agent that is put to the test, in a case of ACP.
-    pub side: Side,
-}
-
-impl Setup {
-    /// A scenario at one version, its ids from `seed`, with nobody's secrets and the host's own agent.
-    pub fn of(
-        scenario: &Arc<Scenario>,
-        version: Version,
-        seed: u64,
-        epoch: Duration,
-        limit: Duration,
-    ) -> Setup {
-        Setup {
-            scenario: Arc::clone(scenario),
-            version,
-            offers: vec![version.to_string()],
-            seed,
-            name: scenario.id.clone(),
-            epoch,
-            limit,
-            authenticate: Vec::new(),
-            facts: Vec::new(),
-            secrets: Vec::new(),
-            provider: None,
-            observe: false,
-            agent: agent::mode::Mode::default(),
-            side: Side::default(),
-        }
-    }
-}
+use super::failure::{FailureKind, StepFailure};
+use super::mailbox::ClientMailbox;
+use super::mint::IdMinter;
+use super::observer::ScenarioObservers;
+pub use super::output::DriverOutput;
+use super::serve::{AgentClientSide, CaseWitness, FileLook};
+use super::setup::CaseSetup;
+use super::task::{
+    DispatchGoal, FilterMode, MessageFilter, OpeningGoal, PATIENCE, PeerId, PermissionReply,
+    RequestGoal, ResultUse, StepTask, TaskAct,
+};
+use super::watch::AbsenceWatch;
 
 /// Most frames a host may send in one scenario; far above any scenario, far below any memory.
 const MAX_FRAMES: u64 = 200_000;
@@ -104,7 +43,7 @@ const MAX_ANSWERS: usize = 1_000;
 
 /// One client of the case.
 #[derive(Debug)]
-pub(super) struct Peer {
+pub(super) struct CasePeer {
     pub(super) name: String,
     /// The name that its last seen `serverSeq` is bound to.
     seq_name: String,
@@ -112,38 +51,38 @@ pub(super) struct Peer {
     pub(super) conn: Option<ConnId>,
     pub(super) connected: bool,
     pub(super) initialized: bool,
-    pub(super) mailbox: Mailbox,
-    pub(super) answers: VecDeque<(u64, Arc<Seen>)>,
+    pub(super) mailbox: ClientMailbox,
+    pub(super) answers: VecDeque<(u64, Arc<SeenFrame>)>,
     /// Requests of the host, where the scenario answers them.
-    pub(super) asked: Option<VecDeque<(u64, Arc<Seen>)>>,
+    pub(super) asked: Option<VecDeque<(u64, Arc<SeenFrame>)>>,
     /// How its connection ended, with the line.
     pub(super) ended: Option<(u64, String)>,
     /// The HTTP status by which the host has refused its connection.
     pub(super) refused: Option<u16>,
     /// How it comes.
-    pub(super) guise: Guise,
+    pub(super) guise: ClientGuise,
     /// What it does for an agent.
-    pub(super) served: Served,
+    pub(super) served: AgentClientSide,
 }
 
 /// What the current task waits for. What stands in the mailbox up to the line `looked` is not it.
 #[derive(Debug)]
-pub(super) enum Wait {
-    Connected(PeerId, Entry),
-    Response { peer: PeerId, id: u64, want: Want, exact: bool, keep: Keep },
-    Settled { peer: PeerId, seq: u64, settle: Settle, looked: u64 },
-    Message { peer: PeerId, filter: Filter, mode: Mode, looked: u64 },
+pub(super) enum TaskWait {
+    Connected(PeerId, OpeningGoal),
+    Response { peer: PeerId, id: u64, want: RequestGoal, exact: bool, keep: ResultUse },
+    Settled { peer: PeerId, seq: u64, settle: DispatchGoal, looked: u64 },
+    Message { peer: PeerId, filter: MessageFilter, mode: FilterMode, looked: u64 },
     DefaultChat { peer: PeerId, session: Value, bind: String },
-    Barrier(Barrier),
-    Answer { peer: PeerId, id: Pattern, want: Want, keep: Keep },
-    Asked { peer: PeerId, method: String, id: Pattern, params: Option<Pattern> },
-    NoAnswer { peer: PeerId, id: Pattern, ping: u64, want: Option<Want> },
+    Barrier(PendingBarrier),
+    Answer { peer: PeerId, id: ValuePattern, want: RequestGoal, keep: ResultUse },
+    Asked { peer: PeerId, method: String, id: ValuePattern, params: Option<ValuePattern> },
+    NoAnswer { peer: PeerId, id: ValuePattern, ping: u64, want: Option<RequestGoal> },
     Closed(PeerId),
     Restarted,
     // Nothing: its time has to pass.
     Rested,
     Observers,
-    Permission { peer: PeerId, answer: Permit },
+    Permission { peer: PeerId, answer: PermissionReply },
     Looked { token: u64, look: FileLook },
     // The file is looked at again then.
     LookAgain { at: Duration, look: FileLook },
@@ -152,50 +91,50 @@ pub(super) enum Wait {
 
 /// Where the case is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Phase {
+pub(super) enum CasePhase {
     Playing,
     Cleaning,
     Over,
 }
 
 /// What a look at the current wait came to.
-pub(super) enum Progress {
+pub(super) enum WaitProgress {
     Done,
-    Wait(Wait),
-    Failed(Box<Failure>),
+    Wait(TaskWait),
+    Failed(Box<StepFailure>),
 }
 
 /// A scenario being played. Pure: it neither reads a clock nor owns a socket.
 /// `handle_*` takes what happened, [`poll_output`](Self::poll_output) gives what to do until there
 /// is nothing more, [`next_timeout`](Self::next_timeout) says when to come back.
 #[derive(Debug)]
-pub struct Case {
-    pub(super) setup: Setup,
-    pub(super) peers: Vec<Peer>,
-    pub(super) bindings: Bindings,
-    pub(super) mint: Minter,
-    pub(super) created: Created,
+pub struct ScenarioCase {
+    pub(super) setup: CaseSetup,
+    pub(super) peers: Vec<CasePeer>,
+    pub(super) bindings: NameBindings,
+    pub(super) mint: IdMinter,
+    pub(super) created: CreatedResources,
     pub(super) notes: Vec<String>,
     pub(super) observations: u64,
-    pub(super) marks: Marks,
-    pub(super) bound_at: Vec<(String, Span)>,
+    pub(super) marks: CaseMarks,
+    pub(super) bound_at: Vec<(String, SourceSpan)>,
     pub(super) next_conn: u32,
     /// How many frames `send` steps have sent so far.
     pub(super) raw_frames: u64,
     pub(super) next_step: usize,
-    pub(super) tasks: VecDeque<Task>,
-    pub(super) current: Option<(Option<usize>, Wait, Duration)>,
+    pub(super) tasks: VecDeque<StepTask>,
+    pub(super) current: Option<(Option<usize>, TaskWait, Duration)>,
     /// Whether the current task only makes its step's own act possible.
     pub(super) prepares: bool,
-    pub(super) watches: Vec<Watch>,
-    pub(super) outputs: VecDeque<Output>,
-    pub(super) observers: Option<Observers>,
+    pub(super) watches: Vec<AbsenceWatch>,
+    pub(super) outputs: VecDeque<DriverOutput>,
+    pub(super) observers: Option<ScenarioObservers>,
     /// The closest a message came to what the current wait looks for.
-    pub(super) near: Option<(u64, Box<Mismatch>)>,
-    pub(super) phase: Phase,
+    pub(super) near: Option<(u64, Box<PatternMismatch>)>,
+    pub(super) phase: CasePhase,
     pub(super) deadline: Duration,
     /// What ended the scenario before its last step.
-    pub(super) failure: Option<Box<Failure>>,
+    pub(super) failure: Option<Box<StepFailure>>,
     pub(super) log: StepLog,
     pub(super) decisions: OpenDecisions,
     pub(super) interrupted: bool,
@@ -204,27 +143,27 @@ pub struct Case {
     pub(super) frames: u64,
     pub(super) bytes: u64,
     pub(super) last_line: u64,
-    pub(super) witness: Witness,
+    pub(super) witness: CaseWitness,
 }
 
-impl Case {
+impl ScenarioCase {
     /// A case that has not begun; [`begin`](Self::begin) starts it.
-    pub fn new(setup: Setup) -> Case {
+    pub fn new(setup: CaseSetup) -> ScenarioCase {
         let mirrors = expand::needs_mirrors(&setup.scenario);
-        let mut mint = Minter::new(setup.seed, &setup.name, setup.epoch);
+        let mut mint = IdMinter::new(setup.seed, &setup.name, setup.epoch);
         let tag = mint.number() as u32;
         let names = setup.scenario.clients.clone();
-        let observers = setup.observe.then(|| Observers::new(setup.seed ^ u64::from(tag)));
-        let mut case = Case {
+        let observers = setup.observe.then(|| ScenarioObservers::new(setup.seed ^ u64::from(tag)));
+        let mut case = ScenarioCase {
             deadline: setup.limit * BUDGET,
             setup,
             peers: Vec::new(),
-            bindings: Bindings::default(),
+            bindings: NameBindings::default(),
             mint,
-            created: Created::default(),
+            created: CreatedResources::default(),
             notes: Vec::new(),
             observations: 0,
-            marks: Marks::default(),
+            marks: CaseMarks::default(),
             bound_at: Vec::new(),
             next_conn: 0,
             raw_frames: 0,
@@ -236,7 +175,7 @@ impl Case {
             outputs: VecDeque::new(),
             observers,
             near: None,
-            phase: Phase::Playing,
+            phase: CasePhase::Playing,
             failure: None,
             log: StepLog::default(),
             decisions: OpenDecisions::default(),
@@ -245,7 +184,7 @@ impl Case {
             frames: 0,
             bytes: 0,
             last_line: 0,
-            witness: Witness::default(),
+            witness: CaseWitness::default(),
         };
         case.bindings.set("version", json!(case.setup.version.to_string()));
         for (name, value) in case.setup.facts.clone() {
@@ -267,28 +206,29 @@ impl Case {
     }
 
     /// The next thing to do, until there is none.
-    pub fn poll_output(&mut self) -> Option<Output> {
+    pub fn poll_output(&mut self) -> Option<DriverOutput> {
         self.outputs.pop_front()
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is due.
     pub fn next_timeout(&self) -> Option<Duration> {
         let wait = self.current.as_ref().map(|(_, _, deadline)| *deadline);
-        (self.phase != Phase::Over).then(|| wait.map_or(self.deadline, |at| at.min(self.deadline)))
+        (self.phase != CasePhase::Over)
+            .then(|| wait.map_or(self.deadline, |at| at.min(self.deadline)))
     }
 
     /// Whether nothing is left to do.
     pub fn is_over(&self) -> bool {
-        self.phase == Phase::Over
+        self.phase == CasePhase::Over
     }
 
     /// What it was made of.
-    pub fn setup(&self) -> &Setup {
+    pub fn setup(&self) -> &CaseSetup {
         &self.setup
     }
 
     /// What ended it before its last step, if anything did.
-    pub fn failure(&self) -> Option<&Failure> {
+    pub fn failure(&self) -> Option<&StepFailure> {
         self.failure.as_deref()
     }
 
@@ -326,7 +266,7 @@ impl Case {
     }
 
     /// A frame came.
-    pub fn handle_frame(&mut self, now: Duration, conn: ConnId, line: u64, seen: &Arc<Seen>) {
+    pub fn handle_frame(&mut self, now: Duration, conn: ConnId, line: u64, seen: &Arc<SeenFrame>) {
         self.expire(now);
         self.last_line = line;
         self.frames += 1;
@@ -385,7 +325,7 @@ impl Case {
         for peer in &mut self.peers {
             peer.disconnect();
         }
-        if let Some((step, Wait::Restarted, _)) = self.current.take()
+        if let Some((step, TaskWait::Restarted, _)) = self.current.take()
             && let Err(reason) = outcome
         {
             let message = format!("the host was not restarted: {reason}");
@@ -403,7 +343,7 @@ impl Case {
 
     /// The user wants to stop: what was created is still cleaned up.
     pub fn interrupt(&mut self, now: Duration) {
-        if self.phase == Phase::Playing {
+        if self.phase == CasePhase::Playing {
             self.interrupted = true;
             self.clean_up(now);
             self.advance(now);
@@ -416,7 +356,7 @@ impl Case {
         let seq_name = format!("{name}.seq");
         let serves = expand::serves(&self.setup.scenario, &name, None);
         self.bindings.set(&seq_name, json!(0));
-        self.peers.push(Peer {
+        self.peers.push(CasePeer {
             name,
             seq_name,
             engine: ClientEngine::new(client_id, mirrors)
@@ -425,13 +365,13 @@ impl Case {
             conn: None,
             connected: false,
             initialized: false,
-            mailbox: Mailbox::default(),
+            mailbox: ClientMailbox::default(),
             answers: VecDeque::new(),
             asked: serves.then(VecDeque::new),
             ended: None,
             refused: None,
-            guise: Guise::default(),
-            served: Served::of(&self.setup.side, self.peers.len()),
+            guise: ClientGuise::default(),
+            served: AgentClientSide::of(&self.setup.side, self.peers.len()),
         });
         self.peers.len() - 1
     }
@@ -455,42 +395,48 @@ impl Case {
         self.peers.get(peer).is_some_and(|peer| peer.connected)
     }
 
-    pub(super) fn peer_of(&mut self, conn: ConnId) -> Option<&mut Peer> {
+    pub(super) fn peer_of(&mut self, conn: ConnId) -> Option<&mut CasePeer> {
         self.peers.iter_mut().find(|peer| peer.conn == Some(conn))
     }
 
     // What comes in.
 
-    pub(super) fn message(&mut self, id: PeerId, line: u64, seen: &Arc<Seen>, message: &Message) {
+    pub(super) fn message(
+        &mut self,
+        id: PeerId,
+        line: u64,
+        seen: &Arc<SeenFrame>,
+        message: &Message,
+    ) {
         let Some(peer) = self.peers.get_mut(id) else {
             return;
         };
         let asked = message.id().and_then(Value::as_u64).and_then(|n| peer.engine.awaits(n));
         let asked = asked.map(str::to_owned);
-        let shook = message.kind() == Kind::Success
+        let shook = message.kind() == MessageKind::Success
             && asked.as_deref().is_some_and(|method| matches!(method, "initialize" | "reconnect"));
         peer.initialized |= shook;
-        let lifted = peer.engine.handle(message).map(|lifted| Arc::new(Seen::of(lifted)));
+        let lifted = peer.engine.handle(message).map(|lifted| Arc::new(SeenFrame::of(lifted)));
         let last_seen = peer.engine.last_seen();
         // From here on it is read in the newest words; the transcript has it as it came.
         let seen = lifted.as_ref().unwrap_or(seen);
         let Some(message) = seen.message() else {
             return;
         };
-        if let (Kind::Success, Some(method)) = (message.kind(), asked) {
+        if let (MessageKind::Success, Some(method)) = (message.kind(), asked) {
             self.log.accepted("request", &method);
         }
         match message.kind() {
-            Kind::Success | Kind::Failure => {
+            MessageKind::Success | MessageKind::Failure => {
                 if peer.answers.len() == MAX_ANSWERS {
                     peer.answers.pop_front();
                 }
                 peer.answers.push_back((line, Arc::clone(seen)));
-                if let (Phase::Cleaning, Some(result)) = (self.phase, message.result()) {
+                if let (CasePhase::Cleaning, Some(result)) = (self.phase, message.result()) {
                     self.created.listed(result);
                 }
             }
-            Kind::Notification => {
+            MessageKind::Notification => {
                 if self.created.noticed(message) {
                     self.log.accepted("dispatch", AUTOMATION.0);
                 }
@@ -511,19 +457,21 @@ impl Case {
                     self.approve(id, message);
                 }
             }
-            Kind::Request if expand::serves(&self.setup.scenario, &peer.name, message.method()) => {
+            MessageKind::Request
+                if expand::serves(&self.setup.scenario, &peer.name, message.method()) =>
+            {
                 let asked = peer.asked.as_mut().filter(|asked| asked.len() < MAX_ANSWERS);
                 asked.into_iter().for_each(|asked| asked.push_back((line, Arc::clone(seen))));
                 self.hold_against_watches(id, line, message);
             }
-            Kind::Request if self.is_acp() => self.serve(id, line, seen, message),
+            MessageKind::Request if self.is_acp() => self.serve(id, line, seen, message),
             // Our AHP clients serve no other requests: they answer them with an error.
-            Kind::Request => {
+            MessageKind::Request => {
                 self.hold_against_watches(id, line, message);
                 let asked = message.id().cloned().unwrap_or_default();
                 let answer =
                     Message::failure(asked, -32601, "not served by this client", Value::Null);
-                self.send(id, Seen::of(answer));
+                self.send(id, SeenFrame::of(answer));
             }
             _ => {}
         }
@@ -556,13 +504,13 @@ impl Case {
     /// Fails the current wait when its time is over.
     pub(super) fn expire(&mut self, now: Duration) {
         self.mint.now = now;
-        if self.phase == Phase::Over {
+        if self.phase == CasePhase::Over {
             return;
         }
-        if self.phase == Phase::Cleaning && now >= self.deadline {
+        if self.phase == CasePhase::Cleaning && now >= self.deadline {
             self.notes.push("cleaning up took too long and was given up".to_owned());
             self.end();
-        } else if self.phase == Phase::Playing && now >= self.deadline {
+        } else if self.phase == CasePhase::Playing && now >= self.deadline {
             let step = self.current.take().and_then(|(step, ..)| step);
             let message = format!("the scenario took longer than {:?}", self.setup.limit * BUDGET);
             let failure = self.failure_of(step, FailureKind::Trouble, message);
@@ -571,9 +519,11 @@ impl Case {
             && let Some((step, wait, _)) = self.current.take()
         {
             match self.expired(step, wait) {
-                Progress::Done => {}
-                Progress::Wait(wait) => self.current = Some((step, wait, now + self.setup.limit)),
-                Progress::Failed(failure) => self.fail(now, failure),
+                WaitProgress::Done => {}
+                WaitProgress::Wait(wait) => {
+                    self.current = Some((step, wait, now + self.setup.limit))
+                }
+                WaitProgress::Failed(failure) => self.fail(now, failure),
             }
         }
     }
@@ -581,18 +531,18 @@ impl Case {
     /// Does everything that can be done without anything else happening.
     pub(super) fn advance(&mut self, now: Duration) {
         self.mint.now = now;
-        if self.phase == Phase::Playing && self.failure.is_some() {
+        if self.phase == CasePhase::Playing && self.failure.is_some() {
             self.clean_up(now);
         }
-        while self.phase != Phase::Over {
+        while self.phase != CasePhase::Over {
             if let Some((step, wait, deadline)) = self.current.take() {
                 match self.check(step, wait) {
-                    Progress::Done => {}
-                    Progress::Wait(wait) => {
+                    WaitProgress::Done => {}
+                    WaitProgress::Wait(wait) => {
                         let until = self.unless_over(&wait, now, deadline);
                         return self.current = Some((step, wait, until));
                     }
-                    Progress::Failed(failure) => self.fail(now, failure),
+                    WaitProgress::Failed(failure) => self.fail(now, failure),
                 }
             } else if let Some(task) = self.tasks.pop_front() {
                 self.near = None;
@@ -601,11 +551,11 @@ impl Case {
                 let step = task.step;
                 self.prepares = task.prepares;
                 match self.start(task) {
-                    Progress::Done => {}
-                    Progress::Wait(wait) => self.current = Some((step, wait, now + limit)),
-                    Progress::Failed(failure) => self.fail(now, failure),
+                    WaitProgress::Done => {}
+                    WaitProgress::Wait(wait) => self.current = Some((step, wait, now + limit)),
+                    WaitProgress::Failed(failure) => self.fail(now, failure),
                 }
-            } else if self.phase == Phase::Cleaning {
+            } else if self.phase == CasePhase::Cleaning {
                 // Cleaning up may have found more.
                 self.tasks = self.cleaning().into();
                 if self.tasks.is_empty() {
@@ -615,7 +565,7 @@ impl Case {
                 return;
             } else {
                 self.step(now);
-                if self.phase == Phase::Playing && self.failure.is_some() {
+                if self.phase == CasePhase::Playing && self.failure.is_some() {
                     self.clean_up(now);
                 }
             }
@@ -644,17 +594,17 @@ impl Case {
     }
 
     pub(super) fn clean_up(&mut self, now: Duration) {
-        self.phase = Phase::Cleaning;
+        self.phase = CasePhase::Cleaning;
         self.observers_leave();
         // What is being made just now cannot be taken away before it is there.
         self.current = match self.current.take() {
-            Some((_, Wait::Response { peer, id, .. }, _)) => {
-                let wait = Wait::Response {
+            Some((_, TaskWait::Response { peer, id, .. }, _)) => {
+                let wait = TaskWait::Response {
                     peer,
                     id,
-                    want: Want::Anything,
+                    want: RequestGoal::Anything,
                     exact: false,
-                    keep: Keep::default(),
+                    keep: ResultUse::default(),
                 };
                 Some((None, wait, now + self.setup.limit * PATIENCE))
             }
@@ -666,17 +616,17 @@ impl Case {
     }
 
     pub(super) fn end(&mut self) {
-        self.phase = Phase::Over;
+        self.phase = CasePhase::Over;
         for peer in &mut self.peers {
             if let (Some(conn), true) = (peer.conn, peer.connected) {
-                self.outputs.push_back(Output::Close { conn, graceful: true });
+                self.outputs.push_back(DriverOutput::Close { conn, graceful: true });
                 peer.disconnect();
             }
         }
     }
 
-    pub(super) fn fail(&mut self, now: Duration, failure: Box<Failure>) {
-        if self.phase == Phase::Cleaning {
+    pub(super) fn fail(&mut self, now: Duration, failure: Box<StepFailure>) {
+        if self.phase == CasePhase::Cleaning {
             self.notes.push(format!("cleaning up: {}", failure.message));
             return;
         }
@@ -689,12 +639,12 @@ impl Case {
             self.clean_up(now);
         } else if kind != FailureKind::Content {
             // What the step would have done next presumes what did not happen.
-            self.tasks.retain(|task| matches!(task.act, Act::Hang { .. }));
+            self.tasks.retain(|task| matches!(task.act, TaskAct::Hang { .. }));
         }
     }
 }
 
 /// The params of a message.
-pub(super) fn params(seen: &Seen) -> &Value {
+pub(super) fn params(seen: &SeenFrame) -> &Value {
     seen.message().map_or(&Value::Null, Message::params)
 }

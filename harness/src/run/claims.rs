@@ -6,33 +6,33 @@
 //!
 //! Knows: which steps held or failed, and why the scenario ended early. Never knows: weights, reports.
 //!
-//! Start at [`Case::goes_on_after`] and [`Case::claims`].
+//! Start at [`ScenarioCase::goes_on_after`] and [`ScenarioCase::claims`].
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::ledger::{BreachKind, Ledger};
-use crate::scenario::names::{self, Occurrence};
-use crate::scenario::parse::Step;
-use crate::scenario::source::Span;
-use crate::scenario::verbs::Verb;
-use crate::wire::protocol::{Dispatch, Protocol};
+use crate::ledger::{BreachKind, RequirementLedger};
+use crate::scenario::names::{self, NameOccurrence};
+use crate::scenario::parse::ScenarioStep;
+use crate::scenario::source::SourceSpan;
+use crate::scenario::verbs::StepVerb;
+use crate::wire::protocol::{DispatchRight, Protocol};
 
-use super::case::{Case, Phase};
-use super::failure::{Failure, FailureKind};
-use super::task::{PeerId, Settle};
+use super::case::{CasePhase, ScenarioCase};
+use super::failure::{FailureKind, StepFailure};
+use super::task::{DispatchGoal, PeerId};
 
 /// What came of one claim.
 #[derive(Clone, Debug)]
 pub struct ClaimOutcome {
     /// Where its step stands.
-    pub span: Span,
+    pub span: SourceSpan,
     /// The requirements that it tests.
     pub rules: Vec<String>,
     /// How often it was put to the test and held.
     pub observations: u64,
     /// How it failed, where it did.
-    pub failure: Option<Failure>,
+    pub failure: Option<StepFailure>,
     /// Why it was not put to the test, in one line; empty where it was.
     pub untested: String,
     /// Whether `untested` is a choice that the protocol leaves to the host, so that the requirements do not apply.
@@ -40,7 +40,7 @@ pub struct ClaimOutcome {
     /// Whether a claim of the scenario failed before, which is most likely why.
     pub follows: bool,
     /// What the host has to have accepted in the same run so that a refusal which the claim expects
-    /// counts, as in [`Case::accepted`]; `None` where it expects no refusal.
+    /// counts, as in [`ScenarioCase::accepted`]; `None` where it expects no refusal.
     pub twin: Option<String>,
 }
 
@@ -48,10 +48,10 @@ pub struct ClaimOutcome {
 #[derive(Debug, Default)]
 pub(super) struct StepLog {
     held: Vec<(usize, u64)>,
-    broken: Vec<(usize, Failure)>,
+    broken: Vec<(usize, StepFailure)>,
     left_out: Vec<(usize, String)>,
     refusals: Vec<(usize, String)>,
-    /// What the host has accepted: see [`Case::accepted`].
+    /// What the host has accepted: see [`ScenarioCase::accepted`].
     accepted: std::collections::BTreeSet<String>,
     /// Names that a failed step would have bound.
     missing: HashSet<String>,
@@ -70,7 +70,7 @@ impl ClaimOutcome {
             FailureKind::Silence => BreachKind::Silence,
         };
         let (broken, other): (Vec<String>, Vec<String>) =
-            self.rules.drain(..).partition(|rule| Ledger::breach(rule) >= least);
+            self.rules.drain(..).partition(|rule| RequirementLedger::breach(rule) >= least);
         let untested = ClaimOutcome {
             rules: other,
             observations: 0,
@@ -86,28 +86,28 @@ impl ClaimOutcome {
 }
 
 /// Steps that only look: one that cannot be played is left out, and the others still can be.
-const LOOKS: &[Verb] = &[
-    Verb::Expect,
-    Verb::Next,
-    Verb::Never,
-    Verb::Snapshot,
-    Verb::Mirror,
-    Verb::Answer,
-    Verb::Asked,
-    Verb::Disk,
-    Verb::Called,
-    Verb::Call,
+const LOOKS: &[StepVerb] = &[
+    StepVerb::Expect,
+    StepVerb::Next,
+    StepVerb::Never,
+    StepVerb::Snapshot,
+    StepVerb::Mirror,
+    StepVerb::Answer,
+    StepVerb::Asked,
+    StepVerb::Disk,
+    StepVerb::Called,
+    StepVerb::Call,
 ];
 
 /// Steps that wait for a response, which is no message of a mailbox.
-const ANSWERED: &[Verb] = &[
-    Verb::Connect,
-    Verb::Initialize,
-    Verb::Request,
-    Verb::Subscribe,
-    Verb::Reconnect,
-    Verb::Snapshot,
-    Verb::Answer,
+const ANSWERED: &[StepVerb] = &[
+    StepVerb::Connect,
+    StepVerb::Initialize,
+    StepVerb::Request,
+    StepVerb::Subscribe,
+    StepVerb::Reconnect,
+    StepVerb::Snapshot,
+    StepVerb::Answer,
 ];
 
 impl StepLog {
@@ -133,11 +133,11 @@ impl StepLog {
 /// Stands for the name of an action or a method where no host accepts the one that is refused.
 const ANY: &str = "*";
 
-impl Case {
+impl ScenarioCase {
     /// A claim was put to the test and held.
     pub(super) fn observed(&mut self, step: Option<usize>) {
         let Some(index) = step.filter(|_| !self.prepares) else { return };
-        if self.setup.scenario.steps.get(index).is_some_and(Step::is_claim) {
+        if self.setup.scenario.steps.get(index).is_some_and(ScenarioStep::is_claim) {
             self.observations += 1;
             match self.log.held.iter_mut().find(|(known, _)| *known == index) {
                 Some((_, times)) => *times += 1,
@@ -149,7 +149,7 @@ impl Case {
     /// A step expects that an action is refused, which only counts if the host accepts such actions otherwise.
     pub(super) fn expects_refused_action(&mut self, step: Option<usize>, name: &str) {
         let action = newest().and_then(|protocol| protocol.action(name));
-        let accepted = action.is_some_and(|action| action.dispatch != Dispatch::Host);
+        let accepted = action.is_some_and(|action| action.dispatch != DispatchRight::Host);
         self.expects_refusal(step, "dispatch", if accepted { name } else { ANY });
     }
 
@@ -167,7 +167,7 @@ impl Case {
 
     /// Takes note of a failure. Whether the next steps can still be played: they can where the step
     /// says that they do not depend on it, and where a claim found other content than it expects.
-    pub(super) fn goes_on_after(&mut self, mut failure: Box<Failure>) -> bool {
+    pub(super) fn goes_on_after(&mut self, mut failure: Box<StepFailure>) -> bool {
         let at = failure.step;
         let step = at.and_then(|at| self.setup.scenario.steps.get(at)).cloned();
         let (Some(at), Some(step)) = (at, step) else {
@@ -192,7 +192,7 @@ impl Case {
     }
 
     /// A step that waits for a message shows nothing if one of its clients has dropped messages unread.
-    fn excuse_dropped(&self, step: &Step, failure: &mut Failure) {
+    fn excuse_dropped(&self, step: &ScenarioStep, failure: &mut StepFailure) {
         if ANSWERED.contains(&step.verb) {
             return;
         }
@@ -212,25 +212,25 @@ impl Case {
     }
 
     /// Whether a step that looks at a state was given none: that says nothing about what stands in it.
-    pub(super) fn shows_nothing(&self, failure: &Failure) -> bool {
+    pub(super) fn shows_nothing(&self, failure: &StepFailure) -> bool {
         let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
         failure.kind == FailureKind::Outcome
-            && step.is_some_and(|step| matches!(step.verb, Verb::Snapshot | Verb::Mirror))
+            && step.is_some_and(|step| matches!(step.verb, StepVerb::Snapshot | StepVerb::Mirror))
     }
 
     /// A failure that comes while something else is waited for.
-    pub(super) fn failed_meanwhile(&mut self, now: Duration, failure: Box<Failure>) {
-        if self.phase == Phase::Playing && !self.goes_on_after(failure) {
+    pub(super) fn failed_meanwhile(&mut self, now: Duration, failure: Box<StepFailure>) {
+        if self.phase == CasePhase::Playing && !self.goes_on_after(failure) {
             self.clean_up(now);
         }
     }
 
     /// Whether a step needs a name that an earlier step did not find. A step that only looks is left out, and one on
     /// which the next do not depend; another one that acts ends the scenario.
-    pub(super) fn lacks_a_name(&mut self, index: usize, step: &Step) -> bool {
+    pub(super) fn lacks_a_name(&mut self, index: usize, step: &ScenarioStep) -> bool {
         let mut lacking = None;
         names::occurrences(step, &mut |_, occurrence| {
-            if let Occurrence::Used(name) = occurrence
+            if let NameOccurrence::Used(name) = occurrence
                 && self.log.missing.contains(name)
                 && self.bindings.get(name).is_none()
             {
@@ -248,9 +248,9 @@ impl Case {
         true
     }
 
-    fn leave_out_names(&mut self, step: &Step) {
+    fn leave_out_names(&mut self, step: &ScenarioStep) {
         names::occurrences(step, &mut |_, occurrence| {
-            if let Occurrence::Found(name) = occurrence
+            if let NameOccurrence::Found(name) = occurrence
                 && self.bindings.get(name).is_none()
             {
                 self.log.missing.insert(name.to_owned());
@@ -271,7 +271,7 @@ impl Case {
         claims.map(|(index, step)| self.claim(index, step)).collect()
     }
 
-    fn claim(&self, index: usize, step: &Step) -> ClaimOutcome {
+    fn claim(&self, index: usize, step: &ScenarioStep) -> ClaimOutcome {
         fn of<T>(rows: &[(usize, T)], index: usize) -> Option<&T> {
             rows.iter().find(|(known, _)| *known == index).map(|(_, value)| value)
         }
@@ -307,7 +307,7 @@ impl Case {
 
     /// Why a refusal that came all the same says nothing: where a later premise failed and the host has
     /// accepted nothing of the kind, it may refuse everything. Empty where it does say something.
-    fn reason_without_twin(&self, index: usize, stop: &Failure) -> String {
+    fn reason_without_twin(&self, index: usize, stop: &StepFailure) -> String {
         let twin = self.log.refusals.iter().find(|(step, _)| *step == index).map(|(_, twin)| twin);
         let Some(twin) = twin.filter(|twin| !self.log.accepted.contains(*twin)) else {
             return String::new();
@@ -321,10 +321,10 @@ impl Case {
     }
 
     /// What the host has chosen, where a premise that looks at a choice of its own ended the scenario.
-    fn choice(&self, stop: &Failure) -> Option<&str> {
+    fn choice(&self, stop: &StepFailure) -> Option<&str> {
         let step = self.setup.scenario.steps.get(stop.step?)?;
         // A message need not come, and no host speaks every version. An error in answer to another request is no choice.
-        let free = matches!(step.verb, Verb::Await | Verb::Expect | Verb::Initialize);
+        let free = matches!(step.verb, StepVerb::Await | StepVerb::Expect | StepVerb::Initialize);
         let chosen = match stop.kind {
             FailureKind::Content => true,
             FailureKind::Outcome => free,
@@ -333,7 +333,7 @@ impl Case {
         step.choice().filter(|_| chosen)
     }
 
-    fn reason_of_stop(&self, stop: &Failure) -> String {
+    fn reason_of_stop(&self, stop: &StepFailure) -> String {
         if let Some(choice) = self.choice(stop) {
             return choice.to_owned();
         }
@@ -353,9 +353,9 @@ fn newest() -> Option<&'static Protocol> {
     Protocol::known().first().and_then(|version| Protocol::of(*version))
 }
 
-impl Settle {
+impl DispatchGoal {
     /// Whether it is wanted that the action is not accepted.
     pub(super) fn is_refusal(&self) -> bool {
-        !matches!(self, Settle::Accept(_))
+        !matches!(self, DispatchGoal::Accept(_))
     }
 }

@@ -4,13 +4,13 @@ use litemap::LiteMap;
 
 use crate::wire::json::{Value, json};
 
-use crate::scenario::bind::{OWN_PATH, Template};
-use crate::scenario::source::Span;
+use crate::scenario::bind::{OWN_PATH, ValueTemplate};
+use crate::scenario::source::SourceSpan;
 use crate::wire::channel::ROOT;
 use crate::wire::message::Message;
 
-use super::case::Case;
-use super::task::{Act, Keep, PeerId, Task, Want};
+use super::case::ScenarioCase;
+use super::task::{PeerId, RequestGoal, ResultUse, StepTask, TaskAct};
 
 /// Methods that create something, the member that names it, and the method that takes it away.
 /// Chats go with their session, but a moved one would not.
@@ -44,9 +44,9 @@ const MAX_CREATED: usize = 1_000;
 /// it out: the host may have refused that, and to dispose of something twice does no harm.
 /// Of each thing: whether cleaning up has seen to it.
 #[derive(Debug, Default)]
-pub struct Created(LiteMap<(&'static str, String), bool>);
+pub struct CreatedResources(LiteMap<(&'static str, String), bool>);
 
-impl Created {
+impl CreatedResources {
     /// A request of the case's own making goes out.
     pub fn asked(&mut self, method: &str, params: &Value) {
         for (create, member, dispose) in CREATORS {
@@ -155,10 +155,10 @@ impl Created {
     }
 }
 
-impl Case {
+impl ScenarioCase {
     /// The tasks that take away what the case created: over a client that has shaken hands, or a
     /// connection of its own.
-    pub(super) fn cleaning(&mut self) -> Vec<Task> {
+    pub(super) fn cleaning(&mut self) -> Vec<StepTask> {
         if self.is_acp() {
             return self.leaving();
         }
@@ -166,14 +166,14 @@ impl Case {
         if left.is_empty() {
             return Vec::new();
         }
-        let span = Span::default();
-        let request = |peer: PeerId, method: &str, params: Value, want| Act::Request {
+        let span = SourceSpan::default();
+        let request = |peer: PeerId, method: &str, params: Value, want| TaskAct::Request {
             peer,
             method: method.to_owned(),
-            params: Template::fixed(span, params),
+            params: ValueTemplate::fixed(span, params),
             want,
             exact: false,
-            keep: Keep::default(),
+            keep: ResultUse::default(),
         };
         let mut acts = Vec::new();
         let ready = self.peers.iter().position(|peer| peer.connected && peer.initialized);
@@ -187,34 +187,42 @@ impl Case {
                     "protocolVersions": self.setup.offers,
                     "clientId": self.client_id(peer),
                 });
-                acts.push(Act::Connect(peer));
-                acts.push(request(peer, "initialize", params, Want::Result(None)));
+                acts.push(TaskAct::Connect(peer));
+                acts.push(request(peer, "initialize", params, RequestGoal::Result(None)));
                 peer
             }
         };
         for (method, channel) in left {
             if method == AUTOMATION.1 {
-                acts.push(Act::Dispatch {
+                acts.push(TaskAct::Dispatch {
                     peer,
-                    channel: Template::fixed(span, json!(AUTOMATIONS)),
-                    action: Template::fixed(span, json!({"type": method, "resource": channel})),
+                    channel: ValueTemplate::fixed(span, json!(AUTOMATIONS)),
+                    action: ValueTemplate::fixed(
+                        span,
+                        json!({"type": method, "resource": channel}),
+                    ),
                     seq: None,
                     settle: None,
                     bind: None,
                 });
                 // Nothing is said about it to somebody who does not listen, so this waits for it, and
                 // asks what its runs have left.
-                acts.push(request(peer, "listSessions", json!({"channel": ROOT}), Want::Anything));
+                acts.push(request(
+                    peer,
+                    "listSessions",
+                    json!({"channel": ROOT}),
+                    RequestGoal::Anything,
+                ));
                 continue;
             }
             let params = match method == DELETE {
                 true => json!({"channel": ROOT, "uri": channel, "recursive": true}),
                 false => json!({"channel": channel}),
             };
-            acts.push(request(peer, method, params, Want::Anything));
+            acts.push(request(peer, method, params, RequestGoal::Anything));
         }
         acts.into_iter()
-            .map(|act| Task { step: None, within: None, act, prepares: false })
+            .map(|act| StepTask { step: None, within: None, act, prepares: false })
             .collect()
     }
 }
@@ -224,7 +232,7 @@ mod tests {
     use super::*;
 
     fn check(frames: &[(&str, Value)], expected: &[(&str, &str)]) {
-        let mut created = Created::default();
+        let mut created = CreatedResources::default();
         for (method, params) in frames {
             created.asked(method, params);
             created.noticed(&Message::notification(method, params.clone()));
@@ -263,7 +271,7 @@ mod tests {
         check(&[made.clone(), ran("a")], &all);
         check(&[made.clone(), ran("of somebody else")], &all[..1]);
 
-        let mut created = Created::default();
+        let mut created = CreatedResources::default();
         created.asked(made.0, &made.1);
         let mut set = |automation: &str| {
             let (method, params) = ran(automation);

@@ -14,8 +14,8 @@ use std::fmt::Write as _;
 use crate::agent::script::HEADER;
 use crate::wire::json::Value;
 
-use super::play::Verdict;
-use super::suite::{Carried, Entry, Suite};
+use super::play::ScenarioVerdict;
+use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 
 /// The text of the vectors.
 const VECTORS: &str = include_str!("../../contract/vectors.json");
@@ -26,7 +26,7 @@ const PROVES: &str = "proves: chat.turn.start-echo";
 
 /// One vector.
 #[derive(Clone, Debug)]
-pub struct Vector {
+pub struct ContractVector {
     /// What it shows.
     pub name: String,
     /// The lines of its script, without the first.
@@ -72,23 +72,23 @@ impl StepResult {
 ///
 /// # Errors
 /// The file is not what this build reads, which a test excludes.
-pub fn vectors() -> Result<Vec<Vector>, String> {
+pub fn vectors() -> Result<Vec<ContractVector>, String> {
     let file = Value::read(VECTORS).map_err(|error| error.to_string())?;
     if file["format"] != FORMAT {
         return Err(format!("expected vectors of format {FORMAT}, found {}", file["format"]));
     }
     let vectors = file["vectors"].as_array().map(Vec::as_slice).unwrap_or_default();
-    Ok(vectors.iter().map(Vector::of).collect())
+    Ok(vectors.iter().map(ContractVector::of).collect())
 }
 
-impl Vector {
-    fn of(vector: &Value) -> Vector {
+impl ContractVector {
+    fn of(vector: &Value) -> ContractVector {
         let texts = |name: &str| -> Vec<String> {
             let lines = vector[name].as_array().into_iter().flatten();
             lines.filter_map(Value::as_str).map(str::to_owned).collect()
         };
         let script = texts("script");
-        let mut writing = Writing::default();
+        let mut writing = StepWriter::default();
         let name = vector["name"].as_str().unwrap_or_default().to_owned();
         let before = vector["before"].as_array().into_iter().flatten();
         before.for_each(|step| writing.dispatch(step));
@@ -115,16 +115,16 @@ impl Vector {
             Value::from(name.as_str()).to_text(),
             writing.text
         );
-        Vector { name, script, steps: writing.steps, text }
+        ContractVector { name, script, steps: writing.steps, text }
     }
 
     /// The scenario, ready to be played.
     ///
     /// # Errors
     /// Every mistake in it, which a test excludes.
-    pub fn entry(&self) -> Result<Entry, String> {
+    pub fn entry(&self) -> Result<SuiteEntry, String> {
         let file = ("contract/vector.yaml".to_owned(), self.text.clone());
-        let mut suite = Suite::of([file], &Carried);
+        let mut suite = ScenarioSuite::of([file], &CarriedFiles);
         let mistakes = suite.broken.iter().flat_map(|loaded| &loaded.errors);
         let mistakes: Vec<_> = mistakes.map(ToString::to_string).collect();
         let why = || format!("the vector `{}` does not load: {}", self.name, mistakes.join("; "));
@@ -132,7 +132,7 @@ impl Vector {
     }
 
     /// How each step ended in a play.
-    pub fn results(&self, verdict: &Verdict) -> Vec<StepResult> {
+    pub fn results(&self, verdict: &ScenarioVerdict) -> Vec<StepResult> {
         let mut claims = verdict.claims.iter().map(|claim| &claim.outcome);
         let result = |step: &VectorStep| {
             if matches!(step, VectorStep::In(_)) {
@@ -162,7 +162,7 @@ fn follower(lane: usize) -> String {
 
 /// The steps of a scenario, as they are written.
 #[derive(Default)]
-struct Writing {
+struct StepWriter {
     text: String,
     steps: Vec<VectorStep>,
     /// The names that are bound so far.
@@ -173,7 +173,7 @@ struct Writing {
     followers: usize,
 }
 
-impl Writing {
+impl StepWriter {
     fn step(&mut self, step: &Value, at: &str) {
         if step["maybe"] == true {
             self.loose = true;

@@ -7,29 +7,29 @@
 //!
 //! Knows: what shows a capability. Never knows: sockets, clocks, scenarios.
 //!
-//! Start at [`Detection`].
+//! Start at [`FeatureDetection`].
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::edge::Edge;
-use crate::scenario::bind::Mint as _;
+use crate::edge::VersionEdge;
+use crate::scenario::bind::HoleFiller as _;
 use crate::scenario::capability::{
-    self, CAPABILITIES, Capability, EXTRAS, PROTECTED, Shown, TOKEN, agents, declares,
-    lacking_token, usable,
+    self, CAPABILITIES, CapabilitySource, EXTRAS, HostCapability, PROTECTED, TOKEN, agents,
+    declares, lacking_token, usable,
 };
 use crate::wire::channel::ROOT;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Decoded, Message, decode};
-use crate::wire::trim::Of;
+use crate::wire::message::{DecodedFrame, Message, decode};
+use crate::wire::trim::TrimType;
 use crate::wire::version::Version;
 
-use super::mint::Minter;
+use super::mint::IdMinter;
 
 /// The client that looks.
 const CLIENT: &str = "ahp-harness-probe";
@@ -50,7 +50,7 @@ const SHOWN_LETTERS: usize = 300;
 
 /// Whether one thing is offered, and what showed it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Detected {
+pub struct DetectedFeature {
     /// The name of the capability.
     pub capability: String,
     /// Whether the host offers it.
@@ -62,22 +62,22 @@ pub struct Detected {
     pub facts: Vec<(String, String)>,
 }
 
-impl Detected {
+impl DetectedFeature {
     /// A thing that is there or not, and has nothing to use.
-    pub fn new(capability: &str, offered: bool, how: impl Into<ForeignText>) -> Detected {
+    pub fn new(capability: &str, offered: bool, how: impl Into<ForeignText>) -> DetectedFeature {
         let (capability, how) = (capability.to_owned(), how.into());
-        Detected { capability, offered, how, facts: Vec::new() }
+        DetectedFeature { capability, offered, how, facts: Vec::new() }
     }
 }
 
 /// Everything that scenarios can use, with the token that the run has.
-pub fn facts(detected: &[Detected], token: Option<&str>) -> Vec<(String, String)> {
+pub fn facts(detected: &[DetectedFeature], token: Option<&str>) -> Vec<(String, String)> {
     let own = token.map(|token| (TOKEN.to_owned(), token.to_owned()));
     detected.iter().flat_map(|it| it.facts.iter().cloned()).chain(own).collect()
 }
 
 /// The token that the run was given for the protected agent.
-pub fn token<'a>(detected: &[Detected], given: &'a [(String, String)]) -> Option<&'a str> {
+pub fn token<'a>(detected: &[DetectedFeature], given: &'a [(String, String)]) -> Option<&'a str> {
     let wanted = format!("{PROTECTED}.resource");
     let mut facts = detected.iter().flat_map(|it| &it.facts);
     let (_, resource) = facts.find(|(name, _)| *name == wanted)?;
@@ -85,29 +85,29 @@ pub fn token<'a>(detected: &[Detected], given: &'a [(String, String)]) -> Option
 }
 
 /// Whether there is one.
-pub fn tokened(token: Option<&str>) -> Detected {
+pub fn tokened(token: Option<&str>) -> DetectedFeature {
     let how = match token {
         Some(_) => "`--authenticate` names one for the protected agent",
         None => "nobody named one for a protected agent (hint: `--authenticate RESOURCE=TOKEN`)",
     };
-    Detected::new(TOKEN, token.is_some(), how)
+    DetectedFeature::new(TOKEN, token.is_some(), how)
 }
 
 /// What the user says that the host's own agent can do with a script, though the host does not declare it.
-pub fn told(detected: &mut [Detected], abilities: &[&str]) {
+pub fn told(detected: &mut [DetectedFeature], abilities: &[&str]) {
     for it in detected.iter_mut().filter(|it| !it.offered) {
         let row = capability::named(&it.capability).map(|row| row.shown);
-        if matches!(row, Some(Shown::Extra(name)) if abilities.contains(&name)) {
-            *it = Detected::new(&it.capability, true, "the run was told so: `--agent-can`");
+        if matches!(row, Some(CapabilitySource::Extra(name)) if abilities.contains(&name)) {
+            *it = DetectedFeature::new(&it.capability, true, "the run was told so: `--agent-can`");
         }
     }
 }
 
 /// What nobody but the run can know: whether it was given, and with which members.
-pub fn given(name: &str, members: Option<&[&str]>) -> Detected {
+pub fn given(name: &str, members: Option<&[&str]>) -> DetectedFeature {
     let row = capability::named(name).map(|row| row.shown);
     let (names, option) = match row {
-        Some(Shown::Given(names, option)) => (names, option),
+        Some(CapabilitySource::Given(names, option)) => (names, option),
         _ => (&[][..], ""),
     };
     let how = match members {
@@ -116,38 +116,41 @@ pub fn given(name: &str, members: Option<&[&str]>) -> Detected {
     };
     let pairs = names.iter().zip(members.unwrap_or_default());
     let facts = pairs.map(|(member, value)| (format!("{name}.{member}"), (*value).to_owned()));
-    Detected { facts: facts.collect(), ..Detected::new(name, members.is_some(), how) }
+    DetectedFeature { facts: facts.collect(), ..DetectedFeature::new(name, members.is_some(), how) }
 }
 
 /// A folder that scenarios can use as `${<name>.folder}`, and where it is.
-pub fn folder(name: &str, uri: &str, how: impl Into<ForeignText>) -> Detected {
+pub fn folder(name: &str, uri: &str, how: impl Into<ForeignText>) -> DetectedFeature {
     with_facts(name, &[("folder", uri)], how)
 }
 
 /// A file that nobody may read, which scenarios can use as `${deniedFile.uri}` and `${deniedFile.path}`.
-pub fn denied_file(uri: &str, how: impl Into<ForeignText>) -> Detected {
+pub fn denied_file(uri: &str, how: impl Into<ForeignText>) -> DetectedFeature {
     let path = uri.strip_prefix("file://").unwrap_or(uri);
     with_facts("deniedFile", &[("uri", uri), ("path", path)], how)
 }
 
 /// A thing that is there, and what scenarios can use of it.
-fn with_facts(name: &str, facts: &[(&str, &str)], how: impl Into<ForeignText>) -> Detected {
+fn with_facts(name: &str, facts: &[(&str, &str)], how: impl Into<ForeignText>) -> DetectedFeature {
     let fact = |(member, value): &(&str, &str)| (format!("{name}.{member}"), (*value).to_owned());
-    Detected { facts: facts.iter().map(fact).collect(), ..Detected::new(name, true, how) }
+    DetectedFeature {
+        facts: facts.iter().map(fact).collect(),
+        ..DetectedFeature::new(name, true, how)
+    }
 }
 
 /// What every agent of the reference host can be told, in versions too in which no answer has a place for saying so.
-pub fn play_all(detected: &mut Detected) {
+pub fn play_all(detected: &mut DetectedFeature) {
     let row = capability::named(&detected.capability).map(|row| row.shown);
-    if matches!(row, Some(Shown::Extra(_))) && !detected.offered {
+    if matches!(row, Some(CapabilitySource::Extra(_))) && !detected.offered {
         let how = "the reference host's own agent can";
-        *detected = Detected::new(&detected.capability, true, how);
+        *detected = DetectedFeature::new(&detected.capability, true, how);
     }
 }
 
 /// What the first look found.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Found {
+pub struct DetectionResult {
     /// The version that the host chose, where its answer was one.
     pub version: Option<Version>,
     /// The error with which it answered `initialize`, where it did.
@@ -166,7 +169,7 @@ pub struct Found {
     /// The folder that it names as `defaultDirectory`.
     pub default_directory: Option<String>,
     /// What it offers and what it does not; `None` where it did not shake hands.
-    pub detected: Option<Vec<Detected>>,
+    pub detected: Option<Vec<DetectedFeature>>,
 }
 
 /// One agent of a host that has several.
@@ -179,7 +182,7 @@ pub struct AgentOfHost {
     pub untested: Option<String>,
     /// What it offers itself, and what showed it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub detected: Vec<Detected>,
+    pub detected: Vec<DetectedFeature>,
 }
 
 /// What a first look begins with.
@@ -200,7 +203,7 @@ pub struct LookOptions<'a> {
 
 /// The ids of sessions with which agents are tried.
 pub fn trials(seed: u64) -> Vec<String> {
-    let mut mint = Minter::new(seed, "first look", Duration::ZERO);
+    let mut mint = IdMinter::new(seed, "first look", Duration::ZERO);
     (0..MAX_AGENTS).map(|_| mint.fresh()).collect()
 }
 
@@ -213,7 +216,7 @@ impl<'a> LookOptions<'a> {
 
 /// How the handshake ended.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Handshake {
+pub enum HandshakeResult {
     /// Not yet.
     #[default]
     Open,
@@ -225,8 +228,8 @@ pub enum Handshake {
 
 /// One look, as a conversation without a socket.
 #[derive(Debug)]
-pub struct Detection {
-    edge: Edge,
+pub struct FeatureDetection {
+    edge: VersionEdge,
     provider: Option<String>,
     tokens: Vec<(String, String)>,
     /// The sessions with which agents are tried.
@@ -238,16 +241,16 @@ pub struct Detection {
     candidates: VecDeque<String>,
     /// Those that were tried, and why they created no session.
     tried: Vec<(String, Option<String>)>,
-    handshake: Handshake,
+    handshake: HandshakeResult,
     /// The questions that wait for an answer, by their ids.
-    asked: Vec<(u64, &'static Capability)>,
+    asked: Vec<(u64, &'static HostCapability)>,
     output: VecDeque<Frame>,
-    found: Found,
+    found: DetectionResult,
 }
 
-impl Detection {
+impl FeatureDetection {
     /// A look with these options.
-    pub fn new(options: LookOptions<'_>) -> Detection {
+    pub fn new(options: LookOptions<'_>) -> FeatureDetection {
         let LookOptions { offers, provider, tokens, trials, every } = options;
         let params = json!({
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
@@ -255,11 +258,13 @@ impl Detection {
         });
         // Where one version alone is offered, it is offered in its own words.
         let edge = match offers {
-            [only] => Edge::new(only.parse().unwrap_or(Version::V1_0), provider.unwrap_or("")),
-            _ => Edge::new(Version::V1_0, ""),
+            [only] => {
+                VersionEdge::new(only.parse().unwrap_or(Version::V1_0), provider.unwrap_or(""))
+            }
+            _ => VersionEdge::new(Version::V1_0, ""),
         };
         let first = edge.lower_message(Message::request(HANDSHAKE, "initialize", params)).frame();
-        Detection {
+        FeatureDetection {
             edge,
             provider: provider.map(str::to_owned),
             tokens: tokens.to_vec(),
@@ -268,16 +273,16 @@ impl Detection {
             result: Value::Null,
             candidates: VecDeque::new(),
             tried: Vec::new(),
-            handshake: Handshake::Open,
+            handshake: HandshakeResult::Open,
             asked: Vec::new(),
             output: VecDeque::from([first]),
-            found: Found::default(),
+            found: DetectionResult::default(),
         }
     }
 
     /// A look that offers what no host speaks: one that refuses it says what it does speak.
-    pub fn of_versions() -> Detection {
-        Detection::new(LookOptions::offering(&[NO_VERSION.to_owned()]))
+    pub fn of_versions() -> FeatureDetection {
+        FeatureDetection::new(LookOptions::offering(&[NO_VERSION.to_owned()]))
     }
 
     /// The next frame to send.
@@ -287,12 +292,12 @@ impl Detection {
 
     /// Takes a frame of the host; what is no answer to a question is passed over.
     pub fn handle_frame(&mut self, frame: &Frame) {
-        let Decoded::Message(message) = decode(frame) else { return };
+        let DecodedFrame::Message(message) = decode(frame) else { return };
         let Some(id) = message.id().filter(|_| message.method().is_none()).and_then(Value::as_u64)
         else {
             return;
         };
-        if id == HANDSHAKE && self.handshake == Handshake::Open {
+        if id == HANDSHAKE && self.handshake == HandshakeResult::Open {
             self.shaken(message);
         } else if id == self.trial() && !self.candidates.is_empty() {
             self.took(&message);
@@ -303,13 +308,13 @@ impl Detection {
     }
 
     /// How the handshake stands.
-    pub fn handshake(&self) -> &Handshake {
+    pub fn handshake(&self) -> &HandshakeResult {
         &self.handshake
     }
 
     /// The versions that the host named when it refused those that were offered.
     pub fn supported(&self) -> Vec<String> {
-        let Handshake::Refused(answer) = &self.handshake else { return Vec::new() };
+        let HandshakeResult::Refused(answer) = &self.handshake else { return Vec::new() };
         let versions = answer.error().map(|error| &error["data"]["supportedVersions"]);
         let versions = versions.and_then(Value::as_array).into_iter().flatten();
         versions.filter_map(Value::as_str).map(str::to_owned).collect()
@@ -317,7 +322,7 @@ impl Detection {
 
     /// Whether there is nothing left to wait for.
     pub fn is_over(&self) -> bool {
-        self.handshake != Handshake::Open
+        self.handshake != HandshakeResult::Open
             && self.candidates.is_empty()
             && self.asked.is_empty()
             && self.output.is_empty()
@@ -342,14 +347,19 @@ impl Detection {
 
     /// What was found; what was asked and not answered counts as offered, so that the scenarios say what is
     /// wrong with it.
-    pub fn found(mut self) -> Found {
+    pub fn found(mut self) -> DetectionResult {
         while self.give_up() {}
         if let Some(detected) = &mut self.found.detected {
             detected.extend(self.asked.iter().map(|(_, capability)| {
-                Detected::new(capability.name, true, "was asked for and not answered in time")
+                DetectedFeature::new(
+                    capability.name,
+                    true,
+                    "was asked for and not answered in time",
+                )
             }));
-            let place =
-                |found: &Detected| CAPABILITIES.iter().position(|row| row.name == found.capability);
+            let place = |found: &DetectedFeature| {
+                CAPABILITIES.iter().position(|row| row.name == found.capability)
+            };
             detected.sort_by_key(place);
         }
         self.found
@@ -358,10 +368,10 @@ impl Detection {
     fn shaken(&mut self, answer: Message) {
         let lifted = self.edge.lift_message(&answer, Some("initialize"));
         let Some(result) = lifted.result() else {
-            self.handshake = Handshake::Refused(answer);
+            self.handshake = HandshakeResult::Refused(answer);
             return;
         };
-        self.handshake = Handshake::Done;
+        self.handshake = HandshakeResult::Done;
         self.found.name = name(&result["serverInfo"]);
         self.found.default_directory = result["defaultDirectory"].as_str().map(str::to_owned);
         self.found.version = result["protocolVersion"].as_str().and_then(|text| text.parse().ok());
@@ -375,7 +385,7 @@ impl Detection {
         let first = usable(agents, &self.resources()).and_then(provider_of);
         let others = self.found.providers.iter().filter(|name| Some(*name) != first.as_ref());
         let ordered: Vec<String> = first.iter().chain(others).cloned().collect();
-        if self.trials.is_empty() || !self.edge.protocol().has(Feature::Channels) {
+        if self.trials.is_empty() || !self.edge.protocol().has(ProtocolFeature::Channels) {
             return self.choose(None);
         }
         self.candidates = ordered.into_iter().take(self.trials.len()).collect();
@@ -495,7 +505,7 @@ impl Detection {
         };
         let rows = CAPABILITIES.iter().filter(|_| self.declares_capabilities());
         let detected = rows.filter_map(|row| match row.shown {
-            Shown::Agent(path) => Some(of_agent(row, Some(agent), path)),
+            CapabilitySource::Agent(path) => Some(of_agent(row, Some(agent), path)),
             _ => None,
         });
         Some(AgentOfHost { provider, untested, detected: detected.collect() })
@@ -503,7 +513,7 @@ impl Detection {
 
     /// Whether agents of this version can declare what they offer.
     fn declares_capabilities(&self) -> bool {
-        self.edge.protocol().has_member(Of::Named("AgentInfo"), "capabilities")
+        self.edge.protocol().has_member(TrimType::Named("AgentInfo"), "capabilities")
     }
 
     fn look_at(&mut self, result: &Value, agent: Option<&Value>, resources: &[String]) {
@@ -511,37 +521,45 @@ impl Detection {
         // What the version has no word for cannot be declared: nothing is known about it then.
         let protocol = self.edge.protocol();
         let declared = self.declares_capabilities();
-        let spoken = |row: &&'static Capability| match row.shown {
-            Shown::Handshake(member) => protocol.has_member(Of::Result("initialize"), member),
-            Shown::Agent(_) => declared,
-            Shown::Methods(methods, _) => protocol.method(methods[0]).is_some(),
-            Shown::Thing(..) | Shown::Extra(_) | Shown::Given(..) => true,
-            Shown::Token | Shown::Probe(_) | Shown::Tried(..) => true,
+        let spoken = |row: &&'static HostCapability| match row.shown {
+            CapabilitySource::Handshake(member) => {
+                protocol.has_member(TrimType::Result("initialize"), member)
+            }
+            CapabilitySource::Agent(_) => declared,
+            CapabilitySource::Methods(methods, _) => protocol.method(methods[0]).is_some(),
+            CapabilitySource::Thing(..)
+            | CapabilitySource::Extra(_)
+            | CapabilitySource::Given(..) => true,
+            CapabilitySource::Token | CapabilitySource::Probe(_) | CapabilitySource::Tried(..) => {
+                true
+            }
         };
         for (number, row) in CAPABILITIES.iter().enumerate().filter(|(_, row)| spoken(row)) {
             match row.shown {
-                Shown::Handshake(member) => detected.push(Detected::new(
+                CapabilitySource::Handshake(member) => detected.push(DetectedFeature::new(
                     row.name,
                     result[member].as_object().is_some(),
                     format!("`{member}` in the answer to `initialize`"),
                 )),
-                Shown::Thing(members, find) => {
+                CapabilitySource::Thing(members, find) => {
                     detected.push(of_thing(row, members, find(result, resources)));
                 }
                 // The run knows it, and not the host.
-                Shown::Token | Shown::Given(..) | Shown::Tried(..) => {}
-                Shown::Agent(path) => detected.push(of_agent(row, agent, path)),
-                Shown::Extra(name) => {
+                CapabilitySource::Token
+                | CapabilitySource::Given(..)
+                | CapabilitySource::Tried(..) => {}
+                CapabilitySource::Agent(path) => detected.push(of_agent(row, agent, path)),
+                CapabilitySource::Extra(name) => {
                     let listed = result["_meta"][EXTRAS].as_array();
-                    detected.push(Detected::new(
+                    detected.push(DetectedFeature::new(
                         row.name,
                         listed.is_some_and(|list| list.iter().any(|it| it == name)),
                         format!("`_meta.{EXTRAS}` in the answer to `initialize`"),
                     ));
                 }
                 // A conversation of its own: see `probes`.
-                Shown::Probe(_) => {}
-                Shown::Methods(methods, params) => {
+                CapabilitySource::Probe(_) => {}
+                CapabilitySource::Methods(methods, params) => {
                     let id = HANDSHAKE + 1 + number as u64;
                     self.asked.push((id, row));
                     self.send(id, methods[0], params());
@@ -551,14 +569,14 @@ impl Detection {
         self.found.detected = Some(detected);
     }
 
-    fn answered(&mut self, row: &'static Capability, answer: &Message) {
-        let Shown::Methods([method, ..], _) = row.shown else { return };
+    fn answered(&mut self, row: &'static HostCapability, answer: &Message) {
+        let CapabilitySource::Methods([method, ..], _) = row.shown else { return };
         let missing = answer.error_code() == Some(METHOD_NOT_FOUND);
         let how = match missing {
             true => format!("`{method}` is answered with {METHOD_NOT_FOUND}"),
             false => format!("`{method}` is answered"),
         };
-        let detected = Detected::new(row.name, !missing, how);
+        let detected = DetectedFeature::new(row.name, !missing, how);
         self.found.detected.get_or_insert_default().push(detected);
     }
 }
@@ -573,7 +591,7 @@ fn provider_of(agent: &Value) -> Option<String> {
     agent["provider"].as_str().map(str::to_owned)
 }
 
-fn of_agent(row: &Capability, agent: Option<&Value>, path: &[&str]) -> Detected {
+fn of_agent(row: &HostCapability, agent: Option<&Value>, path: &[&str]) -> DetectedFeature {
     let offered = agent.is_some_and(|agent| declares(agent, path));
     let how = match agent.and_then(|agent| agent["provider"].as_str()) {
         Some(provider) => {
@@ -581,10 +599,10 @@ fn of_agent(row: &Capability, agent: Option<&Value>, path: &[&str]) -> Detected 
         }
         None => "the root's state lists no such agent".to_owned(),
     };
-    Detected::new(row.name, offered, how)
+    DetectedFeature::new(row.name, offered, how)
 }
 
-fn of_thing(row: &Capability, members: &[&str], thing: Option<Value>) -> Detected {
+fn of_thing(row: &HostCapability, members: &[&str], thing: Option<Value>) -> DetectedFeature {
     let how = match &thing {
         Some(_) => "is in the answer to `initialize`, or in the root's state",
         None => "neither the answer to `initialize` nor the root's state has it",
@@ -594,9 +612,9 @@ fn of_thing(row: &Capability, members: &[&str], thing: Option<Value>) -> Detecte
         (format!("{}.{member}", row.name), value.to_owned())
     };
     let facts = |thing: &Value| members.iter().map(|member| fact(thing, member)).collect();
-    Detected {
+    DetectedFeature {
         facts: thing.as_ref().map(facts).unwrap_or_default(),
-        ..Detected::new(row.name, thing.is_some(), how)
+        ..DetectedFeature::new(row.name, thing.is_some(), how)
     }
 }
 
@@ -613,9 +631,9 @@ mod tests {
     fn missing(result: &Value, provider: Option<&str>, code: Option<i64>) -> Vec<String> {
         let offers = ["1.0.0".to_owned()];
         let options = LookOptions { provider, ..LookOptions::offering(&offers) };
-        let mut look = Detection::new(options);
-        let answer = |look: &mut Detection, frame: &Frame| {
-            let Decoded::Message(message) = decode(frame) else { panic!("{frame:?}") };
+        let mut look = FeatureDetection::new(options);
+        let answer = |look: &mut FeatureDetection, frame: &Frame| {
+            let DecodedFrame::Message(message) = decode(frame) else { panic!("{frame:?}") };
             let mut answer = json!({"jsonrpc": "2.0", "id": (message.id())});
             match (message.method(), code) {
                 (Some("initialize"), _) => answer["result"] = result.clone(),
@@ -679,7 +697,7 @@ mod tests {
         let telemetry = json!({"logs": "ahp-otlp:/l{?level}"});
         let offer =
             json!({"protocolVersion": "1.0.0", "snapshots": [root], "telemetry": telemetry});
-        let mut look = Detection::new(LookOptions::offering(&["1.0.0".to_owned()]));
+        let mut look = FeatureDetection::new(LookOptions::offering(&["1.0.0".to_owned()]));
         look.shaken(Message::success(json!(1), offer));
         let detected = look.found().detected.unwrap_or_default();
         let resource = "https://b.example".to_owned();
@@ -717,7 +735,7 @@ mod tests {
         let offers = ["1.0.0".to_owned()];
         let found = |provider, tokens: &[(String, String)]| {
             let options = LookOptions { provider, tokens, ..LookOptions::offering(&offers) };
-            let mut look = Detection::new(options);
+            let mut look = FeatureDetection::new(options);
             look.shaken(Message::success(json!(1), offer.clone()));
             let found = look.found();
             let detected = found.detected.unwrap_or_default();
@@ -745,9 +763,9 @@ mod tests {
             let (offers, mut asked) = (["1.0.0".to_owned()], Vec::new());
             let trials = trials(1);
             let options = LookOptions { trials: &trials, ..LookOptions::offering(&offers) };
-            let mut look = Detection::new(options);
+            let mut look = FeatureDetection::new(options);
             while let Some(frame) = look.poll_output() {
-                let Decoded::Message(message) = decode(&frame) else { panic!("{frame:?}") };
+                let DecodedFrame::Message(message) = decode(&frame) else { panic!("{frame:?}") };
                 let provider = message.params()["provider"].as_str().unwrap_or_default();
                 let method = message.method().unwrap_or_default().to_owned();
                 let mut answer = json!({"jsonrpc": "2.0", "id": (message.id()), "result": {}});
@@ -784,7 +802,7 @@ mod tests {
         let offers = ["1.0.0".to_owned()];
         let trials = trials(1);
         let options = LookOptions { trials: &trials, ..LookOptions::offering(&offers) };
-        let mut look = Detection::new(options);
+        let mut look = FeatureDetection::new(options);
         look.shaken(Message::success(
             json!(1),
             json!({"protocolVersion": "1.0.0", "snapshots": [root]}),
@@ -793,7 +811,7 @@ mod tests {
         assert!(!look.is_over());
         look.give_up();
         let sent = look.poll_output().expect("a disposal");
-        let Decoded::Message(message) = decode(&sent) else { panic!("{sent:?}") };
+        let DecodedFrame::Message(message) = decode(&sent) else { panic!("{sent:?}") };
         assert_eq!(message.method(), Some("disposeSession"));
         assert_eq!(look.found().chosen.as_deref(), Some("a"));
     }
@@ -814,11 +832,11 @@ mod tests {
         let (offers, trials) = (["1.0.0".to_owned()], trials(1));
         let options =
             LookOptions { trials: &trials, every: true, ..LookOptions::offering(&offers) };
-        let mut look = Detection::new(options);
+        let mut look = FeatureDetection::new(options);
         let (mut created, mut disposed) = (Vec::new(), Vec::new());
         loop {
             while let Some(frame) = look.poll_output() {
-                let Decoded::Message(message) = decode(&frame) else { panic!("{frame:?}") };
+                let DecodedFrame::Message(message) = decode(&frame) else { panic!("{frame:?}") };
                 let mut answer = json!({"jsonrpc": "2.0", "id": (message.id()), "result": {}});
                 let session = message.params()["channel"].as_str().unwrap_or_default().to_owned();
                 match (message.method(), message.params()["provider"].as_str()) {
@@ -865,12 +883,12 @@ mod tests {
 
     #[test]
     fn nobody_is_asked_who_does_not_shake_hands() {
-        let mut look = Detection::new(LookOptions::offering(&["1.0.0".to_owned()]));
+        let mut look = FeatureDetection::new(LookOptions::offering(&["1.0.0".to_owned()]));
         look.poll_output();
         let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32005, "message": ""}});
         look.handle_frame(&Frame::json(&refusal));
         assert!(look.is_over());
-        assert!(matches!(look.handshake(), Handshake::Refused(_)));
-        assert_eq!(look.found(), Found::default());
+        assert!(matches!(look.handshake(), HandshakeResult::Refused(_)));
+        assert_eq!(look.found(), DetectionResult::default());
     }
 }

@@ -1,7 +1,7 @@
 //! Moves frames between a play and a host over sockets: the only asynchronous loop of a run.
 //!
 //! One task holds all connections of a scenario and polls them itself, so that a frame takes no
-//! detour through a queue. What is decided is decided in [`Play`]; here is only when.
+//! detour through a queue. What is decided is decided in [`ScenarioPlay`]; here is only when.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -12,17 +12,17 @@ use litemap::LiteMap;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::peer::errand::Errand;
-use crate::transcript::{ConnId, Handshake};
-use crate::transport::below::Heard;
-use crate::transport::link::{Endpoint, Link, LinkEvent};
+use crate::peer::errand::ClientErrand;
+use crate::transcript::{ConnId, HandshakeLines};
+use crate::transport::below::HeardBelow;
+use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink};
 
 use super::act::padded;
-use super::case::Output;
-use super::play::{Play, Verdict};
+use super::case::DriverOutput;
+use super::play::{ScenarioPlay, ScenarioVerdict};
 
 /// What can be done about a host other than by talking to it.
-pub trait Backstage: Sync {
+pub trait HostControl: Sync {
     /// Restarts it and comes back when it listens again.
     fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 
@@ -30,7 +30,7 @@ pub trait Backstage: Sync {
     fn release(&self, hold: &str);
 
     /// Does something beside the conversation; what comes of it is heard below.
-    fn errand(&self, _errand: Errand) {}
+    fn errand(&self, _errand: ClientErrand) {}
 }
 
 /// How long a closing handshake may take before the socket is dropped.
@@ -44,14 +44,14 @@ const TRAILING: Duration = Duration::from_millis(50);
 
 /// Plays to the end, or until `stop` turns true.
 pub async fn play(
-    mut play: Play,
-    endpoint: &Endpoint,
-    backstage: Option<&dyn Backstage>,
-    mut below: Option<mpsc::Receiver<Heard>>,
+    mut play: ScenarioPlay,
+    endpoint: &LinkEndpoint,
+    backstage: Option<&dyn HostControl>,
+    mut below: Option<mpsc::Receiver<HeardBelow>>,
     mut stop: watch::Receiver<bool>,
-) -> Verdict {
+) -> ScenarioVerdict {
     let began = Instant::now();
-    let mut links = Links::default();
+    let mut links = ScenarioLinks::default();
     play.begin(Duration::ZERO);
     // Set once the user, or the clock, wants the run to end.
     let mut until: Option<Duration> = None;
@@ -64,31 +64,31 @@ pub async fn play(
     loop {
         while let Some(output) = play.poll_output(now) {
             match output {
-                Output::Open { conn, guise, .. } => {
-                    links.open.insert(conn, Link::connect(endpoint, &guise));
+                DriverOutput::Open { conn, guise, .. } => {
+                    links.open.insert(conn, TransportLink::connect(endpoint, &guise));
                 }
-                Output::Send { conn, seen } => {
+                DriverOutput::Send { conn, seen } => {
                     if let Some(link) = links.open.get_mut(&conn) {
                         link.send(&seen.frame);
                     }
                 }
-                Output::Close { conn, graceful } => {
+                DriverOutput::Close { conn, graceful } => {
                     let link = links.open.remove(&conn);
                     if let (Some(link), true) = (link, graceful) {
                         links.closing.push(tokio::spawn(link.close(CLOSING)));
                     }
                 }
-                Output::Flood { conn, bytes } => {
+                DriverOutput::Flood { conn, bytes } => {
                     if let Some(link) = links.open.get_mut(&conn) {
                         link.send(&padded(bytes));
                     }
                 }
-                Output::Hold { conn, paused } => {
+                DriverOutput::Hold { conn, paused } => {
                     if let Some(link) = links.open.get_mut(&conn) {
                         link.hold(paused);
                     }
                 }
-                Output::Restart => {
+                DriverOutput::Restart => {
                     links.open.clear();
                     let restarted = async {
                         match backstage {
@@ -106,12 +106,12 @@ pub async fn play(
                     now = began.elapsed();
                     play.restarted(now, outcome);
                 }
-                Output::Release(hold) => {
+                DriverOutput::Release(hold) => {
                     if let Some(host) = backstage {
                         host.release(&hold);
                     }
                 }
-                Output::Errand(errand) => {
+                DriverOutput::Errand(errand) => {
                     if let Some(host) = backstage {
                         host.errand(errand);
                     }
@@ -157,7 +157,7 @@ pub async fn play(
             Some((conn, LinkEvent::Opened)) => play.opened(now, conn),
             Some((conn, LinkEvent::Refused(response))) => {
                 links.open.remove(&conn);
-                play.refused(now, conn, Handshake { response, ..Handshake::default() });
+                play.refused(now, conn, HandshakeLines { response, ..HandshakeLines::default() });
             }
             Some((conn, LinkEvent::Frame(frame))) => play.frame(now, conn, frame),
             Some((conn, LinkEvent::Ended { code, reason })) => {
@@ -180,7 +180,7 @@ pub async fn play(
     play.finish()
 }
 
-async fn hear(below: &mut Option<mpsc::Receiver<Heard>>) -> Option<Heard> {
+async fn hear(below: &mut Option<mpsc::Receiver<HeardBelow>>) -> Option<HeardBelow> {
     match below {
         Some(below) => below.recv().await,
         None => None,
@@ -189,19 +189,19 @@ async fn hear(below: &mut Option<mpsc::Receiver<Heard>>) -> Option<Heard> {
 
 /// The connections of a scenario.
 #[derive(Default)]
-struct Links {
-    open: LiteMap<ConnId, Link>,
+struct ScenarioLinks {
+    open: LiteMap<ConnId, TransportLink>,
     closing: Vec<tokio::task::JoinHandle<()>>,
     /// Where the last event came from: the next look begins after it, so that no connection can
     /// starve the others.
     last: ConnId,
 }
 
-impl Links {
+impl ScenarioLinks {
     async fn next(&mut self) -> (ConnId, LinkEvent) {
         poll_fn(|cx| {
             let after = ConnId(self.last.0.wrapping_add(1));
-            let mut poll = |conn: ConnId, link: &mut Link| match link.poll(cx) {
+            let mut poll = |conn: ConnId, link: &mut TransportLink| match link.poll(cx) {
                 Poll::Ready(event) => Some((conn, event)),
                 Poll::Pending => None,
             };

@@ -1,55 +1,58 @@
 //! Steps taken apart into tasks. A longer step (`open`, `snapshot`, `reconnect`) becomes the short
 //! ones that an author could have written.
 
-use crate::agent::mode::Mode as AgentMode;
+use crate::agent::mode::AgentMode;
 use crate::agent::script::{CASE, HEADER, RELEASE};
 use crate::wire::json::{Value, json};
 
-use crate::peer::guise::Credentials;
-use crate::scenario::bind::{Mint, Template};
-use crate::scenario::parse::{Scenario, Step};
-use crate::scenario::pattern::Pattern;
-use crate::scenario::source::Span;
-use crate::scenario::verbs::Verb;
+use crate::peer::guise::ClientCredentials;
+use crate::scenario::bind::{HoleFiller, ValueTemplate};
+use crate::scenario::parse::{ParsedScenario, ScenarioStep};
+use crate::scenario::pattern::ValuePattern;
+use crate::scenario::source::SourceSpan;
+use crate::scenario::verbs::StepVerb;
 use crate::wire::channel::ROOT;
 
 use super::agent_steps;
-use super::case::Case;
-use super::task::{Act, Entry, Filter, Keep, Mode, PeerId, RawFrame, Settle, Side, Task, Want};
+use super::case::ScenarioCase;
+use super::task::{
+    DispatchGoal, FilterMode, MessageFilter, OpeningGoal, PeerId, RawFrame, RequestGoal,
+    ResponseSide, ResultUse, StepTask, TaskAct,
+};
 
 /// The tasks of one step.
-pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
+pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<StepTask> {
     let within = step.duration("within");
     let acts = match step.verb {
-        Verb::Initialize | Verb::Open if case.is_acp() => agent_steps::opening(case, step),
-        Verb::Prompt => agent_steps::prompt(case, step),
-        Verb::Permit => agent_steps::permit(case, step),
-        Verb::Disk => agent_steps::disk(case, step),
-        Verb::Called => vec![Act::Called(step.count("times").unwrap_or_default())],
-        Verb::Call => agent_steps::call(case, step),
-        Verb::Connect => {
+        StepVerb::Initialize | StepVerb::Open if case.is_acp() => agent_steps::opening(case, step),
+        StepVerb::Prompt => agent_steps::prompt(case, step),
+        StepVerb::Permit => agent_steps::permit(case, step),
+        StepVerb::Disk => agent_steps::disk(case, step),
+        StepVerb::Called => vec![TaskAct::Called(step.count("times").unwrap_or_default())],
+        StepVerb::Call => agent_steps::call(case, step),
+        StepVerb::Connect => {
             let by = peers(case, step, "by").into_iter();
             by.map(|peer| come(step, peer)).collect()
         }
-        Verb::Initialize => {
+        StepVerb::Initialize => {
             let by = peers(case, step, "by");
             by.into_iter().flat_map(|peer| initialize(case, step, peer)).collect()
         }
-        Verb::Open => open(case, step),
-        Verb::Request => vec![Act::Request {
+        StepVerb::Open => open(case, step),
+        StepVerb::Request => vec![TaskAct::Request {
             peer: peer(case, step, "by"),
             method: step.text("method").unwrap_or_default().to_owned(),
             params: step.template("params").cloned().unwrap_or_else(|| empty(step.span)),
             want: want(step),
             exact: step.flag("exact"),
-            keep: Keep { bind: step.text("as").map(str::to_owned), default_chat: None },
+            keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
         }],
-        Verb::Notify => vec![Act::Notify {
+        StepVerb::Notify => vec![TaskAct::Notify {
             peer: peer(case, step, "by"),
             method: step.text("method").unwrap_or_default().to_owned(),
             params: step.template("params").cloned().unwrap_or_else(|| empty(step.span)),
         }],
-        Verb::Dispatch => vec![Act::Dispatch {
+        StepVerb::Dispatch => vec![TaskAct::Dispatch {
             peer: peer(case, step, "by"),
             channel: step.template("channel").cloned().unwrap_or_else(|| empty(step.span)),
             action: step.template("action").cloned().unwrap_or_else(|| empty(step.span)),
@@ -57,56 +60,56 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
             settle: settle(step),
             bind: step.text("as").map(str::to_owned),
         }],
-        Verb::Turn => turn(case, step),
-        Verb::Subscribe => peers(case, step, "by")
+        StepVerb::Turn => turn(case, step),
+        StepVerb::Subscribe => peers(case, step, "by")
             .into_iter()
-            .map(|peer| Act::Request {
+            .map(|peer| TaskAct::Request {
                 peer,
                 method: "subscribe".to_owned(),
                 params: subscribe_params(case, step, step.template("channel")),
                 want: want(step),
                 exact: false,
-                keep: Keep { bind: step.text("as").map(str::to_owned), default_chat: None },
+                keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
             })
             .collect(),
-        Verb::Unsubscribe => peers(case, step, "by")
+        StepVerb::Unsubscribe => peers(case, step, "by")
             .into_iter()
-            .map(|peer| Act::Notify {
+            .map(|peer| TaskAct::Notify {
                 peer,
                 method: "unsubscribe".to_owned(),
                 params: with_channel(step.span, step.template("channel")),
             })
             .collect(),
-        Verb::Expect | Verb::Next | Verb::Await => peers(case, step, "at")
+        StepVerb::Expect | StepVerb::Next | StepVerb::Await => peers(case, step, "at")
             .into_iter()
-            .map(|peer| Act::Await {
+            .map(|peer| TaskAct::Await {
                 peer,
                 filter: filter(step),
                 channel: step.template("channel").cloned(),
                 mode: match step.verb {
-                    Verb::Next => Mode::Next,
-                    Verb::Await => Mode::Look,
-                    _ => Mode::First,
+                    StepVerb::Next => FilterMode::Next,
+                    StepVerb::Await => FilterMode::Look,
+                    _ => FilterMode::First,
                 },
             })
             .collect(),
-        Verb::Never => peers(case, step, "at")
+        StepVerb::Never => peers(case, step, "at")
             .into_iter()
-            .map(|peer| Act::Watch {
+            .map(|peer| TaskAct::Watch {
                 peer,
                 filter: filter(step),
                 channel: step.template("channel").cloned(),
             })
             .collect(),
-        Verb::Barrier => vec![Act::Barrier {
+        StepVerb::Barrier => vec![TaskAct::Barrier {
             peer: peer(case, step, "by"),
             channel: step.template("channel").cloned(),
         }],
-        Verb::Snapshot => snapshot(case, step),
-        Verb::Mirror => peers(case, step, "at")
+        StepVerb::Snapshot => snapshot(case, step),
+        StepVerb::Mirror => peers(case, step, "at")
             .into_iter()
             .filter_map(|peer| {
-                Some(Act::Mirror {
+                Some(TaskAct::Mirror {
                     peer,
                     channel: step.template("of")?.clone(),
                     state: step.pattern("state")?.clone(),
@@ -114,144 +117,148 @@ pub fn tasks(case: &mut Case, index: usize, step: &Step) -> Vec<Task> {
                 })
             })
             .collect(),
-        Verb::Send => vec![Act::Send {
+        StepVerb::Send => vec![TaskAct::Send {
             peer: peer(case, step, "by"),
             frame: raw(step),
             times: step.count("times").unwrap_or(1),
         }],
-        Verb::Asked => vec![Act::Asked {
+        StepVerb::Asked => vec![TaskAct::Asked {
             peer: peer(case, step, "at"),
             method: step.text("method").unwrap_or_default().to_owned(),
-            id: step.pattern("id").cloned().unwrap_or_else(|| Pattern::anything(step.span)),
+            id: step.pattern("id").cloned().unwrap_or_else(|| ValuePattern::anything(step.span)),
             params: step.pattern("where").cloned(),
         }],
-        Verb::Pause | Verb::Resume => peers(case, step, "by")
+        StepVerb::Pause | StepVerb::Resume => peers(case, step, "by")
             .into_iter()
-            .map(|peer| Act::Hold { peer, paused: step.verb == Verb::Pause })
+            .map(|peer| TaskAct::Hold { peer, paused: step.verb == StepVerb::Pause })
             .collect(),
-        Verb::Answer => vec![Act::Answer {
+        StepVerb::Answer => vec![TaskAct::Answer {
             peer: peer(case, step, "at"),
-            id: step.pattern("id").cloned().unwrap_or_else(|| Pattern::anything(step.span)),
+            id: step.pattern("id").cloned().unwrap_or_else(|| ValuePattern::anything(step.span)),
             want: match (step.flag("none"), step.pattern("error")) {
                 (true, None) => None,
                 _ => Some(want(step)),
             },
             silent: step.flag("none"),
-            keep: Keep { bind: step.text("as").map(str::to_owned), default_chat: None },
+            keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
         }],
-        Verb::Drop => peers(case, step, "by")
+        StepVerb::Drop => peers(case, step, "by")
             .into_iter()
-            .map(|peer| Act::Hang { peer, graceful: false })
+            .map(|peer| TaskAct::Hang { peer, graceful: false })
             .collect(),
-        Verb::Reconnect => {
+        StepVerb::Reconnect => {
             peers(case, step, "by").into_iter().flat_map(|peer| reconnect(step, peer)).collect()
         }
-        Verb::Closed => peers(case, step, "at").into_iter().map(Act::AwaitClosed).collect(),
-        Verb::Release => release(case, step),
-        Verb::Restart => vec![Act::Restart],
-        Verb::Rest => {
-            let act = Act::Rest;
+        StepVerb::Closed => peers(case, step, "at").into_iter().map(TaskAct::AwaitClosed).collect(),
+        StepVerb::Release => release(case, step),
+        StepVerb::Restart => vec![TaskAct::Restart],
+        StepVerb::Rest => {
+            let act = TaskAct::Rest;
             let within = step.duration("for");
-            return vec![Task { step: Some(index), within, act, prepares: false }];
+            return vec![StepTask { step: Some(index), within, act, prepares: false }];
         }
         // The loader has put the fragment's steps in its place.
-        Verb::Include => Vec::new(),
+        StepVerb::Include => Vec::new(),
     };
-    let task = |act| Task { step: Some(index), within, prepares: prepares(step.verb, &act), act };
+    let task =
+        |act| StepTask { step: Some(index), within, prepares: prepares(step.verb, &act), act };
     acts.into_iter().map(task).collect()
 }
 
 /// Whether an act of a step is not the one that the step is about.
-fn prepares(verb: Verb, act: &Act) -> bool {
+fn prepares(verb: StepVerb, act: &TaskAct) -> bool {
     match (verb, act) {
-        (Verb::Snapshot, Act::Request { method, .. }) => method != "subscribe",
-        (Verb::Initialize, Act::Request { method, .. }) => method == "authenticate",
-        (Verb::Snapshot | Verb::Reconnect, Act::Connect(_) | Act::Hang { .. }) => true,
+        (StepVerb::Snapshot, TaskAct::Request { method, .. }) => method != "subscribe",
+        (StepVerb::Initialize, TaskAct::Request { method, .. }) => method == "authenticate",
+        (StepVerb::Snapshot | StepVerb::Reconnect, TaskAct::Connect(_) | TaskAct::Hang { .. }) => {
+            true
+        }
         _ => false,
     }
 }
 
-fn come(step: &Step, peer: PeerId) -> Act {
+fn come(step: &ScenarioStep, peer: PeerId) -> TaskAct {
     let want = match (step.pattern("refused"), step.flag("perhaps")) {
-        (Some(status), _) => Entry::Refused(status.clone()),
-        (None, true) => Entry::Either,
-        (None, false) => Entry::Stands,
+        (Some(status), _) => OpeningGoal::Refused(status.clone()),
+        (None, true) => OpeningGoal::Either,
+        (None, false) => OpeningGoal::Stands,
     };
-    let credentials = step.text("credentials").and_then(Credentials::named).unwrap_or_default();
-    Act::Come { peer, credentials, origin: step.template("origin").cloned(), want }
+    let credentials =
+        step.text("credentials").and_then(ClientCredentials::named).unwrap_or_default();
+    TaskAct::Come { peer, credentials, origin: step.template("origin").cloned(), want }
 }
 
-pub(super) fn peers(case: &Case, step: &Step, member: &str) -> Vec<PeerId> {
+pub(super) fn peers(case: &ScenarioCase, step: &ScenarioStep, member: &str) -> Vec<PeerId> {
     step.clients(member).iter().map(|name| case.peer_named(name)).collect()
 }
 
-pub(super) fn peer(case: &Case, step: &Step, member: &str) -> PeerId {
+pub(super) fn peer(case: &ScenarioCase, step: &ScenarioStep, member: &str) -> PeerId {
     step.clients(member).first().map_or(0, |name| case.peer_named(name))
 }
 
-pub(super) fn empty(span: Span) -> Template {
-    Template::fixed(span, json!({}))
+pub(super) fn empty(span: SourceSpan) -> ValueTemplate {
+    ValueTemplate::fixed(span, json!({}))
 }
 
 /// Members one after another; a later one of the same name wins.
 pub(super) fn merged(
-    span: Span,
-    usual: Vec<(&str, Template)>,
-    more: Option<&Template>,
-) -> Template {
-    let mut members: Vec<(String, Template)> =
+    span: SourceSpan,
+    usual: Vec<(&str, ValueTemplate)>,
+    more: Option<&ValueTemplate>,
+) -> ValueTemplate {
+    let mut members: Vec<(String, ValueTemplate)> =
         usual.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    for (key, value) in more.map(Template::members).unwrap_or_default() {
+    for (key, value) in more.map(ValueTemplate::members).unwrap_or_default() {
         members.retain(|(name, _)| name != key);
         members.push((key.clone(), value.clone()));
     }
-    Template::map(span, members)
+    ValueTemplate::map(span, members)
 }
 
-fn with_channel(span: Span, channel: Option<&Template>) -> Template {
-    let channel = channel.cloned().unwrap_or_else(|| Template::fixed(span, json!(ROOT)));
-    Template::map(span, vec![("channel".to_owned(), channel)])
+fn with_channel(span: SourceSpan, channel: Option<&ValueTemplate>) -> ValueTemplate {
+    let channel = channel.cloned().unwrap_or_else(|| ValueTemplate::fixed(span, json!(ROOT)));
+    ValueTemplate::map(span, vec![("channel".to_owned(), channel)])
 }
 
-pub(super) fn want(step: &Step) -> Want {
+pub(super) fn want(step: &ScenarioStep) -> RequestGoal {
     if let (Some(result), Some(error)) = (step.pattern("result"), step.pattern("error")) {
-        return Want::Either(result.clone(), error.clone());
+        return RequestGoal::Either(result.clone(), error.clone());
     }
     if let Some(pattern) = step.pattern("error") {
         return match step.flag("closed") {
-            true => Want::Refused(pattern.clone()),
-            false => Want::Error(pattern.clone()),
+            true => RequestGoal::Refused(pattern.clone()),
+            false => RequestGoal::Error(pattern.clone()),
         };
     }
     if step.flag("closed") {
-        return Want::Closed;
+        return RequestGoal::Closed;
     }
-    Want::Result(step.pattern("result").cloned())
+    RequestGoal::Result(step.pattern("result").cloned())
 }
 
-fn settle(step: &Step) -> Option<Settle> {
+fn settle(step: &ScenarioStep) -> Option<DispatchGoal> {
     if let Some(pattern) = step.pattern("accept") {
-        return Some(Settle::Accept(pattern.clone()));
+        return Some(DispatchGoal::Accept(pattern.clone()));
     }
     if let Some(pattern) = step.pattern("reject") {
-        return Some(Settle::Reject(pattern.clone()));
+        return Some(DispatchGoal::Reject(pattern.clone()));
     }
     match (step.flag("ignored"), step.flag("refused")) {
-        (true, _) => Some(Settle::Ignored),
-        (_, true) => Some(Settle::Refused),
+        (true, _) => Some(DispatchGoal::Ignored),
+        (_, true) => Some(DispatchGoal::Refused),
         _ => None,
     }
 }
 
-fn filter(step: &Step) -> Filter {
-    Filter {
+fn filter(step: &ScenarioStep) -> MessageFilter {
+    MessageFilter {
         span: step.span,
         action: step.text("type").map(str::to_owned),
         method: step.text("method").map(str::to_owned),
         channel: None,
         params: step.pattern("where").cloned(),
         exact: step.flag("exact"),
-        beside: [(Side::Before, "before"), (Side::After, "after")]
+        beside: [(ResponseSide::Before, "before"), (ResponseSide::After, "after")]
             .into_iter()
             .find_map(|(side, member)| Some((side, step.text(member)?.to_owned()))),
         order: None,
@@ -259,85 +266,90 @@ fn filter(step: &Step) -> Filter {
 }
 
 /// The handshake, and after it the tokens that the run was given.
-fn initialize(case: &Case, step: &Step, peer: PeerId) -> Vec<Act> {
+fn initialize(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     let versions = step.template("versions").cloned();
-    let versions = versions.unwrap_or_else(|| Template::fixed(step.span, json!(case.setup.offers)));
+    let versions =
+        versions.unwrap_or_else(|| ValueTemplate::fixed(step.span, json!(case.setup.offers)));
     let mut usual = vec![
-        ("channel", Template::fixed(step.span, json!(ROOT))),
+        ("channel", ValueTemplate::fixed(step.span, json!(ROOT))),
         ("protocolVersions", versions),
-        ("clientId", Template::fixed(step.span, json!(case.client_id(peer)))),
+        ("clientId", ValueTemplate::fixed(step.span, json!(case.client_id(peer)))),
     ];
     if let Some(subscribe) = step.template("subscribe") {
         usual.push(("initialSubscriptions", subscribe.clone()));
     } else if step.flag("root") {
-        usual.push(("initialSubscriptions", Template::fixed(step.span, json!([ROOT]))));
+        usual.push(("initialSubscriptions", ValueTemplate::fixed(step.span, json!([ROOT]))));
     }
-    let asks = Act::Request {
+    let asks = TaskAct::Request {
         peer,
         method: "initialize".to_owned(),
         params: merged(step.span, usual, step.template("params")),
-        want: if step.verb == Verb::Initialize { want(step) } else { Want::Result(None) },
+        want: if step.verb == StepVerb::Initialize {
+            want(step)
+        } else {
+            RequestGoal::Result(None)
+        },
         exact: false,
-        keep: Keep {
-            bind: step.text("as").filter(|_| step.verb == Verb::Initialize).map(str::to_owned),
+        keep: ResultUse {
+            bind: step.text("as").filter(|_| step.verb == StepVerb::Initialize).map(str::to_owned),
             default_chat: None,
         },
     };
-    let succeeds = matches!(&asks, Act::Request { want: Want::Result(_), .. });
+    let succeeds = matches!(&asks, TaskAct::Request { want: RequestGoal::Result(_), .. });
     let mut acts = vec![asks];
     if succeeds && !step.denies("tokens") {
-        acts.extend(case.setup.authenticate.iter().map(|(resource, token)| Act::Request {
+        acts.extend(case.setup.authenticate.iter().map(|(resource, token)| TaskAct::Request {
             peer,
             method: "authenticate".to_owned(),
-            params: Template::fixed(step.span, json!({"resource": resource, "token": token})),
-            want: Want::Result(None),
+            params: ValueTemplate::fixed(step.span, json!({"resource": resource, "token": token})),
+            want: RequestGoal::Result(None),
             exact: false,
-            keep: Keep::default(),
+            keep: ResultUse::default(),
         }));
     }
     acts
 }
 
-fn open(case: &mut Case, step: &Step) -> Vec<Act> {
+fn open(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let session = step.text("session").unwrap_or("session").to_owned();
     let chat = step.text("chat").unwrap_or("chat").to_owned();
     let by = peers(case, step, "by");
     let mut acts = Vec::new();
     for peer in by.iter().copied().filter(|peer| !case.is_connected(*peer)).collect::<Vec<_>>() {
-        acts.push(Act::Connect(peer));
+        acts.push(TaskAct::Connect(peer));
         acts.extend(initialize(case, step, peer));
     }
     if case.bindings.get(&session).is_none() {
         let id = case.mint.fresh();
         case.bindings.set(&session, json!(format!("ahp-session:/{id}")));
-        let mut usual = vec![("channel", Template::hole(span, &session))];
+        let mut usual = vec![("channel", ValueTemplate::hole(span, &session))];
         if let Some(provider) = &case.setup.provider {
-            usual.push(("provider", Template::fixed(span, json!(provider))));
+            usual.push(("provider", ValueTemplate::fixed(span, json!(provider))));
         }
-        acts.push(Act::Request {
+        acts.push(TaskAct::Request {
             peer: by.first().copied().unwrap_or_default(),
             method: "createSession".to_owned(),
             params: merged(span, usual, step.template("config")),
-            want: Want::Result(None),
+            want: RequestGoal::Result(None),
             exact: false,
-            keep: Keep::default(),
+            keep: ResultUse::default(),
         });
     }
-    let subscribe = |peer, channel: &str, default_chat| Act::Request {
+    let subscribe = |peer, channel: &str, default_chat| TaskAct::Request {
         peer,
         method: "subscribe".to_owned(),
-        params: subscribe_params(case, step, Some(&Template::hole(span, channel))),
-        want: Want::Result(None),
+        params: subscribe_params(case, step, Some(&ValueTemplate::hole(span, channel))),
+        want: RequestGoal::Result(None),
         exact: false,
-        keep: Keep { bind: None, default_chat },
+        keep: ResultUse { bind: None, default_chat },
     };
     // Before chats were channels, a session was its own.
     let apart = case.edge().has_chats();
     for peer in by {
         acts.push(subscribe(peer, &session, Some(chat.clone())));
-        let hole = Template::hole(span, &session);
-        acts.push(Act::DefaultChat { peer, session: hole, bind: chat.clone() });
+        let hole = ValueTemplate::hole(span, &session);
+        acts.push(TaskAct::DefaultChat { peer, session: hole, bind: chat.clone() });
         if apart {
             acts.push(subscribe(peer, &chat, None));
         }
@@ -346,19 +358,23 @@ fn open(case: &mut Case, step: &Step) -> Vec<Act> {
 }
 
 /// Subscriptions ask for no delay where the version lets them.
-fn subscribe_params(case: &Case, step: &Step, channel: Option<&Template>) -> Template {
-    let channel = channel.cloned().unwrap_or_else(|| Template::fixed(step.span, json!(ROOT)));
+fn subscribe_params(
+    case: &ScenarioCase,
+    step: &ScenarioStep,
+    channel: Option<&ValueTemplate>,
+) -> ValueTemplate {
+    let channel = channel.cloned().unwrap_or_else(|| ValueTemplate::fixed(step.span, json!(ROOT)));
     let mut usual = vec![("channel", channel)];
     if case.delays_can_be_declined() {
-        let none = Template::fixed(step.span, json!({"maxLatencyMs": 0}));
+        let none = ValueTemplate::fixed(step.span, json!({"maxLatencyMs": 0}));
         usual.push(("delivery", none));
     }
-    let more = if step.verb == Verb::Subscribe { step.template("params") } else { None };
+    let more = if step.verb == StepVerb::Subscribe { step.template("params") } else { None };
     merged(step.span, usual, more)
 }
 
 /// The script of a step, or the scenario's, as it stands in a prompt; empty where there is none.
-pub(super) fn script(case: &Case, step: &Step) -> String {
+pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     let script = match step.text("script") {
         Some(script) => script.to_owned(),
         None => case.setup.scenario.agent.clone(),
@@ -373,31 +389,34 @@ pub(super) fn script(case: &Case, step: &Step) -> String {
     }
 }
 
-fn turn(case: &Case, step: &Step) -> Vec<Act> {
+fn turn(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let script = script(case, step);
     let text = match step.template("text") {
         Some(text) if script.is_empty() => text.clone(),
         Some(text) => text.followed_by(&format!("\n\n{script}")),
-        None if script.is_empty() => Template::fixed(span, json!("hello")),
-        None => Template::fixed(span, json!(script)),
+        None if script.is_empty() => ValueTemplate::fixed(span, json!("hello")),
+        None => ValueTemplate::fixed(span, json!(script)),
     };
     let mut message = vec![
         ("text".to_owned(), text),
-        ("origin".to_owned(), Template::fixed(span, json!({"kind": "user"}))),
+        ("origin".to_owned(), ValueTemplate::fixed(span, json!({"kind": "user"}))),
     ];
     let attached = step.template("attachments").cloned();
     message.extend(attached.map(|list| ("attachments".to_owned(), list)));
-    let message = Template::map(span, message);
+    let message = ValueTemplate::map(span, message);
     let usual = vec![
-        ("type", Template::fixed(span, json!("chat/turnStarted"))),
+        ("type", ValueTemplate::fixed(span, json!("chat/turnStarted"))),
         ("turnId", step.template("id").cloned().unwrap_or_else(|| empty(span))),
-        ("startedAt", Template::now(span)),
+        ("startedAt", ValueTemplate::now(span)),
         ("message", message),
     ];
-    vec![Act::Dispatch {
+    vec![TaskAct::Dispatch {
         peer: peer(case, step, "by"),
-        channel: step.template("chat").cloned().unwrap_or_else(|| Template::hole(span, "chat")),
+        channel: step
+            .template("chat")
+            .cloned()
+            .unwrap_or_else(|| ValueTemplate::hole(span, "chat")),
         action: merged(span, usual, step.template("members")),
         seq: None,
         settle: settle(step),
@@ -406,34 +425,34 @@ fn turn(case: &Case, step: &Step) -> Vec<Act> {
 }
 
 /// A snapshot by a fresh observer, or by the client that is named.
-fn snapshot(case: &mut Case, step: &Step) -> Vec<Act> {
-    let state = step.pattern("state").cloned().unwrap_or_else(|| Pattern::anything(step.span));
+fn snapshot(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
+    let state = step.pattern("state").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
     let observer = match step.clients("by").first() {
         Some(_) => None,
         None => Some(case.add_peer("observer")),
     };
-    let asks = |peer| Act::Request {
+    let asks = |peer| TaskAct::Request {
         peer,
         method: "subscribe".to_owned(),
         params: subscribe_params(case, step, step.template("of")),
-        want: Want::State(state),
+        want: RequestGoal::State(state),
         exact: step.flag("exact"),
-        keep: Keep { bind: step.text("as").map(str::to_owned), default_chat: None },
+        keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
     };
     match observer {
         Some(peer) => {
             let asks = asks(peer);
-            let mut acts = vec![Act::Connect(peer)];
+            let mut acts = vec![TaskAct::Connect(peer)];
             acts.extend(initialize(case, step, peer));
             acts.push(asks);
-            acts.push(Act::Hang { peer, graceful: true });
+            acts.push(TaskAct::Hang { peer, graceful: true });
             acts
         }
         None => vec![asks(peer(case, step, "by"))],
     }
 }
 
-fn raw(step: &Step) -> RawFrame {
+fn raw(step: &ScenarioStep) -> RawFrame {
     let template = |name| step.template(name).cloned();
     if let Some(value) = template("mangle") {
         return RawFrame::Mangled(value);
@@ -452,11 +471,11 @@ fn raw(step: &Step) -> RawFrame {
     }
 }
 
-fn reconnect(step: &Step, peer: PeerId) -> Vec<Act> {
-    let of_type = |name: &str, pattern: &Pattern| {
-        let kind = Pattern::equal(Template::fixed(pattern.span, json!(name)));
-        let kind = Pattern::map(pattern.span, vec![("type".to_owned(), kind)]);
-        Want::Result(Some(Pattern::both(kind, pattern.clone())))
+fn reconnect(step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
+    let of_type = |name: &str, pattern: &ValuePattern| {
+        let kind = ValuePattern::equal(ValueTemplate::fixed(pattern.span, json!(name)));
+        let kind = ValuePattern::map(pattern.span, vec![("type".to_owned(), kind)]);
+        RequestGoal::Result(Some(ValuePattern::both(kind, pattern.clone())))
     };
     let want = match (step.pattern("replay"), step.pattern("snapshot")) {
         (Some(pattern), _) => of_type("replay", pattern),
@@ -464,24 +483,24 @@ fn reconnect(step: &Step, peer: PeerId) -> Vec<Act> {
         _ => want(step),
     };
     vec![
-        Act::Connect(peer),
-        Act::Reconnect {
+        TaskAct::Connect(peer),
+        TaskAct::Reconnect {
             peer,
             subscriptions: step.template("subscriptions").cloned(),
             last_seen: step.template("lastSeen").cloned(),
             want,
-            keep: Keep { bind: step.text("as").map(str::to_owned), default_chat: None },
+            keep: ResultUse { bind: step.text("as").map(str::to_owned), default_chat: None },
         },
     ]
 }
 
 /// To an agent that the host keeps, a release travels in band, as a steering message that the agent
 /// takes for itself. To others it could not: nobody reads their conversation while they hold.
-fn release(case: &mut Case, step: &Step) -> Vec<Act> {
+fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let hold = step.text("hold").unwrap_or_default();
     if case.setup.agent != AgentMode::Host || case.is_acp() {
-        return vec![Act::Release(hold.to_owned())];
+        return vec![TaskAct::Release(hold.to_owned())];
     }
     let text = format!("{} {hold}", RELEASE);
     let id = case.mint.fresh();
@@ -491,10 +510,13 @@ fn release(case: &mut Case, step: &Step) -> Vec<Act> {
         "id": format!("release-{id}"),
         "message": {"text": text, "origin": {"kind": "user"}},
     });
-    vec![Act::Dispatch {
+    vec![TaskAct::Dispatch {
         peer: peer(case, step, "by"),
-        channel: step.template("chat").cloned().unwrap_or_else(|| Template::hole(span, "chat")),
-        action: Template::fixed(span, action),
+        channel: step
+            .template("chat")
+            .cloned()
+            .unwrap_or_else(|| ValueTemplate::hole(span, "chat")),
+        action: ValueTemplate::fixed(span, action),
         seq: None,
         settle: None,
         bind: None,
@@ -502,9 +524,9 @@ fn release(case: &mut Case, step: &Step) -> Vec<Act> {
 }
 
 /// Whether a scenario answers what the host asks a client, by this method where one is given.
-pub fn serves(scenario: &Scenario, client: &str, method: Option<&str>) -> bool {
-    let asked = |step: &Step| {
-        step.verb == Verb::Asked
+pub fn serves(scenario: &ParsedScenario, client: &str, method: Option<&str>) -> bool {
+    let asked = |step: &ScenarioStep| {
+        step.verb == StepVerb::Asked
             && step.clients("at").iter().any(|it| it == client)
             && method.is_none_or(|method| step.text("method") == Some(method))
     };
@@ -512,6 +534,6 @@ pub fn serves(scenario: &Scenario, client: &str, method: Option<&str>) -> bool {
 }
 
 /// Whether any step looks at what a client made of a channel by itself.
-pub fn needs_mirrors(scenario: &Scenario) -> bool {
-    scenario.steps.iter().any(|step| step.verb == Verb::Mirror)
+pub fn needs_mirrors(scenario: &ParsedScenario) -> bool {
+    scenario.steps.iter().any(|step| step.verb == StepVerb::Mirror)
 }

@@ -2,25 +2,25 @@
 
 use std::time::Duration;
 
-use crate::scenario::bind::Bindings;
-use crate::scenario::pattern::{Mismatch, Pattern};
-use crate::scenario::source::Span;
-use crate::scenario::verbs::Verb;
+use crate::scenario::bind::NameBindings;
+use crate::scenario::pattern::{PatternMismatch, ValuePattern};
+use crate::scenario::source::SourceSpan;
+use crate::scenario::verbs::StepVerb;
 
-use super::case::{Case, Progress, Wait};
-use super::task::{Entry, PeerId, Settle, Want};
+use super::case::{ScenarioCase, TaskWait, WaitProgress};
+use super::task::{DispatchGoal, OpeningGoal, PeerId, RequestGoal};
 
 /// One expectation that was not met, or a step before it that could not be taken.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Failure {
+pub struct StepFailure {
     /// Where on the author's lines it shows.
-    pub span: Span,
+    pub span: SourceSpan,
     /// What is wrong, in one line: who, what was expected, what came.
     pub message: String,
     /// What the author's line is told.
     pub label: String,
     /// A second place, such as where a name was bound.
-    pub second: Option<(Span, String)>,
+    pub second: Option<(SourceSpan, String)>,
     /// The lines of the transcript that show it.
     pub lines: Vec<u64>,
     /// The step's place in the scenario, where it was one.
@@ -43,77 +43,79 @@ pub enum FailureKind {
 }
 
 /// Steps that wait and send nothing themselves.
-const ONLY_WAITS: &[Verb] = &[
-    Verb::Expect,
-    Verb::Next,
-    Verb::Never,
-    Verb::Mirror,
-    Verb::Asked,
-    Verb::Disk,
-    Verb::Called,
-    Verb::Call,
+const ONLY_WAITS: &[StepVerb] = &[
+    StepVerb::Expect,
+    StepVerb::Next,
+    StepVerb::Never,
+    StepVerb::Mirror,
+    StepVerb::Asked,
+    StepVerb::Disk,
+    StepVerb::Called,
+    StepVerb::Call,
 ];
 
-impl Case {
+impl ScenarioCase {
     /// What it means that the time of a wait is over.
-    pub(super) fn expired(&mut self, step: Option<usize>, wait: Wait) -> Progress {
+    pub(super) fn expired(&mut self, step: Option<usize>, wait: TaskWait) -> WaitProgress {
         let limit = self.limit(step);
         let when = match self.turns_over(&wait) {
             true => "before its turns were over".to_owned(),
             false => format!("within {limit:?}"),
         };
         let (peer, missing) = match &wait {
-            Wait::Connected(peer, Entry::Refused(_)) => {
+            TaskWait::Connected(peer, OpeningGoal::Refused(_)) => {
                 (*peer, "the connection to be refused".to_owned())
             }
-            Wait::Connected(peer, _) => (*peer, "a connection".to_owned()),
-            Wait::Response { want: Want::Anything, .. }
-            | Wait::Answer { want: Want::Anything, .. }
-            | Wait::Observers => return Progress::Done,
-            Wait::Response { peer, want, .. } | Wait::Answer { peer, want, .. } => {
+            TaskWait::Connected(peer, _) => (*peer, "a connection".to_owned()),
+            TaskWait::Response { want: RequestGoal::Anything, .. }
+            | TaskWait::Answer { want: RequestGoal::Anything, .. }
+            | TaskWait::Observers => return WaitProgress::Done,
+            TaskWait::Response { peer, want, .. } | TaskWait::Answer { peer, want, .. } => {
                 let what = match want {
-                    Want::Error(_) => "an error",
-                    Want::Refused(_) => "an error, or the connection to be closed",
-                    Want::Closed => "the host to close the connection",
+                    RequestGoal::Error(_) => "an error",
+                    RequestGoal::Refused(_) => "an error, or the connection to be closed",
+                    RequestGoal::Closed => "the host to close the connection",
                     _ => "an answer",
                 };
                 (*peer, what.to_owned())
             }
-            Wait::Asked { peer, method, .. } => (*peer, format!("to be asked `{method}`")),
-            Wait::Settled { peer, settle, .. } => {
-                let what = if matches!(settle, Settle::Reject(_)) {
+            TaskWait::Asked { peer, method, .. } => (*peer, format!("to be asked `{method}`")),
+            TaskWait::Settled { peer, settle, .. } => {
+                let what = if matches!(settle, DispatchGoal::Reject(_)) {
                     "a rejection"
                 } else {
                     "the action to come back"
                 };
                 (*peer, what.to_owned())
             }
-            Wait::Message { peer, filter, .. } => (*peer, filter.what()),
-            Wait::DefaultChat { peer, .. } => {
+            TaskWait::Message { peer, filter, .. } => (*peer, filter.what()),
+            TaskWait::DefaultChat { peer, .. } => {
                 (*peer, "the session to have a default chat".to_owned())
             }
-            Wait::Barrier(barrier) => return self.barrier_expired(step, barrier.clone()),
-            Wait::NoAnswer { peer, .. } => (*peer, "an answer to `ping`".to_owned()),
-            Wait::Closed(peer) => (*peer, "the host to close the connection".to_owned()),
-            Wait::Restarted => (0, "the host to come back".to_owned()),
-            Wait::Rested => return Progress::Done,
-            Wait::Permission { peer, .. } => (*peer, "to be asked for permission".to_owned()),
-            Wait::LookAgain { at, look } if look.goes_on(*at) => return self.look(look.clone()),
-            Wait::Looked { .. } | Wait::LookAgain { .. } => {
+            TaskWait::Barrier(barrier) => return self.barrier_expired(step, barrier.clone()),
+            TaskWait::NoAnswer { peer, .. } => (*peer, "an answer to `ping`".to_owned()),
+            TaskWait::Closed(peer) => (*peer, "the host to close the connection".to_owned()),
+            TaskWait::Restarted => (0, "the host to come back".to_owned()),
+            TaskWait::Rested => return WaitProgress::Done,
+            TaskWait::Permission { peer, .. } => (*peer, "to be asked for permission".to_owned()),
+            TaskWait::LookAgain { at, look } if look.goes_on(*at) => {
+                return self.look(look.clone());
+            }
+            TaskWait::Looked { .. } | TaskWait::LookAgain { .. } => {
                 (0, "to be told what stands in the file".to_owned())
             }
-            Wait::Called(times) => (0, format!("{times} calls of the tool")),
+            TaskWait::Called(times) => (0, format!("{times} calls of the tool")),
         };
         let name = self.name(peer);
         let types = match &wait {
-            Wait::Message { filter, .. } => filter.action_types(),
+            TaskWait::Message { filter, .. } => filter.action_types(),
             _ => Vec::new(),
         };
         if let Some(waiting) = self.decisions.holding_up(&types) {
             let message = format!(
                 "client `{name}`: expected {missing} {when}, and {waiting}, which the scenario does not decide"
             );
-            return Progress::Failed(self.failure_of(step, FailureKind::Trouble, message));
+            return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
         if let Some((line, miss)) = self.near.take() {
             let mut failure = self.mismatch(step, &name, "closest message", line, &miss);
@@ -127,14 +129,14 @@ impl Case {
             } else if miss.path == "rejectionReason" && miss.found == "nothing" {
                 failure.kind = FailureKind::Outcome;
             }
-            return Progress::Failed(failure);
+            return WaitProgress::Failed(failure);
         }
         let message = format!("client `{name}`: expected {missing} {when}, nothing came");
         let kind = match wait {
             // Whether an answer came can only be said once the `ping` behind it was answered.
-            Wait::NoAnswer { .. } => FailureKind::Trouble,
-            Wait::Response { want: Want::Closed, .. } => FailureKind::Outcome,
-            Wait::Response { .. } | Wait::Settled { .. } => FailureKind::Silence,
+            TaskWait::NoAnswer { .. } => FailureKind::Trouble,
+            TaskWait::Response { want: RequestGoal::Closed, .. } => FailureKind::Outcome,
+            TaskWait::Response { .. } | TaskWait::Settled { .. } => FailureKind::Silence,
             _ => FailureKind::Outcome,
         };
         let mut failure = self.failure_of(step, kind, message);
@@ -142,7 +144,7 @@ impl Case {
         if self.last_line > 0 {
             failure.lines.push(self.last_line);
         }
-        Progress::Failed(failure)
+        WaitProgress::Failed(failure)
     }
 
     pub(super) fn limit(&self, step: Option<usize>) -> Duration {
@@ -160,7 +162,7 @@ impl Case {
         }
     }
 
-    pub(super) fn bind(&mut self, pattern: &Pattern, bound: Bindings) {
+    pub(super) fn bind(&mut self, pattern: &ValuePattern, bound: NameBindings) {
         for (name, _) in bound.iter() {
             self.bound_at.push((name.clone(), pattern.span));
         }
@@ -183,9 +185,9 @@ impl Case {
         step: Option<usize>,
         peer: PeerId,
         (line, reason): (u64, String),
-        want: &Want,
-    ) -> Progress {
-        let wanted = if matches!(want, Want::Error(_)) { "an error" } else { "an answer" };
+        want: &RequestGoal,
+    ) -> WaitProgress {
+        let wanted = if matches!(want, RequestGoal::Error(_)) { "an error" } else { "an answer" };
         let message = format!(
             "client `{}`: expected {wanted}, the connection ended: {reason}",
             self.name(peer)
@@ -199,11 +201,11 @@ impl Case {
         let mut failure = self.failure_of(step, kind, message);
         failure.label = "the connection ended here".to_owned();
         failure.lines.push(line);
-        Progress::Failed(failure)
+        WaitProgress::Failed(failure)
     }
 
     /// A step that did not come out as it should have.
-    pub(super) fn failure_at(&self, step: Option<usize>, message: String) -> Box<Failure> {
+    pub(super) fn failure_at(&self, step: Option<usize>, message: String) -> Box<StepFailure> {
         self.failure_of(step, FailureKind::Outcome, message)
     }
 
@@ -212,9 +214,9 @@ impl Case {
         at: Option<usize>,
         kind: FailureKind,
         message: String,
-    ) -> Box<Failure> {
+    ) -> Box<StepFailure> {
         let step = at.and_then(|step| self.setup.scenario.steps.get(step));
-        Box::new(Failure {
+        Box::new(StepFailure {
             span: step.map_or(self.setup.scenario.span, |step| step.span),
             message,
             label: "this step".to_owned(),
@@ -231,8 +233,8 @@ impl Case {
         name: &str,
         what: &str,
         line: u64,
-        miss: &Mismatch,
-    ) -> Box<Failure> {
+        miss: &PatternMismatch,
+    ) -> Box<StepFailure> {
         let place =
             if miss.path.is_empty() { String::new() } else { format!(" at `{}`", miss.path) };
         let message = format!(

@@ -106,12 +106,12 @@ pub fn next(scenario: &str) -> Option<&'static FirstStep> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::suite::Suite;
+    use super::super::suite::ScenarioSuite;
     use super::*;
 
     #[test]
     fn every_step_is_a_scenario_and_stands_here_once() {
-        let suite = Suite::carried();
+        let suite = ScenarioSuite::carried();
         for step in FIRST_STEPS {
             let same = FIRST_STEPS.iter().filter(|it| it.scenario == step.scenario).count();
             assert_eq!(same, 1, "{}", step.scenario);

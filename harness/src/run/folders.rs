@@ -12,7 +12,7 @@
 use crate::scenario::capability::WORKSPACE;
 
 use super::detect;
-use super::suite::{Carried, Entry, Suite};
+use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 
 /// What stands in [`CANARY`]: whoever reads it shares the disk.
 pub const CANARY_TEXT: &str = "of ahp-harness";
@@ -115,9 +115,9 @@ steps:
     ///
     /// # Errors
     /// Every mistake in it: none of the target's.
-    pub fn entry(self) -> Result<Entry, String> {
+    pub fn entry(self) -> Result<SuiteEntry, String> {
         let file = "detect/folder.yaml".to_owned();
-        let mut suite = Suite::of([(file, self.text().to_owned())], &Carried);
+        let mut suite = ScenarioSuite::of([(file, self.text().to_owned())], &CarriedFiles);
         let mistakes = suite.broken.iter().flat_map(|loaded| &loaded.errors);
         let mistakes: Vec<_> = mistakes.map(|error| error.kind.to_string()).collect();
         let why = || format!("a scenario of the first look does not load: {}", mistakes.join("; "));

@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use crate::transport::link::Endpoint;
+use crate::transport::link::LinkEndpoint;
 use crate::wire::json::{Value, json};
 
-use super::agent_link::{AgentLink, Unanswered};
-use super::side::Side;
+use super::agent_link::{AgentLink, RequestUnanswered};
+use super::side::AgentSide;
 
 /// What the script lets the agent say.
 pub const SAYS: &str = "ahp-plays-scripts";
@@ -31,7 +31,11 @@ pub struct AgentIntroduction {
 }
 
 /// Holds the conversation, and ends the agent.
-pub async fn introduce(endpoint: &Endpoint, side: &Side, limit: Duration) -> AgentIntroduction {
+pub async fn introduce(
+    endpoint: &LinkEndpoint,
+    side: &AgentSide,
+    limit: Duration,
+) -> AgentIntroduction {
     let mut introduction = AgentIntroduction::default();
     let mut link = match AgentLink::open(endpoint, limit).await {
         Ok(link) => link,
@@ -42,8 +46,8 @@ pub async fn introduce(endpoint: &Endpoint, side: &Side, limit: Duration) -> Age
     };
     if let Err((method, why)) = converse(&mut link, side, &mut introduction).await {
         introduction.ended = Some(match why {
-            Unanswered::Ended(reason) => reason,
-            Unanswered::Late => format!("`{method}` was not answered within {limit:?}"),
+            RequestUnanswered::Ended(reason) => reason,
+            RequestUnanswered::Late => format!("`{method}` was not answered within {limit:?}"),
         });
     }
     introduction.said = std::mem::take(&mut link.text);
@@ -57,9 +61,9 @@ pub async fn introduce(endpoint: &Endpoint, side: &Side, limit: Duration) -> Age
 /// The method that was not answered.
 async fn converse(
     link: &mut AgentLink,
-    side: &Side,
+    side: &AgentSide,
     introduction: &mut AgentIntroduction,
-) -> Result<(), (&'static str, Unanswered)> {
+) -> Result<(), (&'static str, RequestUnanswered)> {
     let params = json!({"protocolVersion": 1, "clientCapabilities": {}});
     introduction.handshake = Some(ask(link, "initialize", params).await?);
     if let Some(method) = &side.auth {
@@ -83,6 +87,6 @@ async fn ask(
     link: &mut AgentLink,
     method: &'static str,
     params: Value,
-) -> Result<Result<Value, Value>, (&'static str, Unanswered)> {
+) -> Result<Result<Value, Value>, (&'static str, RequestUnanswered)> {
     link.ask(method, params).await.map_err(|why| (method, why))
 }

@@ -1,7 +1,7 @@
 //! What a kill matrix is made of, whoever is put wrong: rows of faults, what tripped, and the rules.
 //!
 //! A suite is worth what it refuses. A row says of each fault what must trip on it: always-on checks by their id,
-//! scenarios by theirs. What trips besides is collateral. The rules, which [`Matrix::broken`] judges:
+//! scenarios by theirs. What trips besides is collateral. The rules, which [`KillMatrix::broken`] judges:
 //!
 //! 1. nothing trips on whoever is honest;
 //! 2. each fault has one row, and everything that the row names trips;
@@ -11,7 +11,7 @@
 //!    the fault breaks, as [`BrokenRules`] has it; this is judged at the newest version.
 //!
 //! Rows are exact for the newest version. In a version that may lack a part of the suite, a fault about that part is
-//! [`Outcome::foreign`] and nothing is asked of it; of any other one a name in its row has to trip, whichever, since the
+//! [`RowOutcome::foreign`] and nothing is asked of it; of any other one a name in its row has to trip, whichever, since the
 //! same mistake looks different where states and messages are others. The rules about checks and scenarios stand as
 //! they are, so that nothing which the version does have goes unproved; what a row names kills there also if the fault is
 //! about something else.
@@ -22,7 +22,7 @@
 //!
 //! Knows: verdicts. Never knows: who is played, how a matrix is shown.
 //!
-//! Start at [`Matrix::play`].
+//! Start at [`KillMatrix::play`].
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,19 +30,19 @@ use std::sync::{Mutex, PoisonError};
 
 use litemap::LiteMap;
 
-use crate::fault::Planted;
+use crate::fault::FaultKind;
 use crate::oracle::CheckRow;
 use crate::verdict::{Status, Weight};
 use crate::wire::version::Version;
 
 use super::mutant_rows::broken::BrokenRules;
-use super::play::Verdict;
-use super::suite::{Entry, Suite};
+use super::play::ScenarioVerdict;
+use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
 
 /// One fault with what it must trip.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<F> {
+pub struct KillRow<F> {
     /// The fault.
     pub fault: F,
     /// Ids of checks and scenarios.
@@ -56,7 +56,7 @@ pub const PURE_PERCENT: usize = 95;
 
 /// How much of the suite is played with each fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Depth {
+pub enum KillDepth {
     /// All of it: only this shows what trips besides the row.
     Whole,
     /// Until everything in the row has tripped, the row's own scenarios first. The fourth rule is not judged.
@@ -65,27 +65,27 @@ pub enum Depth {
 
 /// What is looked for with a fault.
 #[derive(Debug)]
-pub struct Hunt<'a> {
+pub struct KillHunt<'a> {
     wanted: Vec<&'a str>,
-    depth: Depth,
+    depth: KillDepth,
     /// Once the scenarios that are named were played, one name is enough.
     any: bool,
 }
 
-impl Hunt<'_> {
+impl KillHunt<'_> {
     /// Looks at everything.
     pub fn whole() -> Self {
-        Hunt { wanted: Vec::new(), depth: Depth::Whole, any: false }
+        KillHunt { wanted: Vec::new(), depth: KillDepth::Whole, any: false }
     }
 
     /// Plays scenarios with `one` until enough was seen.
     pub fn play(
         &self,
-        entries: &[Entry],
-        exempt: Exempt,
-        one: impl Fn(&Entry) -> Verdict,
-    ) -> Tripped {
-        let mut tripped = Tripped::default();
+        entries: &[SuiteEntry],
+        exempt: ExemptIds,
+        one: impl Fn(&SuiteEntry) -> ScenarioVerdict,
+    ) -> TrippedRules {
+        let mut tripped = TrippedRules::default();
         for entry in self.order(entries) {
             if self.is_over(&tripped, entry) {
                 break;
@@ -95,22 +95,22 @@ impl Hunt<'_> {
         tripped
     }
 
-    fn is_named(&self, entry: &Entry) -> bool {
+    fn is_named(&self, entry: &SuiteEntry) -> bool {
         self.wanted.iter().any(|name| covers(bare(name), &entry.scenario.id))
     }
 
     /// The scenarios, in the order in which they are played.
-    fn order<'e>(&self, entries: &'e [Entry]) -> Vec<&'e Entry> {
-        let mut order: Vec<&Entry> = entries.iter().collect();
-        if self.depth == Depth::Caught {
+    fn order<'e>(&self, entries: &'e [SuiteEntry]) -> Vec<&'e SuiteEntry> {
+        let mut order: Vec<&SuiteEntry> = entries.iter().collect();
+        if self.depth == KillDepth::Caught {
             order.sort_by_key(|entry| !self.is_named(entry));
         }
         order
     }
 
     /// Whether enough was seen before this scenario.
-    fn is_over(&self, tripped: &Tripped, next: &Entry) -> bool {
-        if self.depth == Depth::Whole {
+    fn is_over(&self, tripped: &TrippedRules, next: &SuiteEntry) -> bool {
+        if self.depth == KillDepth::Whole {
             return false;
         }
         let names: Vec<String> = tripped.names().collect();
@@ -128,33 +128,33 @@ fn bare(name: &str) -> &str {
 }
 
 /// Ids of checks and scenarios, each with the reason why no fault trips it.
-pub type Exempt = &'static [(&'static str, &'static str)];
+pub type ExemptIds = &'static [(&'static str, &'static str)];
 
 /// Names for each fault.
-pub type Names<F> = Vec<(F, &'static [&'static str])>;
+pub type FaultNames<F> = Vec<(F, &'static [&'static str])>;
 
 /// What a matrix is held against.
 #[derive(Clone, Debug)]
-pub struct Table<F> {
+pub struct KillTable<F> {
     /// The version that is played.
     pub version: Version,
     /// The checks that have to be killed.
     pub checks: &'static [CheckRow],
     /// Those of them that cannot.
-    pub exempt: Exempt,
+    pub exempt: ExemptIds,
     /// What each fault must trip.
-    pub rows: Names<F>,
+    pub rows: FaultNames<F>,
     /// What it must trip besides in versions that lack what its row is about.
-    pub older: Names<F>,
+    pub older: FaultNames<F>,
     /// The version may lack a part of what is checked: what the honest one does not put to the test counts for nothing.
     pub partial: bool,
     /// How much is played with each fault.
-    pub depth: Depth,
+    pub depth: KillDepth,
 }
 
 /// What tripped.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Tripped {
+pub struct TrippedRules {
     /// Checks with a finding, and the weight of the worst one.
     pub checks: LiteMap<&'static str, Weight>,
     /// Scenarios that neither passed nor were skipped, and how they ended.
@@ -176,13 +176,13 @@ pub struct FirstAccusation {
 
 /// What came of one row.
 #[derive(Clone, Debug)]
-pub struct Outcome<F> {
+pub struct RowOutcome<F> {
     /// The fault.
     pub fault: F,
     /// What its row names; empty if it has none.
     pub named: Vec<&'static str>,
     /// Everything that tripped.
-    pub tripped: Tripped,
+    pub tripped: TrippedRules,
     /// Names that nothing answered to.
     pub held: Vec<&'static str>,
     /// Those of them that something had to answer to.
@@ -197,20 +197,20 @@ pub struct Outcome<F> {
 
 /// The whole matrix.
 #[derive(Clone, Debug)]
-pub struct Matrix<F> {
+pub struct KillMatrix<F> {
     /// What it is held against.
-    pub table: Table<F>,
+    pub table: KillTable<F>,
     /// The scenarios that were played.
     pub scenarios: Vec<String>,
     /// What tripped on whoever has no fault: who that is, and what.
-    pub honest: Vec<(&'static str, Tripped)>,
+    pub honest: Vec<(&'static str, TrippedRules)>,
     /// A fault each.
-    pub outcomes: Vec<Outcome<F>>,
+    pub outcomes: Vec<RowOutcome<F>>,
 }
 
-impl Tripped {
+impl TrippedRules {
     /// Adds what a scenario and the checks under it came to.
-    fn add(&mut self, entry: &Entry, verdict: &Verdict, exempt: Exempt) {
+    fn add(&mut self, entry: &SuiteEntry, verdict: &ScenarioVerdict, exempt: ExemptIds) {
         if !matches!(verdict.status, Status::Pass | Status::Skip) {
             self.scenarios.insert(entry.scenario.id.clone(), verdict.status);
         }
@@ -238,14 +238,14 @@ impl Tripped {
         }
     }
 
-    fn accuse(&mut self, rule: &str, entry: &Entry, message: &str) {
+    fn accuse(&mut self, rule: &str, entry: &SuiteEntry, message: &str) {
         let scenario = || entry.scenario.id.clone();
         let new = || FirstAccusation { scenario: scenario(), message: message.to_owned() };
         self.accused.entry(rule.to_owned()).or_insert_with(new);
     }
 
     /// Adds what tripped elsewhere.
-    fn join(&mut self, other: Tripped) {
+    fn join(&mut self, other: TrippedRules) {
         for (check, weight) in other.checks {
             let known = self.checks.entry(check).or_insert(weight);
             *known = weight.max(*known);
@@ -295,17 +295,17 @@ fn each<T: Sync>(share: &impl Fn(&(dyn Fn() + Sync)), all: &[T], work: &(impl Fn
     });
 }
 
-fn names_of<F: Planted>(names: &Names<F>, fault: F) -> &'static [&'static str] {
+fn names_of<F: FaultKind>(names: &FaultNames<F>, fault: F) -> &'static [&'static str] {
     names.iter().find(|(other, _)| *other == fault).map_or(&[], |(_, named)| named)
 }
 
-impl<F: Planted> Outcome<F> {
+impl<F: FaultKind> RowOutcome<F> {
     fn of(
         fault: F,
-        table: &Table<F>,
-        tripped: Tripped,
+        table: &KillTable<F>,
+        tripped: TrippedRules,
         absent: impl Fn(&str) -> bool,
-    ) -> Outcome<F> {
+    ) -> RowOutcome<F> {
         let named = table.named(fault);
         let foreign = table.is_foreign(fault, &absent);
         let names: Vec<String> = tripped.names().collect();
@@ -318,7 +318,7 @@ impl<F: Planted> Outcome<F> {
         let broken = BrokenRules::of(table.version.standard, fault.word());
         let wrong = |rule: &&String| !broken.has(rule) && !named.contains(&rule.as_str());
         let wrongly_accused = tripped.accused.keys().filter(wrong).cloned().collect();
-        Outcome { fault, named, tripped, held, missed, collateral, wrongly_accused, foreign }
+        RowOutcome { fault, named, tripped, held, missed, collateral, wrongly_accused, foreign }
     }
 
     /// Whether the fault has a row and what has to trip of it did.
@@ -332,7 +332,7 @@ impl<F: Planted> Outcome<F> {
     }
 }
 
-impl<F: Planted> Table<F> {
+impl<F: FaultKind> KillTable<F> {
     fn named(&self, fault: F) -> Vec<&'static str> {
         [names_of(&self.rows, fault), names_of(&self.older, fault)].concat()
     }
@@ -357,18 +357,18 @@ impl<F: Planted> Table<F> {
     }
 }
 
-impl<F: Planted> Matrix<F> {
+impl<F: FaultKind> KillMatrix<F> {
     /// Plays each of these faults with `one` and holds what tripped against the table. `share` calls
     /// what it is given on as many threads as it likes, at least once, and waits for all of them.
     pub fn play(
-        table: Table<F>,
-        suite: &Suite,
-        played: &[Entry],
-        honest: Vec<(&'static str, Tripped)>,
+        table: KillTable<F>,
+        suite: &ScenarioSuite,
+        played: &[SuiteEntry],
+        honest: Vec<(&'static str, TrippedRules)>,
         faults: &[F],
-        one: impl Fn(F, &Hunt<'_>) -> Tripped + Sync,
+        one: impl Fn(F, &KillHunt<'_>) -> TrippedRules + Sync,
         share: impl Fn(&(dyn Fn() + Sync)),
-    ) -> Matrix<F> {
+    ) -> KillMatrix<F> {
         let scenarios: Vec<String> = played.iter().map(|one| one.scenario.id.clone()).collect();
         let checks: HashSet<&str> = table.checks.iter().map(|row| row.id).collect();
         let exercised: HashSet<&str> =
@@ -384,16 +384,16 @@ impl<F: Planted> Matrix<F> {
             suite.entries.iter().any(|one| covers(id, &one.scenario.id))
                 && !played.iter().any(|scenario| covers(id, scenario))
         };
-        let hunts: Vec<(F, Hunt<'_>)> = faults
+        let hunts: Vec<(F, KillHunt<'_>)> = faults
             .iter()
             .map(|fault| {
                 let mut wanted: Vec<&str> = table.named(*fault);
                 let foreign = table.is_foreign(*fault, absent);
                 wanted.retain(|name| !foreign && !absent(name));
-                (*fault, Hunt { wanted, depth: table.depth, any: table.partial })
+                (*fault, KillHunt { wanted, depth: table.depth, any: table.partial })
             })
             .collect();
-        let tripped: Mutex<LiteMap<F, Tripped>> = Mutex::default();
+        let tripped: Mutex<LiteMap<F, TrippedRules>> = Mutex::default();
         each(&share, &hunts, &|(fault, hunt)| {
             let one = one(*fault, hunt);
             tripped.lock().unwrap_or_else(PoisonError::into_inner).insert(*fault, one);
@@ -401,9 +401,9 @@ impl<F: Planted> Matrix<F> {
         let tripped = tripped.into_inner().unwrap_or_else(PoisonError::into_inner);
         let outcomes = tripped.into_iter();
         let outcomes =
-            outcomes.map(|(fault, one)| Outcome::of(fault, &table, one, absent)).collect();
-        let mut matrix = Matrix { honest, outcomes, scenarios, table };
-        if matrix.table.partial && matrix.table.depth == Depth::Caught && matrix.is_whole() {
+            outcomes.map(|(fault, one)| RowOutcome::of(fault, &table, one, absent)).collect();
+        let mut matrix = KillMatrix { honest, outcomes, scenarios, table };
+        if matrix.table.partial && matrix.table.depth == KillDepth::Caught && matrix.is_whole() {
             matrix.look_again(one, share, &absent);
         }
         matrix
@@ -414,21 +414,21 @@ impl<F: Planted> Matrix<F> {
     /// about something else.
     fn look_again(
         &mut self,
-        one: impl Fn(F, &Hunt<'_>) -> Tripped + Sync,
+        one: impl Fn(F, &KillHunt<'_>) -> TrippedRules + Sync,
         share: impl Fn(&(dyn Fn() + Sync)),
         absent: &impl Fn(&str) -> bool,
     ) {
         let scenarios = self.scenarios_alive().into_iter().map(str::to_owned);
         let alive: Vec<String> =
             self.checks_alive().into_iter().map(str::to_owned).chain(scenarios).collect();
-        let found: Mutex<Vec<(usize, Tripped)>> = Mutex::default();
+        let found: Mutex<Vec<(usize, TrippedRules)>> = Mutex::default();
         each(&share, &alive, &|name| {
             for (place, outcome) in self.outcomes.iter().enumerate() {
                 let Some(named) = outcome.named.iter().find(|named| bare(named) == name) else {
                     continue;
                 };
                 let wanted = vec![*named];
-                let hunt = Hunt { wanted, depth: Depth::Caught, any: false };
+                let hunt = KillHunt { wanted, depth: KillDepth::Caught, any: false };
                 let tripped = one(outcome.fault, &hunt);
                 if tripped.has(named) {
                     found.lock().unwrap_or_else(PoisonError::into_inner).push((place, tripped));
@@ -440,7 +440,7 @@ impl<F: Planted> Matrix<F> {
             if let Some(outcome) = self.outcomes.get_mut(place) {
                 let mut all = std::mem::take(&mut outcome.tripped);
                 all.join(tripped);
-                *outcome = Outcome::of(outcome.fault, &self.table, all, absent);
+                *outcome = RowOutcome::of(outcome.fault, &self.table, all, absent);
             }
         }
     }
@@ -479,7 +479,7 @@ impl<F: Planted> Matrix<F> {
     }
 
     /// Names in rows that are neither a check nor a scenario of the suite, each with its fault.
-    pub fn unknown_names(&self, suite: &Suite) -> Vec<(F, &'static str)> {
+    pub fn unknown_names(&self, suite: &ScenarioSuite) -> Vec<(F, &'static str)> {
         let known = |name: &str| {
             let id = bare(name);
             self.table.checks.iter().any(|row| covers(id, row.id))
@@ -491,7 +491,7 @@ impl<F: Planted> Matrix<F> {
     }
 
     /// How many outcomes fulfil something.
-    pub fn count(&self, fulfils: impl Fn(&Outcome<F>) -> bool) -> usize {
+    pub fn count(&self, fulfils: impl Fn(&RowOutcome<F>) -> bool) -> usize {
         self.outcomes.iter().filter(|outcome| fulfils(outcome)).count()
     }
 
@@ -502,14 +502,14 @@ impl<F: Planted> Matrix<F> {
 
     /// The rules that are broken, a sentence each. Of a part of the faults only the rules about
     /// each one are judged.
-    pub fn broken(&self, suite: &Suite) -> Vec<String> {
+    pub fn broken(&self, suite: &ScenarioSuite) -> Vec<String> {
         let mut broken = Vec::new();
         for (which, tripped) in self.honest.iter().filter(|(_, tripped)| !tripped.is_empty()) {
             let names: Vec<String> = tripped.names().collect();
             let names = names.join("`, `");
             broken.push(format!("expected nothing to trip on {which}, found `{names}`"));
         }
-        let missed = |outcome: &&Outcome<F>| !outcome.is_caught() && !outcome.foreign;
+        let missed = |outcome: &&RowOutcome<F>| !outcome.is_caught() && !outcome.foreign;
         for outcome in self.outcomes.iter().filter(missed) {
             let (fault, missed) = (outcome.fault.word(), outcome.missed.join("`, `"));
             broken.push(match outcome.named.is_empty() {
@@ -523,7 +523,7 @@ impl<F: Planted> Matrix<F> {
         broken
     }
 
-    fn whole(&self, suite: &Suite, broken: &mut Vec<String>) {
+    fn whole(&self, suite: &ScenarioSuite, broken: &mut Vec<String>) {
         for check in self.checks_alive() {
             broken.push(format!("expected a row that trips the check `{check}`, found none"));
         }
@@ -534,8 +534,8 @@ impl<F: Planted> Matrix<F> {
             let fault = fault.word();
             broken.push(format!("expected a check or a scenario in `{fault}`, found `{name}`"));
         }
-        let (pure, all) = (self.count(Outcome::is_pure), self.count(|outcome| !outcome.foreign));
-        let judged = self.table.depth == Depth::Whole && !self.table.partial;
+        let (pure, all) = (self.count(RowOutcome::is_pure), self.count(|outcome| !outcome.foreign));
+        let judged = self.table.depth == KillDepth::Whole && !self.table.partial;
         if judged && pure * 100 < all * PURE_PERCENT {
             broken.push(format!(
                 "expected {PURE_PERCENT} % of the faults to have no rule reported broken but those of their row \
@@ -553,7 +553,10 @@ impl<F: Planted> Matrix<F> {
 /// What is wrong with rows before anything is played: each names something, nothing that cannot trip, and areas only
 /// as whole words.
 #[cfg(test)]
-pub(super) fn check_rows<'a, F: Planted>(rows: impl Iterator<Item = &'a Row<F>>, exempt: Exempt) {
+pub(super) fn check_rows<'a, F: FaultKind>(
+    rows: impl Iterator<Item = &'a KillRow<F>>,
+    exempt: ExemptIds,
+) {
     for row in rows {
         let fault = row.fault.word();
         assert!(!row.trips.is_empty(), "{fault}");

@@ -4,14 +4,14 @@
 //! channel, has been read. The order of messages on different channels is the host's own affair.
 //!
 //! What must not come must not have come either: whether it arrives before or after the step that
-//! says so is a matter of speed. [`Mailbox::behind`] is what such a step looks at first.
+//! says so is a matter of speed. [`ClientMailbox::behind`] is what such a step looks at first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::transcript::Seen;
+use crate::transcript::SeenFrame;
 use crate::wire::frame::Frame;
 
 /// Unread messages kept for a client, and the bytes of their frames. When a host floods, the oldest ones are dropped here,
@@ -25,30 +25,30 @@ const MAX_BYTES: usize = 16 << 20;
 /// others are kept as text, which takes a fifteenth of the space, and are decoded again for the
 /// step that looks at them.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct MailboxItem {
     /// Its line in the transcript.
     pub line: u64,
     /// The URI in its `channel`.
     channel: Option<Arc<str>>,
     frame: Arc<Frame>,
-    decoded: Option<Arc<Seen>>,
+    decoded: Option<Arc<SeenFrame>>,
 }
 
-impl Item {
+impl MailboxItem {
     /// The message, in the frame it came in.
     #[inline]
-    pub fn seen(&self) -> Arc<Seen> {
+    pub fn seen(&self) -> Arc<SeenFrame> {
         match &self.decoded {
             Some(seen) => Arc::clone(seen),
-            None => Arc::new(Seen::again(Arc::clone(&self.frame))),
+            None => Arc::new(SeenFrame::again(Arc::clone(&self.frame))),
         }
     }
 }
 
 /// The mailbox of one client.
 #[derive(Debug, Default)]
-pub struct Mailbox {
-    items: VecDeque<Item>,
+pub struct ClientMailbox {
+    items: VecDeque<MailboxItem>,
     /// The bytes of their frames.
     bytes: usize,
     /// How many messages were dropped unread: whether one of them was waited for is unknown.
@@ -57,10 +57,10 @@ pub struct Mailbox {
     positions: Vec<(Option<Arc<str>>, u64)>,
 }
 
-impl Mailbox {
+impl ClientMailbox {
     /// A message arrived.
     #[inline]
-    pub fn push(&mut self, line: u64, seen: Arc<Seen>) {
+    pub fn push(&mut self, line: u64, seen: Arc<SeenFrame>) {
         self.bytes += seen.frame.len();
         while self.items.len() == MAX_ITEMS || self.bytes > MAX_BYTES {
             let Some(oldest) = self.items.pop_front() else { break };
@@ -84,18 +84,18 @@ impl Mailbox {
             self.dropped += 1;
             return;
         }
-        self.items.push_back(Item { line, channel, frame, decoded: Some(seen) });
+        self.items.push_back(MailboxItem { line, channel, frame, decoded: Some(seen) });
     }
 
     /// Everything unread, in order, with its place.
-    pub fn unread(&self) -> impl Iterator<Item = (usize, &Item)> {
+    pub fn unread(&self) -> impl Iterator<Item = (usize, &MailboxItem)> {
         self.unread_after(0)
     }
 
     /// Everything unread from after a line of the transcript on, in order, with its place. What
     /// waits for a message looks at each one once, however many do not match.
     #[inline]
-    pub fn unread_after(&self, line: u64) -> impl Iterator<Item = (usize, &Item)> {
+    pub fn unread_after(&self, line: u64) -> impl Iterator<Item = (usize, &MailboxItem)> {
         // From the back: who waits has seen all but the newest.
         let fresh = self.items.iter().rev().take_while(|item| item.line > line).count();
         let first = self.items.len() - fresh;
@@ -136,8 +136,8 @@ impl Mailbox {
     }
 
     /// What has come already and stands behind what was just read, on the same channel.
-    pub fn behind(&self) -> impl Iterator<Item = &Item> {
-        let is_behind = |item: &&Item| {
+    pub fn behind(&self) -> impl Iterator<Item = &MailboxItem> {
+        let is_behind = |item: &&MailboxItem| {
             let at = self.positions.iter().find(|(channel, _)| *channel == item.channel);
             at.is_some_and(|(_, line)| item.line > *line)
         };
@@ -160,16 +160,16 @@ mod tests {
 
     use super::*;
 
-    fn mailbox(channels: &str) -> Mailbox {
-        let mut mailbox = Mailbox::default();
+    fn mailbox(channels: &str) -> ClientMailbox {
+        let mut mailbox = ClientMailbox::default();
         for (line, channel) in (1..).zip(channels.split(' ')) {
             let message = Message::notification("action", json!({"channel": channel}));
-            mailbox.push(line, Arc::new(Seen::of(message)));
+            mailbox.push(line, Arc::new(SeenFrame::of(message)));
         }
         mailbox
     }
 
-    fn lines(mailbox: &Mailbox, after: u64) -> Vec<(usize, u64)> {
+    fn lines(mailbox: &ClientMailbox, after: u64) -> Vec<(usize, u64)> {
         mailbox.unread_after(after).map(|(place, item)| (place, item.line)).collect()
     }
 
@@ -188,7 +188,7 @@ mod tests {
         mailbox.read_to(0);
         let flood = |text: &str| {
             let message = Message::notification("action", json!({"channel": "a", "text": text}));
-            Arc::new(Seen::of(message))
+            Arc::new(SeenFrame::of(message))
         };
         for line in 3..MAX_ITEMS as u64 + 2 {
             mailbox.push(line, flood(""));

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use crate::dice::Dice;
-use crate::scenario::bind::Mint;
+use crate::scenario::bind::HoleFiller;
 use crate::wire::timestamp;
 
 /// Mints ids for one case.
 #[derive(Clone, Debug)]
-pub struct Minter {
+pub struct IdMinter {
     dice: Dice,
     /// The wall clock when the transcript began, since 1970.
     epoch: Duration,
@@ -16,14 +16,14 @@ pub struct Minter {
     pub now: Duration,
 }
 
-impl Minter {
+impl IdMinter {
     /// A minter for the case of this name.
-    pub fn new(seed: u64, name: &str, epoch: Duration) -> Minter {
+    pub fn new(seed: u64, name: &str, epoch: Duration) -> IdMinter {
         // FNV-1a: stable across builds, which the standard hasher does not promise.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
-        Minter { dice: Dice::seeded(seed ^ hash), epoch, now: Duration::ZERO }
+        IdMinter { dice: Dice::seeded(seed ^ hash), epoch, now: Duration::ZERO }
     }
 
     /// The next number of the sequence.
@@ -32,7 +32,7 @@ impl Minter {
     }
 }
 
-impl Mint for Minter {
+impl HoleFiller for IdMinter {
     /// A version 4 UUID: sessions and chats are named by one.
     fn fresh(&mut self) -> String {
         let (high, low) = (self.number(), self.number());
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn mints_the_same_ids_from_the_same_seed() {
-        let mint = |seed, name| Minter::new(seed, name, Duration::ZERO).fresh();
+        let mint = |seed, name| IdMinter::new(seed, name, Duration::ZERO).fresh();
         assert_eq!(mint(1, "a"), mint(1, "a"));
         assert_ne!(mint(1, "a"), mint(2, "a"));
         assert_ne!(mint(1, "a"), mint(1, "b"));

@@ -4,7 +4,7 @@
 //! its steps apart into tasks, [`act`] does them, [`wait`] holds them against what arrives. [`play`] wraps it:
 //! every frame, both ways, goes through there into the transcript, the oracle and the case.
 //! [`sim`] moves frames between a case and a host engine in virtual time; [`driver`] moves them
-//! over sockets and is the only asynchronous loop. Both end in the same [`play::Verdict`].
+//! over sockets and is the only asynchronous loop. Both end in the same [`play::ScenarioVerdict`].
 //! [`mutants`] plays the suite against every planted fault, to prove that it can fail, [`agents`] does that for agents, and
 //! [`kills`] judges what came of either.
 //!
@@ -59,6 +59,7 @@ pub mod provider;
 pub mod sentinel;
 mod serve;
 pub mod settings;
+pub mod setup;
 pub mod side;
 pub mod sim;
 pub mod suite;

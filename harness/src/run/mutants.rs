@@ -7,30 +7,30 @@
 
 use std::time::Duration;
 
-use crate::agent::mode::Mode;
-use crate::host::Host;
-use crate::host::engine::{Config, RefHost};
-use crate::host::fault::Fault;
+use crate::agent::mode::AgentMode;
+use crate::host::SansIoHost;
+use crate::host::engine::{HostConfig, RefHost};
+use crate::host::fault::HostFault;
 use crate::oracle::CHECKS;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 pub use super::mutant_rows::{OLDER, rows};
 
-use super::case::Setup;
-use super::detect::Detected;
-use super::kills::{self, Depth, Exempt, Hunt, Matrix, Table, Tripped};
-use super::plan::{Abilities, plan};
-use super::play::{Counting, Play, Recorder, Verdict};
+use super::detect::DetectedFeature;
+use super::kills::{self, ExemptIds, KillDepth, KillHunt, KillMatrix, KillTable, TrippedRules};
+use super::plan::{TargetAbilities, plan};
+use super::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict, TranscriptRecorder};
+use super::setup::CaseSetup;
 use super::sim;
-use super::suite::{Entry, Suite};
+use super::suite::{ScenarioSuite, SuiteEntry};
 
 /// One fault with what it must trip.
-pub type Row = kills::Row<Fault>;
+pub type MutantRow = kills::KillRow<HostFault>;
 
 /// Checks and scenarios that no fault trips here, each with the reason. The checks are broken by tests of their
 /// own, or by captures in `corpus/captures`.
-pub const EXEMPT: Exempt = &[
+pub const EXEMPT: ExemptIds = &[
     ("shape.harness", "it judges the harness's own frames, which no host can spoil"),
     (
         "jsonrpc.host-request-ids",
@@ -60,45 +60,46 @@ pub(super) const SEED: u64 = 1;
 pub(super) const LIMIT: Duration = Duration::from_secs(2);
 
 /// Plays one scenario against a host in memory that keeps its own agent, with the settings of the matrix.
-pub fn play_on(entry: &Entry, version: Version, host: &mut dyn Host) -> Verdict {
-    play_recorded(entry, version, host, Box::new(Counting::default()))
+pub fn play_on(entry: &SuiteEntry, version: Version, host: &mut dyn SansIoHost) -> ScenarioVerdict {
+    play_recorded(entry, version, host, Box::new(CountingRecorder::default()))
 }
 
 /// The same, and something keeps the transcript.
 pub fn play_recorded(
-    entry: &Entry,
+    entry: &SuiteEntry,
     version: Version,
-    host: &mut dyn Host,
-    recorder: Box<dyn Recorder>,
-) -> Verdict {
-    play_with(entry, version, host, Mode::Host, recorder)
+    host: &mut dyn SansIoHost,
+    recorder: Box<dyn TranscriptRecorder>,
+) -> ScenarioVerdict {
+    play_with(entry, version, host, AgentMode::Host, recorder)
 }
 
 fn play_with(
-    entry: &Entry,
+    entry: &SuiteEntry,
     version: Version,
-    host: &mut dyn Host,
-    agent: Mode,
-    recorder: Box<dyn Recorder>,
-) -> Verdict {
+    host: &mut dyn SansIoHost,
+    agent: AgentMode,
+    recorder: Box<dyn TranscriptRecorder>,
+) -> ScenarioVerdict {
     let facts = sim::facts(&entry.scenario, version);
-    let setup = Setup { agent, facts, ..Setup::of(&entry.scenario, version, SEED, epoch(), LIMIT) };
-    sim::play(Play::new(setup, false, recorder), host)
+    let setup =
+        CaseSetup { agent, facts, ..CaseSetup::of(&entry.scenario, version, SEED, epoch(), LIMIT) };
+    sim::play(ScenarioPlay::new(setup, false, recorder), host)
 }
 
 /// The scenarios that a host of this version can be asked to play.
-pub fn playable(suite: &Suite, version: Version) -> Vec<Entry> {
-    playable_with(suite, version, Mode::Host, Vec::new())
+pub fn playable(suite: &ScenarioSuite, version: Version) -> Vec<SuiteEntry> {
+    playable_with(suite, version, AgentMode::Host, Vec::new())
 }
 
 /// The scenarios that a host can be asked to play that offers this.
 pub(super) fn playable_with(
-    suite: &Suite,
+    suite: &ScenarioSuite,
     version: Version,
-    agent: Mode,
-    detected: Vec<Detected>,
-) -> Vec<Entry> {
-    let abilities = Abilities {
+    agent: AgentMode,
+    detected: Vec<DetectedFeature>,
+) -> Vec<SuiteEntry> {
+    let abilities = TargetAbilities {
         version,
         profiles: vec!["all".to_owned()],
         embedded: true,
@@ -107,44 +108,44 @@ pub(super) fn playable_with(
         detected,
         aggressive: true,
     };
-    let entries: Vec<&Entry> = suite.entries.iter().collect();
+    let entries: Vec<&SuiteEntry> = suite.entries.iter().collect();
     let planned = plan(&entries, &abilities);
     planned.into_iter().filter(|one| one.skip.is_none()).map(|one| one.entry).collect()
 }
 
 /// Plays scenarios against the reference host with these faults planted, until what is looked for was seen.
 fn play(
-    faults: &[Fault],
-    entries: &[Entry],
+    faults: &[HostFault],
+    entries: &[SuiteEntry],
     version: Version,
-    agent: Mode,
-    hunt: &Hunt<'_>,
-) -> Tripped {
+    agent: AgentMode,
+    hunt: &KillHunt<'_>,
+) -> TrippedRules {
     hunt.play(entries, EXEMPT, |entry| {
         let mut config = sim::settings_with(&entry.scenario, SEED, epoch(), agent);
         config.faults = faults.to_vec();
         let config = sim::speaking(config, version);
-        let recorder = Box::new(Counting::default());
+        let recorder = Box::new(CountingRecorder::default());
         play_with(entry, version, &mut RefHost::new(config), agent, recorder)
     })
 }
 
 pub(super) fn epoch() -> Duration {
-    Duration::from_millis(Config::default().epoch_ms)
+    Duration::from_millis(HostConfig::default().epoch_ms)
 }
 
-/// Plays the suite against the honest host and, this deep, against each of these faults; `share` as in [`Matrix::play`].
+/// Plays the suite against the honest host and, this deep, against each of these faults; `share` as in [`KillMatrix::play`].
 pub fn play_all(
-    suite: &Suite,
+    suite: &ScenarioSuite,
     version: Version,
-    faults: &[Fault],
-    depth: Depth,
+    faults: &[HostFault],
+    depth: KillDepth,
     share: impl Fn(&(dyn Fn() + Sync)),
-) -> Matrix<Fault> {
+) -> KillMatrix<HostFault> {
     let entries = playable(suite, version);
-    let started = playable_with(suite, version, Mode::Acp, Vec::new());
+    let started = playable_with(suite, version, AgentMode::Acp, Vec::new());
     let partial = Protocol::known().first() != Some(&version);
-    let table = Table {
+    let table = KillTable {
         version,
         checks: CHECKS,
         exempt: EXEMPT,
@@ -154,17 +155,17 @@ pub fn play_all(
         depth,
     };
     let honest = vec![
-        ("the honest host", play(&[], &entries, version, Mode::Host, &Hunt::whole())),
+        ("the honest host", play(&[], &entries, version, AgentMode::Host, &KillHunt::whole())),
         (
             "the honest host that speaks ACP to its agent (see `agent::mode`)",
-            play(&[], &started, version, Mode::Acp, &Hunt::whole()),
+            play(&[], &started, version, AgentMode::Acp, &KillHunt::whole()),
         ),
     ];
-    let one = |fault: Fault, hunt: &Hunt<'_>| match fault.is_below() {
-        true => play(&[fault], &started, version, Mode::Acp, hunt),
-        false => play(&[fault], &entries, version, Mode::Host, hunt),
+    let one = |fault: HostFault, hunt: &KillHunt<'_>| match fault.is_below() {
+        true => play(&[fault], &started, version, AgentMode::Acp, hunt),
+        false => play(&[fault], &entries, version, AgentMode::Host, hunt),
     };
-    Matrix::play(table, suite, &entries, honest, faults, one, share)
+    KillMatrix::play(table, suite, &entries, honest, faults, one, share)
 }
 
 #[cfg(test)]

@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use crate::dice::Dice;
 use crate::peer::client::ClientEngine;
-use crate::peer::guise::Guise;
-use crate::transcript::{ConnId, Seen};
+use crate::peer::guise::ClientGuise;
+use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 
-use super::case::{Case, Output, Progress, Wait};
+use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
 
 /// Of a hundred steps, so many have an observer come before them.
 const PERCENT: usize = 30;
@@ -35,14 +35,14 @@ const PART: u64 = 0x6f62_7365_7276;
 
 /// When observers come, and those that are there.
 #[derive(Debug)]
-pub(super) struct Observers {
+pub(super) struct ScenarioObservers {
     dice: Dice,
     come: usize,
-    here: Vec<Observer>,
+    here: Vec<JoiningObserver>,
 }
 
 #[derive(Debug)]
-struct Observer {
+struct JoiningObserver {
     conn: ConnId,
     engine: ClientEngine,
     /// Requests without an answer.
@@ -50,27 +50,27 @@ struct Observer {
     asked: HashSet<String>,
 }
 
-impl Observers {
-    pub(super) fn new(seed: u64) -> Observers {
-        Observers { dice: Dice::new(seed, PART), come: 0, here: Vec::new() }
+impl ScenarioObservers {
+    pub(super) fn new(seed: u64) -> ScenarioObservers {
+        ScenarioObservers { dice: Dice::new(seed, PART), come: 0, here: Vec::new() }
     }
 }
 
-impl Observer {
-    fn ask(&mut self, method: &str, params: Value) -> Output {
+impl JoiningObserver {
+    fn ask(&mut self, method: &str, params: Value) -> DriverOutput {
         let (_, message) = self.engine.request(method, params);
         self.open += 1;
-        Output::Send { conn: self.conn, seen: Arc::new(Seen::of(message)) }
+        DriverOutput::Send { conn: self.conn, seen: Arc::new(SeenFrame::of(message)) }
     }
 
     /// Subscribes to a channel, once.
-    fn subscribe(&mut self, channel: &str) -> Option<Output> {
+    fn subscribe(&mut self, channel: &str) -> Option<DriverOutput> {
         let new = self.asked.len() < MAX_CHANNELS && self.asked.insert(channel.to_owned());
         new.then(|| self.ask("subscribe", json!({"channel": channel})))
     }
 }
 
-impl Case {
+impl ScenarioCase {
     /// Before a step, perhaps, somebody comes.
     pub(super) fn perhaps_observed(&mut self) {
         let Some(observers) = &mut self.observers else {
@@ -87,22 +87,24 @@ impl Case {
             return false;
         }
         self.observer_comes();
-        self.current = Some((None, Wait::Observers, now + self.setup.limit));
+        self.current = Some((None, TaskWait::Observers, now + self.setup.limit));
         true
     }
 
     /// Whether the observers have left.
-    pub(super) fn check_observers(&self) -> Progress {
+    pub(super) fn check_observers(&self) -> WaitProgress {
         match &self.observers {
-            Some(observers) if !observers.here.is_empty() => Progress::Wait(Wait::Observers),
-            _ => Progress::Done,
+            Some(observers) if !observers.here.is_empty() => {
+                WaitProgress::Wait(TaskWait::Observers)
+            }
+            _ => WaitProgress::Done,
         }
     }
 
     /// Everybody leaves.
     pub(super) fn observers_leave(&mut self) {
         for observer in self.observers.iter_mut().flat_map(|observers| observers.here.drain(..)) {
-            self.outputs.push_back(Output::Close { conn: observer.conn, graceful: true });
+            self.outputs.push_back(DriverOutput::Close { conn: observer.conn, graceful: true });
         }
     }
 
@@ -121,9 +123,13 @@ impl Case {
         let tag = observers.dice.roll() as u32;
         let engine = ClientEngine::new(format!("ahp-harness-{tag:08x}-{name}"), false);
         let engine = engine.speaking(edge);
-        let observer = Observer { conn, engine, open: 0, asked: HashSet::new() };
+        let observer = JoiningObserver { conn, engine, open: 0, asked: HashSet::new() };
         observers.here.push(observer);
-        self.outputs.push_back(Output::Open { conn, client: name, guise: Guise::default() });
+        self.outputs.push_back(DriverOutput::Open {
+            conn,
+            client: name,
+            guise: ClientGuise::default(),
+        });
     }
 
     /// The connection of an observer stands. Says whether it was one's.
@@ -164,7 +170,7 @@ impl Case {
         };
         observer.open = observer.open.saturating_sub(1);
         let mut outputs = Vec::new();
-        let result = message.result().filter(|_| message.kind() == Kind::Success);
+        let result = message.result().filter(|_| message.kind() == MessageKind::Success);
         match (method.as_str(), result) {
             ("initialize", Some(_)) => {
                 outputs.push(observer.ask("listSessions", json!({"channel": ROOT})));
@@ -178,7 +184,7 @@ impl Case {
             _ => {}
         }
         if observer.open == 0 {
-            outputs.push(Output::Close { conn, graceful: true });
+            outputs.push(DriverOutput::Close { conn, graceful: true });
             self.observer_gone(conn);
         }
         self.outputs.extend(outputs);
@@ -201,7 +207,7 @@ impl Case {
         }
     }
 
-    fn observer(&mut self, conn: ConnId) -> Option<&mut Observer> {
+    fn observer(&mut self, conn: ConnId) -> Option<&mut JoiningObserver> {
         self.observers.as_mut()?.here.iter_mut().find(|observer| observer.conn == conn)
     }
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::peer::client::ClientEngine;
-use crate::scenario::bind::Bindings;
-use crate::scenario::parse::Step;
+use crate::scenario::bind::NameBindings;
+use crate::scenario::parse::ScenarioStep;
 use crate::transcript::ConnId;
 use crate::wire::json::Value;
 
-use super::case::Case;
+use super::case::ScenarioCase;
 
-impl Case {
+impl ScenarioCase {
     /// Waits for further steps instead of ending after the last one.
     pub fn leave_open(&mut self) {
         self.open_ended = true;
@@ -20,7 +20,7 @@ impl Case {
     }
 
     /// Plays further steps after those that there are.
-    pub fn append(&mut self, now: Duration, steps: Vec<Step>) {
+    pub fn append(&mut self, now: Duration, steps: Vec<ScenarioStep>) {
         Arc::make_mut(&mut self.setup.scenario).steps.extend(steps);
         self.advance(now);
     }
@@ -31,7 +31,7 @@ impl Case {
     }
 
     /// What names are bound to.
-    pub fn bindings(&self) -> &Bindings {
+    pub fn bindings(&self) -> &NameBindings {
         &self.bindings
     }
 

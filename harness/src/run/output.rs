@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::peer::errand::Errand;
-use crate::peer::guise::Guise;
-use crate::transcript::{ConnId, Seen};
+use crate::peer::errand::ClientErrand;
+use crate::peer::guise::ClientGuise;
+use crate::transcript::{ConnId, SeenFrame};
 
 /// Something for the driver to do.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output {
+pub enum DriverOutput {
     /// Open a connection for the client of this name.
     Open {
         /// Its number.
@@ -16,14 +16,14 @@ pub enum Output {
         /// The client's name.
         client: String,
         /// How it comes.
-        guise: Guise,
+        guise: ClientGuise,
     },
     /// Send a frame.
     Send {
         /// Where.
         conn: ConnId,
         /// The frame, with what it holds.
-        seen: Arc<Seen>,
+        seen: Arc<SeenFrame>,
     },
     /// End a connection.
     Close {
@@ -51,5 +51,5 @@ pub enum Output {
     /// Let the agent go on that holds at this name.
     Release(String),
     /// Do something beside the conversation, and tell what came of it.
-    Errand(Errand),
+    Errand(ClientErrand),
 }

@@ -8,12 +8,12 @@
 use std::time::Duration;
 
 use crate::agent::script::HEADER;
-use crate::peer::serving::Offers;
-use crate::transport::link::Endpoint;
+use crate::peer::serving::AgentOffers;
+use crate::transport::link::LinkEndpoint;
 use crate::wire::json::{Value, json};
 
-use super::agent_link::{AgentLink, Unanswered};
-use super::side::{AskingSetup, Side};
+use super::agent_link::{AgentLink, RequestUnanswered};
+use super::side::{AgentSide, AskingSetup};
 
 /// The script of the prompt: a command that leaves a mark in the folder of the session, which is a fresh one. Many agents
 /// do not ask about commands that change nothing.
@@ -23,12 +23,12 @@ const MAX_MODES: usize = 5;
 
 /// The ways in which an agent is tried, the most usual first; `modes` are those of its sessions.
 pub fn ways(modes: &[String]) -> Vec<AskingSetup> {
-    let offers = [Offers::Nothing, Offers::FsTerminal, Offers::All, Offers::Fs];
-    let way = |offers: Offers, mode: Option<&String>| AskingSetup {
+    let offers = [AgentOffers::Nothing, AgentOffers::FsTerminal, AgentOffers::All, AgentOffers::Fs];
+    let way = |offers: AgentOffers, mode: Option<&String>| AskingSetup {
         offers: offers.word().to_owned(),
         mode: mode.cloned(),
     };
-    let others = modes.iter().take(MAX_MODES).map(|mode| way(Offers::FsTerminal, Some(mode)));
+    let others = modes.iter().take(MAX_MODES).map(|mode| way(AgentOffers::FsTerminal, Some(mode)));
     offers.iter().map(|offers| way(*offers, None)).chain(others).collect()
 }
 
@@ -37,8 +37,8 @@ pub fn ways(modes: &[String]) -> Vec<AskingSetup> {
 /// # Errors
 /// Why it came to no end.
 pub async fn asks_for_permission(
-    endpoint: &Endpoint,
-    side: &Side,
+    endpoint: &LinkEndpoint,
+    side: &AgentSide,
     way: &AskingSetup,
     prompt: Option<&str>,
     limit: Duration,
@@ -51,18 +51,18 @@ pub async fn asks_for_permission(
         // Whoever has asked may wait for us for good.
         _ if asked => Ok(true),
         Ok(()) => Ok(false),
-        Err(Unanswered::Ended(reason)) => Err(reason),
-        Err(Unanswered::Late) => Err(format!("no answer within {limit:?}")),
+        Err(RequestUnanswered::Ended(reason)) => Err(reason),
+        Err(RequestUnanswered::Late) => Err(format!("no answer within {limit:?}")),
     }
 }
 
 async fn converse(
     link: &mut AgentLink,
-    side: &Side,
+    side: &AgentSide,
     way: &AskingSetup,
     prompt: Option<&str>,
-) -> Result<(), Unanswered> {
-    let offers = Offers::named(&way.offers).unwrap_or_default();
+) -> Result<(), RequestUnanswered> {
+    let offers = AgentOffers::named(&way.offers).unwrap_or_default();
     let params = json!({"protocolVersion": 1, "clientCapabilities": (offers.capabilities())});
     let _ = link.ask("initialize", params).await?;
     if let Some(method) = &side.auth {

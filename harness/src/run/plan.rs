@@ -7,23 +7,23 @@ use std::str::FromStr;
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
 
-use crate::agent::mode::Mode;
-use crate::agent::script::{self, HEADER, Script};
-use crate::ledger::Ledger;
-use crate::scenario::bind::Template;
-use crate::scenario::capability::{self, Capability, Shown};
-use crate::scenario::parse::{Scenario, Step};
+use crate::agent::mode::AgentMode;
+use crate::agent::script::{self, AgentScript, HEADER};
+use crate::ledger::RequirementLedger;
+use crate::scenario::bind::ValueTemplate;
+use crate::scenario::capability::{self, CapabilitySource, HostCapability};
+use crate::scenario::parse::{ParsedScenario, ScenarioStep};
 use crate::scenario::source::closest;
-use crate::scenario::verbs::Verb;
+use crate::scenario::verbs::StepVerb;
 use crate::wire::version::Version;
 
-use super::detect::Detected;
-use super::suite::{Entry, Suite};
+use super::detect::DetectedFeature;
+use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
 
 /// What the user asked for. Empty lists ask for everything.
 #[derive(Clone, Debug, Default)]
-pub struct Selection {
+pub struct ScenarioSelection {
     /// Ids, or beginnings of ids that end with `/`, or with `*` anywhere.
     pub ids: Vec<String>,
     /// Tags.
@@ -34,19 +34,22 @@ pub struct Selection {
 
 /// A part of a selection, so that several machines can play it together.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Shard {
+pub struct SelectionShard {
     /// Which part, from 1.
     number: usize,
     /// Of how many.
     of: usize,
 }
 
-impl Shard {
+impl SelectionShard {
     /// The scenarios of this part: each so-manieth of the selection, by its place.
     ///
     /// # Errors
     /// There is none, since that is a mistake and not an empty success.
-    pub fn part<'a>(self, entries: &[&'a Entry]) -> Result<Vec<&'a Entry>, SelectionError> {
+    pub fn part<'a>(
+        self,
+        entries: &[&'a SuiteEntry],
+    ) -> Result<Vec<&'a SuiteEntry>, SelectionError> {
         let part: Vec<_> = entries.iter().copied().skip(self.number - 1).step_by(self.of).collect();
         let none = SelectionError::Shard { shard: self, scenarios: entries.len() };
         if part.is_empty() { Err(none) } else { Ok(part) }
@@ -58,27 +61,27 @@ impl Shard {
     }
 
     /// The parts that are not among these, of as many as the first of them says there are.
-    pub fn missing(among: &[Shard]) -> Vec<Shard> {
+    pub fn missing(among: &[SelectionShard]) -> Vec<SelectionShard> {
         let of = among.first().map_or(0, |shard| shard.of);
-        let all = (1..=of).map(|number| Shard { number, of });
+        let all = (1..=of).map(|number| SelectionShard { number, of });
         all.filter(|shard| !among.contains(shard)).collect()
     }
 }
 
-impl fmt::Display for Shard {
+impl fmt::Display for SelectionShard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.of)
     }
 }
 
-impl FromStr for Shard {
+impl FromStr for SelectionShard {
     type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Shard, &'static str> {
+    fn from_str(text: &str) -> Result<SelectionShard, &'static str> {
         let parts = text.split_once('/');
         let parts = parts.and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         match parts {
-            Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+            Some((number, of)) if (1..=of).contains(&number) => Ok(SelectionShard { number, of }),
             Some(_) => Err("expected a part from 1 to the number of parts"),
             None => Err("expected a part and the number of parts, such as `1/4`"),
         }
@@ -87,7 +90,7 @@ impl FromStr for Shard {
 
 /// What the target can do.
 #[derive(Clone, Debug)]
-pub struct Abilities {
+pub struct TargetAbilities {
     /// The version that was negotiated.
     pub version: Version,
     /// The profiles asked for.
@@ -97,18 +100,18 @@ pub struct Abilities {
     /// Whether the host can be restarted.
     pub restarts: bool,
     /// What the host offers and what not; what nobody asked about is taken as offered.
-    pub detected: Vec<Detected>,
+    pub detected: Vec<DetectedFeature>,
     /// Who plays the agent.
-    pub agent: Mode,
+    pub agent: AgentMode,
     /// Whether scenarios that may harm the host are played.
     pub aggressive: bool,
 }
 
 /// A scenario and whether it is played.
 #[derive(Clone, Debug)]
-pub struct Planned {
+pub struct PlannedScenario {
     /// The scenario.
-    pub entry: Entry,
+    pub entry: SuiteEntry,
     /// The agent that it is played with, where the run is about several and it depends on the agent.
     pub agent: Option<PlannedAgent>,
     /// Why it is not played.
@@ -185,22 +188,22 @@ pub enum SelectionError {
     #[error("shard {shard} of {scenarios} scenarios has none")]
     Shard {
         /// Which.
-        shard: Shard,
+        shard: SelectionShard,
         /// How many there are to share.
         scenarios: usize,
     },
 }
 
 /// Whether a scenario fits one value of an option.
-type Matches = fn(&Entry, &str) -> bool;
+type OptionMatch = fn(&SuiteEntry, &str) -> bool;
 
-impl Selection {
+impl ScenarioSelection {
     /// The scenarios that match every part.
     ///
     /// # Errors
     /// A part that matches nothing, since that is a mistake and not an empty success.
-    pub fn of<'a>(&self, suite: &'a Suite) -> Result<Vec<&'a Entry>, SelectionError> {
-        let parts: [(&'static str, &[String], Matches); 3] = [
+    pub fn of<'a>(&self, suite: &'a ScenarioSuite) -> Result<Vec<&'a SuiteEntry>, SelectionError> {
+        let parts: [(&'static str, &[String], OptionMatch); 3] = [
             ("--id", &self.ids, |entry, id| glob(id, &entry.scenario.id)),
             ("--tag", &self.tags, |entry, tag| entry.scenario.tags.iter().any(|t| t == tag)),
             ("--requirement", &self.requirements, |entry, id| {
@@ -215,7 +218,7 @@ impl Selection {
                 }
             }
         }
-        let chosen = |entry: &&Entry| {
+        let chosen = |entry: &&SuiteEntry| {
             parts.iter().all(|(_, values, matches)| {
                 values.is_empty() || values.iter().any(|value| matches(entry, value))
             })
@@ -225,7 +228,7 @@ impl Selection {
     }
 }
 
-fn hint(option: &str, value: &str, suite: &Suite) -> String {
+fn hint(option: &str, value: &str, suite: &ScenarioSuite) -> String {
     let names: Vec<&str> = suite
         .entries
         .iter()
@@ -260,19 +263,19 @@ fn glob(pattern: &str, name: &str) -> bool {
 }
 
 /// Says of each scenario whether the target can play it.
-pub fn plan(entries: &[&Entry], abilities: &Abilities) -> Vec<Planned> {
+pub fn plan(entries: &[&SuiteEntry], abilities: &TargetAbilities) -> Vec<PlannedScenario> {
     entries
         .iter()
         .map(|entry| {
             let reason = skip(entry, abilities);
             let cause = reason.as_ref().map(|reason| reason.cause).unwrap_or_default();
             let skip = reason.map(|reason| reason.text);
-            Planned { entry: (*entry).clone(), agent: None, skip, cause }
+            PlannedScenario { entry: (*entry).clone(), agent: None, skip, cause }
         })
         .collect()
 }
 
-fn skip(entry: &Entry, abilities: &Abilities) -> Option<SkipReason> {
+fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
     let scenario = &entry.scenario;
     let profile = &scenario.profile;
     if !scenario.spec.includes(abilities.version) {
@@ -292,7 +295,7 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<SkipReason> {
     // first: then the rest does not matter.
     let missing = all_not_offered(scenario, &abilities.detected, abilities.agent);
     let missing = missing.min_by_key(|it| is_means_of_test(&it.capability));
-    if let Some(Detected { capability, .. }) = missing {
+    if let Some(DetectedFeature { capability, .. }) = missing {
         let subject = abilities.version.standard.subject();
         let cause = match is_means_of_test(capability) {
             true => SkipCause::OutOfReach,
@@ -319,35 +322,35 @@ fn skip(entry: &Entry, abilities: &Abilities) -> Option<SkipReason> {
 
 /// What a scenario needs of those that are not offered.
 pub fn not_offered<'a>(
-    scenario: &Scenario,
-    detected: &'a [Detected],
-    agent: Mode,
-) -> Option<&'a Detected> {
+    scenario: &ParsedScenario,
+    detected: &'a [DetectedFeature],
+    agent: AgentMode,
+) -> Option<&'a DetectedFeature> {
     all_not_offered(scenario, detected, agent).next()
 }
 
 fn all_not_offered<'a>(
-    scenario: &Scenario,
-    detected: &'a [Detected],
-    agent: Mode,
-) -> impl Iterator<Item = &'a Detected> {
+    scenario: &ParsedScenario,
+    detected: &'a [DetectedFeature],
+    agent: AgentMode,
+) -> impl Iterator<Item = &'a DetectedFeature> {
     detected.iter().filter(move |it| !it.offered && needs(scenario, &it.capability, agent))
 }
 
 fn is_means_of_test(capability: &str) -> bool {
-    capability::named(capability).is_some_and(Capability::makes_tests_possible)
+    capability::named(capability).is_some_and(HostCapability::makes_tests_possible)
 }
 
 /// Whether a scenario is about a capability: it says so, sends one of its requests, or gives the agent a
 /// script, which may ask more of the host's own agent than every such agent can do.
-fn needs(scenario: &Scenario, capability: &str, agent: Mode) -> bool {
+fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool {
     let row = capability::named(capability).map(|row| row.shown);
-    if let Some(Shown::Extra(name)) = row {
-        let asks = |script: Script| script.extras().any(|extra| extra == name);
-        return agent == Mode::Host && scripts(scenario).any(asks);
+    if let Some(CapabilitySource::Extra(name)) = row {
+        let asks = |script: AgentScript| script.extras().any(|extra| extra == name);
+        return agent == AgentMode::Host && scripts(scenario).any(asks);
     }
-    let sends = |step: &Step| {
-        let method = step.text("method").filter(|_| step.verb == Verb::Request);
+    let sends = |step: &ScenarioStep| {
+        let method = step.text("method").filter(|_| step.verb == StepVerb::Request);
         method.and_then(capability::of_method).is_some_and(|row| row.name == capability)
     };
     scenario.needs.iter().any(|name| name == capability)
@@ -356,30 +359,30 @@ fn needs(scenario: &Scenario, capability: &str, agent: Mode) -> bool {
 }
 
 /// Whether no other scenario may use the host while this one is played: it says so, or restarts the host.
-pub fn plays_alone(scenario: &Scenario) -> bool {
+pub fn plays_alone(scenario: &ParsedScenario) -> bool {
     scenario.alone || restarts(scenario)
 }
 
 /// Whether a step of it restarts the host.
-pub fn restarts(scenario: &Scenario) -> bool {
-    scenario.steps.iter().any(|step| step.verb == Verb::Restart)
+pub fn restarts(scenario: &ParsedScenario) -> bool {
+    scenario.steps.iter().any(|step| step.verb == StepVerb::Restart)
 }
 
 /// The scripts that a scenario gives the agent.
-fn scripts(scenario: &Scenario) -> impl Iterator<Item = Script> {
+fn scripts(scenario: &ParsedScenario) -> impl Iterator<Item = AgentScript> {
     let own = scenario.steps.iter().filter_map(|step| step.text("script"));
     let headed =
         std::iter::once(scenario.agent.as_str()).chain(own).map(|text| format!("{HEADER}\n{text}"));
     // A prompt that names what the scenario has bound has its script in the text.
     let texts = scenario.steps.iter().filter_map(|step| step.template("text"));
-    let written = texts.filter_map(Template::plain_text);
+    let written = texts.filter_map(ValueTemplate::plain_text);
     headed.chain(written).filter_map(|text| script::find(&text)?.ok())
 }
 
 /// The scenarios in an order for a run that may end early: first one for each rule, the rule of most harm first, then a second
 /// one for each, and so on. A scenario counts for the heaviest rule that it puts to the test.
-pub fn most_first(planned: &[Planned], version: Version) -> Vec<&Planned> {
-    let ledger = Ledger::of(version);
+pub fn most_first(planned: &[PlannedScenario], version: Version) -> Vec<&PlannedScenario> {
+    let ledger = RequirementLedger::of(version);
     let mut earlier: LiteMap<&str, usize> = LiteMap::new();
     let mut ranked: Vec<_> = planned
         .iter()
@@ -417,13 +420,19 @@ mod tests {
 
     #[test]
     fn a_run_that_is_cut_short_has_seen_every_rule_once() {
-        let planned: Vec<Planned> = super::super::agents::playable(&Suite::carried())
-            .into_iter()
-            .map(|entry| Planned { entry, agent: None, skip: None, cause: SkipCause::default() })
-            .collect();
-        let heaviest = |planned: &Planned| {
+        let planned: Vec<PlannedScenario> =
+            super::super::agents::playable(&ScenarioSuite::carried())
+                .into_iter()
+                .map(|entry| PlannedScenario {
+                    entry,
+                    agent: None,
+                    skip: None,
+                    cause: SkipCause::default(),
+                })
+                .collect();
+        let heaviest = |planned: &PlannedScenario| {
             let proves = planned.entry.scenario.proves.iter();
-            let rules = proves.filter_map(|id| Ledger::of(Version::ACP_1).find(id));
+            let rules = proves.filter_map(|id| RequirementLedger::of(Version::ACP_1).find(id));
             rules.max_by_key(|rule| (rule.weight, rule.severity)).unwrap().id
         };
         let ordered = most_first(&planned, Version::ACP_1);

@@ -1,7 +1,7 @@
 //! The one way a frame takes: into the transcript, past the oracle, to the case.
 //!
-//! A [`Play`] is fed by the simulation, by the driver over sockets, and by `judge` from a file; the
-//! same transcript gives the same [`Verdict`].
+//! A [`ScenarioPlay`] is fed by the simulation, by the driver over sockets, and by `judge` from a file; the
+//! same transcript gives the same [`ScenarioVerdict`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,30 +9,33 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::oracle::{Options, Oracle};
-use crate::scenario::parse::{Scenario, Step};
-use crate::transcript::{Below, ConnId, Entry, Event, Handshake, Seen, Side};
+use crate::oracle::{Oracle, OracleOptions};
+use crate::scenario::parse::{ParsedScenario, ScenarioStep};
+use crate::transcript::{
+    BelowEvent, ClosingSide, ConnId, ConnectionEvent, HandshakeLines, SeenFrame, TranscriptEntry,
+};
 use crate::verdict::{CheckReport, Status, Weight};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 use crate::wire::version::Version;
 
-use super::case::{BUDGET, Case, Output, Setup};
+use super::case::{BUDGET, DriverOutput, ScenarioCase};
 use super::claims::ClaimOutcome;
-use super::failure::Failure;
+use super::failure::StepFailure;
+use super::setup::CaseSetup;
 
 /// Keeps the transcript, wherever that is.
-pub trait Recorder: Send {
+pub trait TranscriptRecorder: Send {
     /// Takes one event and says on which line it stands, counted from 1.
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64;
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64;
 }
 
 /// Keeps nothing and counts.
 #[derive(Debug, Default)]
-pub struct Counting(u64);
+pub struct CountingRecorder(u64);
 
-impl Recorder for Counting {
-    fn record(&mut self, _at: Duration, _client: &str, _event: &Event) -> u64 {
+impl TranscriptRecorder for CountingRecorder {
+    fn record(&mut self, _at: Duration, _client: &str, _event: &ConnectionEvent) -> u64 {
         self.0 += 1;
         self.0
     }
@@ -47,20 +50,20 @@ const MAX_BELOW: usize = 1_000;
 
 /// How a scenario ended.
 #[derive(Clone, Debug)]
-pub struct Verdict {
+pub struct ScenarioVerdict {
     /// Its status.
     pub status: Status,
     /// Why, in one line; empty for a pass.
     pub reason: String,
     /// What decided the status: the heaviest claim that failed, or the premise that did.
-    pub failure: Option<Failure>,
+    pub failure: Option<StepFailure>,
     /// The heaviest requirement that is broken; empty where none is.
     pub rule: String,
     /// The weight of that rule, or of the heaviest one that the scenario tests where none is broken.
     pub weight: Weight,
     /// What came of each step that tests a requirement, in the order of the steps.
     pub claims: Vec<JudgedClaim>,
-    /// What the host accepted, as [`Case::accepted`] has it.
+    /// What the host accepted, as [`ScenarioCase::accepted`] has it.
     pub accepted: Vec<String>,
     /// How many of its claims were put to the test and held.
     pub observations: u64,
@@ -90,7 +93,7 @@ pub struct JudgedClaim {
 }
 
 impl JudgedClaim {
-    fn of(outcome: ClaimOutcome, scenario: &Scenario, version: Version) -> JudgedClaim {
+    fn of(outcome: ClaimOutcome, scenario: &ParsedScenario, version: Version) -> JudgedClaim {
         let weight_of = |id: &String| scenario.weight(version, id);
         let rule = outcome.rules.iter().rev().max_by_key(|id| weight_of(id)).cloned();
         let rule = rule.unwrap_or_default();
@@ -125,10 +128,10 @@ impl JudgedClaim {
 }
 
 /// A scenario being played and judged.
-pub struct Play {
-    case: Case,
+pub struct ScenarioPlay {
+    case: ScenarioCase,
     oracle: Oracle,
-    recorder: Box<dyn Recorder>,
+    recorder: Box<dyn TranscriptRecorder>,
     clients: LiteMap<ConnId, String>,
     below: LiteMap<String, ConnId>,
     live: HashSet<ConnId>,
@@ -141,10 +144,14 @@ pub struct Play {
     now: Duration,
 }
 
-impl Play {
+impl ScenarioPlay {
     /// A play that has not begun. `shared` says that others may use the host at the same time.
-    pub fn new(setup: Setup, shared: bool, recorder: Box<dyn Recorder>) -> Play {
-        let options = Options {
+    pub fn new(
+        setup: CaseSetup,
+        shared: bool,
+        recorder: Box<dyn TranscriptRecorder>,
+    ) -> ScenarioPlay {
+        let options = OracleOptions {
             foreign: shared,
             deadline: patience(&setup),
             standard: setup.version.standard,
@@ -153,12 +160,12 @@ impl Play {
                 .steps
                 .iter()
                 .any(|step| !step.clients("deviates").is_empty()),
-            ..Options::default()
+            ..OracleOptions::default()
         };
         let mut oracle = Oracle::new(options);
         setup.secrets.iter().for_each(|secret| oracle.keep_secret(secret));
-        Play {
-            case: Case::new(setup),
+        ScenarioPlay {
+            case: ScenarioCase::new(setup),
             oracle,
             recorder,
             clients: LiteMap::new(),
@@ -191,7 +198,7 @@ impl Play {
     }
 
     /// Plays further steps.
-    pub fn append(&mut self, now: Duration, steps: Vec<Step>) {
+    pub fn append(&mut self, now: Duration, steps: Vec<ScenarioStep>) {
         let at = self.at(now);
         self.case.append(at, steps);
     }
@@ -202,31 +209,35 @@ impl Play {
     }
 
     /// The case that is played.
-    pub fn case(&self) -> &Case {
+    pub fn case(&self) -> &ScenarioCase {
         &self.case
     }
 
     /// The next thing to do, until there is none. Frames are recorded on their way.
-    pub fn poll_output(&mut self, now: Duration) -> Option<Output> {
+    pub fn poll_output(&mut self, now: Duration) -> Option<DriverOutput> {
         let at = self.at(now);
         let output = self.case.poll_output()?;
         match &output {
-            Output::Open { conn, client, .. } => {
+            DriverOutput::Open { conn, client, .. } => {
                 self.clients.insert(*conn, client.clone());
             }
-            Output::Send { conn, seen } => {
-                self.record(at, *conn, Event::Sent(Arc::clone(seen)));
+            DriverOutput::Send { conn, seen } => {
+                self.record(at, *conn, ConnectionEvent::Sent(Arc::clone(seen)));
             }
-            Output::Close { conn, .. } => {
+            DriverOutput::Close { conn, .. } => {
                 let reason = String::new();
                 self.live.remove(conn);
-                self.record(at, *conn, Event::Closed { by: Side::Client, code: None, reason });
+                self.record(
+                    at,
+                    *conn,
+                    ConnectionEvent::Closed { by: ClosingSide::Client, code: None, reason },
+                );
             }
-            Output::Flood { .. }
-            | Output::Hold { .. }
-            | Output::Restart
-            | Output::Release(_)
-            | Output::Errand(_) => {}
+            DriverOutput::Flood { .. }
+            | DriverOutput::Hold { .. }
+            | DriverOutput::Restart
+            | DriverOutput::Release(_)
+            | DriverOutput::Errand(_) => {}
         }
         Some(output)
     }
@@ -246,43 +257,43 @@ impl Play {
         let at = self.at(now);
         let client = self.clients.get(&conn).cloned().unwrap_or_default();
         self.live.insert(conn);
-        self.record(at, conn, Event::open(client));
+        self.record(at, conn, ConnectionEvent::open(client));
         self.case.handle_opened(at, conn);
     }
 
     /// The host has answered the handshake of a connection with something else.
-    pub fn refused(&mut self, now: Duration, conn: ConnId, handshake: Handshake) {
+    pub fn refused(&mut self, now: Duration, conn: ConnId, handshake: HandshakeLines) {
         let at = self.at(now);
         let answer = handshake.response.first().map_or("nothing", String::as_str);
         let reason = format!("expected HTTP 101 (WebSocket), the host answered {answer}");
         let status = handshake.status();
-        let line = self.record(at, conn, Event::Refused(Box::new(handshake)));
+        let line = self.record(at, conn, ConnectionEvent::Refused(Box::new(handshake)));
         self.case.handle_refused(at, conn, line, status, &reason);
     }
 
     /// A frame came.
     pub fn frame(&mut self, now: Duration, conn: ConnId, frame: Frame) {
-        self.seen(now, conn, Arc::new(Seen::new(frame)));
+        self.seen(now, conn, Arc::new(SeenFrame::new(frame)));
     }
 
     /// A frame came, already decoded. What comes on a connection that the client has ended is
     /// nobody's any more.
-    pub fn seen(&mut self, now: Duration, conn: ConnId, seen: Arc<Seen>) {
+    pub fn seen(&mut self, now: Duration, conn: ConnId, seen: Arc<SeenFrame>) {
         let at = self.at(now);
         if !self.live.contains(&conn) {
             return;
         }
-        let line = self.record(at, conn, Event::Received(Arc::clone(&seen)));
+        let line = self.record(at, conn, ConnectionEvent::Received(Arc::clone(&seen)));
         self.case.handle_frame(at, conn, line, &seen);
     }
 
     /// Something passed below the host.
-    pub fn below(&mut self, now: Duration, peer: &str, way: Below, seen: Arc<Seen>) {
+    pub fn below(&mut self, now: Duration, peer: &str, way: BelowEvent, seen: Arc<SeenFrame>) {
         let at = self.at(now);
         if self.unplayable.is_none() {
             self.unplayable = unplayable(way, &seen);
         }
-        let event = Event::Below { way, seen: Arc::clone(&seen) };
+        let event = ConnectionEvent::Below { way, seen: Arc::clone(&seen) };
         let line = self.recorder.record(at, peer, &event);
         self.case.handle_beside(at, way, &seen);
         let next = ConnId(BELOW - u32::try_from(self.below.len()).unwrap_or(BELOW));
@@ -290,14 +301,15 @@ impl Play {
             return;
         }
         let conn = *self.below.entry(peer.to_owned()).or_insert(next);
-        self.oracle.observe(&Entry { line, at, conn, event });
+        self.oracle.observe(&TranscriptEntry { line, at, conn, event });
     }
 
     /// A connection ended, not by us, or could not be opened.
     pub fn closed(&mut self, now: Duration, conn: ConnId, code: Option<u16>, reason: &str) {
         let at = self.at(now);
         self.live.remove(&conn);
-        let event = Event::Closed { by: Side::Host, code, reason: reason.to_owned() };
+        let event =
+            ConnectionEvent::Closed { by: ClosingSide::Host, code, reason: reason.to_owned() };
         let line = self.record(at, conn, event);
         self.cut |= code.is_none_or(|code| code == ABNORMAL);
         let reason = match (code, reason) {
@@ -314,7 +326,7 @@ impl Play {
         let at = self.at(now);
         if outcome.is_ok() {
             self.live.clear();
-            self.record(at, ConnId::default(), Event::Restarted);
+            self.record(at, ConnId::default(), ConnectionEvent::Restarted);
         }
         self.case.handle_restarted(at, outcome);
     }
@@ -332,9 +344,9 @@ impl Play {
     }
 
     /// Judges what was played.
-    pub fn finish(self) -> Verdict {
+    pub fn finish(self) -> ScenarioVerdict {
         let shook_hands = self.case.shook_hands();
-        let Setup { version, scenario, .. } = self.case.setup();
+        let CaseSetup { version, scenario, .. } = self.case.setup();
         let version = *version;
         let excuse = match &self.unplayable {
             _ if !shook_hands => Some("no handshake succeeded".to_owned()),
@@ -355,7 +367,7 @@ impl Play {
         // Of several, the first.
         let worst = claims.iter().rev().max_by_key(|claim| claim.rank());
         let heaviest = claims.iter().map(|claim| claim.weight).max().unwrap_or(Weight::Note);
-        let mut verdict = Verdict {
+        let mut verdict = ScenarioVerdict {
             status: Status::Pass,
             reason: String::new(),
             failure: None,
@@ -410,7 +422,7 @@ impl Play {
                 }
             }
         }
-        Verdict { claims, checks: self.oracle.finish(), ..verdict }
+        ScenarioVerdict { claims, checks: self.oracle.finish(), ..verdict }
     }
 
     /// Takes the time of an input. What was due before it happens first and at its own time, so
@@ -428,23 +440,23 @@ impl Play {
         self.now
     }
 
-    fn record(&mut self, at: Duration, conn: ConnId, event: Event) -> u64 {
+    fn record(&mut self, at: Duration, conn: ConnId, event: ConnectionEvent) -> u64 {
         let client = self.clients.get(&conn).map_or("", String::as_str);
         let line = self.recorder.record(at, client, &event);
-        self.oracle.observe(&Entry { line, at, conn, event });
+        self.oracle.observe(&TranscriptEntry { line, at, conn, event });
         line
     }
 }
 
 /// Why an exchange of the model stand-in could not be what the script wants.
-fn unplayable(way: Below, seen: &Seen) -> Option<String> {
-    let record = seen.message().filter(|_| way == Below::Model)?.value();
+fn unplayable(way: BelowEvent, seen: &SeenFrame) -> Option<String> {
+    let record = seen.message().filter(|_| way == BelowEvent::Model)?.value();
     let problem = record.get("problem").and_then(Value::as_str);
     problem.filter(|_| record["untestable"] == true).map(str::to_owned)
 }
 
 /// How long the host may take: as long as the longest wait of the scenario may.
-fn patience(setup: &Setup) -> Duration {
+fn patience(setup: &CaseSetup) -> Duration {
     let steps = setup.scenario.steps.iter().filter_map(|step| step.duration("within"));
     let longest = steps.chain(setup.scenario.within).max();
     longest.map_or(setup.limit, |longest| longest.max(setup.limit))

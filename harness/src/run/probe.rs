@@ -8,15 +8,15 @@ use std::time::Duration;
 use crate::wire::json::{Value, json};
 use tokio::time::timeout;
 
-use crate::peer::guise::Guise;
-use crate::transport::link::{Endpoint, Link, LinkEvent, refusal_text};
+use crate::peer::guise::ClientGuise;
+use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink, refusal_text};
 use crate::wire::version::Version;
 
 use super::agent_facts::AgentFacts;
-use super::agent_link::{AgentLink, Unanswered};
-use super::detect::{Detection, Found, Handshake, LookOptions};
+use super::agent_link::{AgentLink, RequestUnanswered};
+use super::detect::{DetectionResult, FeatureDetection, HandshakeResult, LookOptions};
 use super::settings::{HostSetting, SettingsDialogue};
-use super::side::Side;
+use super::side::AgentSide;
 
 /// The code of `UnsupportedProtocolVersion`.
 const UNSUPPORTED_VERSION: i64 = -32005;
@@ -60,22 +60,22 @@ pub enum ProbeError {
 /// # Errors
 /// Why nothing can be played at all.
 pub async fn probe(
-    endpoint: &Endpoint,
+    endpoint: &LinkEndpoint,
     shown: &str,
     options: LookOptions<'_>,
     limit: Duration,
-) -> Result<Found, ProbeError> {
+) -> Result<DetectionResult, ProbeError> {
     let url = || shown.to_owned();
-    let mut look = Detection::new(options);
+    let mut look = FeatureDetection::new(options);
     match held(endpoint, shown, &mut look, limit).await? {
-        Look::Ended { code, reason } if *look.handshake() == Handshake::Open => {
+        ProbeResult::Ended { code, reason } if *look.handshake() == HandshakeResult::Open => {
             let code = code.map(|code| format!(" with code {code}")).unwrap_or_default();
             let reason = if reason.is_empty() { code } else { format!("{code}: {reason}") };
             return Err(ProbeError::Closed { url: url(), reason });
         }
         _ => {}
     }
-    if let Handshake::Refused(answer) = look.handshake()
+    if let HandshakeResult::Refused(answer) = look.handshake()
         && answer.error_code() == Some(UNSUPPORTED_VERSION)
     {
         let answer = match &look.supported()[..] {
@@ -91,9 +91,11 @@ pub async fn probe(
         let offered = options.offers.join(", ");
         return Err(ProbeError::NoCommonVersion { url: url(), offered, answer });
     }
-    let shaken = *look.handshake() == Handshake::Done;
+    let shaken = *look.handshake() == HandshakeResult::Done;
     let refused = match look.handshake() {
-        Handshake::Refused(answer) => Some(answer.error().unwrap_or(&Value::Null).to_string()),
+        HandshakeResult::Refused(answer) => {
+            Some(answer.error().unwrap_or(&Value::Null).to_string())
+        }
         _ => None,
     };
     let mut found = look.found();
@@ -105,14 +107,14 @@ pub async fn probe(
 }
 
 /// The versions that a host says it speaks when it is offered none of them.
-async fn versions(endpoint: &Endpoint, shown: &str, limit: Duration) -> Vec<String> {
-    let mut look = Detection::of_versions();
+async fn versions(endpoint: &LinkEndpoint, shown: &str, limit: Duration) -> Vec<String> {
+    let mut look = FeatureDetection::of_versions();
     let _ = held(endpoint, shown, &mut look, limit).await;
     look.supported()
 }
 
 /// How a look went.
-enum Look {
+enum ProbeResult {
     /// To its end, or until its time was over.
     Over,
     /// The host closed the connection first.
@@ -121,12 +123,12 @@ enum Look {
 
 /// Holds a look over a connection of its own.
 async fn held(
-    endpoint: &Endpoint,
+    endpoint: &LinkEndpoint,
     shown: &str,
-    look: &mut Detection,
+    look: &mut FeatureDetection,
     limit: Duration,
-) -> Result<Look, ProbeError> {
-    let mut link = Link::connect(endpoint, &Guise::default());
+) -> Result<ProbeResult, ProbeError> {
+    let mut link = TransportLink::connect(endpoint, &ClientGuise::default());
     let unreachable = |reason| Err(ProbeError::Unreachable { url: shown.to_owned(), reason });
     match timeout(limit.max(Duration::from_secs(5)), link.next()).await {
         Ok(LinkEvent::Opened) => {}
@@ -141,13 +143,13 @@ async fn held(
     while ended.is_err() && look.give_up() {
         ended = timeout(limit, conversation(&mut link, look)).await;
     }
-    let ended = ended.unwrap_or(Look::Over);
+    let ended = ended.unwrap_or(ProbeResult::Over);
     link.close(limit).await;
     Ok(ended)
 }
 
 /// Exchanges frames until the look is over.
-async fn conversation(link: &mut Link, look: &mut Detection) -> Look {
+async fn conversation(link: &mut TransportLink, look: &mut FeatureDetection) -> ProbeResult {
     while !look.is_over() {
         while let Some(frame) = look.poll_output() {
             link.send(&frame);
@@ -157,11 +159,11 @@ async fn conversation(link: &mut Link, look: &mut Detection) -> Look {
         }
         match link.next().await {
             LinkEvent::Frame(frame) => look.handle_frame(&frame),
-            LinkEvent::Ended { code, reason } => return Look::Ended { code, reason },
+            LinkEvent::Ended { code, reason } => return ProbeResult::Ended { code, reason },
             LinkEvent::Opened | LinkEvent::Refused(_) => {}
         }
     }
-    Look::Over
+    ProbeResult::Over
 }
 
 /// Makes these settings of a host, in their order.
@@ -169,12 +171,12 @@ async fn conversation(link: &mut Link, look: &mut Detection) -> Look {
 /// # Errors
 /// There is no connection, or a setting was not made, and why.
 pub async fn make_settings(
-    endpoint: &Endpoint,
+    endpoint: &LinkEndpoint,
     offers: &[String],
     settings: &[HostSetting],
     limit: Duration,
 ) -> Result<(), String> {
-    let mut link = Link::connect(endpoint, &Guise::default());
+    let mut link = TransportLink::connect(endpoint, &ClientGuise::default());
     let mut dialogue = SettingsDialogue::new(offers, settings);
     let talk = async {
         while !dialogue.is_over() {
@@ -203,11 +205,11 @@ pub async fn make_settings(
 /// # Errors
 /// Why nothing can be played at all.
 pub async fn probe_agent(
-    endpoint: &Endpoint,
+    endpoint: &LinkEndpoint,
     shown: &str,
-    side: &Side,
+    side: &AgentSide,
     limit: Duration,
-) -> Result<(Found, AgentFacts), ProbeError> {
+) -> Result<(DetectionResult, AgentFacts), ProbeError> {
     let url = || shown.to_owned();
     let unreachable = |reason| ProbeError::Unreachable { url: url(), reason };
     let mut link = AgentLink::open(endpoint, limit).await.map_err(unreachable)?;
@@ -220,8 +222,10 @@ pub async fn probe_agent(
     link.close().await;
     let answer = match answer {
         // An agent that stays silent is not turned away: the scenarios will say what is wrong.
-        Err(Unanswered::Late) => return Ok((Found::default(), AgentFacts::default())),
-        Err(Unanswered::Ended(reason)) => {
+        Err(RequestUnanswered::Late) => {
+            return Ok((DetectionResult::default(), AgentFacts::default()));
+        }
+        Err(RequestUnanswered::Ended(reason)) => {
             return Err(ProbeError::Closed { url: url(), reason: format!(": {reason}") });
         }
         Ok(answer) => answer.unwrap_or_default(),
@@ -233,11 +237,11 @@ pub async fn probe_agent(
     });
     let version = (answer["protocolVersion"] == 1).then_some(Version::ACP_1);
     let facts = AgentFacts { capabilities: answer["agentCapabilities"].clone(), session };
-    Ok((Found { version, name, ..Found::default() }, facts))
+    Ok((DetectionResult { version, name, ..DetectionResult::default() }, facts))
 }
 
 /// The answer to `session/new`; null where there is none.
-async fn session(link: &mut AgentLink, side: &Side) -> Value {
+async fn session(link: &mut AgentLink, side: &AgentSide) -> Value {
     if let Some(method) = &side.auth {
         let _ = link.ask("authenticate", json!({"methodId": (method.as_str())})).await;
     }

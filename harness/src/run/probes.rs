@@ -7,12 +7,12 @@
 //!
 //! Start at [`PROBES`].
 
-use crate::scenario::capability::{self, READY_SESSIONS, SCRIPTS, Shown};
+use crate::scenario::capability::{self, CapabilitySource, READY_SESSIONS, SCRIPTS};
 use crate::verdict::Status;
 
-use super::detect::Detected;
-use super::play::Verdict;
-use super::suite::{Carried, Entry, Suite};
+use super::detect::DetectedFeature;
+use super::play::ScenarioVerdict;
+use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 
 /// A scenario that shows whether a host offers something.
 #[derive(Debug)]
@@ -113,8 +113,9 @@ impl ProbeScenario {
     ///
     /// # Errors
     /// Every mistake in it: none of the target's, and never to be taken for "not asked".
-    pub fn entry(&self) -> Result<Entry, String> {
-        let mut suite = Suite::of([(self.file.to_owned(), self.text.to_owned())], &Carried);
+    pub fn entry(&self) -> Result<SuiteEntry, String> {
+        let mut suite =
+            ScenarioSuite::of([(self.file.to_owned(), self.text.to_owned())], &CarriedFiles);
         let mistakes = suite.broken.iter().flat_map(|loaded| &loaded.errors);
         let mistakes: Vec<_> = mistakes.map(|error| error.kind.to_string()).collect();
         let why = || format!("the scenario `{}` does not load: {}", self.file, mistakes.join("; "));
@@ -122,22 +123,22 @@ impl ProbeScenario {
     }
 
     /// What a play of it shows.
-    pub fn detected(&self, verdict: &Verdict) -> Detected {
+    pub fn detected(&self, verdict: &ScenarioVerdict) -> DetectedFeature {
         let row = capability::named(self.capability).map(|row| row.shown);
-        let Some(Shown::Probe(what)) = row else {
-            return Detected::new(self.capability, true, "nothing shows it");
+        let Some(CapabilitySource::Probe(what)) = row else {
+            return DetectedFeature::new(self.capability, true, "nothing shows it");
         };
         if verdict.status == Status::Pass {
             let facts = self.facts.iter().map(|(name, value)| ((*name).into(), (*value).into()));
             let facts = facts.collect();
-            return Detected { facts, ..Detected::new(self.capability, true, what) };
+            return DetectedFeature { facts, ..DetectedFeature::new(self.capability, true, what) };
         }
         let hint = match self.hint {
             "" => String::new(),
             hint => format!(" (hint: {hint})"),
         };
         let how = format!("tried, and not found: {what}; {}{hint}", verdict.reason);
-        Detected::new(self.capability, false, how)
+        DetectedFeature::new(self.capability, false, how)
     }
 }
 
@@ -151,7 +152,8 @@ mod tests {
         for probe in PROBES {
             assert!(probe.entry().is_ok(), "{:?}", probe.entry().err());
         }
-        let wanting = CAPABILITIES.iter().filter(|row| matches!(row.shown, Shown::Probe(_)));
+        let wanting =
+            CAPABILITIES.iter().filter(|row| matches!(row.shown, CapabilitySource::Probe(_)));
         let names = wanting.map(|row| row.name);
         assert!(names.eq(PROBES.iter().map(|probe| probe.capability)));
     }

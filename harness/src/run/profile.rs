@@ -6,13 +6,13 @@
 //!
 //! Knows: YAML. Never knows: processes, files.
 //!
-//! Start at [`Profile::parse`].
+//! Start at [`AgentProfile::parse`].
 
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::scenario::capability::ABILITIES;
-use crate::scenario::node::{self, Node};
+use crate::scenario::node::{self, SourceNode};
 use crate::scenario::parse::read_duration;
-use crate::scenario::source::{Source, did_you_mean};
+use crate::scenario::source::{SourceFile, did_you_mean};
 use std::time::Duration;
 
 /// A member of a profile: its name, and what it says.
@@ -65,7 +65,7 @@ pub const PLACES: &[(&str, &str)] = &[
 
 /// An agent, as its profile says.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Profile {
+pub struct AgentProfile {
     /// What it is called.
     pub agent: String,
     /// The program and its arguments; empty where it listens.
@@ -83,7 +83,7 @@ pub struct Profile {
     /// The options of a session.
     pub options: Vec<(String, String)>,
     /// How it is made to do things.
-    pub stimulus: Mode,
+    pub stimulus: AgentMode,
     /// What it is asked where it cannot be told what to do.
     pub prompt: Option<String>,
     /// What it can be made to do.
@@ -94,15 +94,15 @@ pub struct Profile {
     pub jobs: Option<u16>,
 }
 
-impl Profile {
+impl AgentProfile {
     /// Reads a profile.
     ///
     /// # Errors
     /// Every mistake, with its line.
-    pub fn parse(name: &str, text: &str) -> Result<Profile, Vec<String>> {
-        let source = Source::new(name, text);
+    pub fn parse(name: &str, text: &str) -> Result<AgentProfile, Vec<String>> {
+        let source = SourceFile::new(name, text);
         let (root, errors) = node::read(&source, 0);
-        let mut reader = Reader { source: &source, mistakes: Vec::new() };
+        let mut reader = ProfileReader { source: &source, mistakes: Vec::new() };
         for error in errors {
             reader.wrong(error.span.start, &error.kind.to_string());
         }
@@ -116,18 +116,18 @@ impl Profile {
     }
 }
 
-struct Reader<'a> {
-    source: &'a Source,
+struct ProfileReader<'a> {
+    source: &'a SourceFile,
     mistakes: Vec<String>,
 }
 
-impl Reader<'_> {
+impl ProfileReader<'_> {
     fn wrong(&mut self, at: u32, what: &str) {
         let (line, column) = self.source.position(at);
         self.mistakes.push(format!("{}:{line}:{column}: {what}", self.source.name));
     }
 
-    fn profile(&mut self, root: &Node) -> Profile {
+    fn profile(&mut self, root: &SourceNode) -> AgentProfile {
         let names: Vec<&str> = MEMBERS.iter().map(|(name, _)| *name).collect();
         for member in root.as_map().unwrap_or_default() {
             if !names.contains(&member.key.as_str()) {
@@ -150,12 +150,12 @@ impl Reader<'_> {
         }
         let stimulus = self.text(root, "stimulus").unwrap_or_else(|| "model".to_owned());
         let stimulus = match stimulus.as_str() {
-            "model" => Mode::Model,
-            "script" => Mode::Host,
-            "fixed" => Mode::Fixed,
+            "model" => AgentMode::Model,
+            "script" => AgentMode::Host,
+            "fixed" => AgentMode::Fixed,
             _ => {
                 self.wrong(at(root, "stimulus"), "expected `model`, `script` or `fixed`");
-                Mode::Fixed
+                AgentMode::Fixed
             }
         };
         let timeout = self.text(root, "timeout").map(|text| read_duration(&text));
@@ -172,7 +172,7 @@ impl Reader<'_> {
             self.wrong(root.span.start, "expected `agent`: what the agent is called");
             String::new()
         });
-        Profile {
+        AgentProfile {
             agent,
             command,
             url,
@@ -190,12 +190,12 @@ impl Reader<'_> {
     }
 
     /// What can be made of it: all that a stand-in or a script can bring about, unless the profile says less.
-    fn offers(&mut self, root: &Node, stimulus: Mode) -> Vec<&'static str> {
+    fn offers(&mut self, root: &SourceNode, stimulus: AgentMode) -> Vec<&'static str> {
         let Some(node) = root.get("offers") else {
             let all = ABILITIES.iter().copied();
             return match stimulus {
-                Mode::Fixed => Vec::new(),
-                Mode::Model => all.filter(|name| *name != "script").collect(),
+                AgentMode::Fixed => Vec::new(),
+                AgentMode::Model => all.filter(|name| *name != "script").collect(),
                 _ => all.collect(),
             };
         };
@@ -212,7 +212,7 @@ impl Reader<'_> {
         offers
     }
 
-    fn text(&mut self, root: &Node, name: &str) -> Option<String> {
+    fn text(&mut self, root: &SourceNode, name: &str) -> Option<String> {
         let node = root.get(name)?;
         let text = node.as_str().map(str::to_owned);
         if text.is_none() {
@@ -221,9 +221,10 @@ impl Reader<'_> {
         text
     }
 
-    fn texts(&mut self, node: &Node) -> Vec<String> {
+    fn texts(&mut self, node: &SourceNode) -> Vec<String> {
         let items = node.as_list().unwrap_or(std::slice::from_ref(node));
-        let texts: Vec<String> = items.iter().filter_map(Node::as_str).map(str::to_owned).collect();
+        let texts: Vec<String> =
+            items.iter().filter_map(SourceNode::as_str).map(str::to_owned).collect();
         if texts.len() != items.len() || texts.is_empty() {
             let what = format!("expected a list of texts, found {}", node.describe());
             self.wrong(node.span.start, &what);
@@ -231,7 +232,7 @@ impl Reader<'_> {
         texts
     }
 
-    fn pairs(&mut self, root: &Node, name: &str) -> Vec<(String, String)> {
+    fn pairs(&mut self, root: &SourceNode, name: &str) -> Vec<(String, String)> {
         let Some(node) = root.get(name) else { return Vec::new() };
         let mut pairs = Vec::new();
         for member in node.as_map().unwrap_or_default() {
@@ -253,7 +254,7 @@ impl Reader<'_> {
     }
 }
 
-fn at(root: &Node, name: &str) -> u32 {
+fn at(root: &SourceNode, name: &str) -> u32 {
     root.get(name).map_or(root.span.start, |node| node.span.start)
 }
 
@@ -265,11 +266,11 @@ mod tests {
     fn reads_what_a_user_writes() {
         let text = "agent: a\ncommand: [node, a.js]\nenv: { K: v }\nhome: { .a/b.json: '{model}' }\n\
                     stimulus: fixed\noffers: [ask]\ntimeout: 10s\njobs: 2\n";
-        let profile = Profile::parse("p.yaml", text).unwrap();
+        let profile = AgentProfile::parse("p.yaml", text).unwrap();
         assert_eq!((profile.agent.as_str(), profile.command.len()), ("a", 2));
-        assert_eq!((profile.stimulus, profile.jobs), (Mode::Fixed, Some(2)));
+        assert_eq!((profile.stimulus, profile.jobs), (AgentMode::Fixed, Some(2)));
         assert_eq!((profile.offers, profile.timeout), (vec!["ask"], Some(Duration::from_secs(10))));
-        let shell = Profile::parse("p.yaml", "agent: a\ncommand: ./a --acp\n").unwrap();
+        let shell = AgentProfile::parse("p.yaml", "agent: a\ncommand: ./a --acp\n").unwrap();
         assert_eq!(shell.command, ["sh", "-c", "./a --acp"]);
         assert!(shell.offers.contains(&"mcp") && !shell.offers.contains(&"script"));
     }
@@ -277,7 +278,7 @@ mod tests {
     #[test]
     fn shows_every_mistake_at_its_place() {
         let text = "agent: 1\ncomand: x\nstimulus: magic\noffers: [fly]\nenv: { A: 1 }\n";
-        let mistakes = Profile::parse("p.yaml", text).unwrap_err().join("\n");
+        let mistakes = AgentProfile::parse("p.yaml", text).unwrap_err().join("\n");
         for part in [
             "p.yaml:2:1",
             "did you mean `command`",

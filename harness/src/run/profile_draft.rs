@@ -7,11 +7,11 @@
 use std::fmt::Write as _;
 
 use crate::scenario::capability::ABILITIES;
-use crate::wire::foreign_text::{Breaks, shown, yaml};
+use crate::wire::foreign_text::{LineBreaks, shown, yaml};
 use crate::wire::json::{Value, json};
 
 use super::introduction::{AgentIntroduction, SAYS};
-use super::profile::Profile;
+use super::profile::AgentProfile;
 
 /// Characters of a comment that are shown of what an agent said.
 const MAX_SHOWN: usize = 300;
@@ -28,7 +28,7 @@ pub struct ModelUse {
 }
 
 /// The text of a profile: what `given` says already, and as comments what the agent said.
-pub fn draft(given: &Profile, introduction: &AgentIntroduction, model: &ModelUse) -> String {
+pub fn draft(given: &AgentProfile, introduction: &AgentIntroduction, model: &ModelUse) -> String {
     let mut text = String::new();
     let out = &mut text;
     let mut line = |words: &str| {
@@ -79,7 +79,7 @@ fn command(words: &[String]) -> String {
 fn comment(words: &str) -> String {
     let bare: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let beginning: String = bare.chars().take(MAX_SHOWN).collect();
-    format!("# {}", shown(&beginning, Breaks::Shown))
+    format!("# {}", shown(&beginning, LineBreaks::Shown))
 }
 
 fn word<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -105,7 +105,7 @@ fn described(value: &Value, id: &str) -> String {
 }
 
 /// What it said of itself, and how it wants to be authenticated.
-fn handshake(given: &Profile, introduction: &AgentIntroduction) -> Vec<String> {
+fn handshake(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String> {
     let mut lines = Vec::new();
     match &introduction.handshake {
         Some(Ok(result)) => {
@@ -144,7 +144,7 @@ fn handshake(given: &Profile, introduction: &AgentIntroduction) -> Vec<String> {
 }
 
 /// The modes and options of a session.
-fn session(given: &Profile, introduction: &AgentIntroduction) -> Vec<String> {
+fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String> {
     let mut lines = Vec::new();
     let session = match &introduction.session {
         Some(Ok(session)) => session,
@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_draft_is_a_profile_that_says_what_was_seen() {
-        let given = Profile::parse(
+        let given = AgentProfile::parse(
             "p.yaml",
             "agent: it's\ncommand: \"FOO='{model}' ./a --acp\"\nenv: { K: 'a: \"b\"' }\nmode: ask\n",
         )
@@ -286,7 +286,7 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
-        let read = Profile::parse("p.yaml", &text).unwrap();
+        let read = AgentProfile::parse("p.yaml", &text).unwrap();
         assert_eq!(
             (&read.command, &read.env, &read.mode),
             (&given.command, &given.env, &given.mode)
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn what_went_wrong_is_told_in_the_agents_words() {
-        let given = Profile::parse("p.yaml", "agent: a\ncommand: ./a\n").unwrap();
+        let given = AgentProfile::parse("p.yaml", "agent: a\ncommand: ./a\n").unwrap();
         let refused = json!({"code": (-32000), "message": "log in\nfirst"});
         let mut introduction = introduction(Value::Null);
         (introduction.session, introduction.turn) = (Some(Err(refused)), None);
@@ -304,6 +304,6 @@ mod tests {
         let text = draft(&given, &introduction, &ModelUse::default());
         assert!(text.contains("error -32000: log in first"), "{text}");
         assert!(text.contains("no key") && text.contains("No turn was played"), "{text}");
-        assert!(Profile::parse("p.yaml", &text).is_ok(), "{text}");
+        assert!(AgentProfile::parse("p.yaml", &text).is_ok(), "{text}");
     }
 }

@@ -7,14 +7,14 @@
 //!
 //! Start at [`plan_for`].
 
-use crate::scenario::bind::Template;
-use crate::scenario::capability::{self, Shown};
-use crate::scenario::parse::{Scenario, Step};
-use crate::scenario::verbs::Verb;
+use crate::scenario::bind::ValueTemplate;
+use crate::scenario::capability::{self, CapabilitySource};
+use crate::scenario::parse::{ParsedScenario, ScenarioStep};
+use crate::scenario::verbs::StepVerb;
 
-use super::detect::{AgentOfHost, Detected};
-use super::plan::{Abilities, Planned, PlannedAgent, plan};
-use super::suite::Entry;
+use super::detect::{AgentOfHost, DetectedFeature};
+use super::plan::{PlannedAgent, PlannedScenario, TargetAbilities, plan};
+use super::suite::SuiteEntry;
 
 /// The profile of scenarios that give the agent a script.
 const AGENT: &str = "agent";
@@ -22,11 +22,11 @@ const AGENT: &str = "agent";
 const WORK: [&str; 3] = ["chat/turnStarted", "chat/turnResume", "chat/pendingMessageSet"];
 
 /// Whether what a scenario shows may be different with each agent of a host.
-pub fn depends_on_agent(scenario: &Scenario) -> bool {
-    let opens = scenario.steps.iter().any(|step| step.verb == Verb::Open);
+pub fn depends_on_agent(scenario: &ParsedScenario) -> bool {
+    let opens = scenario.steps.iter().any(|step| step.verb == StepVerb::Open);
     let declared = |name: &String| {
         let row = capability::named(name).map(|row| row.shown);
-        matches!(row, Some(Shown::Agent(_) | Shown::Probe(_)))
+        matches!(row, Some(CapabilitySource::Agent(_) | CapabilitySource::Probe(_)))
     };
     opens
         && (scenario.profile == AGENT
@@ -35,11 +35,11 @@ pub fn depends_on_agent(scenario: &Scenario) -> bool {
 }
 
 /// Whether a step has the agent do something.
-fn has_agent_work(step: &Step) -> bool {
+fn has_agent_work(step: &ScenarioStep) -> bool {
     match step.verb {
-        Verb::Turn => true,
-        Verb::Dispatch => {
-            let members = step.template("action").map(Template::members).unwrap_or_default();
+        StepVerb::Turn => true,
+        StepVerb::Dispatch => {
+            let members = step.template("action").map(ValueTemplate::members).unwrap_or_default();
             let named = members.iter().find(|(name, _)| name == "type");
             let named = named.and_then(|(_, it)| it.without_holes()?.as_str().map(str::to_owned));
             named.is_some_and(|action| WORK.contains(&action.as_str()))
@@ -49,19 +49,24 @@ fn has_agent_work(step: &Step) -> bool {
 }
 
 /// What a host offers with one of its agents: what it offers itself, and what that agent does.
-pub fn with_agent(detected: &[Detected], agent: &AgentOfHost) -> Vec<Detected> {
-    let own = |it: &&Detected| agent.detected.iter().all(|own| own.capability != it.capability);
+pub fn with_agent(detected: &[DetectedFeature], agent: &AgentOfHost) -> Vec<DetectedFeature> {
+    let own =
+        |it: &&DetectedFeature| agent.detected.iter().all(|own| own.capability != it.capability);
     detected.iter().filter(own).chain(&agent.detected).cloned().collect()
 }
 
 /// Says of each scenario whether the target can play it: once where it does not depend on the agent, otherwise once with
 /// each agent that can be tested. Where no agent can play a scenario, for the same reason, it is said once.
-pub fn plan_for(entries: &[&Entry], abilities: &Abilities, agents: &[AgentOfHost]) -> Vec<Planned> {
+pub fn plan_for(
+    entries: &[&SuiteEntry],
+    abilities: &TargetAbilities,
+    agents: &[AgentOfHost],
+) -> Vec<PlannedScenario> {
     let tested = agents.iter().enumerate().filter(|(_, agent)| agent.untested.is_none());
-    let each: Vec<(usize, &AgentOfHost, Abilities)> = tested
+    let each: Vec<(usize, &AgentOfHost, TargetAbilities)> = tested
         .map(|(place, agent)| {
             let detected = with_agent(&abilities.detected, agent);
-            (place, agent, Abilities { detected, ..abilities.clone() })
+            (place, agent, TargetAbilities { detected, ..abilities.clone() })
         })
         .collect();
     let mut planned = Vec::new();
@@ -74,15 +79,17 @@ pub fn plan_for(entries: &[&Entry], abilities: &Abilities, agents: &[AgentOfHost
         let plans = each.iter().flat_map(|(place, agent, abilities)| {
             let agent = PlannedAgent { place: place + 1, provider: agent.provider.clone() };
             let of_agent = plan(&[*entry], abilities).into_iter();
-            of_agent.map(move |it| Planned { agent: Some(agent.clone()), ..it })
+            of_agent.map(move |it| PlannedScenario { agent: Some(agent.clone()), ..it })
         });
-        let plans: Vec<Planned> = plans.collect();
-        let alike = |it: &Planned| {
+        let plans: Vec<PlannedScenario> = plans.collect();
+        let alike = |it: &PlannedScenario| {
             it.skip.is_some() && plans.first().is_some_and(|first| first.skip == it.skip)
         };
         match plans.iter().all(alike) {
             true => {
-                planned.extend(plans.into_iter().take(1).map(|it| Planned { agent: None, ..it }));
+                planned.extend(
+                    plans.into_iter().take(1).map(|it| PlannedScenario { agent: None, ..it }),
+                );
             }
             false => planned.extend(plans),
         }
@@ -93,38 +100,39 @@ pub fn plan_for(entries: &[&Entry], abilities: &Abilities, agents: &[AgentOfHost
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::mode::Mode;
-    use crate::run::suite::Suite;
+    use crate::agent::mode::AgentMode;
+    use crate::run::suite::ScenarioSuite;
     use crate::wire::protocol::Protocol;
-    use crate::wire::version::{Standard, Version};
+    use crate::wire::version::{ProtocolStandard, Version};
 
     fn agent(provider: &str, untested: Option<&str>, forks: bool) -> AgentOfHost {
         AgentOfHost {
             provider: provider.to_owned(),
             untested: untested.map(str::to_owned),
-            detected: vec![Detected::new("multipleChats.fork", forks, "")],
+            detected: vec![DetectedFeature::new("multipleChats.fork", forks, "")],
         }
     }
 
-    fn planned(agents: &[AgentOfHost]) -> Vec<Planned> {
-        let suite = Suite::carried();
+    fn planned(agents: &[AgentOfHost]) -> Vec<PlannedScenario> {
+        let suite = ScenarioSuite::carried();
         let of_hosts =
-            suite.entries.iter().filter(|it| it.scenario.spec.standard() == Standard::Ahp);
-        let abilities = Abilities {
+            suite.entries.iter().filter(|it| it.scenario.spec.standard() == ProtocolStandard::Ahp);
+        let abilities = TargetAbilities {
             version: Version::V1_0,
             profiles: vec!["all".to_owned()],
             embedded: true,
             restarts: true,
-            detected: vec![Detected::new("multipleChats.fork", true, "")],
-            agent: Mode::Host,
+            detected: vec![DetectedFeature::new("multipleChats.fork", true, "")],
+            agent: AgentMode::Host,
             aggressive: true,
         };
         plan_for(&of_hosts.collect::<Vec<_>>(), &abilities, agents)
     }
 
-    fn of<'a>(planned: &'a [Planned], id: &str) -> Vec<(Option<&'a str>, bool)> {
+    fn of<'a>(planned: &'a [PlannedScenario], id: &str) -> Vec<(Option<&'a str>, bool)> {
         let mine = planned.iter().filter(|it| it.entry.scenario.id == id);
-        let agent = |it: &'a Planned| it.agent.as_ref().map(|agent| agent.provider.as_str());
+        let agent =
+            |it: &'a PlannedScenario| it.agent.as_ref().map(|agent| agent.provider.as_str());
         mine.map(|it| (agent(it), it.skip.is_none())).collect()
     }
 

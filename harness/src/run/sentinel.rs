@@ -13,9 +13,9 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::edge::Edge;
-use crate::peer::guise::Guise;
-use crate::transport::link::{Endpoint, Link, LinkEvent};
+use crate::edge::VersionEdge;
+use crate::peer::guise::ClientGuise;
+use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink};
 use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
 use crate::wire::json::json;
@@ -37,12 +37,12 @@ pub struct SentinelConnection {
 
 impl SentinelConnection {
     /// Connects in the background, offering these versions. It needs a tokio runtime.
-    pub fn open(endpoint: Endpoint, offers: &[String]) -> SentinelConnection {
+    pub fn open(endpoint: LinkEndpoint, offers: &[String]) -> SentinelConnection {
         let cut = Arc::new(AtomicBool::new(false));
         let (greeted, stands) = watch::channel(false);
         let (flag, greeting) = (Arc::clone(&cut), greeting(offers, SENTINEL));
         let task = tokio::spawn(async move {
-            let mut link = Link::connect(&endpoint, &Guise::default());
+            let mut link = TransportLink::connect(&endpoint, &ClientGuise::default());
             loop {
                 match link.next().await {
                     LinkEvent::Opened => link.send(&greeting),
@@ -82,11 +82,11 @@ impl Drop for SentinelConnection {
 /// # Errors
 /// The host answered nothing within `limit`; the text says what happened instead.
 pub async fn answers(
-    endpoint: &Endpoint,
+    endpoint: &LinkEndpoint,
     offers: &[String],
     limit: Duration,
 ) -> Result<(), String> {
-    let mut link = Link::connect(endpoint, &Guise::default());
+    let mut link = TransportLink::connect(endpoint, &ClientGuise::default());
     let greeting = greeting(offers, VISITOR);
     let answer = async {
         loop {
@@ -110,5 +110,5 @@ fn greeting(offers: &[String], client: &str) -> Frame {
         [only] => only.parse().unwrap_or(Version::V1_0),
         _ => Version::V1_0,
     };
-    Edge::new(version, "").lower_message(Message::request(1, "initialize", params)).frame()
+    VersionEdge::new(version, "").lower_message(Message::request(1, "initialize", params)).frame()
 }

@@ -2,7 +2,7 @@
 //!
 //! Knows: requests of agents. Never knows: what a scenario expects of them.
 //!
-//! Start at [`Case::serve`].
+//! Start at [`ScenarioCase::serve`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::peer::errand::{Errand, KILLED};
+use crate::peer::errand::{ClientErrand, KILLED};
 use crate::peer::reports::ToolCallReports;
-use crate::peer::serving::{Deed, Offers, Serving};
-use crate::scenario::bind::Template;
+use crate::peer::serving::{AgentOffers, AgentServing, ServingDeed};
+use crate::scenario::bind::ValueTemplate;
 use crate::scenario::parse::{AUTH, WORK};
-use crate::scenario::pattern::{Pattern, brief};
-use crate::transcript::{Below, Seen};
+use crate::scenario::pattern::{ValuePattern, brief};
+use crate::transcript::{BelowEvent, SeenFrame};
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
-use crate::wire::version::Standard;
+use crate::wire::version::ProtocolStandard;
 
 use super::agent_steps;
-use super::case::{BUDGET, Case, Output, Progress, Wait};
-use super::side::Side;
-use super::task::{PeerId, Permit, Task};
+use super::case::{BUDGET, DriverOutput, ScenarioCase, TaskWait, WaitProgress};
+use super::side::AgentSide;
+use super::task::{PeerId, PermissionReply, StepTask};
 
 /// Requests for permission that may wait for an answer.
 const MAX_ASKING: usize = 1_000;
@@ -49,11 +49,11 @@ const LINGERS: u32 = 10;
 
 /// One client's side of what an agent asks.
 #[derive(Debug, Default)]
-pub(super) struct Served {
+pub(super) struct AgentClientSide {
     /// When the client's connection stood.
     pub(super) opened: Duration,
-    serving: Serving,
-    asking: VecDeque<Asking>,
+    serving: AgentServing,
+    asking: VecDeque<WaitingPermission>,
     /// Prompts that have not been answered: the id of the request, and the session.
     prompts: LiteMap<u64, Value>,
     /// What it was told of tool calls.
@@ -62,7 +62,7 @@ pub(super) struct Served {
 
 /// A request for permission that waits.
 #[derive(Debug)]
-struct Asking {
+struct WaitingPermission {
     id: Value,
     options: Value,
     line: u64,
@@ -74,7 +74,7 @@ pub(super) struct FileLook {
     /// Its absolute path.
     pub(super) path: String,
     /// What has to stand in it.
-    pub(super) text: Pattern,
+    pub(super) text: ValuePattern,
     /// How long it is looked at again where something else stands in it.
     pub(super) until: Option<Duration>,
 }
@@ -88,7 +88,7 @@ impl FileLook {
 
 /// What the case saw besides the conversation.
 #[derive(Debug, Default)]
-pub(super) struct Witness {
+pub(super) struct CaseWitness {
     /// How long a wait may take usually.
     usual: Option<Duration>,
     called: u64,
@@ -96,20 +96,23 @@ pub(super) struct Witness {
     serial: u64,
 }
 
-impl Served {
+impl AgentClientSide {
     /// What a client does for the agent; `number` tells clients apart.
-    pub(super) fn of(side: &Side, number: usize) -> Served {
+    pub(super) fn of(side: &AgentSide, number: usize) -> AgentClientSide {
         let first = u64::try_from(number).unwrap_or_default() << 32;
-        Served { serving: Serving::new(&side.work, first), ..Served::default() }
+        AgentClientSide {
+            serving: AgentServing::new(&side.work, first),
+            ..AgentClientSide::default()
+        }
     }
 
     /// From here on offers this.
-    pub(super) fn offer(&mut self, offers: Offers) {
+    pub(super) fn offer(&mut self, offers: AgentOffers) {
         self.serving.offer(offers);
     }
 }
 
-impl Case {
+impl ScenarioCase {
     /// Binds what scenarios can use of the agent that is put to the test.
     pub(super) fn bind_side(&mut self) {
         let side = &self.setup.side;
@@ -120,11 +123,17 @@ impl Case {
 
     /// Whether the case is about an agent.
     pub(super) fn is_acp(&self) -> bool {
-        self.setup.version.standard == Standard::Acp
+        self.setup.version.standard == ProtocolStandard::Acp
     }
 
     /// The agent asks its client.
-    pub(super) fn serve(&mut self, id: PeerId, line: u64, seen: &Arc<Seen>, message: &Message) {
+    pub(super) fn serve(
+        &mut self,
+        id: PeerId,
+        line: u64,
+        seen: &Arc<SeenFrame>,
+        message: &Message,
+    ) {
         self.hold_against_watches(id, line, message);
         let (asked, method) =
             (message.id().cloned().unwrap_or_default(), message.method().unwrap_or_default());
@@ -134,12 +143,12 @@ impl Case {
         if method == "session/request_permission" {
             let options = message.params()["options"].clone();
             if peer.served.asking.len() < MAX_ASKING {
-                peer.served.asking.push_back(Asking { id: asked, options, line });
+                peer.served.asking.push_back(WaitingPermission { id: asked, options, line });
             }
             let approves = self.setup.scenario.approves.as_deref();
             if approves == self.peers.get(id).map(|peer| peer.name.as_str()) {
                 // One that cannot be allowed waits on; the scenario will say so.
-                let _ = self.permit(id, Permit::Kind("allow_once"));
+                let _ = self.permit(id, PermissionReply::Kind("allow_once"));
             }
             return;
         }
@@ -188,27 +197,27 @@ impl Case {
         }
     }
 
-    fn act_on(&mut self, id: PeerId, deeds: Vec<Deed>) {
+    fn act_on(&mut self, id: PeerId, deeds: Vec<ServingDeed>) {
         for deed in deeds {
             match deed {
-                Deed::Answer(message) => self.send(id, Seen::of(message)),
-                Deed::Errand(errand) => self.outputs.push_back(Output::Errand(errand)),
+                ServingDeed::Answer(message) => self.send(id, SeenFrame::of(message)),
+                ServingDeed::Errand(errand) => self.outputs.push_back(DriverOutput::Errand(errand)),
             }
         }
     }
 
     /// Something passed beside the conversation.
-    pub(super) fn handle_beside(&mut self, now: Duration, way: Below, seen: &Seen) {
-        if !matches!(way, Below::Local | Below::Tool) || !self.is_acp() {
+    pub(super) fn handle_beside(&mut self, now: Duration, way: BelowEvent, seen: &SeenFrame) {
+        if !matches!(way, BelowEvent::Local | BelowEvent::Tool) || !self.is_acp() {
             return;
         }
         self.expire(now);
         let told = seen.message().map_or(&Value::Null, Message::value);
-        if let (Below::Local, Some(how)) = (way, told["ended"].as_str()) {
+        if let (BelowEvent::Local, Some(how)) = (way, told["ended"].as_str()) {
             return self.agent_ended(how, told);
         }
         match (way, told["token"].as_u64()) {
-            (Below::Tool, _) => self.witness.called += 1,
+            (BelowEvent::Tool, _) => self.witness.called += 1,
             (_, Some(token)) if token >= LOOKS => {
                 if self.witness.looks.len() < MAX_LOOKS {
                     self.witness.looks.insert(token, told.clone());
@@ -227,8 +236,13 @@ impl Case {
 
     /// When a wait for something that an agent says of its own ends: as usual, or soon after the last of its turns was over.
     /// Outside of turns an agent hardly speaks, and one that has nothing more to say would be waited for in vain.
-    pub(super) fn unless_over(&self, wait: &Wait, now: Duration, deadline: Duration) -> Duration {
-        if let Wait::LookAgain { at, .. } = wait {
+    pub(super) fn unless_over(
+        &self,
+        wait: &TaskWait,
+        now: Duration,
+        deadline: Duration,
+    ) -> Duration {
+        if let TaskWait::LookAgain { at, .. } = wait {
             return *at;
         }
         match self.turns_over(wait) {
@@ -238,12 +252,12 @@ impl Case {
     }
 
     /// Whether a wait is for something that an agent says in a turn, and its turns are over.
-    pub(super) fn turns_over(&self, wait: &Wait) -> bool {
+    pub(super) fn turns_over(&self, wait: &TaskWait) -> bool {
         let id = match wait {
-            Wait::Message { filter, .. } if filter.method.as_deref() == Some(TIDIES) => {
+            TaskWait::Message { filter, .. } if filter.method.as_deref() == Some(TIDIES) => {
                 return false;
             }
-            Wait::Message { peer, .. } | Wait::Permission { peer, .. } => peer,
+            TaskWait::Message { peer, .. } | TaskWait::Permission { peer, .. } => peer,
             _ => return false,
         };
         self.peers.get(*id).filter(|_| self.is_acp()).is_some_and(|peer| {
@@ -257,55 +271,61 @@ impl Case {
         &mut self,
         id: PeerId,
         method: &str,
-        params: &Template,
+        params: &ValueTemplate,
         bind: Option<String>,
-    ) -> Progress {
+    ) -> WaitProgress {
         let params = self.fill(params);
         let session = params["sessionId"].clone();
-        let Some(peer) = self.peers.get_mut(id) else { return Progress::Done };
+        let Some(peer) = self.peers.get_mut(id) else { return WaitProgress::Done };
         let (number, message) = peer.engine.request(method, params);
         if method == "session/prompt" {
             peer.served.prompts.insert(number, session);
         }
-        self.send(id, Seen::of(message));
+        self.send(id, SeenFrame::of(message));
         if let Some(name) = bind {
             self.bindings.set(&name, json!(number));
         }
-        Progress::Done
+        WaitProgress::Done
     }
 
     pub(super) fn check_permission(
         &mut self,
         step: Option<usize>,
         id: PeerId,
-        answer: Permit,
-    ) -> Progress {
+        answer: PermissionReply,
+    ) -> WaitProgress {
         match self.permit(id, answer) {
-            Some(Ok(())) => Progress::Done,
+            Some(Ok(())) => WaitProgress::Done,
             Some(Err((line, kind))) => {
                 let name = self.name(id);
                 let message =
                     format!("client `{name}`: the agent offers no option of the kind `{kind}`");
                 let mut failure = self.failure_at(step, message);
                 failure.lines.push(line);
-                Progress::Failed(failure)
+                WaitProgress::Failed(failure)
             }
             None => match self.ended(id) {
-                Some(end) => self.closed_instead(step, id, end, &super::task::Want::Result(None)),
-                None => Progress::Wait(Wait::Permission { peer: id, answer }),
+                Some(end) => {
+                    self.closed_instead(step, id, end, &super::task::RequestGoal::Result(None))
+                }
+                None => WaitProgress::Wait(TaskWait::Permission { peer: id, answer }),
             },
         }
     }
 
     /// Answers the first request for permission; `None` where there is none, an error where it offers no such option.
-    fn permit(&mut self, id: PeerId, answer: Permit) -> Option<Result<(), (u64, &'static str)>> {
+    fn permit(
+        &mut self,
+        id: PeerId,
+        answer: PermissionReply,
+    ) -> Option<Result<(), (u64, &'static str)>> {
         let asking = self.peers.get_mut(id)?.served.asking.pop_front()?;
         let selected = |option: &Value| {
             let outcome = json!({"outcome": "selected", "optionId": (option.clone())});
             Message::success(asking.id.clone(), json!({"outcome": outcome}))
         };
         let message = match answer {
-            Permit::Kind(kind) => {
+            PermissionReply::Kind(kind) => {
                 let mut options = asking.options.as_array().into_iter().flatten();
                 match options.find(|option| option["kind"] == kind) {
                     Some(option) => selected(&option["optionId"]),
@@ -317,24 +337,25 @@ impl Case {
                     }
                 }
             }
-            Permit::Cancelled => {
+            PermissionReply::Cancelled => {
                 Message::success(asking.id.clone(), json!({"outcome": {"outcome": "cancelled"}}))
             }
-            Permit::Unknown => selected(&json!("ahp-harness-was-not-offered")),
-            Permit::Error => {
+            PermissionReply::Unknown => selected(&json!("ahp-harness-was-not-offered")),
+            PermissionReply::Error => {
                 let why = "the client cannot ask anybody";
                 Message::failure(asking.id.clone(), -32603, why, Value::Null)
             }
         };
-        self.send(id, Seen::of(message));
+        self.send(id, SeenFrame::of(message));
         Some(Ok(()))
     }
 
-    pub(super) fn look(&mut self, look: FileLook) -> Progress {
+    pub(super) fn look(&mut self, look: FileLook) -> WaitProgress {
         self.witness.serial += 1;
         let token = LOOKS + self.witness.serial;
-        self.outputs.push_back(Output::Errand(Errand::Read { token, path: look.path.clone() }));
-        Progress::Wait(Wait::Looked { token, look })
+        self.outputs
+            .push_back(DriverOutput::Errand(ClientErrand::Read { token, path: look.path.clone() }));
+        WaitProgress::Wait(TaskWait::Looked { token, look })
     }
 
     pub(super) fn check_looked(
@@ -342,22 +363,22 @@ impl Case {
         step: Option<usize>,
         token: u64,
         look: FileLook,
-    ) -> Progress {
+    ) -> WaitProgress {
         let Some(told) = self.witness.looks.remove(&token) else {
-            return Progress::Wait(Wait::Looked { token, look });
+            return WaitProgress::Wait(TaskWait::Looked { token, look });
         };
         match look.text.matches(told.get("text"), &self.bindings, false) {
             Ok(bound) => {
                 self.bind(&look.text, bound);
                 self.observed(step);
-                Progress::Done
+                WaitProgress::Done
             }
             Err(_) if look.goes_on(self.mint.now) => {
-                Progress::Wait(Wait::LookAgain { at: self.mint.now + LOOK_EVERY, look })
+                WaitProgress::Wait(TaskWait::LookAgain { at: self.mint.now + LOOK_EVERY, look })
             }
             Err(miss) => {
                 let line = self.last_line;
-                Progress::Failed(self.mismatch(step, "harness", "the file", line, &miss))
+                WaitProgress::Failed(self.mismatch(step, "harness", "the file", line, &miss))
             }
         }
     }
@@ -367,8 +388,8 @@ impl Case {
         step: Option<usize>,
         id: PeerId,
         call: &Value,
-        state: &Pattern,
-    ) -> Progress {
+        state: &ValuePattern,
+    ) -> WaitProgress {
         let name = self.name(id);
         let found = self.peers.get(id).and_then(|peer| peer.served.reports.call(call));
         let Some(found) = found.cloned() else {
@@ -376,37 +397,37 @@ impl Case {
                 "client `{name}`: expected a report of the call {}, found none",
                 brief(call)
             );
-            return Progress::Failed(self.failure_at(step, message));
+            return WaitProgress::Failed(self.failure_at(step, message));
         };
         match state.matches(Some(&found), &self.bindings, false) {
             Ok(bound) => {
                 self.bind(state, bound);
                 self.observed(step);
-                Progress::Done
+                WaitProgress::Done
             }
             Err(miss) => {
                 let line = self.last_line;
-                Progress::Failed(self.mismatch(step, &name, "call", line, &miss))
+                WaitProgress::Failed(self.mismatch(step, &name, "call", line, &miss))
             }
         }
     }
 
-    pub(super) fn check_called(&mut self, step: Option<usize>, times: u64) -> Progress {
+    pub(super) fn check_called(&mut self, step: Option<usize>, times: u64) -> WaitProgress {
         let called = self.witness.called;
         if called < times {
-            return Progress::Wait(Wait::Called(times));
+            return WaitProgress::Wait(TaskWait::Called(times));
         }
         if called > times {
             let message = format!("expected {times} calls of the tool, found {called}");
-            return Progress::Failed(self.failure_at(step, message));
+            return WaitProgress::Failed(self.failure_at(step, message));
         }
         self.observed(step);
-        Progress::Done
+        WaitProgress::Done
     }
 
     /// What is done before a case about an agent ends: prompts that are open are cancelled, and what waits for
     /// permission is told so.
-    pub(super) fn leaving(&mut self) -> Vec<Task> {
+    pub(super) fn leaving(&mut self) -> Vec<StepTask> {
         let mut acts = Vec::new();
         for id in 0..self.peers.len() {
             let Some(peer) = self.peers.get_mut(id) else { continue };
@@ -414,12 +435,12 @@ impl Case {
             let open = prompts.filter(|(prompt, _)| peer.engine.awaits(*prompt).is_some());
             for (prompt, session) in open.collect::<Vec<_>>() {
                 let cancel = Message::notification("session/cancel", json!({"sessionId": session}));
-                self.send(id, Seen::of(cancel));
+                self.send(id, SeenFrame::of(cancel));
                 acts.push(agent_steps::farewell(id, prompt));
             }
-            while self.permit(id, Permit::Cancelled).is_some() {}
+            while self.permit(id, PermissionReply::Cancelled).is_some() {}
         }
         let within = Some(FAREWELL);
-        acts.into_iter().map(|act| Task { step: None, within, act, prepares: false }).collect()
+        acts.into_iter().map(|act| StepTask { step: None, within, act, prepares: false }).collect()
     }
 }

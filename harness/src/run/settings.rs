@@ -9,11 +9,11 @@
 
 use std::collections::VecDeque;
 
-use crate::edge::Edge;
+use crate::edge::VersionEdge;
 use crate::wire::channel::ROOT;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Decoded, Message, decode};
+use crate::wire::message::{DecodedFrame, Message, decode};
 use crate::wire::version::Version;
 
 /// The client that makes them.
@@ -33,7 +33,7 @@ pub struct HostSetting {
 /// The conversation that makes the settings.
 #[derive(Debug)]
 pub struct SettingsDialogue {
-    edge: Edge,
+    edge: VersionEdge,
     output: VecDeque<Frame>,
     /// Those that have not come back yet; the first one is on its way once the handshake is done.
     left: VecDeque<HostSetting>,
@@ -51,8 +51,8 @@ impl SettingsDialogue {
         });
         // Where one version alone is offered, it is offered in its own words.
         let edge = match offers {
-            [only] => Edge::new(only.parse().unwrap_or(Version::V1_0), ""),
-            _ => Edge::new(Version::V1_0, ""),
+            [only] => VersionEdge::new(only.parse().unwrap_or(Version::V1_0), ""),
+            _ => VersionEdge::new(Version::V1_0, ""),
         };
         let first = edge.lower_message(Message::request(HANDSHAKE, "initialize", params)).frame();
         SettingsDialogue {
@@ -71,7 +71,7 @@ impl SettingsDialogue {
 
     /// Takes a frame of the host.
     pub fn handle_frame(&mut self, frame: &Frame) {
-        let Decoded::Message(message) = decode(frame) else { return };
+        let DecodedFrame::Message(message) = decode(frame) else { return };
         let id = message.id().filter(|_| message.method().is_none()).and_then(Value::as_u64);
         if id == Some(HANDSHAKE) && self.sent == 0 {
             return self.shaken(&message);
@@ -146,7 +146,7 @@ mod tests {
         let mut dialogue = SettingsDialogue::new(&["1.0.0".to_owned()], &settings);
         let mut sent = Vec::new();
         while let Some(frame) = dialogue.poll_output() {
-            let Decoded::Message(message) = decode(&frame) else { panic!("{frame:?}") };
+            let DecodedFrame::Message(message) = decode(&frame) else { panic!("{frame:?}") };
             if message.method() == Some("initialize") {
                 let result = json!({"protocolVersion": "1.0.0"});
                 dialogue.handle_frame(&Message::success(json!(HANDSHAKE), result).frame());

@@ -4,7 +4,7 @@
 //!
 //! Knows: nothing. Never knows: processes, files.
 //!
-//! Start at [`Side`].
+//! Start at [`AgentSide`].
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub struct AskingSetup {
 
 /// The agent that is put to the test.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct Side {
+pub struct AgentSide {
     /// The folder that it works in.
     pub work: String,
     /// The command of the MCP server that it is given: the program and its arguments.

@@ -5,27 +5,27 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::agent::acp::{self, AUTH_METHOD, Agent, Output as Said};
+use crate::agent::acp::{self, AUTH_METHOD, AcpAgent, AgentOutput as Said};
 use crate::agent::mcp::TOOL;
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::host::auth;
 use crate::host::door;
-use crate::host::engine::{Config, RefHost};
+use crate::host::engine::{HostConfig, RefHost};
 use crate::host::files;
-use crate::host::{Host, Output as HostOutput};
+use crate::host::{HostOutput, SansIoHost};
 use crate::scenario::capability::WORKSPACE;
-use crate::scenario::parse::Scenario;
-use crate::transcript::{Below, ConnId, Handshake, Seen};
+use crate::scenario::parse::ParsedScenario;
+use crate::transcript::{BelowEvent, ConnId, HandshakeLines, SeenFrame};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{PUBLISHED, Version};
 
 use super::act::padded;
-use super::case::Output;
-use super::detect::{self, Detected, Detection, Found, LookOptions};
-use super::play::{Play, Verdict};
-use super::side::Side;
+use super::case::DriverOutput;
+use super::detect::{self, DetectedFeature, DetectionResult, FeatureDetection, LookOptions};
+use super::play::{ScenarioPlay, ScenarioVerdict};
+use super::side::AgentSide;
 
 /// Rounds after which a play is ended: a host engine that never rests would go on for ever.
 const MAX_ROUNDS: u32 = 1_000_000;
@@ -46,12 +46,12 @@ const IN_MEMORY: &str = "the reference host keeps it in memory";
 const WORK: &str = "/work";
 
 /// The settings of a reference host of a scenario's own, those that the scenario asks for included.
-pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
-    let mut config = Config {
+pub fn settings(scenario: &ParsedScenario, seed: u64, epoch: Duration) -> HostConfig {
+    let mut config = HostConfig {
         seed,
         epoch_ms: u64::try_from(epoch.as_millis()).unwrap_or_default(),
         tokens: door::TOKENS.iter().map(|token| (*token).to_owned()).collect(),
-        ..Config::default()
+        ..HostConfig::default()
     };
     for (name, value) in &scenario.host {
         match name.as_str() {
@@ -67,26 +67,31 @@ pub fn settings(scenario: &Scenario, seed: u64, epoch: Duration) -> Config {
 }
 
 /// The settings of a reference host whose agent is played in this way.
-pub fn settings_with(scenario: &Scenario, seed: u64, epoch: Duration, agent: Mode) -> Config {
-    let acp = (agent == Mode::Acp).then(|| NOWHERE.to_owned());
-    Config { acp, ..settings(scenario, seed, epoch) }
+pub fn settings_with(
+    scenario: &ParsedScenario,
+    seed: u64,
+    epoch: Duration,
+    agent: AgentMode,
+) -> HostConfig {
+    let acp = (agent == AgentMode::Acp).then(|| NOWHERE.to_owned());
+    HostConfig { acp, ..settings(scenario, seed, epoch) }
 }
 
 /// A first look at a host engine.
-pub fn look(host: &mut dyn Host, options: LookOptions<'_>) -> Found {
-    let mut found = looked(host, ConnId(0), Detection::new(options)).found();
-    found.versions = looked(host, ConnId(1), Detection::of_versions()).supported();
+pub fn look(host: &mut dyn SansIoHost, options: LookOptions<'_>) -> DetectionResult {
+    let mut found = looked(host, ConnId(0), FeatureDetection::new(options)).found();
+    found.versions = looked(host, ConnId(1), FeatureDetection::of_versions()).supported();
     found
 }
 
 /// What a first look at a reference host finds at a version; it is always the same.
-pub fn detected(version: Version) -> &'static [Detected] {
-    static FOUND: OnceLock<Vec<(Version, OnceLock<Vec<Detected>>)>> = OnceLock::new();
+pub fn detected(version: Version) -> &'static [DetectedFeature] {
+    static FOUND: OnceLock<Vec<(Version, OnceLock<Vec<DetectedFeature>>)>> = OnceLock::new();
     let version = Protocol::of(version).map_or(version, Protocol::version);
     let each = || PUBLISHED.iter().map(|version| (*version, OnceLock::new())).collect();
     let row = FOUND.get_or_init(each).iter().find(|(known, _)| *known == version);
     let look = || {
-        let mut host = RefHost::new(speaking(Config::default(), version));
+        let mut host = RefHost::new(speaking(HostConfig::default(), version));
         let offers = [version.to_string()];
         look(&mut host, LookOptions::offering(&offers)).detected.unwrap_or_default()
     };
@@ -94,7 +99,7 @@ pub fn detected(version: Version) -> &'static [Detected] {
 }
 
 /// What a scenario can use of a reference host.
-pub fn facts(scenario: &Scenario, version: Version) -> Vec<(String, String)> {
+pub fn facts(scenario: &ParsedScenario, version: Version) -> Vec<(String, String)> {
     if scenario.needs.is_empty() {
         return Vec::new();
     }
@@ -104,7 +109,7 @@ pub fn facts(scenario: &Scenario, version: Version) -> Vec<(String, String)> {
 }
 
 /// What a run on reference hosts is given.
-pub fn given() -> Vec<Detected> {
+pub fn given() -> Vec<DetectedFeature> {
     let (key, value) = door::GUARDED;
     Vec::from([
         detect::given("credentials", Some(&[])),
@@ -120,19 +125,19 @@ pub fn given() -> Vec<Detected> {
 }
 
 /// What a scenario knows of the reference agent in memory; nothing in AHP.
-pub fn side(version: Option<Version>) -> Side {
+pub fn side(version: Option<Version>) -> AgentSide {
     if version != Some(Version::ACP_1) {
-        return Side::default();
+        return AgentSide::default();
     }
-    Side {
+    AgentSide {
         work: WORK.to_owned(),
         server: vec![TOOL.to_owned()],
         auth: Some(AUTH_METHOD.to_owned()),
-        ..Side::default()
+        ..AgentSide::default()
     }
 }
 
-fn looked(host: &mut dyn Host, conn: ConnId, mut look: Detection) -> Detection {
+fn looked(host: &mut dyn SansIoHost, conn: ConnId, mut look: FeatureDetection) -> FeatureDetection {
     let mut now = Duration::ZERO;
     host.handle_open(now, conn);
     for _ in 0..MAX_LOOKS {
@@ -156,7 +161,7 @@ fn looked(host: &mut dyn Host, conn: ConnId, mut look: Detection) -> Detection {
 }
 
 /// The same, of a host that speaks a version besides those that it always does.
-pub fn speaking(mut config: Config, version: Version) -> Config {
+pub fn speaking(mut config: HostConfig, version: Version) -> HostConfig {
     let base = Protocol::of(version).map(Protocol::version);
     if let Some(base) = base.filter(|base| !config.versions.contains(base)) {
         config.versions.push(base);
@@ -165,8 +170,8 @@ pub fn speaking(mut config: Config, version: Version) -> Config {
 }
 
 /// Plays to the end. A host that speaks ACP to its agent is given one.
-pub fn play(mut play: Play, host: &mut dyn Host) -> Verdict {
-    let mut agent = Agent::new(acp::Config::default());
+pub fn play(mut play: ScenarioPlay, host: &mut dyn SansIoHost) -> ScenarioVerdict {
+    let mut agent = AcpAgent::new(acp::AgentConfig::default());
     let mut now = Duration::ZERO;
     play.begin(now);
     run(&mut play, host, &mut agent, &mut now, Duration::MAX);
@@ -176,13 +181,13 @@ pub fn play(mut play: Play, host: &mut dyn Host) -> Verdict {
 /// Plays until nothing is left to do, or nothing more happens before `until`. That a client does not read
 /// ends with it.
 pub fn run(
-    play: &mut Play,
-    host: &mut dyn Host,
-    agent: &mut Agent,
+    play: &mut ScenarioPlay,
+    host: &mut dyn SansIoHost,
+    agent: &mut AcpAgent,
     now: &mut Duration,
     until: Duration,
 ) {
-    let wires = &mut Wires::default();
+    let wires = &mut SimulatedWires::default();
     for _ in 0..MAX_ROUNDS {
         let moved = to_host(play, host, agent, wires, *now)
             | to_case(play, host, agent, wires, *now)
@@ -203,10 +208,10 @@ pub fn run(
 
 /// Lets time pass until something is due.
 fn pass(
-    play: &mut Play,
-    host: &mut dyn Host,
-    agent: &mut Agent,
-    wires: &mut Wires,
+    play: &mut ScenarioPlay,
+    host: &mut dyn SansIoHost,
+    agent: &mut AcpAgent,
+    wires: &mut SimulatedWires,
     now: &mut Duration,
     next: Duration,
 ) {
@@ -228,17 +233,22 @@ fn pass(
 
 /// What the agent does, one thing at a time. Its tools only say what they would do: in memory there are no
 /// files.
-fn from_agent(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Duration) -> bool {
+fn from_agent(
+    play: &mut ScenarioPlay,
+    host: &mut dyn SansIoHost,
+    agent: &mut AcpAgent,
+    now: Duration,
+) -> bool {
     match agent.poll_output() {
         Some(Said::Line(line)) => {
-            play.below(now, Below::FromAgent.peer(), Below::FromAgent, seen(&line));
+            play.below(now, BelowEvent::FromAgent.peer(), BelowEvent::FromAgent, seen(&line));
             host.handle_agent(now, Some(&line));
         }
         Some(Said::Run { token, effect }) => agent.handle_ran(now, token, effect.pretended()),
         Some(Said::Stop(_)) => {}
         // Whoever wants it again starts another one.
         Some(Said::Exit) => {
-            *agent = Agent::new(acp::Config::default());
+            *agent = AcpAgent::new(acp::AgentConfig::default());
             host.handle_agent(now, None);
         }
         None => return false,
@@ -246,24 +256,24 @@ fn from_agent(play: &mut Play, host: &mut dyn Host, agent: &mut Agent, now: Dura
     true
 }
 
-fn seen(line: &str) -> Arc<Seen> {
-    Arc::new(Seen::new(Frame::Text(line.to_owned())))
+fn seen(line: &str) -> Arc<SeenFrame> {
+    Arc::new(SeenFrame::new(Frame::Text(line.to_owned())))
 }
 
-fn record(value: Value) -> Arc<Seen> {
-    Arc::new(Seen::new(Frame::json(&value)))
+fn record(value: Value) -> Arc<SeenFrame> {
+    Arc::new(SeenFrame::new(Frame::json(&value)))
 }
 
 /// What is on its way to clients that do not read.
 #[derive(Default)]
-struct Wires {
+struct SimulatedWires {
     held: HashSet<ConnId>,
     waiting: VecDeque<HostOutput>,
 }
 
-impl Wires {
+impl SimulatedWires {
     /// The next thing that gets through.
-    fn next(&mut self, host: &mut dyn Host) -> Option<HostOutput> {
+    fn next(&mut self, host: &mut dyn SansIoHost) -> Option<HostOutput> {
         let passes =
             |output: &HostOutput| conn_of(output).is_none_or(|it| !self.held.contains(&it));
         if let Some(first) = self.waiting.iter().position(passes) {
@@ -293,17 +303,17 @@ fn conn_of(output: &HostOutput) -> Option<ConnId> {
 }
 
 fn to_host(
-    play: &mut Play,
-    host: &mut dyn Host,
-    agent: &mut Agent,
-    wires: &mut Wires,
+    play: &mut ScenarioPlay,
+    host: &mut dyn SansIoHost,
+    agent: &mut AcpAgent,
+    wires: &mut SimulatedWires,
     now: Duration,
 ) -> bool {
     let mut moved = false;
     while let Some(output) = play.poll_output(now) {
         moved = true;
         match output {
-            Output::Open { conn, guise, .. } => {
+            DriverOutput::Open { conn, guise, .. } => {
                 match host.admit(now, conn, &door::headers(&guise)) {
                     Ok(()) => {
                         host.handle_open(now, conn);
@@ -311,39 +321,43 @@ fn to_host(
                     }
                     Err(status) => {
                         let response = vec![door::refusal(status)];
-                        play.refused(now, conn, Handshake { response, ..Handshake::default() });
+                        play.refused(
+                            now,
+                            conn,
+                            HandshakeLines { response, ..HandshakeLines::default() },
+                        );
                     }
                 }
             }
-            Output::Send { conn, seen } => host.handle_frame(now, conn, &seen.frame),
-            Output::Flood { conn, bytes } => {
+            DriverOutput::Send { conn, seen } => host.handle_frame(now, conn, &seen.frame),
+            DriverOutput::Flood { conn, bytes } => {
                 let bytes = bytes.min(MAX_FLOOD);
                 host.handle_frame(now, conn, &padded(bytes));
             }
-            Output::Hold { conn, paused: true } => {
+            DriverOutput::Hold { conn, paused: true } => {
                 wires.held.insert(conn);
                 host.handle_held(now, conn, true);
             }
-            Output::Hold { conn, paused: false } => {
+            DriverOutput::Hold { conn, paused: false } => {
                 wires.held.remove(&conn);
                 host.handle_held(now, conn, false);
             }
-            Output::Close { conn, .. } => {
+            DriverOutput::Close { conn, .. } => {
                 wires.cut(conn);
                 host.handle_close(now, conn);
             }
-            Output::Restart => {
-                *wires = Wires::default();
+            DriverOutput::Restart => {
+                *wires = SimulatedWires::default();
                 host.restart(now);
                 play.restarted(now, Ok(()));
             }
-            Output::Release(hold) => {
+            DriverOutput::Release(hold) => {
                 agent.release(now, "", &hold);
                 host.release(now, &hold);
             }
-            Output::Errand(errand) => {
+            DriverOutput::Errand(errand) => {
                 for told in host.handle_errand(now, &errand) {
-                    play.below(now, Below::Local.peer(), Below::Local, record(told));
+                    play.below(now, BelowEvent::Local.peer(), BelowEvent::Local, record(told));
                 }
             }
         }
@@ -353,10 +367,10 @@ fn to_host(
 
 /// One thing at a time, as over sockets: what the case makes of it goes out before the next.
 fn to_case(
-    play: &mut Play,
-    host: &mut dyn Host,
-    agent: &mut Agent,
-    wires: &mut Wires,
+    play: &mut ScenarioPlay,
+    host: &mut dyn SansIoHost,
+    agent: &mut AcpAgent,
+    wires: &mut SimulatedWires,
     now: Duration,
 ) -> bool {
     let Some(output) = wires.next(host) else {
@@ -370,10 +384,10 @@ fn to_case(
         }
         HostOutput::Called(arguments) => {
             let called = json!({"called": TOOL, "arguments": arguments});
-            play.below(now, Below::Tool.peer(), Below::Tool, record(called));
+            play.below(now, BelowEvent::Tool.peer(), BelowEvent::Tool, record(called));
         }
         HostOutput::ToAgent(line) => {
-            play.below(now, Below::ToAgent.peer(), Below::ToAgent, seen(&line));
+            play.below(now, BelowEvent::ToAgent.peer(), BelowEvent::ToAgent, seen(&line));
             agent.handle_line(now, &line);
         }
         // Hosts in memory were not told to start any.

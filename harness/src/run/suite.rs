@@ -4,54 +4,57 @@ use std::sync::Arc;
 
 use litemap::LiteMap;
 
-use crate::scenario::load::{Files, Loaded, load};
-use crate::scenario::parse::Scenario;
-use crate::scenario::source::{ScenarioError, ScenarioErrorKind, Source};
+use crate::scenario::load::{FileSource, LoadedFile, load};
+use crate::scenario::parse::ParsedScenario;
+use crate::scenario::source::{ScenarioError, ScenarioErrorKind, SourceFile};
 
 /// The scenarios of the repository, by path.
 pub const CARRIED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
 /// A scenario with the texts it was made of.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct SuiteEntry {
     /// The scenario.
-    pub scenario: Arc<Scenario>,
+    pub scenario: Arc<ParsedScenario>,
     /// Its file and the fragments it includes.
-    pub sources: Arc<[Source]>,
+    pub sources: Arc<[SourceFile]>,
 }
 
 /// Files that were read, and every mistake in them.
 #[derive(Debug, Default)]
-pub struct Suite {
+pub struct ScenarioSuite {
     /// The scenarios, by id.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<SuiteEntry>,
     /// The files with mistakes.
-    pub broken: Vec<Loaded>,
+    pub broken: Vec<LoadedFile>,
 }
 
 /// The carried files as a folder.
 #[derive(Debug)]
-pub struct Carried;
+pub struct CarriedFiles;
 
-impl Files for Carried {
+impl FileSource for CarriedFiles {
     fn read(&self, path: &str) -> Result<String, String> {
         let found = CARRIED.iter().find(|(name, _)| *name == path);
         found.map(|(_, text)| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
     }
 }
 
-impl Suite {
+impl ScenarioSuite {
     /// The suite that the binary carries.
-    pub fn carried() -> Suite {
-        Suite::of(
+    pub fn carried() -> ScenarioSuite {
+        ScenarioSuite::of(
             CARRIED.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())),
-            &Carried,
+            &CarriedFiles,
         )
     }
 
     /// Reads files; fragments are left out, they are read where they are included.
-    pub fn of(texts: impl IntoIterator<Item = (String, String)>, files: &dyn Files) -> Suite {
-        let mut suite = Suite::default();
+    pub fn of(
+        texts: impl IntoIterator<Item = (String, String)>,
+        files: &dyn FileSource,
+    ) -> ScenarioSuite {
+        let mut suite = ScenarioSuite::default();
         let mut paths: LiteMap<String, String> = LiteMap::new();
         for (path, text) in texts {
             let mut loaded = load(&path, &text, files);
@@ -66,7 +69,7 @@ impl Suite {
                 suite.broken.push(loaded);
             } else if let Some(scenario) = loaded.scenario {
                 let sources = loaded.sources.into();
-                suite.entries.push(Entry { scenario: Arc::new(scenario), sources });
+                suite.entries.push(SuiteEntry { scenario: Arc::new(scenario), sources });
             }
         }
         suite.entries.sort_by(|a, b| a.scenario.id.cmp(&b.scenario.id));

@@ -2,32 +2,32 @@
 
 use std::time::Duration;
 
-use crate::peer::guise::Credentials;
-use crate::peer::serving::Offers;
+use crate::peer::guise::ClientCredentials;
+use crate::peer::serving::AgentOffers;
 use crate::wire::json::Value;
 
-use crate::scenario::bind::{Piece, Template};
-use crate::scenario::pattern::{Name, Pattern};
-use crate::scenario::source::Span;
+use crate::scenario::bind::{TextPiece, ValueTemplate};
+use crate::scenario::pattern::{PatternName, ValuePattern};
+use crate::scenario::source::SourceSpan;
 use crate::wire::message::Message;
-use crate::wire::version::Standard;
+use crate::wire::version::ProtocolStandard;
 
-/// A client of the case, by its place in [`Case`](super::case::Case).
+/// A client of the case, by its place in [`ScenarioCase`](super::case::ScenarioCase).
 pub type PeerId = usize;
 
 /// What a request has to lead to.
 #[derive(Clone, Debug)]
-pub enum Want {
+pub enum RequestGoal {
     /// A result; with a pattern, one that looks like it.
-    Result(Option<Pattern>),
+    Result(Option<ValuePattern>),
     /// A result whose snapshot's state looks like this.
-    State(Pattern),
+    State(ValuePattern),
     /// An error that looks like this.
-    Error(Pattern),
+    Error(ValuePattern),
     /// An error that looks like this, or that the host closes the connection.
-    Refused(Pattern),
+    Refused(ValuePattern),
     /// A result or an error, as the host likes, that looks like the one or the other of these.
-    Either(Pattern, Pattern),
+    Either(ValuePattern, ValuePattern),
     /// That the host closes the connection.
     Closed,
     /// Any answer at all: cleaning up judges nothing.
@@ -36,18 +36,18 @@ pub enum Want {
 
 /// What opening a connection has to lead to.
 #[derive(Clone, Debug)]
-pub enum Entry {
+pub enum OpeningGoal {
     /// That it stands.
     Stands,
     /// That it stands or is refused.
     Either,
     /// That it is refused with a status that looks like this.
-    Refused(Pattern),
+    Refused(ValuePattern),
 }
 
 /// What becomes of a result besides being matched.
 #[derive(Clone, Debug, Default)]
-pub struct Keep {
+pub struct ResultUse {
     /// The name that the result, or the snapshot's state, is bound to.
     pub bind: Option<String>,
     /// The name that the default chat of a session's snapshot is bound to, where it has one.
@@ -56,11 +56,11 @@ pub struct Keep {
 
 /// What has to become of a dispatched action.
 #[derive(Clone, Debug)]
-pub enum Settle {
+pub enum DispatchGoal {
     /// It comes back accepted, in an envelope that looks like this.
-    Accept(Pattern),
+    Accept(ValuePattern),
     /// It comes back with a `rejectionReason`, in an envelope that looks like this.
-    Reject(Pattern),
+    Reject(ValuePattern),
     /// Nothing comes back up to a barrier.
     Ignored,
     /// It is not accepted: rejected, or nothing comes back up to a barrier.
@@ -69,9 +69,9 @@ pub enum Settle {
 
 /// Which messages a step looks for.
 #[derive(Clone, Debug)]
-pub struct Filter {
+pub struct MessageFilter {
     /// Where the step stands.
-    pub span: Span,
+    pub span: SourceSpan,
     /// The type of an action.
     pub action: Option<String>,
     /// The method of a notification.
@@ -79,18 +79,18 @@ pub struct Filter {
     /// The channel, once filled in.
     pub channel: Option<Value>,
     /// What the params have to look like.
-    pub params: Option<Pattern>,
+    pub params: Option<ValuePattern>,
     /// Whether objects may have other members.
     pub exact: bool,
     /// The name of a response, and on which side of it the message has to stand.
-    pub beside: Option<(Side, String)>,
+    pub beside: Option<(ResponseSide, String)>,
     /// The same with the line of the response, once the wait begins.
-    pub order: Option<Order>,
+    pub order: Option<MessageOrder>,
 }
 
 /// On which side of a response a message has to stand in a client's transcript.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Side {
+pub enum ResponseSide {
     /// Before it.
     Before,
     /// After it.
@@ -99,34 +99,36 @@ pub enum Side {
 
 /// Where a message has to stand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Order {
+pub struct MessageOrder {
     /// On which side.
-    pub side: Side,
+    pub side: ResponseSide,
     /// The line of the response.
     pub response: u64,
 }
 
 /// Why a message stands in the wrong place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Misplaced {
+pub enum OrderMismatch {
     /// It came before the response on this side of which it must not be.
     TooEarly,
     /// It came after the response, which stands on this line.
     TooLate(u64),
 }
 
-impl Order {
+impl MessageOrder {
     /// What is wrong with a message on a line, if anything is.
-    pub fn broken_by(self, line: u64) -> Option<Misplaced> {
+    pub fn broken_by(self, line: u64) -> Option<OrderMismatch> {
         match self.side {
-            Side::Before if line > self.response => Some(Misplaced::TooLate(self.response)),
-            Side::After if line < self.response => Some(Misplaced::TooEarly),
-            Side::Before | Side::After => None,
+            ResponseSide::Before if line > self.response => {
+                Some(OrderMismatch::TooLate(self.response))
+            }
+            ResponseSide::After if line < self.response => Some(OrderMismatch::TooEarly),
+            ResponseSide::Before | ResponseSide::After => None,
         }
     }
 }
 
-impl Filter {
+impl MessageFilter {
     /// Whether the message is of the kind that the filter is about, whatever its params.
     pub fn is_about(&self, message: &Message) -> bool {
         let params = message.params();
@@ -149,7 +151,7 @@ impl Filter {
         let mut found = false;
         if let Some(params) = &self.params {
             params.names(&mut |_, name| {
-                found |= matches!(name, Name::Hole(Piece::Use(name)) if name.ends_with(".seq"));
+                found |= matches!(name, PatternName::Hole(TextPiece::Use(name)) if name.ends_with(".seq"));
             });
         }
         found
@@ -189,7 +191,7 @@ impl Filter {
 
 /// How a filter is held against what arrives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Mode {
+pub enum FilterMode {
     /// The first that matches.
     First,
     /// The very next.
@@ -200,36 +202,36 @@ pub enum Mode {
 
 /// One small act, with the step it belongs to.
 #[derive(Clone, Debug)]
-pub struct Task {
+pub struct StepTask {
     /// The step's place in the scenario; `None` while cleaning up.
     pub step: Option<usize>,
     /// How long its wait may take, where the step says so.
     pub within: Option<Duration>,
     /// The act.
-    pub act: Act,
+    pub act: TaskAct,
     /// Whether the act only makes the step's own possible, such as the handshake of an observer: what goes
     /// wrong with it says nothing about what the step tests.
     pub prepares: bool,
 }
 
 /// Requests that may start or end a process on the host, which takes longer than an answer does.
-const SLOW: &[(Standard, &str)] = &[
-    (Standard::Ahp, "createSession"),
-    (Standard::Ahp, "disposeSession"),
-    (Standard::Ahp, "createChat"),
-    (Standard::Ahp, "createTerminal"),
-    (Standard::Ahp, "disposeTerminal"),
+const SLOW: &[(ProtocolStandard, &str)] = &[
+    (ProtocolStandard::Ahp, "createSession"),
+    (ProtocolStandard::Ahp, "disposeSession"),
+    (ProtocolStandard::Ahp, "createChat"),
+    (ProtocolStandard::Ahp, "createTerminal"),
+    (ProtocolStandard::Ahp, "disposeTerminal"),
     // An agent is started by the handshake.
-    (Standard::Acp, "initialize"),
-    (Standard::Acp, "authenticate"),
-    (Standard::Acp, "session/new"),
+    (ProtocolStandard::Acp, "initialize"),
+    (ProtocolStandard::Acp, "authenticate"),
+    (ProtocolStandard::Acp, "session/new"),
 ];
 /// Waits of the usual length that such a request may take.
 pub(super) const PATIENCE: u32 = 5;
 
 /// What to do.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub enum TaskAct {
     /// Opens a connection and waits until it stands.
     Connect(PeerId),
     /// The same in a guise, which the client keeps.
@@ -237,11 +239,11 @@ pub enum Act {
         /// Who comes.
         peer: PeerId,
         /// By which credentials.
-        credentials: Credentials,
+        credentials: ClientCredentials,
         /// From which page.
-        origin: Option<Template>,
+        origin: Option<ValueTemplate>,
         /// What has to come of it.
-        want: Entry,
+        want: OpeningGoal,
     },
     /// Sends a request and waits for its answer.
     Request {
@@ -250,20 +252,20 @@ pub enum Act {
         /// The method.
         method: String,
         /// The params.
-        params: Template,
+        params: ValueTemplate,
         /// What has to come of it.
-        want: Want,
+        want: RequestGoal,
         /// Whether objects of the answer may have other members.
         exact: bool,
         /// What becomes of the result.
-        keep: Keep,
+        keep: ResultUse,
     },
     /// Waits until a session has a default chat, and binds it.
     DefaultChat {
         /// A client that is subscribed to the session.
         peer: PeerId,
         /// The session.
-        session: Template,
+        session: ValueTemplate,
         /// The name that the chat is bound to.
         bind: String,
     },
@@ -272,13 +274,13 @@ pub enum Act {
         /// Who comes back.
         peer: PeerId,
         /// The channels to resume.
-        subscriptions: Option<Template>,
+        subscriptions: Option<ValueTemplate>,
         /// The number last seen.
-        last_seen: Option<Template>,
+        last_seen: Option<ValueTemplate>,
         /// What has to come of it.
-        want: Want,
+        want: RequestGoal,
         /// What becomes of the result.
-        keep: Keep,
+        keep: ResultUse,
     },
     /// Sends a request and does not wait; its id is bound.
     Ask {
@@ -287,7 +289,7 @@ pub enum Act {
         /// The method.
         method: String,
         /// The params.
-        params: Template,
+        params: ValueTemplate,
         /// The name that the id is bound to.
         bind: Option<String>,
     },
@@ -296,21 +298,21 @@ pub enum Act {
         /// Who offers it.
         peer: PeerId,
         /// What.
-        offers: Offers,
+        offers: AgentOffers,
     },
     /// Waits until an agent asks for permission, and answers.
     Permit {
         /// Who answers.
         peer: PeerId,
         /// What.
-        answer: Permit,
+        answer: PermissionReply,
     },
     /// Looks at a file in the agent's folder.
     Look {
         /// The absolute path.
         path: String,
         /// What has to stand in it.
-        text: Pattern,
+        text: ValuePattern,
         /// Whether it is looked at again until that stands in it.
         waits: bool,
     },
@@ -321,9 +323,9 @@ pub enum Act {
         /// Whose.
         peer: PeerId,
         /// The id of the call.
-        id: Template,
+        id: ValueTemplate,
         /// What it has to look like.
-        state: Pattern,
+        state: ValuePattern,
     },
     /// Sends a notification.
     Notify {
@@ -332,20 +334,20 @@ pub enum Act {
         /// The method.
         method: String,
         /// The params.
-        params: Template,
+        params: ValueTemplate,
     },
     /// Dispatches an action and waits for what has to become of it.
     Dispatch {
         /// Who dispatches it.
         peer: PeerId,
         /// The channel.
-        channel: Template,
+        channel: ValueTemplate,
         /// The action.
-        action: Template,
+        action: ValueTemplate,
         /// Its `clientSeq`, where the step says so.
-        seq: Option<Template>,
+        seq: Option<ValueTemplate>,
         /// What has to become of it.
-        settle: Option<Settle>,
+        settle: Option<DispatchGoal>,
         /// The name that the `clientSeq` is bound to.
         bind: Option<String>,
     },
@@ -354,36 +356,36 @@ pub enum Act {
         /// Who has to see it.
         peer: PeerId,
         /// Which one.
-        filter: Filter,
+        filter: MessageFilter,
         /// The channel, to be filled in.
-        channel: Option<Template>,
+        channel: Option<ValueTemplate>,
         /// How it is looked for.
-        mode: Mode,
+        mode: FilterMode,
     },
     /// Watches that a message does not come.
     Watch {
         /// Who must not see it.
         peer: PeerId,
         /// Which one.
-        filter: Filter,
+        filter: MessageFilter,
         /// The channel, to be filled in.
-        channel: Option<Template>,
+        channel: Option<ValueTemplate>,
     },
     /// Waits until everything sent before has arrived everywhere.
     Barrier {
         /// Who marks it.
         peer: PeerId,
         /// The channel, to be filled in.
-        channel: Option<Template>,
+        channel: Option<ValueTemplate>,
     },
     /// Looks at a client's own state.
     Mirror {
         /// Whose.
         peer: PeerId,
         /// The channel.
-        channel: Template,
+        channel: ValueTemplate,
         /// What it has to look like.
-        state: Pattern,
+        state: ValuePattern,
         /// Whether objects may have other members.
         exact: bool,
     },
@@ -408,13 +410,13 @@ pub enum Act {
         /// Who has to see it.
         peer: PeerId,
         /// Its id.
-        id: Pattern,
+        id: ValuePattern,
         /// What the response must look like; `None`: no response may come.
-        want: Option<Want>,
+        want: Option<RequestGoal>,
         /// Whether the host may also stay silent until it answers a later `ping`.
         silent: bool,
         /// What becomes of the result.
-        keep: Keep,
+        keep: ResultUse,
     },
     /// Waits for a request of the host.
     Asked {
@@ -423,9 +425,9 @@ pub enum Act {
         /// The method.
         method: String,
         /// Its id.
-        id: Pattern,
+        id: ValuePattern,
         /// What the params have to look like.
-        params: Option<Pattern>,
+        params: Option<ValuePattern>,
     },
     /// Ends a connection.
     Hang {
@@ -446,7 +448,7 @@ pub enum Act {
 
 /// An answer to a request for permission.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Permit {
+pub enum PermissionReply {
     /// An option of this kind.
     Kind(&'static str),
     /// The outcome `cancelled`.
@@ -457,21 +459,21 @@ pub enum Permit {
     Error,
 }
 
-impl Permit {
+impl PermissionReply {
     /// Every answer, with the word of a scenario.
-    pub const ALL: [(&'static str, Permit); 7] = [
-        ("allow-once", Permit::Kind("allow_once")),
-        ("allow-always", Permit::Kind("allow_always")),
-        ("reject-once", Permit::Kind("reject_once")),
-        ("reject-always", Permit::Kind("reject_always")),
-        ("cancelled", Permit::Cancelled),
-        ("unknown", Permit::Unknown),
-        ("error", Permit::Error),
+    pub const ALL: [(&'static str, PermissionReply); 7] = [
+        ("allow-once", PermissionReply::Kind("allow_once")),
+        ("allow-always", PermissionReply::Kind("allow_always")),
+        ("reject-once", PermissionReply::Kind("reject_once")),
+        ("reject-always", PermissionReply::Kind("reject_always")),
+        ("cancelled", PermissionReply::Cancelled),
+        ("unknown", PermissionReply::Unknown),
+        ("error", PermissionReply::Error),
     ];
 
     /// What a word of a scenario stands for.
-    pub fn named(word: &str) -> Option<Permit> {
-        Permit::ALL.iter().find(|(known, _)| *known == word).map(|(_, permit)| *permit)
+    pub fn named(word: &str) -> Option<PermissionReply> {
+        PermissionReply::ALL.iter().find(|(known, _)| *known == word).map(|(_, permit)| *permit)
     }
 }
 
@@ -479,11 +481,11 @@ impl Permit {
 #[derive(Clone, Debug)]
 pub enum RawFrame {
     /// The text of the frame.
-    Text(Template),
+    Text(ValueTemplate),
     /// A JSON value.
-    Json(Template),
+    Json(ValueTemplate),
     /// The bytes of a binary frame.
-    Binary(Template),
+    Binary(ValueTemplate),
     /// A `ping` padded to this many bytes.
     Padded(u64),
     /// A `ping` with arrays nested this deep.
@@ -491,15 +493,17 @@ pub enum RawFrame {
     /// A `ping` of this many bytes that the transcript does not keep.
     Flood(u64),
     /// A JSON value with one thing in it spoilt.
-    Mangled(Template),
+    Mangled(ValueTemplate),
 }
 
-impl Act {
+impl TaskAct {
     /// How many waits of the usual length it may take, where the scenario does not say. The protocol
     /// has no deadlines; a host under load is not to be taken for one that does not answer.
-    pub fn patience(&self, standard: Standard) -> u32 {
+    pub fn patience(&self, standard: ProtocolStandard) -> u32 {
         match self {
-            Act::Request { method, .. } if SLOW.contains(&(standard, method.as_str())) => PATIENCE,
+            TaskAct::Request { method, .. } if SLOW.contains(&(standard, method.as_str())) => {
+                PATIENCE
+            }
             _ => 1,
         }
     }

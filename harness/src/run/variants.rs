@@ -13,23 +13,23 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::agent::mode::Mode;
+use crate::agent::mode::AgentMode;
 use crate::host::auth;
-use crate::host::engine::Config;
+use crate::host::engine::HostConfig;
 use crate::host::variant::{VariantHost, VariantRow};
-use crate::scenario::parse::Scenario;
+use crate::scenario::parse::ParsedScenario;
 use crate::verdict::{Status, Weight};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-use super::case::Setup;
-use super::detect::{self, Detected, LookOptions};
+use super::detect::{self, DetectedFeature, LookOptions};
 use super::mutants::{LIMIT, SEED, epoch, playable_with};
-use super::play::{Counting, Play, Verdict};
+use super::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict};
 use super::probes::PROBES;
+use super::setup::CaseSetup;
 use super::sim;
-use super::suite::Suite;
+use super::suite::ScenarioSuite;
 
 /// What the suite says about the reference host with some variants.
 #[derive(Clone, Debug, Default)]
@@ -72,13 +72,13 @@ pub struct VariantPlayer<'a> {
     /// How long a wait may take.
     pub limit: Duration,
     /// Plays to the end. Fails if the host cannot be reached.
-    pub play: &'a dyn Fn(Play, VariantHost) -> io::Result<Verdict>,
+    pub play: &'a dyn Fn(ScenarioPlay, VariantHost) -> io::Result<ScenarioVerdict>,
 }
 
 impl VariantPlayer<'static> {
     /// In memory, with the settings of the kill matrix.
     pub fn in_memory() -> VariantPlayer<'static> {
-        let play = &|play: Play, mut host: VariantHost| Ok(sim::play(play, &mut host));
+        let play = &|play: ScenarioPlay, mut host: VariantHost| Ok(sim::play(play, &mut host));
         VariantPlayer { epoch: epoch(), limit: LIMIT, play }
     }
 }
@@ -88,7 +88,7 @@ pub struct VariantTrial<'a> {
     version: Version,
     rows: &'a [&'static VariantRow],
     player: VariantPlayer<'a>,
-    look: FirstLook,
+    look: VariantFirstLook,
     result: VariantResult,
 }
 
@@ -102,7 +102,7 @@ impl<'a> VariantTrial<'a> {
         rows: &'a [&'static VariantRow],
         player: VariantPlayer<'a>,
     ) -> io::Result<VariantTrial<'a>> {
-        let look = FirstLook::at(version, rows, player)?;
+        let look = VariantFirstLook::at(version, rows, player)?;
         let variants = rows.iter().map(|row| row.name).collect();
         let result = VariantResult { variants, lost: lost(version, &look), ..Default::default() };
         Ok(VariantTrial { version, rows, player, look, result })
@@ -112,9 +112,13 @@ impl<'a> VariantTrial<'a> {
     ///
     /// # Errors
     /// The host could not be reached.
-    pub fn play_suite(&mut self, suite: &Suite, share: impl Fn(usize) -> bool) -> io::Result<()> {
+    pub fn play_suite(
+        &mut self,
+        suite: &ScenarioSuite,
+        share: impl Fn(usize) -> bool,
+    ) -> io::Result<()> {
         let detected = self.look.detected.clone();
-        let entries = playable_with(suite, self.version, Mode::Host, detected);
+        let entries = playable_with(suite, self.version, AgentMode::Host, detected);
         for (_, entry) in entries.iter().enumerate().filter(|(place, _)| share(*place)) {
             let verdict = self.look.play(&entry.scenario, self.version, self.rows, self.player)?;
             self.result.add(&entry.scenario, &verdict);
@@ -123,7 +127,7 @@ impl<'a> VariantTrial<'a> {
     }
 
     /// What the host offers.
-    pub fn detected(&self) -> &[Detected] {
+    pub fn detected(&self) -> &[DetectedFeature] {
         &self.look.detected
     }
 
@@ -131,7 +135,7 @@ impl<'a> VariantTrial<'a> {
     ///
     /// # Errors
     /// The host could not be reached.
-    pub fn play_drawn(&mut self, scenario: Scenario) -> io::Result<Verdict> {
+    pub fn play_drawn(&mut self, scenario: ParsedScenario) -> io::Result<ScenarioVerdict> {
         let scenario = Arc::new(scenario);
         let verdict = self.look.play(&scenario, self.version, self.rows, self.player)?;
         self.result.drawn += 1;
@@ -147,28 +151,28 @@ impl<'a> VariantTrial<'a> {
 }
 
 /// What the first look found: what scenarios can use of the host.
-struct FirstLook {
-    detected: Vec<Detected>,
+struct VariantFirstLook {
+    detected: Vec<DetectedFeature>,
     facts: Vec<(String, String)>,
     provider: Option<String>,
 }
 
-impl FirstLook {
+impl VariantFirstLook {
     /// Looks at a host with these variants. The run has the token of the reference host.
     fn at(
         version: Version,
         rows: &[&VariantRow],
         player: VariantPlayer<'_>,
-    ) -> io::Result<FirstLook> {
-        let mut host = VariantHost::new(rows, sim::speaking(Config::default(), version));
+    ) -> io::Result<VariantFirstLook> {
+        let mut host = VariantHost::new(rows, sim::speaking(HostConfig::default(), version));
         let (resource, token) = auth::TOKEN;
         let (offers, tokens) = ([version.to_string()], [(resource.to_owned(), token.to_owned())]);
         let trials = detect::trials(SEED);
         let options =
             LookOptions { tokens: &tokens, trials: &trials, ..LookOptions::offering(&offers) };
         let found = sim::look(&mut host, options);
-        let channels = Protocol::of(version).is_some_and(|it| it.has(Feature::Channels));
-        let mut look = FirstLook {
+        let channels = Protocol::of(version).is_some_and(|it| it.has(ProtocolFeature::Channels));
+        let mut look = VariantFirstLook {
             detected: found.detected.unwrap_or_default(),
             facts: Vec::new(),
             provider: found.chosen.filter(|_| channels),
@@ -178,7 +182,9 @@ impl FirstLook {
             let Ok(entry) = probe.entry() else { continue };
             let detected = match entry.scenario.spec.includes(version) {
                 true => probe.detected(&look.play(&entry.scenario, version, rows, player)?),
-                false => Detected::new(probe.capability, false, "the version has no words for it"),
+                false => {
+                    DetectedFeature::new(probe.capability, false, "the version has no words for it")
+                }
             };
             look.facts.extend(detected.facts.iter().cloned());
             look.detected.push(detected);
@@ -193,24 +199,25 @@ impl FirstLook {
 
     fn play(
         &self,
-        scenario: &Arc<Scenario>,
+        scenario: &Arc<ParsedScenario>,
         version: Version,
         rows: &[&VariantRow],
         player: VariantPlayer<'_>,
-    ) -> io::Result<Verdict> {
+    ) -> io::Result<ScenarioVerdict> {
         let VariantPlayer { epoch, limit, play } = player;
         let config = sim::speaking(sim::settings(scenario, SEED, epoch), version);
         let (facts, provider) = (self.facts.clone(), self.provider.clone());
-        let setup = Setup { facts, provider, ..Setup::of(scenario, version, SEED, epoch, limit) };
-        let recorder = Box::new(Counting::default());
-        play(Play::new(setup, false, recorder), VariantHost::new(rows, config))
+        let setup =
+            CaseSetup { facts, provider, ..CaseSetup::of(scenario, version, SEED, epoch, limit) };
+        let recorder = Box::new(CountingRecorder::default());
+        play(ScenarioPlay::new(setup, false, recorder), VariantHost::new(rows, config))
     }
 }
 
 /// The capabilities that the first look finds without the variants and not with them.
-fn lost(version: Version, look: &FirstLook) -> Vec<String> {
+fn lost(version: Version, look: &VariantFirstLook) -> Vec<String> {
     let offered = |name: &str| look.detected.iter().any(|it| it.offered && it.capability == name);
-    let before = FirstLook::at(version, &[], VariantPlayer::in_memory());
+    let before = VariantFirstLook::at(version, &[], VariantPlayer::in_memory());
     let before = before.map(|look| look.detected).unwrap_or_default();
     let before = before.into_iter().filter(|it| it.offered).map(|it| it.capability);
     before.filter(|name| !offered(name)).collect()
@@ -218,7 +225,7 @@ fn lost(version: Version, look: &FirstLook) -> Vec<String> {
 
 impl VariantResult {
     /// Takes in what a scenario came to.
-    pub(super) fn add(&mut self, scenario: &Scenario, verdict: &Verdict) {
+    pub(super) fn add(&mut self, scenario: &ParsedScenario, verdict: &ScenarioVerdict) {
         self.played += 1;
         match verdict.status {
             Status::Pass | Status::Note | Status::Known | Status::Skip => self.held += 1,
@@ -232,7 +239,7 @@ impl VariantResult {
         self.add_checks(&scenario.id, verdict);
     }
 
-    fn add_claims(&mut self, scenario: &str, verdict: &Verdict) {
+    fn add_claims(&mut self, scenario: &str, verdict: &ScenarioVerdict) {
         for claim in &verdict.claims {
             if let Some(failure) = &claim.outcome.failure {
                 self.accuse(&claim.rule, claim.weight, scenario, &failure.message, 1);
@@ -240,7 +247,7 @@ impl VariantResult {
         }
     }
 
-    fn add_checks(&mut self, scenario: &str, verdict: &Verdict) {
+    fn add_checks(&mut self, scenario: &str, verdict: &ScenarioVerdict) {
         for report in &verdict.checks {
             for finding in &report.findings {
                 if report.check != "shape.harness" {

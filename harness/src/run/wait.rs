@@ -4,19 +4,22 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::scenario::bind::Bindings;
-use crate::scenario::bind::Template;
+use crate::scenario::bind::NameBindings;
+use crate::scenario::bind::ValueTemplate;
 use crate::scenario::capability::READY_SESSIONS;
-use crate::scenario::pattern::{Mismatch, Pattern, brief};
-use crate::transcript::Seen;
+use crate::scenario::pattern::{PatternMismatch, ValuePattern, brief};
+use crate::transcript::SeenFrame;
 use crate::wire::channel::ChannelKind;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 
-use super::case::{Case, Progress, Wait, params};
+use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
 use super::failure::FailureKind;
-use super::task::{Act, Entry, Filter, Keep, Misplaced, Mode, PeerId, Settle, Task, Want};
+use super::task::{
+    DispatchGoal, FilterMode, MessageFilter, OpeningGoal, OrderMismatch, PeerId, RequestGoal,
+    ResultUse, StepTask, TaskAct,
+};
 
 /// A state of a channel without what no type names, in the newest words: two copies of it may differ in
 /// that, and instants may be written in several ways.
@@ -27,7 +30,7 @@ fn known_members(channel: &str, state: &Value) -> Value {
     };
     let of = |kind: ChannelKind| {
         let mut state = state.clone();
-        protocol.canonical(Of::State(kind), &mut state);
+        protocol.canonical(TrimType::State(kind), &mut state);
         state
     };
     let mut known = of(kind);
@@ -43,21 +46,21 @@ fn known_members(channel: &str, state: &Value) -> Value {
 
 /// Holds a state of a channel against a pattern: its known members, or else the state as it is.
 fn match_state(
-    pattern: &Pattern,
+    pattern: &ValuePattern,
     channel: &str,
     state: &Value,
-    bindings: &Bindings,
+    bindings: &NameBindings,
     exact: bool,
-) -> Result<Bindings, Box<Mismatch>> {
+) -> Result<NameBindings, Box<PatternMismatch>> {
     let known = pattern.matches(Some(&known_members(channel, state)), bindings, exact);
     known.or_else(|_| pattern.matches(Some(state), bindings, exact))
 }
 
-impl Case {
-    pub(super) fn check(&mut self, step: Option<usize>, wait: Wait) -> Progress {
+impl ScenarioCase {
+    pub(super) fn check(&mut self, step: Option<usize>, wait: TaskWait) -> WaitProgress {
         match wait {
-            Wait::Connected(peer, want) => self.check_connected(step, peer, want),
-            Wait::Response { peer, id, want, exact, keep } => {
+            TaskWait::Connected(peer, want) => self.check_connected(step, peer, want),
+            TaskWait::Response { peer, id, want, exact, keep } => {
                 let found = self.peers.get_mut(peer).and_then(|peer| peer.take_answer(id));
                 match found {
                     Some((line, seen)) => {
@@ -65,93 +68,109 @@ impl Case {
                     }
                     None => match self.ended(peer) {
                         Some(_)
-                            if matches!(want, Want::Closed | Want::Refused(_) | Want::Anything) =>
+                            if matches!(
+                                want,
+                                RequestGoal::Closed
+                                    | RequestGoal::Refused(_)
+                                    | RequestGoal::Anything
+                            ) =>
                         {
                             self.observed(step);
-                            Progress::Done
+                            WaitProgress::Done
                         }
                         Some(end) => self.closed_instead(step, peer, end, &want),
-                        None => Progress::Wait(Wait::Response { peer, id, want, exact, keep }),
+                        None => {
+                            WaitProgress::Wait(TaskWait::Response { peer, id, want, exact, keep })
+                        }
                     },
                 }
             }
-            Wait::Settled { peer, seq, settle, looked } => {
+            TaskWait::Settled { peer, seq, settle, looked } => {
                 self.check_settled(step, peer, seq, settle, looked)
             }
-            Wait::Message { peer, filter, mode, looked } => {
+            TaskWait::Message { peer, filter, mode, looked } => {
                 self.check_message(step, peer, filter, mode, looked)
             }
-            Wait::DefaultChat { peer, session, bind } => {
+            TaskWait::DefaultChat { peer, session, bind } => {
                 self.check_default_chat(step, peer, session, bind)
             }
-            Wait::Barrier(barrier) => self.check_barrier(step, barrier),
-            Wait::Answer { peer, id, want, keep } => {
+            TaskWait::Barrier(barrier) => self.check_barrier(step, barrier),
+            TaskWait::Answer { peer, id, want, keep } => {
                 let found = self.find_answer(peer, &id);
                 match (found, self.ended(peer)) {
                     (Some((line, seen)), _) => {
                         self.answered(step, peer, line, &seen, &want, false, &keep)
                     }
-                    (None, Some(_)) if matches!(want, Want::Closed | Want::Refused(_)) => {
+                    (None, Some(_))
+                        if matches!(want, RequestGoal::Closed | RequestGoal::Refused(_)) =>
+                    {
                         self.observed(step);
-                        Progress::Done
+                        WaitProgress::Done
                     }
                     (None, Some(end)) => self.closed_instead(step, peer, end, &want),
-                    (None, None) => Progress::Wait(Wait::Answer { peer, id, want, keep }),
+                    (None, None) => WaitProgress::Wait(TaskWait::Answer { peer, id, want, keep }),
                 }
             }
-            Wait::Asked { peer, method, id, params } => {
+            TaskWait::Asked { peer, method, id, params } => {
                 self.check_asked(step, peer, method, id, params)
             }
-            Wait::NoAnswer { peer, id, ping, want } => {
+            TaskWait::NoAnswer { peer, id, ping, want } => {
                 self.check_no_answer(step, peer, id, ping, want)
             }
-            Wait::Closed(peer) => match self.ended(peer) {
+            TaskWait::Closed(peer) => match self.ended(peer) {
                 Some(_) => {
                     self.observed(step);
-                    Progress::Done
+                    WaitProgress::Done
                 }
-                None => Progress::Wait(wait),
+                None => WaitProgress::Wait(wait),
             },
-            Wait::Restarted | Wait::Rested | Wait::LookAgain { .. } => Progress::Wait(wait),
-            Wait::Observers => self.check_observers(),
-            Wait::Permission { peer, answer } => self.check_permission(step, peer, answer),
-            Wait::Looked { token, look } => self.check_looked(step, token, look),
-            Wait::Called(times) => self.check_called(step, times),
+            TaskWait::Restarted | TaskWait::Rested | TaskWait::LookAgain { .. } => {
+                WaitProgress::Wait(wait)
+            }
+            TaskWait::Observers => self.check_observers(),
+            TaskWait::Permission { peer, answer } => self.check_permission(step, peer, answer),
+            TaskWait::Looked { token, look } => self.check_looked(step, token, look),
+            TaskWait::Called(times) => self.check_called(step, times),
         }
     }
 
-    fn check_connected(&mut self, step: Option<usize>, id: PeerId, want: Entry) -> Progress {
+    fn check_connected(
+        &mut self,
+        step: Option<usize>,
+        id: PeerId,
+        want: OpeningGoal,
+    ) -> WaitProgress {
         let name = self.name(id);
-        let Some(peer) = self.peers.get(id) else { return Progress::Done };
+        let Some(peer) = self.peers.get(id) else { return WaitProgress::Done };
         let (connected, refused) = (peer.connected, peer.refused);
         let ended = peer.ended.clone();
         match (want, ended) {
-            (Entry::Stands | Entry::Either, _) if connected => Progress::Done,
-            (Entry::Refused(status), _) if connected => {
+            (OpeningGoal::Stands | OpeningGoal::Either, _) if connected => WaitProgress::Done,
+            (OpeningGoal::Refused(status), _) if connected => {
                 let wrong = "expected the host to refuse the connection, it stands";
                 let mut failure = self.failure_at(step, format!("client `{name}`: {wrong}"));
                 failure.span = status.span;
                 failure.lines.push(self.last_line);
-                Progress::Failed(failure)
+                WaitProgress::Failed(failure)
             }
-            (want, None) => Progress::Wait(Wait::Connected(id, want)),
-            (Entry::Stands, Some((line, reason))) => {
+            (want, None) => WaitProgress::Wait(TaskWait::Connected(id, want)),
+            (OpeningGoal::Stands, Some((line, reason))) => {
                 let wrong = format!("client `{name}`: could not connect: {reason}");
                 let mut failure = self.failure_at(step, wrong);
                 failure.lines.push(line);
-                Progress::Failed(failure)
+                WaitProgress::Failed(failure)
             }
-            (Entry::Either, Some(_)) => Progress::Done,
-            (Entry::Refused(pattern), Some((line, _))) => {
+            (OpeningGoal::Either, Some(_)) => WaitProgress::Done,
+            (OpeningGoal::Refused(pattern), Some((line, _))) => {
                 let status = refused.map_or(Value::from("closed"), Value::from);
                 match pattern.matches(Some(&status), &self.bindings, false) {
                     Ok(bound) => {
                         self.bind(&pattern, bound);
                         self.observed(step);
-                        Progress::Done
+                        WaitProgress::Done
                     }
                     Err(miss) => {
-                        Progress::Failed(self.mismatch(step, &name, "status", line, &miss))
+                        WaitProgress::Failed(self.mismatch(step, &name, "status", line, &miss))
                     }
                 }
             }
@@ -163,25 +182,25 @@ impl Case {
         step: Option<usize>,
         peer: PeerId,
         method: String,
-        id: Pattern,
-        params: Option<Pattern>,
-    ) -> Progress {
+        id: ValuePattern,
+        params: Option<ValuePattern>,
+    ) -> WaitProgress {
         let next = self.peers.get_mut(peer).and_then(|peer| peer.asked.as_mut()?.pop_front());
         let Some((line, seen)) = next else {
             return match self.ended(peer) {
-                Some(end) => self.closed_instead(step, peer, end, &Want::Result(None)),
-                None => Progress::Wait(Wait::Asked { peer, method, id, params }),
+                Some(end) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),
+                None => WaitProgress::Wait(TaskWait::Asked { peer, method, id, params }),
             };
         };
         let (name, Some(message)) = (self.name(peer), seen.message()) else {
-            return Progress::Done;
+            return WaitProgress::Done;
         };
         if message.method() != Some(method.as_str()) {
             let came = message.method().unwrap_or_default();
             let wrong = format!("client `{name}`: expected to be asked `{method}`, found `{came}`");
             let mut failure = self.failure_at(step, wrong);
             failure.lines.push(line);
-            return Progress::Failed(failure);
+            return WaitProgress::Failed(failure);
         }
         let wanted =
             [(Some(&id), message.id(), "id"), (params.as_ref(), Some(message.params()), "params")];
@@ -190,15 +209,19 @@ impl Case {
             match pattern.matches(value, &self.bindings, false) {
                 Ok(bound) => self.bind(pattern, bound),
                 Err(miss) => {
-                    return Progress::Failed(self.mismatch(step, &name, what, line, &miss));
+                    return WaitProgress::Failed(self.mismatch(step, &name, what, line, &miss));
                 }
             }
         }
         self.observed(step);
-        Progress::Done
+        WaitProgress::Done
     }
 
-    pub(super) fn find_answer(&mut self, peer: PeerId, id: &Pattern) -> Option<(u64, Arc<Seen>)> {
+    pub(super) fn find_answer(
+        &mut self,
+        peer: PeerId,
+        id: &ValuePattern,
+    ) -> Option<(u64, Arc<SeenFrame>)> {
         let answers = &mut self.peers.get_mut(peer)?.answers;
         let bindings = &self.bindings;
         let found = answers.iter().position(|(_, seen)| {
@@ -213,13 +236,13 @@ impl Case {
         &mut self,
         step: Option<usize>,
         peer: PeerId,
-        id: Pattern,
+        id: ValuePattern,
         ping: u64,
-        want: Option<Want>,
-    ) -> Progress {
+        want: Option<RequestGoal>,
+    ) -> WaitProgress {
         if let Some((line, seen)) = self.find_answer(peer, &id) {
             if let Some(want) = want {
-                return self.answered(step, peer, line, &seen, &want, false, &Keep::default());
+                return self.answered(step, peer, line, &seen, &want, false, &ResultUse::default());
             }
             let mut failure = self.failure_at(
                 step,
@@ -227,20 +250,20 @@ impl Case {
             );
             failure.label = seen.message().map(|m| brief(m.value())).unwrap_or_default();
             failure.lines.push(line);
-            return Progress::Failed(failure);
+            return WaitProgress::Failed(failure);
         }
         if self.peers.get_mut(peer).and_then(|peer| peer.take_answer(ping)).is_some() {
             self.observed(step);
-            return Progress::Done;
+            return WaitProgress::Done;
         }
         match self.ended(peer) {
-            Some(_) if matches!(want, Some(Want::Closed | Want::Refused(_))) => {
+            Some(_) if matches!(want, Some(RequestGoal::Closed | RequestGoal::Refused(_))) => {
                 self.observed(step);
-                Progress::Done
+                WaitProgress::Done
             }
             // Who closes the connection instead has not passed the message over.
-            Some(end) => self.closed_instead(step, peer, end, &Want::Result(None)),
-            None => Progress::Wait(Wait::NoAnswer { peer, id, ping, want }),
+            Some(end) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),
+            None => WaitProgress::Wait(TaskWait::NoAnswer { peer, id, ping, want }),
         }
     }
 
@@ -250,50 +273,52 @@ impl Case {
         step: Option<usize>,
         peer: PeerId,
         line: u64,
-        seen: &Seen,
-        want: &Want,
+        seen: &SeenFrame,
+        want: &RequestGoal,
         exact: bool,
-        keep: &Keep,
-    ) -> Progress {
+        keep: &ResultUse,
+    ) -> WaitProgress {
         let Some(message) = seen.message() else {
-            return Progress::Done;
+            return WaitProgress::Done;
         };
         if let Some(name) = &keep.bind {
             self.log.responded(peer, name, line);
         }
         let name = self.name(peer);
         let (pattern, value, what) = match (want, message.kind()) {
-            (Want::Anything, _) => return Progress::Done,
-            (Want::Result(pattern), Kind::Success) => {
+            (RequestGoal::Anything, _) => return WaitProgress::Done,
+            (RequestGoal::Result(pattern), MessageKind::Success) => {
                 (pattern.as_ref(), message.result(), "result")
             }
-            (Want::State(pattern), Kind::Success) => {
+            (RequestGoal::State(pattern), MessageKind::Success) => {
                 let snapshot = message.result().and_then(|result| result.get("snapshot"));
                 let state = snapshot.and_then(|snapshot| snapshot.get("state"));
                 if state.is_none() {
                     let wrong = format!("client `{name}`: expected a snapshot, found none");
                     let mut failure = self.failure_of(step, FailureKind::Silence, wrong);
                     failure.lines.push(line);
-                    return Progress::Failed(failure);
+                    return WaitProgress::Failed(failure);
                 }
                 (Some(pattern), state, "state")
             }
             (
-                Want::Error(pattern) | Want::Either(_, pattern) | Want::Refused(pattern),
-                Kind::Failure,
+                RequestGoal::Error(pattern)
+                | RequestGoal::Either(_, pattern)
+                | RequestGoal::Refused(pattern),
+                MessageKind::Failure,
             ) => (Some(pattern), message.error(), "error"),
-            (Want::Either(pattern, _), Kind::Success) => {
+            (RequestGoal::Either(pattern, _), MessageKind::Success) => {
                 (Some(pattern), message.result(), "result")
             }
             (_, kind) => {
                 let expected = match want {
-                    Want::Error(_) => "an error",
-                    Want::Refused(_) => "an error, or the connection to be closed",
-                    Want::Closed => "the connection to be closed",
+                    RequestGoal::Error(_) => "an error",
+                    RequestGoal::Refused(_) => "an error, or the connection to be closed",
+                    RequestGoal::Closed => "the connection to be closed",
                     _ => "a result",
                 };
                 let came = match kind {
-                    Kind::Failure => {
+                    MessageKind::Failure => {
                         format!("error {}", brief(message.error().unwrap_or(&Value::Null)))
                     }
                     _ => format!("result {}", brief(message.result().unwrap_or(&Value::Null))),
@@ -302,17 +327,17 @@ impl Case {
                     step,
                     format!(
                         "client `{name}`: expected {expected}, the host answered with {}",
-                        if kind == Kind::Failure { "an error" } else { "a result" }
+                        if kind == MessageKind::Failure { "an error" } else { "a result" }
                     ),
                 );
                 failure.label = format!("{came} came");
                 failure.lines.push(line);
-                return Progress::Failed(failure);
+                return WaitProgress::Failed(failure);
             }
         };
         if let Some(pattern) = pattern {
             let snapshot = message.result().and_then(|result| result.get("snapshot"));
-            let state = snapshot.zip(value.filter(|_| matches!(want, Want::State(_))));
+            let state = snapshot.zip(value.filter(|_| matches!(want, RequestGoal::State(_))));
             let bound = match state {
                 Some((snapshot, state)) => {
                     let channel = snapshot["resource"].as_str().unwrap_or_default();
@@ -330,7 +355,7 @@ impl Case {
                     if miss.path == "snapshot" && miss.found == "nothing" {
                         failure.kind = FailureKind::Silence;
                     }
-                    return Progress::Failed(failure);
+                    return WaitProgress::Failed(failure);
                 }
             }
         }
@@ -339,7 +364,7 @@ impl Case {
             self.wait_until_ready(step, peer, value);
         }
         self.observed(step);
-        Progress::Done
+        WaitProgress::Done
     }
 
     /// A session takes turns once it is ready. Where the host makes sessions ready by itself, that is waited for.
@@ -351,7 +376,7 @@ impl Case {
         }
         let step_of = step.and_then(|at| self.setup.scenario.steps.get(at));
         let span = step_of.map(|step| step.span).unwrap_or_default();
-        let filter = Filter {
+        let filter = MessageFilter {
             span,
             action: Some("session/ready".to_owned()),
             method: None,
@@ -361,13 +386,13 @@ impl Case {
             beside: None,
             order: None,
         };
-        let channel = Some(Template::fixed(span, snapshot["resource"].clone()));
-        let act = Act::Await { peer, filter, channel, mode: Mode::Look };
-        self.tasks.push_front(Task { step, within: None, act, prepares: true });
+        let channel = Some(ValueTemplate::fixed(span, snapshot["resource"].clone()));
+        let act = TaskAct::Await { peer, filter, channel, mode: FilterMode::Look };
+        self.tasks.push_front(StepTask { step, within: None, act, prepares: true });
     }
 
     /// Binds what a later step needs of a result.
-    pub(super) fn keep(&mut self, keep: &Keep, want: &Want, value: Option<&Value>) {
+    pub(super) fn keep(&mut self, keep: &ResultUse, want: &RequestGoal, value: Option<&Value>) {
         let value = value.cloned().unwrap_or_default();
         if let Some(name) = &keep.default_chat {
             // A host names its default chat; one that does not has only one to offer.
@@ -386,7 +411,7 @@ impl Case {
         }
         if let Some(name) = &keep.bind {
             let value = match (want, value.pointer("/snapshot/state")) {
-                (Want::Result(_), Some(state)) => state.clone(),
+                (RequestGoal::Result(_), Some(state)) => state.clone(),
                 _ => value,
             };
             self.bindings.set(name, value);
@@ -398,15 +423,15 @@ impl Case {
         step: Option<usize>,
         peer: PeerId,
         seq: u64,
-        settle: Settle,
+        settle: DispatchGoal,
         looked: u64,
-    ) -> Progress {
+    ) -> WaitProgress {
         let Some((place, line, seen)) = self.echo(peer, seq, looked) else {
             return match self.ended(peer) {
-                Some(end) => self.closed_instead(step, peer, end, &Want::Result(None)),
+                Some(end) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),
                 None => {
                     let looked = self.newest(peer);
-                    Progress::Wait(Wait::Settled { peer, seq, settle, looked })
+                    WaitProgress::Wait(TaskWait::Settled { peer, seq, settle, looked })
                 }
             };
         };
@@ -416,15 +441,17 @@ impl Case {
         let envelope = params(&seen);
         let reason = envelope.get("rejectionReason").filter(|reason| !reason.is_null());
         let (pattern, wrong) = match (&settle, reason) {
-            (Settle::Accept(pattern), None) | (Settle::Reject(pattern), Some(_)) => (pattern, None),
-            (Settle::Accept(pattern), Some(reason)) => (
+            (DispatchGoal::Accept(pattern), None) | (DispatchGoal::Reject(pattern), Some(_)) => {
+                (pattern, None)
+            }
+            (DispatchGoal::Accept(pattern), Some(reason)) => (
                 pattern,
                 Some(format!(
                     "expected the action to be accepted, the host rejected it: {}",
                     brief(reason)
                 )),
             ),
-            (Settle::Reject(pattern), None) => {
+            (DispatchGoal::Reject(pattern), None) => {
                 let seq = &envelope["serverSeq"];
                 (
                     pattern,
@@ -433,7 +460,7 @@ impl Case {
                     )),
                 )
             }
-            _ => return Progress::Done,
+            _ => return WaitProgress::Done,
         };
         if let Some(wrong) = wrong {
             let name = self.name(peer);
@@ -441,17 +468,17 @@ impl Case {
             failure.span = pattern.span;
             failure.label = "this came back".to_owned();
             failure.lines.push(line);
-            return Progress::Failed(failure);
+            return WaitProgress::Failed(failure);
         }
         match pattern.matches(Some(envelope), &self.bindings, false) {
             Ok(bound) => self.bind(pattern, bound),
             Err(miss) => {
                 let name = self.name(peer);
-                return Progress::Failed(self.mismatch(step, &name, "envelope", line, &miss));
+                return WaitProgress::Failed(self.mismatch(step, &name, "envelope", line, &miss));
             }
         }
         self.observed(step);
-        Progress::Done
+        WaitProgress::Done
     }
 
     /// The envelope that settles an own dispatch, after a line: its place, its line, itself.
@@ -460,7 +487,7 @@ impl Case {
         peer: PeerId,
         seq: u64,
         after: u64,
-    ) -> Option<(usize, u64, Arc<Seen>)> {
+    ) -> Option<(usize, u64, Arc<SeenFrame>)> {
         let peer = self.peers.get(peer)?;
         peer.mailbox.unread_after(after).find_map(|(place, item)| {
             let seen = item.seen();
@@ -482,16 +509,16 @@ impl Case {
         &mut self,
         step: Option<usize>,
         id: PeerId,
-        filter: Filter,
-        mode: Mode,
+        filter: MessageFilter,
+        mode: FilterMode,
         looked: u64,
-    ) -> Progress {
+    ) -> WaitProgress {
         let Some(peer) = self.peers.get(id) else {
-            return Progress::Done;
+            return WaitProgress::Done;
         };
         // Nothing else is bound during a wait, but the last numbers seen are.
         let looked = if filter.uses_numbers() { 0 } else { looked };
-        let anything = Pattern::anything(filter.span);
+        let anything = ValuePattern::anything(filter.span);
         let pattern = filter.params.as_ref().unwrap_or(&anything);
         let mut near = None;
         let mut found = None;
@@ -501,7 +528,7 @@ impl Case {
                 continue;
             };
             let about = filter.is_about(message);
-            if mode == Mode::Next && !about {
+            if mode == FilterMode::Next && !about {
                 let elsewhere = filter
                     .channel
                     .as_ref()
@@ -520,7 +547,7 @@ impl Case {
                 failure.span = filter.span;
                 failure.label = format!("{came} came");
                 failure.lines.push(line);
-                return Progress::Failed(failure);
+                return WaitProgress::Failed(failure);
             }
             if !about {
                 continue;
@@ -532,8 +559,8 @@ impl Case {
                         break;
                     }
                     // It may still come again, after the response.
-                    Some(Misplaced::TooEarly) => {}
-                    Some(Misplaced::TooLate(response)) => {
+                    Some(OrderMismatch::TooEarly) => {}
+                    Some(OrderMismatch::TooLate(response)) => {
                         let (line, name, what) = (item.line, self.name(id), filter.what());
                         let message = format!(
                             "client `{name}`: expected {what} before the response, it came after it"
@@ -542,12 +569,12 @@ impl Case {
                         failure.span = filter.span;
                         failure.label = "this came after the response".to_owned();
                         failure.lines.extend([response, line]);
-                        return Progress::Failed(failure);
+                        return WaitProgress::Failed(failure);
                     }
                 },
-                Err(miss) if mode == Mode::Next => {
+                Err(miss) if mode == FilterMode::Next => {
                     let (line, name) = (item.line, self.name(id));
-                    return Progress::Failed(self.mismatch(
+                    return WaitProgress::Failed(self.mismatch(
                         step,
                         &name,
                         "next message",
@@ -562,21 +589,21 @@ impl Case {
         }
         if let Some((place, bound)) = found {
             let pattern = pattern.clone();
-            if let Some(peer) = self.peers.get_mut(id).filter(|_| mode != Mode::Look) {
+            if let Some(peer) = self.peers.get_mut(id).filter(|_| mode != FilterMode::Look) {
                 peer.mailbox.read_to(place);
             }
             self.bind(&pattern, bound);
             self.observed(step);
-            return Progress::Done;
+            return WaitProgress::Done;
         }
         if near.is_some() {
             self.near = near;
         }
         match self.ended(id) {
-            Some(end) => self.closed_instead(step, id, end, &Want::Result(None)),
+            Some(end) => self.closed_instead(step, id, end, &RequestGoal::Result(None)),
             None => {
                 let looked = self.newest(id);
-                Progress::Wait(Wait::Message { peer: id, filter, mode, looked })
+                WaitProgress::Wait(TaskWait::Message { peer: id, filter, mode, looked })
             }
         }
     }
@@ -588,9 +615,9 @@ impl Case {
         peer: PeerId,
         session: Value,
         bind: String,
-    ) -> Progress {
+    ) -> WaitProgress {
         if self.bindings.get(&bind).is_some() {
-            return Progress::Done;
+            return WaitProgress::Done;
         }
         let chat = self.peers.get(peer).and_then(|peer| {
             peer.mailbox.unread().find_map(|(_, item)| {
@@ -610,10 +637,10 @@ impl Case {
         match (chat, self.ended(peer)) {
             (Some(chat), _) => {
                 self.bindings.set(&bind, chat);
-                Progress::Done
+                WaitProgress::Done
             }
-            (None, Some(end)) => self.closed_instead(step, peer, end, &Want::Result(None)),
-            (None, None) => Progress::Wait(Wait::DefaultChat { peer, session, bind }),
+            (None, Some(end)) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),
+            (None, None) => WaitProgress::Wait(TaskWait::DefaultChat { peer, session, bind }),
         }
     }
 
@@ -622,9 +649,9 @@ impl Case {
         step: Option<usize>,
         peer: PeerId,
         channel: &Value,
-        state: &Pattern,
+        state: &ValuePattern,
         exact: bool,
-    ) -> Progress {
+    ) -> WaitProgress {
         let name = self.name(peer);
         let engine = self.peers.get(peer).map(|peer| &peer.engine);
         let shown = engine.and_then(|it| it.shown(channel.as_str().unwrap_or_default()));
@@ -633,17 +660,17 @@ impl Case {
                 "client `{name}`: expected a state of {}, it is not subscribed",
                 brief(channel)
             );
-            return Progress::Failed(self.failure_at(step, message));
+            return WaitProgress::Failed(self.failure_at(step, message));
         };
         let channel = channel.as_str().unwrap_or_default();
         match match_state(state, channel, &own, &self.bindings, exact) {
             Ok(bound) => {
                 self.bind(state, bound);
                 self.observed(step);
-                Progress::Done
+                WaitProgress::Done
             }
             Err(miss) => {
-                Progress::Failed(self.mismatch(step, &name, "own state", self.last_line, &miss))
+                WaitProgress::Failed(self.mismatch(step, &name, "own state", self.last_line, &miss))
             }
         }
     }

@@ -2,24 +2,24 @@
 //!
 //! Knows: messages, patterns. Never knows: what else a step waits for.
 //!
-//! Start at [`Case::hold_against_watches`].
+//! Start at [`ScenarioCase::hold_against_watches`].
 
 use crate::scenario::pattern::brief;
 use crate::wire::message::Message;
 
-use super::case::Case;
-use super::failure::{Failure, FailureKind};
-use super::task::{Filter, PeerId};
+use super::case::ScenarioCase;
+use super::failure::{FailureKind, StepFailure};
+use super::task::{MessageFilter, PeerId};
 
 /// A watch for a message that must not come.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct AbsenceWatch {
     pub(super) step: Option<usize>,
     pub(super) peer: PeerId,
-    pub(super) filter: Filter,
+    pub(super) filter: MessageFilter,
 }
 
-impl Case {
+impl ScenarioCase {
     /// Holds a message against everything that must not come, and takes note of what came all the same.
     pub(super) fn hold_against_watches(&mut self, id: PeerId, line: u64, message: &Message) {
         while let Some(failure) = self.watched(id, line, message) {
@@ -35,7 +35,7 @@ impl Case {
         peer: PeerId,
         line: u64,
         message: &Message,
-    ) -> Option<Box<Failure>> {
+    ) -> Option<Box<StepFailure>> {
         let broken = self.watches.iter().position(|watch| {
             watch.peer == peer
                 && watch.filter.is_about(message)

@@ -10,38 +10,41 @@
 //!
 //! Start at [`lacks`].
 
-use crate::edge::{Beside, Edge};
+use crate::edge::{ChangeContext, VersionEdge};
 use crate::host::PROVIDER;
-use crate::scenario::bind::Template;
-use crate::scenario::parse::{Scenario, Step};
-use crate::scenario::verbs::Verb;
+use crate::scenario::bind::ValueTemplate;
+use crate::scenario::parse::{ParsedScenario, ScenarioStep};
+use crate::scenario::verbs::StepVerb;
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 use crate::wire::version::Version;
 
-use super::case::Case;
+use super::case::ScenarioCase;
 
 /// Members of states that had another name, or another place.
 const OLDER: &[(&str, &str)] =
     &[("workingDirectories", "workingDirectory"), ("activeClients", "activeClient")];
 
 /// Types whose members a state shows to a client.
-const STATES: &[Of<'static>] =
-    &[Of::State(ChannelKind::Session), Of::State(ChannelKind::Chat), Of::Named("SessionSummary")];
+const STATES: &[TrimType<'static>] = &[
+    TrimType::State(ChannelKind::Session),
+    TrimType::State(ChannelKind::Chat),
+    TrimType::Named("SessionSummary"),
+];
 
 /// What a scenario speaks of that a version does not have, for a message; `None` where it has
 /// everything.
-pub fn lacks(scenario: &Scenario, version: Version) -> Option<String> {
-    let edge = Edge::new(version, "");
+pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
+    let edge = VersionEdge::new(version, "");
     if edge.is_plain() {
         return None;
     }
     let newest = Protocol::of(Version::V1_0)?;
     let elsewhere = of_other_versions(scenario);
-    let is_elsewhere = |step: &&Step| {
+    let is_elsewhere = |step: &&ScenarioStep| {
         let mut clients =
             ["by", "at"].into_iter().flat_map(|member| step.clients(member)).peekable();
         clients.peek().is_some() && clients.all(|client| elsewhere.contains(&client))
@@ -52,9 +55,9 @@ pub fn lacks(scenario: &Scenario, version: Version) -> Option<String> {
 }
 
 /// The clients that offer one version of their own, and speak the words of that one.
-pub fn of_other_versions(scenario: &Scenario) -> Vec<&String> {
-    let offers_one = |step: &&Step| {
-        let offered = step.template("versions").and_then(Template::without_holes);
+pub fn of_other_versions(scenario: &ParsedScenario) -> Vec<&String> {
+    let offers_one = |step: &&ScenarioStep| {
+        let offered = step.template("versions").and_then(ValueTemplate::without_holes);
         let [only] = offered.and_then(Value::as_array).map_or(&[][..], Vec::as_slice) else {
             return false;
         };
@@ -65,29 +68,29 @@ pub fn of_other_versions(scenario: &Scenario) -> Vec<&String> {
     offering.flat_map(|step| step.clients("by")).collect()
 }
 
-fn of_step(step: &Step, edge: &Edge, newest: &Protocol) -> Option<String> {
+fn of_step(step: &ScenarioStep, edge: &VersionEdge, newest: &Protocol) -> Option<String> {
     let action = match step.verb {
-        Verb::Dispatch => step.template("action").and_then(|action| {
+        StepVerb::Dispatch => step.template("action").and_then(|action| {
             let members = action.members();
             let named = members.iter().find(|(name, _)| name == "type")?;
             named.1.without_holes()?.as_str().map(str::to_owned)
         }),
-        Verb::Expect | Verb::Next | Verb::Await => step.text("type").map(str::to_owned),
+        StepVerb::Expect | StepVerb::Next | StepVerb::Await => step.text("type").map(str::to_owned),
         _ => None,
     };
     if let Some(action) = action.filter(|action| newest.action(action).is_some()) {
         let probe = json!({"type": (action.as_str())});
-        if edge.lower_action("", &probe, Beside::NOTHING).is_none() {
+        if edge.lower_action("", &probe, ChangeContext::NOTHING).is_none() {
             return Some(format!("`{action}`"));
         }
     }
-    let raw = step.template("json").into_iter().flat_map(Template::members);
+    let raw = step.template("json").into_iter().flat_map(ValueTemplate::members);
     let raw = raw.filter(|(name, _)| name == "method").find_map(|(_, it)| it.without_holes());
     let method = step
         .text("method")
         .or(raw.and_then(Value::as_str))
         .filter(|method| newest.method(method).is_some());
-    if let Some(method) = method.filter(|_| step.verb != Verb::Never) {
+    if let Some(method) = method.filter(|_| step.verb != StepVerb::Never) {
         let known = edge.protocol().method(method).is_some()
             || edge.wrap_notification(method, json!({})).is_some();
         if !known {
@@ -106,10 +109,10 @@ fn of_step(step: &Step, edge: &Edge, newest: &Protocol) -> Option<String> {
     keys.into_iter().find(lost).map(|name| format!("`{name}` in that state"))
 }
 
-impl Case {
+impl ScenarioCase {
     /// The words that clients begin with.
-    pub(super) fn edge(&self) -> Edge {
-        Edge::new(self.setup.version, self.setup.provider.as_deref().unwrap_or(PROVIDER))
+    pub(super) fn edge(&self) -> VersionEdge {
+        VersionEdge::new(self.setup.version, self.setup.provider.as_deref().unwrap_or(PROVIDER))
     }
 
     pub(super) fn protocol(&self) -> Option<&'static Protocol> {
@@ -117,6 +120,6 @@ impl Case {
     }
 
     pub(super) fn delays_can_be_declined(&self) -> bool {
-        self.protocol().is_some_and(|protocol| protocol.has(Feature::Delivery))
+        self.protocol().is_some_and(|protocol| protocol.has(ProtocolFeature::Delivery))
     }
 }

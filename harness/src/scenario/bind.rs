@@ -1,6 +1,6 @@
 //! Names and values: what `${…}` stands for, and filling it in.
 //!
-//! A [`Template`] is a value with holes. A text that is one hole takes the bound value as it is; a
+//! A [`ValueTemplate`] is a value with holes. A text that is one hole takes the bound value as it is; a
 //! hole inside a text takes its text form, and so does one in the key of a member.
 
 use std::borrow::Cow;
@@ -11,26 +11,26 @@ use litemap::LiteMap;
 use crate::wire::json::{Map, Text, Value};
 use crate::wire::template::expand;
 
-use super::node::{Content, Node};
+use super::node::{NodeContent, SourceNode};
 use super::own_form::chat_uri;
-use super::source::Span;
+use super::source::SourceSpan;
 
 /// A value with holes, and where each stands. Cheap to clone: a task takes its step's along.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Template {
+pub struct ValueTemplate {
     /// The whole value's place.
-    pub span: Span,
-    shape: Arc<Shape>,
+    pub span: SourceSpan,
+    shape: Arc<TemplateShape>,
     /// What it always is, where it has no hole.
     fixed: Option<Arc<Value>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Shape {
+enum TemplateShape {
     Value(Value),
-    Text(Vec<Piece>),
-    List(Vec<Template>),
-    Map(Vec<(String, Template)>),
+    Text(Vec<TextPiece>),
+    List(Vec<ValueTemplate>),
+    Map(Vec<(String, ValueTemplate)>),
 }
 
 /// What a session that a step opens is bound to, unless it says another name.
@@ -46,7 +46,7 @@ const MAX_LONG: usize = 4 << 20;
 
 /// A part of a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Piece {
+pub enum TextPiece {
     /// Text as it is.
     Plain(String),
     /// `${name}`: what the name is bound to.
@@ -69,7 +69,7 @@ pub enum Piece {
 }
 
 /// What fills holes that no step bound.
-pub trait Mint {
+pub trait HoleFiller {
     /// A fresh id that nobody else uses.
     fn fresh(&mut self) -> String;
     /// The clock as an ISO 8601 text.
@@ -77,7 +77,7 @@ pub trait Mint {
 }
 
 /// Where names are looked up, and bound.
-pub trait Scope {
+pub trait NameScope {
     /// The value of a name.
     fn get(&self, name: &str) -> Option<&Value>;
     /// Binds a name, whatever it was bound to.
@@ -86,9 +86,9 @@ pub trait Scope {
 
 /// What names are bound to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Bindings(LiteMap<String, Value>);
+pub struct NameBindings(LiteMap<String, Value>);
 
-impl Bindings {
+impl NameBindings {
     /// The value of a name.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
@@ -103,7 +103,7 @@ impl Bindings {
     }
 
     /// Takes further bindings in.
-    pub fn extend(&mut self, more: Bindings) {
+    pub fn extend(&mut self, more: NameBindings) {
         self.0.extend(more.0);
     }
 
@@ -113,37 +113,39 @@ impl Bindings {
     }
 }
 
-impl Scope for Bindings {
+impl NameScope for NameBindings {
     fn get(&self, name: &str) -> Option<&Value> {
-        Bindings::get(self, name)
+        NameBindings::get(self, name)
     }
 
     fn set(&mut self, name: &str, value: Value) {
-        Bindings::set(self, name, value);
+        NameBindings::set(self, name, value);
     }
 }
 
-impl Template {
+impl ValueTemplate {
     /// Its text, with nothing in its holes; none where it is no text.
     pub fn plain_text(&self) -> Option<String> {
         match self.shape.as_ref() {
-            Shape::Value(value) => value.as_str().map(str::to_owned),
-            Shape::Text(pieces) => {
+            TemplateShape::Value(value) => value.as_str().map(str::to_owned),
+            TemplateShape::Text(pieces) => {
                 let plain = pieces.iter().filter_map(|piece| match piece {
-                    Piece::Plain(text) => Some(text.as_str()),
+                    TextPiece::Plain(text) => Some(text.as_str()),
                     _ => None,
                 });
                 Some(plain.collect())
             }
-            Shape::List(_) | Shape::Map(_) => None,
+            TemplateShape::List(_) | TemplateShape::Map(_) => None,
         }
     }
 
-    fn new(span: Span, shape: Shape) -> Template {
+    fn new(span: SourceSpan, shape: TemplateShape) -> ValueTemplate {
         let fixed = match &shape {
-            Shape::Value(_) | Shape::Text(_) => None,
-            Shape::List(items) => items.iter().map(|item| item.without_holes().cloned()).collect(),
-            Shape::Map(members) => members
+            TemplateShape::Value(_) | TemplateShape::Text(_) => None,
+            TemplateShape::List(items) => {
+                items.iter().map(|item| item.without_holes().cloned()).collect()
+            }
+            TemplateShape::Map(members) => members
                 .iter()
                 .map(|(key, value)| {
                     let value = value.without_holes().filter(|_| key_holes(key).is_empty());
@@ -152,103 +154,107 @@ impl Template {
                 .collect::<Option<Map>>()
                 .map(Value::Object),
         };
-        Template { span, shape: Arc::new(shape), fixed: fixed.map(Arc::new) }
+        ValueTemplate { span, shape: Arc::new(shape), fixed: fixed.map(Arc::new) }
     }
 
     /// Whether it is nothing but what a name is bound to, which may be of any type.
     pub fn is_of_unknown_type(&self) -> bool {
-        matches!(&*self.shape, Shape::Text(parts) if matches!(&parts[..], [Piece::Use(_)]))
+        matches!(&*self.shape, TemplateShape::Text(parts) if matches!(&parts[..], [TextPiece::Use(_)]))
     }
 
     /// The value, where it has no hole.
     pub fn without_holes(&self) -> Option<&Value> {
         match &*self.shape {
-            Shape::Value(value) => Some(value),
+            TemplateShape::Value(value) => Some(value),
             _ => self.fixed.as_deref(),
         }
     }
 
     /// Reads a node as a template.
-    pub fn of(node: &Node) -> Template {
+    pub fn of(node: &SourceNode) -> ValueTemplate {
         let shape = match &node.content {
-            Content::Scalar(Value::String(text)) => match pieces(text) {
-                plain if plain.iter().all(|piece| matches!(piece, Piece::Plain(_))) => {
-                    Shape::Value(Value::from(joined(&plain)))
+            NodeContent::Scalar(Value::String(text)) => match pieces(text) {
+                plain if plain.iter().all(|piece| matches!(piece, TextPiece::Plain(_))) => {
+                    TemplateShape::Value(Value::from(joined(&plain)))
                 }
-                parts => Shape::Text(parts),
+                parts => TemplateShape::Text(parts),
             },
-            Content::Scalar(value) => Shape::Value(value.clone()),
-            Content::List(items) => Shape::List(items.iter().map(Template::of).collect()),
-            Content::Map(members) => Shape::Map(
-                members.iter().map(|m| (m.key.clone(), Template::of(&m.value))).collect(),
+            NodeContent::Scalar(value) => TemplateShape::Value(value.clone()),
+            NodeContent::List(items) => {
+                TemplateShape::List(items.iter().map(ValueTemplate::of).collect())
+            }
+            NodeContent::Map(members) => TemplateShape::Map(
+                members.iter().map(|m| (m.key.clone(), ValueTemplate::of(&m.value))).collect(),
             ),
         };
-        Template::new(node.span, shape)
+        ValueTemplate::new(node.span, shape)
     }
 
     /// A template of a fixed value, for steps that a shorter one stands for.
-    pub fn fixed(span: Span, value: Value) -> Template {
-        Template::new(span, Shape::Value(value))
+    pub fn fixed(span: SourceSpan, value: Value) -> ValueTemplate {
+        ValueTemplate::new(span, TemplateShape::Value(value))
     }
 
     /// A template that is one hole.
-    pub fn hole(span: Span, name: &str) -> Template {
-        Template::new(span, Shape::Text(vec![Piece::Use(name.to_owned())]))
+    pub fn hole(span: SourceSpan, name: &str) -> ValueTemplate {
+        ValueTemplate::new(span, TemplateShape::Text(vec![TextPiece::Use(name.to_owned())]))
     }
 
     /// A template of members.
-    pub fn map(span: Span, members: Vec<(String, Template)>) -> Template {
-        Template::new(span, Shape::Map(members))
+    pub fn map(span: SourceSpan, members: Vec<(String, ValueTemplate)>) -> ValueTemplate {
+        ValueTemplate::new(span, TemplateShape::Map(members))
     }
 
     /// A template of items.
-    pub fn list(span: Span, items: Vec<Template>) -> Template {
-        Template::new(span, Shape::List(items))
+    pub fn list(span: SourceSpan, items: Vec<ValueTemplate>) -> ValueTemplate {
+        ValueTemplate::new(span, TemplateShape::List(items))
     }
 
     /// Its items, with their holes; none where it is no list.
-    pub fn items(&self) -> &[Template] {
+    pub fn items(&self) -> &[ValueTemplate] {
         match &*self.shape {
-            Shape::List(items) => items,
+            TemplateShape::List(items) => items,
             _ => &[],
         }
     }
 
     /// A template that is the driver's clock.
-    pub fn now(span: Span) -> Template {
-        Template::new(span, Shape::Text(vec![Piece::Now]))
+    pub fn now(span: SourceSpan) -> ValueTemplate {
+        ValueTemplate::new(span, TemplateShape::Text(vec![TextPiece::Now]))
     }
 
     /// Its members, with their holes; none where it is no mapping.
-    pub fn members(&self) -> &[(String, Template)] {
+    pub fn members(&self) -> &[(String, ValueTemplate)] {
         match &*self.shape {
-            Shape::Map(members) => members,
+            TemplateShape::Map(members) => members,
             _ => &[],
         }
     }
 
     /// A text with more text after it.
-    pub fn followed_by(&self, more: &str) -> Template {
+    pub fn followed_by(&self, more: &str) -> ValueTemplate {
         let mut parts = match &*self.shape {
-            Shape::Text(parts) => parts.clone(),
-            Shape::Value(Value::String(text)) => vec![Piece::Plain(text.to_string())],
-            _ => vec![Piece::Plain(self.spelled().to_string())],
+            TemplateShape::Text(parts) => parts.clone(),
+            TemplateShape::Value(Value::String(text)) => vec![TextPiece::Plain(text.to_string())],
+            _ => vec![TextPiece::Plain(self.spelled().to_string())],
         };
-        parts.push(Piece::Plain(more.to_owned()));
-        Template::new(self.span, Shape::Text(parts))
+        parts.push(TextPiece::Plain(more.to_owned()));
+        ValueTemplate::new(self.span, TemplateShape::Text(parts))
     }
 
     /// Fills the holes. A name that is not bound gives its own spelling: the loader has refused
     /// such a file, and an unmatched text fails visibly.
-    pub fn fill(&self, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> Value {
+    pub fn fill(&self, bindings: &mut dyn NameScope, mint: &mut dyn HoleFiller) -> Value {
         if let Some(fixed) = self.without_holes() {
             return fixed.clone();
         }
         match &*self.shape {
-            Shape::Value(value) => value.clone(),
-            Shape::Text(parts) => fill_text(parts, bindings, mint),
-            Shape::List(items) => items.iter().map(|item| item.fill(bindings, mint)).collect(),
-            Shape::Map(members) => Value::Object(
+            TemplateShape::Value(value) => value.clone(),
+            TemplateShape::Text(parts) => fill_text(parts, bindings, mint),
+            TemplateShape::List(items) => {
+                items.iter().map(|item| item.fill(bindings, mint)).collect()
+            }
+            TemplateShape::Map(members) => Value::Object(
                 members
                     .iter()
                     .map(|(key, value)| {
@@ -260,12 +266,12 @@ impl Template {
     }
 
     /// Calls `visit` for each hole, in order, with its place.
-    pub fn holes(&self, visit: &mut dyn FnMut(Span, &Piece)) {
+    pub fn holes(&self, visit: &mut dyn FnMut(SourceSpan, &TextPiece)) {
         match &*self.shape {
-            Shape::Value(_) => {}
-            Shape::Text(parts) => parts.iter().for_each(|piece| visit(self.span, piece)),
-            Shape::List(items) => items.iter().for_each(|item| item.holes(visit)),
-            Shape::Map(members) => members.iter().for_each(|(key, value)| {
+            TemplateShape::Value(_) => {}
+            TemplateShape::Text(parts) => parts.iter().for_each(|piece| visit(self.span, piece)),
+            TemplateShape::List(items) => items.iter().for_each(|item| item.holes(visit)),
+            TemplateShape::Map(members) => members.iter().for_each(|(key, value)| {
                 key_holes(key).iter().for_each(|piece| visit(self.span, piece));
                 value.holes(visit);
             }),
@@ -275,28 +281,32 @@ impl Template {
     /// The value with its holes as they are spelled, for a person.
     pub fn spelled(&self) -> Value {
         match &*self.shape {
-            Shape::Value(value) => value.clone(),
-            Shape::Text(parts) => Value::String(parts.iter().map(Piece::spelled).collect()),
-            Shape::List(items) => items.iter().map(Template::spelled).collect(),
-            Shape::Map(members) => Value::Object(
+            TemplateShape::Value(value) => value.clone(),
+            TemplateShape::Text(parts) => {
+                Value::String(parts.iter().map(TextPiece::spelled).collect())
+            }
+            TemplateShape::List(items) => items.iter().map(ValueTemplate::spelled).collect(),
+            TemplateShape::Map(members) => Value::Object(
                 members.iter().map(|(key, value)| (key.clone(), value.spelled())).collect(),
             ),
         }
     }
 }
 
-impl Piece {
+impl TextPiece {
     fn spelled(&self) -> String {
         match self {
-            Piece::Plain(text) => text.clone(),
-            Piece::Use(name) => format!("${{{name}}}"),
-            Piece::New(name) => format!("${{new {name}}}"),
-            Piece::NewChat(name, session) if session == SESSION => format!("${{new chat {name}}}"),
-            Piece::NewChat(name, session) => format!("${{new chat {name} in {session}}}"),
-            Piece::NewPath(name) => format!("${{new path {name}}}"),
-            Piece::Long(size) => format!("${{long {size}}}"),
-            Piece::Now => "${now}".to_owned(),
-            Piece::Expand(name, values) => {
+            TextPiece::Plain(text) => text.clone(),
+            TextPiece::Use(name) => format!("${{{name}}}"),
+            TextPiece::New(name) => format!("${{new {name}}}"),
+            TextPiece::NewChat(name, session) if session == SESSION => {
+                format!("${{new chat {name}}}")
+            }
+            TextPiece::NewChat(name, session) => format!("${{new chat {name} in {session}}}"),
+            TextPiece::NewPath(name) => format!("${{new path {name}}}"),
+            TextPiece::Long(size) => format!("${{long {size}}}"),
+            TextPiece::Now => "${now}".to_owned(),
+            TextPiece::Expand(name, values) => {
                 let values: Vec<_> = values.iter().map(|(key, to)| format!("{key}={to}")).collect();
                 format!("${{{name} with {}}}", values.join(" "))
             }
@@ -305,7 +315,7 @@ impl Piece {
 }
 
 /// Takes a text apart. `$$` is a literal `$`; a `${` that nothing closes is text.
-pub fn pieces(text: &str) -> Vec<Piece> {
+pub fn pieces(text: &str) -> Vec<TextPiece> {
     let mut parts = Vec::new();
     let mut plain = String::new();
     let mut rest = text;
@@ -318,7 +328,7 @@ pub fn pieces(text: &str) -> Vec<Piece> {
         } else if let Some((name, after)) = rest.strip_prefix("${").and_then(|r| r.split_once('}'))
         {
             if !plain.is_empty() {
-                parts.push(Piece::Plain(std::mem::take(&mut plain)));
+                parts.push(TextPiece::Plain(std::mem::take(&mut plain)));
             }
             parts.push(hole(name.trim()));
             rest = after;
@@ -329,42 +339,46 @@ pub fn pieces(text: &str) -> Vec<Piece> {
     }
     plain.push_str(rest);
     if !plain.is_empty() || parts.is_empty() {
-        parts.push(Piece::Plain(plain));
+        parts.push(TextPiece::Plain(plain));
     }
     parts
 }
 
-fn hole(name: &str) -> Piece {
+fn hole(name: &str) -> TextPiece {
     let long = name.strip_prefix("long ").and_then(|size| size.trim().parse().ok());
     if let Some(size) = long.filter(|size| *size <= MAX_LONG) {
-        return Piece::Long(size);
+        return TextPiece::Long(size);
     }
     let words: Vec<&str> = name.split_whitespace().collect();
     match words[..] {
-        ["new", "path", name] => return Piece::NewPath(name.to_owned()),
-        ["new", "chat", name] => return Piece::NewChat(name.to_owned(), SESSION.to_owned()),
+        ["new", "path", name] => return TextPiece::NewPath(name.to_owned()),
+        ["new", "chat", name] => return TextPiece::NewChat(name.to_owned(), SESSION.to_owned()),
         ["new", "chat", name, "in", session] => {
-            return Piece::NewChat(name.to_owned(), session.to_owned());
+            return TextPiece::NewChat(name.to_owned(), session.to_owned());
         }
         _ => {}
     }
     match name.strip_prefix("new ") {
-        Some(fresh) => Piece::New(fresh.trim().to_owned()),
-        None if name == "now" => Piece::Now,
+        Some(fresh) => TextPiece::New(fresh.trim().to_owned()),
+        None if name == "now" => TextPiece::Now,
         None if name.contains(" with ") => {
             let (name, values) = name.split_once(" with ").unwrap_or((name, ""));
             let pair = |word: &str| word.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
-            Piece::Expand(name.to_owned(), values.split_whitespace().filter_map(pair).collect())
+            TextPiece::Expand(name.to_owned(), values.split_whitespace().filter_map(pair).collect())
         }
-        None => Piece::Use(name.to_owned()),
+        None => TextPiece::Use(name.to_owned()),
     }
 }
 
-fn joined(parts: &[Piece]) -> String {
-    parts.iter().map(|piece| if let Piece::Plain(text) = piece { text } else { "" }).collect()
+fn joined(parts: &[TextPiece]) -> String {
+    parts.iter().map(|piece| if let TextPiece::Plain(text) = piece { text } else { "" }).collect()
 }
 
-fn fill_text(parts: &[Piece], bindings: &mut dyn Scope, mint: &mut dyn Mint) -> Value {
+fn fill_text(
+    parts: &[TextPiece],
+    bindings: &mut dyn NameScope,
+    mint: &mut dyn HoleFiller,
+) -> Value {
     if let [piece] = parts {
         return fill_piece(piece, bindings, mint);
     }
@@ -379,15 +393,15 @@ fn fill_text(parts: &[Piece], bindings: &mut dyn Scope, mint: &mut dyn Mint) -> 
 }
 
 /// The parts of a key that has holes; none where it has no hole.
-pub(super) fn key_holes(key: &str) -> Vec<Piece> {
+pub(super) fn key_holes(key: &str) -> Vec<TextPiece> {
     if key.contains("${") { pieces(key) } else { Vec::new() }
 }
 
 /// A key with its holes filled in, as text.
 pub(super) fn fill_key<'k>(
     key: &'k str,
-    bindings: &mut dyn Scope,
-    mint: &mut dyn Mint,
+    bindings: &mut dyn NameScope,
+    mint: &mut dyn HoleFiller,
 ) -> Cow<'k, str> {
     match key_holes(key).as_slice() {
         [] => Cow::Borrowed(key),
@@ -398,16 +412,16 @@ pub(super) fn fill_key<'k>(
     }
 }
 
-fn fill_piece(piece: &Piece, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> Value {
+fn fill_piece(piece: &TextPiece, bindings: &mut dyn NameScope, mint: &mut dyn HoleFiller) -> Value {
     match piece {
-        Piece::Plain(text) => Value::from(text.clone()),
-        Piece::Long(size) => Value::from("x".repeat(*size)),
-        Piece::Now => Value::from(mint.now()),
-        Piece::Use(name) => match bindings.get(name) {
+        TextPiece::Plain(text) => Value::from(text.clone()),
+        TextPiece::Long(size) => Value::from("x".repeat(*size)),
+        TextPiece::Now => Value::from(mint.now()),
+        TextPiece::Use(name) => match bindings.get(name) {
             Some(value) => value.clone(),
             None => Value::from(piece.spelled()),
         },
-        Piece::Expand(name, values) => {
+        TextPiece::Expand(name, values) => {
             let values: Vec<(&str, &str)> =
                 values.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
             match bindings.get(name).and_then(Value::as_str) {
@@ -415,18 +429,18 @@ fn fill_piece(piece: &Piece, bindings: &mut dyn Scope, mint: &mut dyn Mint) -> V
                 None => Value::from(piece.spelled()),
             }
         }
-        Piece::New(name) => {
+        TextPiece::New(name) => {
             let value = Value::from(mint.fresh());
             bindings.set(name, value.clone());
             value
         }
-        Piece::NewPath(name) => {
+        TextPiece::NewPath(name) => {
             let workspace = bindings.get(FOLDER).and_then(Value::as_str).unwrap_or_default();
             let value = Value::from(format!("{workspace}/{OWN_PATH}{}", mint.fresh()));
             bindings.set(name, value.clone());
             value
         }
-        Piece::NewChat(name, session) => {
+        TextPiece::NewChat(name, session) => {
             let text = |name: &str| bindings.get(name).and_then(Value::as_str);
             let session = text(session).unwrap_or_default();
             let value =
@@ -442,12 +456,12 @@ mod tests {
     use crate::wire::json::json;
 
     use super::super::node::read;
-    use super::super::source::Source;
+    use super::super::source::SourceFile;
     use super::*;
 
-    struct Counter(u32);
+    struct BoundCounter(u32);
 
-    impl Mint for Counter {
+    impl HoleFiller for BoundCounter {
         fn fresh(&mut self) -> String {
             self.0 += 1;
             format!("id-{}", self.0)
@@ -458,25 +472,25 @@ mod tests {
     }
 
     fn check(text: &str, expected: Value) {
-        let (node, errors) = read(&Source::new("t", text), 0);
+        let (node, errors) = read(&SourceFile::new("t", text), 0);
         assert_eq!(errors, []);
-        let mut bindings = Bindings::default();
+        let mut bindings = NameBindings::default();
         bindings.set("n", json!(7));
         bindings.set("s", json!("x"));
         bindings.set("t", json!("ahp-otlp://logs{?level}"));
-        let filled = Template::of(&node.unwrap()).fill(&mut bindings, &mut Counter(0));
+        let filled = ValueTemplate::of(&node.unwrap()).fill(&mut bindings, &mut BoundCounter(0));
         assert_eq!(filled, expected, "{text}");
     }
 
     #[test]
     fn names_further_chats_as_the_host_named_the_first() {
         let fill = |bound: &[(&str, &str)], text: &str| {
-            let mut bindings = Bindings::default();
+            let mut bindings = NameBindings::default();
             bound.iter().for_each(|(name, value)| bindings.set(name, json!(*value)));
-            let (node, _) = read(&Source::new("t", text), 0);
-            let template = Template::of(&node.unwrap());
+            let (node, _) = read(&SourceFile::new("t", text), 0);
+            let template = ValueTemplate::of(&node.unwrap());
             assert_eq!(template.spelled(), json!(text.trim_matches('\'')));
-            let filled = template.fill(&mut bindings, &mut Counter(0));
+            let filled = template.fill(&mut bindings, &mut BoundCounter(0));
             assert_eq!(bindings.get("more"), Some(&filled));
             filled.as_str().map(str::to_owned).unwrap_or_default()
         };
@@ -492,12 +506,12 @@ mod tests {
 
     #[test]
     fn names_a_folder_where_clients_may_write() {
-        let (node, _) = read(&Source::new("t", "'${new path mine}/a'"), 0);
-        let template = Template::of(&node.unwrap());
+        let (node, _) = read(&SourceFile::new("t", "'${new path mine}/a'"), 0);
+        let template = ValueTemplate::of(&node.unwrap());
         assert_eq!(template.spelled(), json!("${new path mine}/a"));
-        let mut bindings = Bindings::default();
+        let mut bindings = NameBindings::default();
         bindings.set(FOLDER, json!("file:///w"));
-        let filled = template.fill(&mut bindings, &mut Counter(0));
+        let filled = template.fill(&mut bindings, &mut BoundCounter(0));
         assert_eq!(filled, "file:///w/ahp-harness-id-1/a");
         assert_eq!(bindings.get("mine"), Some(&json!("file:///w/ahp-harness-id-1")));
     }

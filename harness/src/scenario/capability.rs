@@ -16,16 +16,16 @@ use crate::wire::template::uses;
 
 /// One thing that a host may offer.
 #[derive(Debug)]
-pub struct Capability {
+pub struct HostCapability {
     /// How a scenario names it.
     pub name: &'static str,
     /// How a host shows that it offers it.
-    pub shown: Shown,
+    pub shown: CapabilitySource,
 }
 
 /// What shows whether something is offered.
 #[derive(Clone, Copy, Debug)]
-pub enum Shown {
+pub enum CapabilitySource {
     /// A member of the answer to `initialize`, an object where it is there.
     Handshake(&'static str),
     /// A member of the `capabilities` of the agent that sessions are created with, as the root's state
@@ -75,52 +75,57 @@ pub const READY_SESSIONS: &str = "readySessions";
 /// The capability of a run that was given folders on the host's disk.
 pub const FILES: &str = "files";
 
-impl fmt::Display for Shown {
+impl fmt::Display for CapabilitySource {
     /// What a host does that offers it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Shown::Handshake(member) => {
+            CapabilitySource::Handshake(member) => {
                 write!(f, "`{member}` stands in the answer to `initialize`")
             }
-            Shown::Agent(path) => {
+            CapabilitySource::Agent(path) => {
                 write!(f, "the agent lists `capabilities.{}` in the root's state", path.join("."))
             }
-            Shown::Extra(name) => write!(
+            CapabilitySource::Extra(name) => write!(
                 f,
                 "`_meta.{EXTRAS}` in the answer to `initialize` lists `{name}`; asked of a host whose own \
                  agent plays scripts"
             ),
-            Shown::Methods(methods, _) => write!(
+            CapabilitySource::Methods(methods, _) => write!(
                 f,
                 "`{}` is not answered with -32601; wanted by scenarios that send {}",
                 methods[0],
                 methods.join(", ")
             ),
-            Shown::Thing(members, _) => write!(
+            CapabilitySource::Thing(members, _) => write!(
                 f,
                 "the answer to `initialize`, or the root's state, has it; bound are {}",
                 members.join(", ")
             ),
-            Shown::Tried(members, what) => write!(f, "{what}; bound are {}", members.join(", ")),
-            Shown::Given([], option) => write!(f, "the run is given it by {option}"),
-            Shown::Given(members, option) => {
+            CapabilitySource::Tried(members, what) => {
+                write!(f, "{what}; bound are {}", members.join(", "))
+            }
+            CapabilitySource::Given([], option) => write!(f, "the run is given it by {option}"),
+            CapabilitySource::Given(members, option) => {
                 write!(f, "the run is given it by {option}; bound are {}", members.join(", "))
             }
-            Shown::Token => write!(
+            CapabilitySource::Token => write!(
                 f,
                 "`--authenticate` names a token for `${{{PROTECTED}.resource}}`; bound to `${{{TOKEN}}}`"
             ),
-            Shown::Probe(what) => f.write_str(what),
+            CapabilitySource::Probe(what) => f.write_str(what),
         }
     }
 }
 
-impl Capability {
+impl HostCapability {
     /// Whether it only makes tests possible: the run was given it, or the agent plays scripts. What cannot be tested
     /// without it may apply to the host all the same.
     pub fn makes_tests_possible(&self) -> bool {
         self.name == SCRIPTS
-            || matches!(self.shown, Shown::Given(..) | Shown::Token | Shown::Extra(_))
+            || matches!(
+                self.shown,
+                CapabilitySource::Given(..) | CapabilitySource::Token | CapabilitySource::Extra(_)
+            )
     }
 }
 
@@ -147,67 +152,72 @@ pub const ABILITIES: &[&str] = &[
 ];
 
 /// Every capability that a scenario may need.
-pub const CAPABILITIES: &[Capability] = &[
-    Capability { name: "automations", shown: Shown::Handshake("automations") },
-    Capability {
+pub const CAPABILITIES: &[HostCapability] = &[
+    HostCapability { name: "automations", shown: CapabilitySource::Handshake("automations") },
+    HostCapability {
         name: "automations.schedules",
-        shown: Shown::Thing(&[], |result, _| schedules(result).cloned()),
+        shown: CapabilitySource::Thing(&[], |result, _| schedules(result).cloned()),
     },
-    Capability {
+    HostCapability {
         name: "automations.everyMinute",
-        shown: Shown::Thing(&[], |result, _| {
+        shown: CapabilitySource::Thing(&[], |result, _| {
             let least = |it: &&Value| it["minIntervalMinutes"].as_u64().unwrap_or(0);
             schedules(result).filter(|it| least(it) <= 1).cloned()
         }),
     },
-    Capability { name: "telemetry", shown: Shown::Handshake("telemetry") },
-    Capability { name: "multipleChats", shown: Shown::Agent(&["multipleChats"]) },
-    Capability { name: "multipleChats.fork", shown: Shown::Agent(&["multipleChats", "fork"]) },
-    Capability {
+    HostCapability { name: "telemetry", shown: CapabilitySource::Handshake("telemetry") },
+    HostCapability { name: "multipleChats", shown: CapabilitySource::Agent(&["multipleChats"]) },
+    HostCapability {
+        name: "multipleChats.fork",
+        shown: CapabilitySource::Agent(&["multipleChats", "fork"]),
+    },
+    HostCapability {
         name: "multipleChats.sideChat",
-        shown: Shown::Agent(&["multipleChats", "sideChat"]),
+        shown: CapabilitySource::Agent(&["multipleChats", "sideChat"]),
     },
-    Capability {
+    HostCapability {
         name: "agentWithoutChats",
-        shown: Shown::Thing(&["provider"], |result, _| lacking(result, &[], &["multipleChats"])),
+        shown: CapabilitySource::Thing(&["provider"], |result, _| {
+            lacking(result, &[], &["multipleChats"])
+        }),
     },
-    Capability {
+    HostCapability {
         name: "agentWithoutFork",
-        shown: Shown::Thing(&["provider"], |result, _| {
+        shown: CapabilitySource::Thing(&["provider"], |result, _| {
             lacking(result, &["multipleChats"], &["multipleChats", "fork"])
         }),
     },
-    Capability {
+    HostCapability {
         name: "agentWithoutSideChat",
-        shown: Shown::Thing(&["provider"], |result, _| {
+        shown: CapabilitySource::Thing(&["provider"], |result, _| {
             lacking(result, &["multipleChats"], &["multipleChats", "sideChat"])
         }),
     },
-    Capability {
+    HostCapability {
         name: "agentWithFixedPrimary",
-        shown: Shown::Thing(&["provider"], |result, _| {
+        shown: CapabilitySource::Thing(&["provider"], |result, _| {
             let directories = "multipleWorkingDirectories";
             lacking(result, &[directories], &[directories, "primaryReplacement"])
         }),
     },
-    Capability {
+    HostCapability {
         name: "multipleWorkingDirectories",
-        shown: Shown::Agent(&["multipleWorkingDirectories"]),
+        shown: CapabilitySource::Agent(&["multipleWorkingDirectories"]),
     },
-    Capability {
+    HostCapability {
         name: "multipleWorkingDirectories.primaryReplacement",
-        shown: Shown::Agent(&["multipleWorkingDirectories", "primaryReplacement"]),
+        shown: CapabilitySource::Agent(&["multipleWorkingDirectories", "primaryReplacement"]),
     },
-    Capability {
+    HostCapability {
         name: "terminals",
-        shown: Shown::Methods(
+        shown: CapabilitySource::Methods(
             &["disposeTerminal", "createTerminal"],
             || json!({"channel": (format!("ahp-terminal:/{NOBODYS}"))}),
         ),
     },
-    Capability {
+    HostCapability {
         name: "resources",
-        shown: Shown::Methods(
+        shown: CapabilitySource::Methods(
             &[
                 "resourceRead",
                 "resourceWrite",
@@ -222,175 +232,180 @@ pub const CAPABILITIES: &[Capability] = &[
             || json!({"channel": ROOT, "uri": (format!("file:///{NOBODYS}/none"))}),
         ),
     },
-    Capability {
+    HostCapability {
         name: "resourceWatches",
-        shown: Shown::Methods(
+        shown: CapabilitySource::Methods(
             &["createResourceWatch"],
             || json!({"channel": ROOT, "uri": (format!("file:///{NOBODYS}/none"))}),
         ),
     },
-    Capability {
+    HostCapability {
         name: "completions",
-        shown: Shown::Methods(
+        shown: CapabilitySource::Methods(
             &["completions"],
             || json!({"channel": (format!("ahp-session:/{NOBODYS}")), "kind": "userMessage", "text": "", "offset": 0}),
         ),
     },
-    Capability {
+    HostCapability {
         name: "chatMoves",
-        shown: Shown::Methods(
+        shown: CapabilitySource::Methods(
             &["moveChat"],
             || json!({"channel": (format!("ahp-session:/{NOBODYS}")), "chat": (format!("ahp-chat:/{NOBODYS}"))}),
         ),
     },
-    Capability {
+    HostCapability {
         name: "sessionConfig",
-        shown: Shown::Methods(
+        shown: CapabilitySource::Methods(
             &["resolveSessionConfig", "sessionConfigCompletions"],
             || json!({"channel": ROOT}),
         ),
     },
-    Capability {
+    HostCapability {
         name: "changesetOperations",
-        shown: Shown::Methods(
+        shown: CapabilitySource::Methods(
             &["invokeChangesetOperation"],
             || json!({"channel": (format!("ahp-changeset:/{NOBODYS}")), "operationId": NOBODYS}),
         ),
     },
-    Capability {
+    HostCapability {
         name: READY_SESSIONS,
-        shown: Shown::Probe(
+        shown: CapabilitySource::Probe(
             "a session that is being created becomes ready before anything is said in it",
         ),
     },
-    Capability {
+    HostCapability {
         name: SCRIPTS,
-        shown: Shown::Probe("a turn that a script fails on purpose fails as the script says"),
+        shown: CapabilitySource::Probe(
+            "a turn that a script fails on purpose fails as the script says",
+        ),
     },
-    Capability {
+    HostCapability {
         name: "annotations",
-        shown: Shown::Probe(
+        shown: CapabilitySource::Probe(
             "a new session has a channel of annotations, the one that its state names or `<session>/annotations`",
         ),
     },
-    Capability {
+    HostCapability {
         name: "customizations",
-        shown: Shown::Probe(
+        shown: CapabilitySource::Probe(
             "a plugin that a client publishes appears in the session's customizations",
         ),
     },
-    Capability {
+    HostCapability {
         name: "telemetry.logs",
-        shown: Shown::Thing(&["uri"], |result, _| signal(result, "logs")),
+        shown: CapabilitySource::Thing(&["uri"], |result, _| signal(result, "logs")),
     },
-    Capability {
+    HostCapability {
         name: "telemetry.levels",
-        shown: Shown::Thing(&["uri"], |result, _| {
+        shown: CapabilitySource::Thing(&["uri"], |result, _| {
             let levels = |it: &Value| it["uri"].as_str().is_some_and(|it| uses(it, "level"));
             signal(result, "logs").filter(levels)
         }),
     },
-    Capability {
+    HostCapability {
         name: "telemetry.traces",
-        shown: Shown::Thing(&["uri"], |result, _| signal(result, "traces")),
+        shown: CapabilitySource::Thing(&["uri"], |result, _| signal(result, "traces")),
     },
-    Capability {
+    HostCapability {
         name: "telemetry.metrics",
-        shown: Shown::Thing(&["uri"], |result, _| signal(result, "metrics")),
+        shown: CapabilitySource::Thing(&["uri"], |result, _| signal(result, "metrics")),
     },
-    Capability {
+    HostCapability {
         name: PROTECTED,
-        shown: Shown::Thing(&["provider", "resource"], |result, tokens| {
+        shown: CapabilitySource::Thing(&["provider", "resource"], |result, tokens| {
             guarded(result, tokens, |resources| resources.iter().find(|it| is_required(it)))
         }),
     },
-    Capability {
+    HostCapability {
         name: "optionalAgent",
-        shown: Shown::Thing(&["provider", "resource"], |result, tokens| {
+        shown: CapabilitySource::Thing(&["provider", "resource"], |result, tokens| {
             guarded(result, tokens, |resources| {
                 resources.first().filter(|_| !resources.iter().any(is_required))
             })
         }),
     },
-    Capability {
+    HostCapability {
         name: "roamingAgent",
-        shown: Shown::Thing(&["provider"], |result, _| {
+        shown: CapabilitySource::Thing(&["provider"], |result, _| {
             let path = "/capabilities/multipleWorkingDirectories/primaryReplacement";
             let roams = |agent: &&Value| agent.pointer(path) == Some(&Value::Bool(true));
             let agent = agents(result).iter().find(roams)?;
             Some(json!({"provider": (&agent["provider"])}))
         }),
     },
-    Capability { name: TOKEN, shown: Shown::Token },
-    Capability {
+    HostCapability { name: TOKEN, shown: CapabilitySource::Token },
+    HostCapability {
         name: "credentials",
-        shown: Shown::Given(&[], "`--token`, or credentials in `--header` or `--url`"),
+        shown: CapabilitySource::Given(&[], "`--token`, or credentials in `--header` or `--url`"),
     },
-    Capability {
+    HostCapability {
         name: "otherCredentials",
-        shown: Shown::Given(&[], "`--other-token`, of somebody else who may come in"),
+        shown: CapabilitySource::Given(&[], "`--other-token`, of somebody else who may come in"),
     },
-    Capability {
+    HostCapability {
         name: FILES,
-        shown: Shown::Given(
+        shown: CapabilitySource::Given(
             &["folder"],
             "`--files INSIDE OUTSIDE`, where on the host's disk odd files can be put",
         ),
     },
-    Capability {
+    HostCapability {
         name: WORKSPACE,
-        shown: Shown::Tried(
+        shown: CapabilitySource::Tried(
             &["folder"],
             "clients may make folders and files in a folder that the harness made on this machine, or in the host's \
              `defaultDirectory`",
         ),
     },
-    Capability {
+    HostCapability {
         name: "readableFolder",
-        shown: Shown::Tried(
+        shown: CapabilitySource::Tried(
             &["folder"],
             "the host reads a file that the harness wrote on this machine",
         ),
     },
-    Capability {
+    HostCapability {
         name: "grantedFolder",
-        shown: Shown::Tried(
+        shown: CapabilitySource::Tried(
             &["folder"],
             "a file on this machine cannot be read until the client has sent `resourceRequest` for it",
         ),
     },
-    Capability {
+    HostCapability {
         name: "deniedFile",
-        shown: Shown::Tried(
+        shown: CapabilitySource::Tried(
             &["uri", "path"],
             "a `resourceRequest` to read a file outside of the workspace is denied: one that the harness made on this \
              machine",
         ),
     },
-    Capability {
+    HostCapability {
         name: "deniedFolder",
-        shown: Shown::Tried(
+        shown: CapabilitySource::Tried(
             &["folder"],
             "a `resourceRequest` for a file is denied that the harness made on this machine",
         ),
     },
-    Capability {
+    HostCapability {
         name: "guardedSetting",
-        shown: Shown::Given(
+        shown: CapabilitySource::Given(
             &["key", "value"],
             "`--guarded-setting KEY=VALUE`, what the other token may not set so",
         ),
     },
-    Capability { name: "script.recall", shown: Shown::Extra("recall") },
-    Capability { name: "script.activity", shown: Shown::Extra("activity") },
-    Capability { name: "script.background", shown: Shown::Extra("background") },
-    Capability { name: "script.canvas", shown: Shown::Extra("canvas") },
-    Capability { name: "script.crash", shown: Shown::Extra("crash") },
-    Capability { name: "script.worker", shown: Shown::Extra("worker") },
-    Capability { name: "script.further-tools", shown: Shown::Extra("further-tools") },
-    Capability { name: "script.by-reference", shown: Shown::Extra("by-reference") },
-    Capability { name: "script.auth", shown: Shown::Extra("auth") },
-    Capability { name: "script.act", shown: Shown::Extra("act") },
+    HostCapability { name: "script.recall", shown: CapabilitySource::Extra("recall") },
+    HostCapability { name: "script.activity", shown: CapabilitySource::Extra("activity") },
+    HostCapability { name: "script.background", shown: CapabilitySource::Extra("background") },
+    HostCapability { name: "script.canvas", shown: CapabilitySource::Extra("canvas") },
+    HostCapability { name: "script.crash", shown: CapabilitySource::Extra("crash") },
+    HostCapability { name: "script.worker", shown: CapabilitySource::Extra("worker") },
+    HostCapability {
+        name: "script.further-tools",
+        shown: CapabilitySource::Extra("further-tools"),
+    },
+    HostCapability { name: "script.by-reference", shown: CapabilitySource::Extra("by-reference") },
+    HostCapability { name: "script.auth", shown: CapabilitySource::Extra("auth") },
+    HostCapability { name: "script.act", shown: CapabilitySource::Extra("act") },
 ];
 
 /// What is said of schedules, where there are any.
@@ -469,24 +484,26 @@ fn guarded(
 /// The names that a scenario can use which needs a capability.
 pub fn bound(name: &str) -> Vec<String> {
     match named(name).map(|row| row.shown) {
-        Some(Shown::Thing(members, _) | Shown::Tried(members, _) | Shown::Given(members, _)) => {
-            members.iter().map(|member| format!("{name}.{member}")).collect()
-        }
-        Some(Shown::Token) => vec![TOKEN.to_owned()],
+        Some(
+            CapabilitySource::Thing(members, _)
+            | CapabilitySource::Tried(members, _)
+            | CapabilitySource::Given(members, _),
+        ) => members.iter().map(|member| format!("{name}.{member}")).collect(),
+        Some(CapabilitySource::Token) => vec![TOKEN.to_owned()],
         _ => Vec::new(),
     }
 }
 
 /// The capability of a name.
-pub fn named(name: &str) -> Option<&'static Capability> {
+pub fn named(name: &str) -> Option<&'static HostCapability> {
     CAPABILITIES.iter().find(|row| row.name == name)
 }
 
 /// The capability that a request is part of.
-pub fn of_method(method: &str) -> Option<&'static Capability> {
+pub fn of_method(method: &str) -> Option<&'static HostCapability> {
     CAPABILITIES
         .iter()
-        .find(|row| matches!(row.shown, Shown::Methods(methods, _) if methods.contains(&method)))
+        .find(|row| matches!(row.shown, CapabilitySource::Methods(methods, _) if methods.contains(&method)))
 }
 
 #[cfg(test)]
@@ -497,7 +514,7 @@ mod tests {
     #[test]
     fn every_extra_of_scripts_can_be_declared() {
         let rows = CAPABILITIES.iter().filter_map(|row| match row.shown {
-            Shown::Extra(name) => Some(name),
+            CapabilitySource::Extra(name) => Some(name),
             _ => None,
         });
         let extras = crate::agent::script::EXTRAS.iter().map(|extra| extra.name);
@@ -509,7 +526,7 @@ mod tests {
         let newest = Protocol::known().first().and_then(|version| Protocol::of(*version)).unwrap();
         for row in CAPABILITIES {
             assert_eq!(named(row.name).map(|found| found.name), Some(row.name));
-            if let Shown::Methods(methods, _) = row.shown {
+            if let CapabilitySource::Methods(methods, _) = row.shown {
                 for method in methods {
                     assert!(newest.method(method).is_some(), "{method}");
                     assert_eq!(of_method(method).map(|row| row.name), Some(row.name));

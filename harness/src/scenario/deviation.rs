@@ -8,22 +8,22 @@
 //!
 //! Start at [`deviations`].
 
-use crate::edge::Edge;
+use crate::edge::VersionEdge;
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
-use crate::wire::protocol::{Dispatch, MethodKind, Protocol};
-use crate::wire::validate::{Sender, ShapeError};
-use crate::wire::version::Standard;
+use crate::wire::protocol::{DispatchRight, MethodKind, Protocol};
+use crate::wire::validate::{MessageOrigin, ShapeError};
+use crate::wire::version::ProtocolStandard;
 
-use super::bind::Template;
-use super::parse::{Scenario, Step};
-use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean};
-use super::verbs::Verb;
+use super::bind::ValueTemplate;
+use super::parse::{ParsedScenario, ScenarioStep};
+use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, did_you_mean};
+use super::verbs::StepVerb;
 
 /// Steps that wait for a message of the host.
-const WAITS: &[Verb] = &[Verb::Expect, Verb::Next, Verb::Never, Verb::Await];
+const WAITS: &[StepVerb] = &[StepVerb::Expect, StepVerb::Next, StepVerb::Never, StepVerb::Await];
 /// Outcomes by which a step says that its message is to be refused.
 const REFUSALS: &[&str] = &["reject", "refused", "ignored", "error", "closed"];
 
@@ -34,8 +34,8 @@ const ACTION: &str = "params.action.";
 
 /// Every deviation of a scenario's messages that no step means to make, and every one that a step means to
 /// make and does not.
-pub fn deviations(scenario: &Scenario) -> Vec<ScenarioError> {
-    if scenario.spec.standard() != Standard::Ahp {
+pub fn deviations(scenario: &ParsedScenario) -> Vec<ScenarioError> {
+    if scenario.spec.standard() != ProtocolStandard::Ahp {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -70,7 +70,7 @@ pub fn deviations(scenario: &Scenario) -> Vec<ScenarioError> {
 
 /// The newest version at which a step is taken: scenarios are written in the words of the newest one, and
 /// what holds only for older ones in theirs.
-fn newest(scenario: &Scenario, step: &Step) -> Option<&'static Protocol> {
+fn newest(scenario: &ParsedScenario, step: &ScenarioStep) -> Option<&'static Protocol> {
     let holds = |protocol: &&'static Protocol| {
         let version = protocol.version();
         scenario.spec.includes(version) && step.holds_in(version)
@@ -85,29 +85,29 @@ fn tables(protocol: &Protocol) -> impl Iterator<Item = &Protocol> {
 }
 
 /// One thing about a message that the tables do not allow.
-struct Deviation {
-    span: Span,
+struct SchemaDeviation {
+    span: SourceSpan,
     path: String,
     expected: String,
     found: String,
     hint: String,
 }
 
-impl Deviation {
-    fn of(span: Span, error: ShapeError) -> Deviation {
+impl SchemaDeviation {
+    fn of(span: SourceSpan, error: ShapeError) -> SchemaDeviation {
         let ShapeError { path, expected, found, .. } = error;
         let hint = format!("if that is meant, say `deviates: {path}`");
-        Deviation { span, path, expected, found, hint }
+        SchemaDeviation { span, path, expected, found, hint }
     }
 }
 
-fn of_step(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
+fn of_step(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     match step.verb {
-        Verb::Dispatch => dispatched(protocol, step),
-        Verb::Request => {
+        StepVerb::Dispatch => dispatched(protocol, step),
+        StepVerb::Request => {
             called(protocol, step, step.text("method").unwrap_or_default(), MethodKind::Request)
         }
-        Verb::Notify => called(
+        StepVerb::Notify => called(
             protocol,
             step,
             step.text("method").unwrap_or_default(),
@@ -119,7 +119,7 @@ fn of_step(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
 }
 
 /// An action of a client's: its type, who may dispatch it, its members, and the kind of channel.
-fn dispatched(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
+fn dispatched(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     let Some(action) = step.template("action") else { return Vec::new() };
     let span = step.place("action");
     let (value, unknown) = literal(action);
@@ -132,7 +132,7 @@ fn dispatched(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
     let Some(row) = tables(protocol).find_map(|protocol| protocol.action(name)) else {
         let names: Vec<&str> =
             protocol.actions().map(|action| action.action_type.as_str()).collect();
-        return vec![Deviation {
+        return vec![SchemaDeviation {
             span,
             path: "action.type".to_owned(),
             expected: "an action of the protocol".to_owned(),
@@ -146,8 +146,8 @@ fn dispatched(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
     let mut found = wrong_members(protocol, span, &value, &unknown);
     let refused =
         REFUSALS.iter().any(|outcome| step.pattern(outcome).is_some() || step.flag(outcome));
-    if row.dispatch == Dispatch::Host && !refused {
-        found.push(Deviation {
+    if row.dispatch == DispatchRight::Host && !refused {
+        found.push(SchemaDeviation {
             span,
             path: "action.type".to_owned(),
             expected: "an action that clients may dispatch".to_owned(),
@@ -157,9 +157,10 @@ fn dispatched(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
         });
     }
     let kind = step.template("channel").and_then(kind_of);
-    if let Some(kind) = kind.filter(|kind| *kind != row.channel && protocol.has(Feature::Channels))
+    if let Some(kind) =
+        kind.filter(|kind| *kind != row.channel && protocol.has(ProtocolFeature::Channels))
     {
-        found.push(Deviation {
+        found.push(SchemaDeviation {
             span: step.place("channel"),
             path: "channel".to_owned(),
             expected: format!("a channel of the kind {:?}, as `{name}` changes it", row.channel),
@@ -171,11 +172,16 @@ fn dispatched(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
 }
 
 /// A request or notification of a client's: its method, its direction, its params.
-fn called(protocol: &Protocol, step: &Step, method: &str, kind: MethodKind) -> Vec<Deviation> {
+fn called(
+    protocol: &Protocol,
+    step: &ScenarioStep,
+    method: &str,
+    kind: MethodKind,
+) -> Vec<SchemaDeviation> {
     let span = step.place("method");
     let deviation = |expected: &str, found: String, hint: String| {
         let (path, expected) = ("method".to_owned(), expected.to_owned());
-        vec![Deviation { span, path, expected, found, hint }]
+        vec![SchemaDeviation { span, path, expected, found, hint }]
     };
     let meant = "if that is meant, say `deviates: method`";
     let Some(row) = protocol.method(method) else {
@@ -205,30 +211,30 @@ fn called(protocol: &Protocol, step: &Step, method: &str, kind: MethodKind) -> V
         MethodKind::Notification => Message::notification(method, params),
     };
     let errors = known(protocol, message, &unknown);
-    errors.into_iter().map(|error| Deviation::of(step.place("params"), error)).collect()
+    errors.into_iter().map(|error| SchemaDeviation::of(step.place("params"), error)).collect()
 }
 
 /// The members of an action.
 fn wrong_members(
     protocol: &Protocol,
-    span: Span,
+    span: SourceSpan,
     action: &Value,
     unknown: &[String],
-) -> Vec<Deviation> {
+) -> Vec<SchemaDeviation> {
     let params = json!({"channel": ANY_CHANNEL, "clientSeq": 1, "action": (action.clone())});
     let message = Message::notification("dispatchAction", params);
     let unknown: Vec<String> = unknown.iter().map(|path| format!("{ACTION}{path}")).collect();
     let errors = known(protocol, message, &unknown).into_iter();
     let errors = errors.map(|error| {
         let path = error.path.strip_prefix("params.").unwrap_or(&error.path).to_owned();
-        Deviation::of(span, ShapeError { path, ..error })
+        SchemaDeviation::of(span, ShapeError { path, ..error })
     });
     errors.collect()
 }
 
 /// What a step waits for: a name that nobody sends never comes.
-fn awaited(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
-    let unheard = |member: &'static str, name: &str, names: Vec<&str>| Deviation {
+fn awaited(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
+    let unheard = |member: &'static str, name: &str, names: Vec<&str>| SchemaDeviation {
         span: step.place(member),
         path: member.to_owned(),
         expected: format!("a `{member}` that hosts send"),
@@ -251,7 +257,7 @@ fn awaited(protocol: &Protocol, step: &Step) -> Vec<Deviation> {
 }
 
 /// The kind of the channel that a template names, as far as its text says so.
-fn kind_of(channel: &Template) -> Option<ChannelKind> {
+fn kind_of(channel: &ValueTemplate) -> Option<ChannelKind> {
     let (value, unknown) = literal(channel);
     if !unknown.is_empty() {
         return None;
@@ -261,9 +267,9 @@ fn kind_of(channel: &Template) -> Option<ChannelKind> {
 
 /// The hard errors of a message in the words of a version that are not about what stands in holes.
 fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<ShapeError> {
-    let edge = Edge::new(protocol.version(), "");
+    let edge = VersionEdge::new(protocol.version(), "");
     let renames = !edge.is_plain();
-    let errors = protocol.check_message(&edge.lower_message(message), Sender::Client, None);
+    let errors = protocol.check_message(&edge.lower_message(message), MessageOrigin::Client, None);
     let about_a_hole = |error: &ShapeError| {
         let within = |path: &String| {
             error.path.strip_prefix(path.as_str()).is_some_and(|rest| {
@@ -277,13 +283,13 @@ fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<Shape
 }
 
 /// A template with something in its holes, and the paths of those whose type nobody knows.
-fn literal(template: &Template) -> (Value, Vec<String>) {
+fn literal(template: &ValueTemplate) -> (Value, Vec<String>) {
     let mut unknown = Vec::new();
     let value = filled(template, "", &mut unknown);
     (value, unknown)
 }
 
-fn filled(template: &Template, path: &str, unknown: &mut Vec<String>) -> Value {
+fn filled(template: &ValueTemplate, path: &str, unknown: &mut Vec<String>) -> Value {
     if let Some(fixed) = template.without_holes() {
         return fixed.clone();
     }
@@ -311,13 +317,13 @@ fn filled(template: &Template, path: &str, unknown: &mut Vec<String>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use crate::scenario::load::{Files, load};
+    use crate::scenario::load::{FileSource, load};
 
     use super::*;
 
-    struct None;
+    struct NoFragments;
 
-    impl Files for None {
+    impl FileSource for NoFragments {
         fn read(&self, _path: &str) -> Result<String, String> {
             Err("there is none".to_owned())
         }
@@ -327,7 +333,7 @@ mod tests {
         let text = format!(
             "scenario: a/b\ntitle: t\nspec: '>=1.0.0'\nsteps:\n  - open: A\n  - {step}\n  - request: {{ by: A, method: ping, proves: ping.response }}\n"
         );
-        let loaded = load("a/b.yaml", &text, &None);
+        let loaded = load("a/b.yaml", &text, &NoFragments);
         assert!(loaded.errors.is_empty(), "{step}: {:?}", loaded.errors);
         let found = deviations(&loaded.scenario.unwrap());
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();

@@ -4,7 +4,7 @@
 
 /// What a member's value has to be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Form {
+pub enum MemberForm {
     /// The name of one client of the scenario.
     Client,
     /// One client or a list of them.
@@ -37,11 +37,11 @@ pub enum Form {
 
 /// One member of a scenario or a step.
 #[derive(Debug)]
-pub struct Field {
+pub struct FormField {
     /// Its key.
     pub name: &'static str,
     /// What its value has to be.
-    pub form: Form,
+    pub form: MemberForm,
     /// Whether it has to be there.
     pub required: bool,
     /// Whether it makes the step an expectation that can fail.
@@ -51,16 +51,16 @@ pub struct Field {
 }
 
 /// A member that may be there.
-pub(crate) const fn field(name: &'static str, form: Form, doc: &'static str) -> Field {
-    Field { name, form, required: false, wants: false, doc }
+pub(crate) const fn field(name: &'static str, form: MemberForm, doc: &'static str) -> FormField {
+    FormField { name, form, required: false, wants: false, doc }
 }
 
 /// A member that has to be there.
-pub(crate) const fn needed(name: &'static str, form: Form, doc: &'static str) -> Field {
-    Field { required: true, ..field(name, form, doc) }
+pub(crate) const fn needed(name: &'static str, form: MemberForm, doc: &'static str) -> FormField {
+    FormField { required: true, ..field(name, form, doc) }
 }
 
 /// A member that makes its step an expectation.
-pub(crate) const fn wanted(name: &'static str, form: Form, doc: &'static str) -> Field {
-    Field { wants: true, ..field(name, form, doc) }
+pub(crate) const fn wanted(name: &'static str, form: MemberForm, doc: &'static str) -> FormField {
+    FormField { wants: true, ..field(name, form, doc) }
 }

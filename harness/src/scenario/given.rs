@@ -7,7 +7,7 @@
 //!
 //! Start at [`fill`].
 
-use super::node::{Content, Member, Node};
+use super::node::{MappingEntry, NodeContent, SourceNode};
 use super::source::{ScenarioError, ScenarioErrorKind, list};
 
 /// What stands before the name of a value that the `include` gives.
@@ -15,10 +15,14 @@ const GIVEN: &str = "$given ";
 
 /// Puts the values of `with` where the fragment asks for them. A name without a value, and a value
 /// that the fragment has no place for, are mistakes.
-pub(super) fn fill(fragment: Node, with: &[Member], errors: &mut Vec<ScenarioError>) -> Node {
-    let mut filling = Filling { with, used: Vec::new(), errors };
+pub(super) fn fill(
+    fragment: SourceNode,
+    with: &[MappingEntry],
+    errors: &mut Vec<ScenarioError>,
+) -> SourceNode {
+    let mut filling = ValueFilling { with, used: Vec::new(), errors };
     let filled = filling.node(fragment);
-    let Filling { used, errors, .. } = filling;
+    let ValueFilling { used, errors, .. } = filling;
     for member in with.iter().filter(|member| !used.contains(&member.key)) {
         let kind = ScenarioErrorKind::UnknownKey {
             owner: "the fragment".to_owned(),
@@ -34,42 +38,45 @@ fn names(used: &[String]) -> String {
     list(&used.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-struct Filling<'a> {
-    with: &'a [Member],
+struct ValueFilling<'a> {
+    with: &'a [MappingEntry],
     used: Vec<String>,
     errors: &'a mut Vec<ScenarioError>,
 }
 
-impl Filling<'_> {
-    fn node(&mut self, node: Node) -> Node {
+impl ValueFilling<'_> {
+    fn node(&mut self, node: SourceNode) -> SourceNode {
         if let Some(name) = asked(&node) {
             return self.value(&node, name);
         }
-        let Node { span, content } = node;
+        let SourceNode { span, content } = node;
         let content = match content {
-            Content::Scalar(value) => Content::Scalar(value),
-            Content::List(items) => Content::List(self.items(items)),
-            Content::Map(members) => {
-                let fill = |member: Member| Member { value: self.node(member.value), ..member };
-                Content::Map(members.into_iter().map(fill).collect())
+            NodeContent::Scalar(value) => NodeContent::Scalar(value),
+            NodeContent::List(items) => NodeContent::List(self.items(items)),
+            NodeContent::Map(members) => {
+                let fill = |member: MappingEntry| MappingEntry {
+                    value: self.node(member.value),
+                    ..member
+                };
+                NodeContent::Map(members.into_iter().map(fill).collect())
             }
         };
-        Node { span, content }
+        SourceNode { span, content }
     }
 
-    fn items(&mut self, items: Vec<Node>) -> Vec<Node> {
+    fn items(&mut self, items: Vec<SourceNode>) -> Vec<SourceNode> {
         let mut filled = Vec::with_capacity(items.len());
         for item in items {
             let given = asked(&item).is_some();
             match self.node(item) {
-                Node { content: Content::List(more), .. } if given => filled.extend(more),
+                SourceNode { content: NodeContent::List(more), .. } if given => filled.extend(more),
                 item => filled.push(item),
             }
         }
         filled
     }
 
-    fn value(&mut self, place: &Node, name: &str) -> Node {
+    fn value(&mut self, place: &SourceNode, name: &str) -> SourceNode {
         match self.with.iter().find(|member| member.key == name) {
             Some(member) => {
                 self.used.push(name.to_owned());
@@ -89,6 +96,6 @@ impl Filling<'_> {
 }
 
 /// The name that a node asks for.
-fn asked(node: &Node) -> Option<&str> {
+fn asked(node: &SourceNode) -> Option<&str> {
     node.as_str()?.strip_prefix(GIVEN)
 }

@@ -2,11 +2,11 @@
 //!
 //! Start at [`read_list`].
 
-use super::node::{Node, read};
-use super::source::Source;
+use super::node::{SourceNode, read};
+use super::source::SourceFile;
 
 /// What a file of entries may have.
-pub struct Form {
+pub struct ListingForm {
     /// What it is, such as `a baseline`.
     pub what: &'static str,
     /// The member that has the entries.
@@ -24,10 +24,10 @@ pub struct Form {
 pub fn read_list(
     name: &str,
     text: &str,
-    form: &Form,
-    take: &mut dyn FnMut(&Node) -> Result<(), String>,
-) -> Result<Node, String> {
-    let source = Source::new(name, text);
+    form: &ListingForm,
+    take: &mut dyn FnMut(&SourceNode) -> Result<(), String>,
+) -> Result<SourceNode, String> {
+    let source = SourceFile::new(name, text);
     let (root, errors) = read(&source, 0);
     let place = |start| {
         let (line, column) = source.position(start);
@@ -35,13 +35,13 @@ pub fn read_list(
     };
     let mut mistakes: Vec<String> =
         errors.iter().map(|error| format!("{}: {error}", place(error.span.start))).collect();
-    for member in root.as_ref().and_then(Node::as_map).unwrap_or_default() {
+    for member in root.as_ref().and_then(SourceNode::as_map).unwrap_or_default() {
         if member.key != form.list && !form.beside.contains(&member.key.as_str()) {
             let place = place(member.key_span.start);
             mistakes.push(format!("{place}: {} has no `{}`", form.what, member.key));
         }
     }
-    let entries = root.as_ref().and_then(|root| root.get(form.list)).and_then(Node::as_list);
+    let entries = root.as_ref().and_then(|root| root.get(form.list)).and_then(SourceNode::as_list);
     if entries.is_none() && mistakes.is_empty() {
         mistakes.push(format!("{name}:1:1: expected `{}:` with a list of entries", form.list));
     }
@@ -56,7 +56,7 @@ pub fn read_list(
     }
 }
 
-fn members(entry: &Node, known: &[&str]) -> Result<(), String> {
+fn members(entry: &SourceNode, known: &[&str]) -> Result<(), String> {
     let foreign = |key: &&str| !known.contains(key);
     let mut keys = entry.as_map().unwrap_or_default().iter().map(|member| member.key.as_str());
     match keys.find(foreign) {
@@ -69,15 +69,15 @@ fn members(entry: &Node, known: &[&str]) -> Result<(), String> {
 }
 
 /// The text of a member of an entry.
-pub fn text<'a>(entry: &'a Node, key: &str) -> Option<&'a str> {
-    entry.get(key).and_then(Node::as_str)
+pub fn text<'a>(entry: &'a SourceNode, key: &str) -> Option<&'a str> {
+    entry.get(key).and_then(SourceNode::as_str)
 }
 
 /// The text of a member that every entry needs; `why` says what it is for.
 ///
 /// # Errors
 /// It is not there, or blank.
-pub fn needed<'a>(entry: &'a Node, key: &str, why: &str) -> Result<&'a str, String> {
+pub fn needed<'a>(entry: &'a SourceNode, key: &str, why: &str) -> Result<&'a str, String> {
     let found = text(entry, key).map(str::trim).filter(|text| !text.is_empty());
     found.ok_or_else(|| format!("expected `{key}`: {why}"))
 }
@@ -86,6 +86,6 @@ pub fn needed<'a>(entry: &'a Node, key: &str, why: &str) -> Result<&'a str, Stri
 ///
 /// # Errors
 /// There is none.
-pub fn reason(entry: &Node) -> Result<&str, String> {
+pub fn reason(entry: &SourceNode) -> Result<&str, String> {
     needed(entry, "reason", "nobody will remember why it was tolerated")
 }

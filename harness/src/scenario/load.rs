@@ -1,13 +1,13 @@
 //! Files in, scenarios and mistakes out; fragments are read where they are included.
 
-use super::node::{self, Node};
+use super::node::{self, SourceNode};
 use super::own::{self, OwnRequirement};
-use super::parse::{Includes, Parsed, Scenario, scenario};
-use super::source::{ScenarioError, ScenarioErrorKind, Source, Span};
+use super::parse::{IncludeSource, ParsedFile, ParsedScenario, scenario};
+use super::source::{ScenarioError, ScenarioErrorKind, SourceFile, SourceSpan};
 use crate::wire::json::Value;
 
 /// Where files are read from. Paths use `/` everywhere.
-pub trait Files {
+pub trait FileSource {
     /// The text of a file.
     ///
     /// # Errors
@@ -17,11 +17,11 @@ pub trait Files {
 
 /// A file that was read, with everything that is wrong with it.
 #[derive(Debug)]
-pub struct Loaded {
-    /// The file and, after it, the fragments it includes, in the order that [`Span::file`] counts.
-    pub sources: Vec<Source>,
+pub struct LoadedFile {
+    /// The file and, after it, the fragments it includes, in the order that [`SourceSpan::file`] counts.
+    pub sources: Vec<SourceFile>,
     /// The scenario; `None` for a fragment, or where nothing could be made of the text.
-    pub scenario: Option<Scenario>,
+    pub scenario: Option<ParsedScenario>,
     /// Whether the file is a fragment.
     pub fragment: bool,
     /// What is wrong with it, in the order of the text.
@@ -29,15 +29,15 @@ pub struct Loaded {
 }
 
 /// Reads one file and what it includes.
-pub fn load(path: &str, text: &str, files: &dyn Files) -> Loaded {
-    let source = Source::new(path, text);
+pub fn load(path: &str, text: &str, files: &dyn FileSource) -> LoadedFile {
+    let source = SourceFile::new(path, text);
     let (root, mut errors) = node::read(&source, 0);
-    let mut loader = Loader { files, sources: vec![source], open: vec![0], own: None };
+    let mut loader = FileLoader { files, sources: vec![source], open: vec![0], own: None };
     let parsed = root.and_then(|root| scenario(&root, &mut loader, &mut errors));
     let sources = loader.sources;
     let (scenario, fragment) = match parsed {
-        Some(Parsed::Scenario(scenario)) => (Some(*scenario), false),
-        Some(Parsed::Fragment) => (None, true),
+        Some(ParsedFile::Scenario(scenario)) => (Some(*scenario), false),
+        Some(ParsedFile::Fragment) => (None, true),
         None => (None, false),
     };
     if let Some(scenario) = &scenario {
@@ -45,31 +45,31 @@ pub fn load(path: &str, text: &str, files: &dyn Files) -> Loaded {
     }
     errors.sort_by_key(|error| (error.span.file, error.span.start));
     errors.dedup();
-    Loaded { sources, scenario, fragment, errors }
+    LoadedFile { sources, scenario, fragment, errors }
 }
 
 /// Reads a scenario that stands in no file. It cannot include anything.
-pub fn tree(root: &Value) -> (Option<Scenario>, Vec<ScenarioError>) {
+pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     let mut errors = Vec::new();
-    let files = Nowhere;
-    let mut loader = Loader { files: &files, sources: Vec::new(), open: Vec::new(), own: None };
-    match scenario(&Node::from(root), &mut loader, &mut errors) {
-        Some(Parsed::Scenario(scenario)) => (Some(*scenario), errors),
+    let files = NoFiles;
+    let mut loader = FileLoader { files: &files, sources: Vec::new(), open: Vec::new(), own: None };
+    match scenario(&SourceNode::from(root), &mut loader, &mut errors) {
+        Some(ParsedFile::Scenario(scenario)) => (Some(*scenario), errors),
         _ => (None, errors),
     }
 }
 
 /// There are no files.
-struct Nowhere;
+struct NoFiles;
 
-impl Files for Nowhere {
+impl FileSource for NoFiles {
     fn read(&self, _path: &str) -> Result<String, String> {
         Err("nothing can be included here".to_owned())
     }
 }
 
 /// The id of a scenario is the end of its path, so that a name in a report finds the file.
-fn misplaced(scenario: &Scenario, path: &str, errors: &mut Vec<ScenarioError>) {
+fn misplaced(scenario: &ParsedScenario, path: &str, errors: &mut Vec<ScenarioError>) {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let ends = stem == scenario.id || stem.ends_with(&format!("/{}", scenario.id));
     // From inside its folder a file is named without it.
@@ -81,9 +81,9 @@ fn misplaced(scenario: &Scenario, path: &str, errors: &mut Vec<ScenarioError>) {
     }
 }
 
-struct Loader<'a> {
-    files: &'a dyn Files,
-    sources: Vec<Source>,
+struct FileLoader<'a> {
+    files: &'a dyn FileSource,
+    sources: Vec<SourceFile>,
     /// The file being read, innermost last, as indices into `sources`.
     open: Vec<usize>,
     /// The author's own requirements, once somebody has asked for them.
@@ -94,14 +94,14 @@ struct Loader<'a> {
 /// its area's folder is in.
 const OWN: [&str; 2] = ["", "../"];
 
-impl Loader<'_> {
+impl FileLoader<'_> {
     fn read_own(&mut self, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
         let from = self.sources.first().map(|source| source.name.clone()).unwrap_or_default();
         let mut found = Vec::new();
         for folder in OWN {
             let path = joined(&from, &format!("{folder}{}", own::FILE));
             let Ok(text) = self.files.read(&path) else { continue };
-            let source = Source::new(path, text);
+            let source = SourceFile::new(path, text);
             let (root, mistakes) = node::read(&source, self.sources.len() as u32);
             self.sources.push(source);
             errors.extend(mistakes);
@@ -111,8 +111,13 @@ impl Loader<'_> {
     }
 }
 
-impl Includes for Loader<'_> {
-    fn enter(&mut self, path: &str, at: Span, errors: &mut Vec<ScenarioError>) -> Option<Node> {
+impl IncludeSource for FileLoader<'_> {
+    fn enter(
+        &mut self,
+        path: &str,
+        at: SourceSpan,
+        errors: &mut Vec<ScenarioError>,
+    ) -> Option<SourceNode> {
         let from = self.open.last().and_then(|index| self.sources.get(*index));
         let path = joined(from.map_or("", |source| &source.name), path);
         let chain: Vec<_> = self
@@ -134,7 +139,7 @@ impl Includes for Loader<'_> {
                 return None;
             }
         };
-        let source = Source::new(path, text);
+        let source = SourceFile::new(path, text);
         let index = self.sources.len();
         let (root, mistakes) = node::read(&source, index as u32);
         self.sources.push(source);
@@ -182,9 +187,9 @@ mod tests {
 
     use super::*;
 
-    struct Folder(BTreeMap<&'static str, &'static str>);
+    struct LoadFolder(BTreeMap<&'static str, &'static str>);
 
-    impl Files for Folder {
+    impl FileSource for LoadFolder {
         fn read(&self, path: &str) -> Result<String, String> {
             self.0.get(path).map(|text| (*text).to_owned()).ok_or_else(|| "no such file".to_owned())
         }
@@ -197,7 +202,7 @@ mod tests {
     fn a_file_may_be_named_from_inside_its_folder() {
         let text = format!("{HEAD}steps: [{{connect: A}}, {{{CLOSED}}}]");
         let misplaced = |path: &str| {
-            let loaded = load(path, &text, &Folder(BTreeMap::new()));
+            let loaded = load(path, &text, &LoadFolder(BTreeMap::new()));
             let kind = |error: &ScenarioError| {
                 matches!(error.kind, ScenarioErrorKind::MisplacedScenario { .. })
             };
@@ -211,7 +216,7 @@ mod tests {
     }
 
     fn mistakes(text: &str) -> Vec<String> {
-        let files = Folder(BTreeMap::from([
+        let files = LoadFolder(BTreeMap::from([
             ("x/cycle.yaml", "fragment: f\nsteps: [{include: cycle.yaml}]"),
             ("x/open.yaml", "fragment: f\nsteps: [{open: A}]"),
             ("x/given.yaml", "fragment: f\nsteps: [{connect: {by: $given who}}, $given then]"),

@@ -6,17 +6,17 @@
 
 use std::collections::HashSet;
 
-use super::bind::{CHAT, FOLDER, Piece, SESSION};
+use super::bind::{CHAT, FOLDER, SESSION, TextPiece};
 use super::capability;
-use super::parse::{AUTH, Given, Scenario, Step, WORK};
-use super::pattern::Name;
-use super::source::{ScenarioError, ScenarioErrorKind, Span, list};
-use super::verbs::Verb;
-use crate::wire::version::Standard;
+use super::parse::{AUTH, ParsedScenario, ScenarioStep, StepValue, WORK};
+use super::pattern::PatternName;
+use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, list};
+use super::verbs::StepVerb;
+use crate::wire::version::ProtocolStandard;
 
 /// How a name occurs in a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Occurrence<'a> {
+pub enum NameOccurrence<'a> {
     /// It has to be bound already.
     Used(&'a str),
     /// The step binds it to something that it makes itself, such as a fresh id.
@@ -28,73 +28,80 @@ pub enum Occurrence<'a> {
 }
 
 /// Calls `visit` for each name of a step, in the order in which they are used and bound.
-pub fn occurrences(step: &Step, visit: &mut dyn FnMut(Span, Occurrence<'_>)) {
+pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOccurrence<'_>)) {
     if step.count("times").is_some() {
-        visit(step.span, Occurrence::Made("count"));
+        visit(step.span, NameOccurrence::Made("count"));
     }
-    if step.verb == Verb::Send {
-        visit(step.span, Occurrence::Made("frame"));
+    if step.verb == StepVerb::Send {
+        visit(step.span, NameOccurrence::Made("frame"));
     }
-    let mut hole = |span: Span, piece: &Piece, pattern: bool| match piece {
-        Piece::Use(name) | Piece::Expand(name, _) => visit(span, Occurrence::Used(name)),
+    let mut hole = |span: SourceSpan, piece: &TextPiece, pattern: bool| match piece {
+        TextPiece::Use(name) | TextPiece::Expand(name, _) => {
+            visit(span, NameOccurrence::Used(name))
+        }
         // A pattern is held against what came: there is nothing to mint an id for.
-        Piece::New(name) | Piece::NewChat(name, _) | Piece::NewPath(name) if pattern => {
-            visit(span, Occurrence::MadeInPattern(name));
+        TextPiece::New(name) | TextPiece::NewChat(name, _) | TextPiece::NewPath(name)
+            if pattern =>
+        {
+            visit(span, NameOccurrence::MadeInPattern(name));
         }
-        Piece::New(name) => visit(span, Occurrence::Made(name)),
-        Piece::NewPath(name) => {
-            visit(span, Occurrence::Used(FOLDER));
-            visit(span, Occurrence::Made(name));
+        TextPiece::New(name) => visit(span, NameOccurrence::Made(name)),
+        TextPiece::NewPath(name) => {
+            visit(span, NameOccurrence::Used(FOLDER));
+            visit(span, NameOccurrence::Made(name));
         }
-        Piece::NewChat(name, session) => {
+        TextPiece::NewChat(name, session) => {
             // The session that a step opens need not be there: the form that the protocol shows needs none.
             if session != SESSION {
-                visit(span, Occurrence::Used(session));
+                visit(span, NameOccurrence::Used(session));
             }
-            visit(span, Occurrence::Made(name));
+            visit(span, NameOccurrence::Made(name));
         }
-        Piece::Plain(_) | Piece::Long(_) | Piece::Now => {}
+        TextPiece::Plain(_) | TextPiece::Long(_) | TextPiece::Now => {}
     };
     let mut found = Vec::new();
     for (_, _, given) in &step.members {
         match given {
-            Given::Template(template) => {
+            StepValue::Template(template) => {
                 template.holes(&mut |span, piece| hole(span, piece, false));
             }
-            Given::Pattern(pattern) => pattern.names(&mut |span, name| match name {
-                Name::Hole(piece) => hole(span, piece, true),
-                Name::Bound(name) => found.push((span, name.to_owned())),
+            StepValue::Pattern(pattern) => pattern.names(&mut |span, name| match name {
+                PatternName::Hole(piece) => hole(span, piece, true),
+                PatternName::Bound(name) => found.push((span, name.to_owned())),
             }),
             _ => {}
         }
     }
     for member in ["before", "after"] {
         if let Some(name) = step.text(member) {
-            visit(step.place(member), Occurrence::Used(name));
+            visit(step.place(member), NameOccurrence::Used(name));
         }
     }
     for (span, name) in &found {
-        visit(*span, Occurrence::Found(name));
+        visit(*span, NameOccurrence::Found(name));
     }
-    if step.verb == Verb::Open {
-        visit(step.span, Occurrence::Made(step.text("session").unwrap_or(SESSION)));
-        visit(step.span, Occurrence::Found(step.text("chat").unwrap_or(CHAT)));
+    if step.verb == StepVerb::Open {
+        visit(step.span, NameOccurrence::Made(step.text("session").unwrap_or(SESSION)));
+        visit(step.span, NameOccurrence::Found(step.text("chat").unwrap_or(CHAT)));
     }
     if let Some(name) = step.text("as") {
         // The number of an own request or dispatch is known before anything comes.
-        let own = matches!(step.verb, Verb::Dispatch | Verb::Prompt);
-        visit(step.span, if own { Occurrence::Made(name) } else { Occurrence::Found(name) });
+        let own = matches!(step.verb, StepVerb::Dispatch | StepVerb::Prompt);
+        visit(
+            step.span,
+            if own { NameOccurrence::Made(name) } else { NameOccurrence::Found(name) },
+        );
     }
 }
 
 /// Walks the steps in order and reports names that are used before they are bound.
-pub(super) fn check(scenario: &Scenario, errors: &mut Vec<ScenarioError>) {
+pub(super) fn check(scenario: &ParsedScenario, errors: &mut Vec<ScenarioError>) {
     let mut bound: HashSet<String> = ["version".to_owned()].into();
     for client in &scenario.clients {
         bound.insert(format!("{client}.id"));
         bound.insert(format!("{client}.seq"));
     }
-    if scenario.spec.standard() == Standard::Acp {
+    if scenario.spec.standard() == ProtocolStandard::Acp {
         bound.insert(WORK.to_owned());
         bound.insert(AUTH.to_owned());
     }
@@ -103,24 +110,24 @@ pub(super) fn check(scenario: &Scenario, errors: &mut Vec<ScenarioError>) {
         // A name that a pattern binds can be used further on in the same pattern.
         let mut in_step = HashSet::new();
         occurrences(step, &mut |_, occurrence| {
-            if let Occurrence::Found(name) = occurrence {
+            if let NameOccurrence::Found(name) = occurrence {
                 in_step.insert(name.to_owned());
             }
         });
         occurrences(step, &mut |span, occurrence| match occurrence {
-            Occurrence::Used(name) if !bound.contains(name) && !in_step.contains(name) => {
+            NameOccurrence::Used(name) if !bound.contains(name) && !in_step.contains(name) => {
                 let mut names: Vec<_> = bound.iter().map(String::as_str).collect();
                 names.sort_unstable();
                 let bound = list(&names);
                 let kind = ScenarioErrorKind::Unbound { name: name.to_owned(), bound };
                 errors.push(ScenarioError { span, kind });
             }
-            Occurrence::Used(_) => {}
-            Occurrence::MadeInPattern(name) => {
+            NameOccurrence::Used(_) => {}
+            NameOccurrence::MadeInPattern(name) => {
                 let kind = ScenarioErrorKind::MintedInPattern { name: name.to_owned() };
                 errors.push(ScenarioError { span, kind });
             }
-            Occurrence::Made(name) | Occurrence::Found(name) => {
+            NameOccurrence::Made(name) | NameOccurrence::Found(name) => {
                 bound.insert(name.to_owned());
             }
         });

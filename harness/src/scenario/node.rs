@@ -6,100 +6,100 @@
 use crate::wire::json::Value;
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use super::source::{ScenarioError, ScenarioErrorKind, Source, Span};
+use super::source::{ScenarioError, ScenarioErrorKind, SourceFile, SourceSpan};
 
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct SourceNode {
     /// Where it stands.
-    pub span: Span,
+    pub span: SourceSpan,
     /// What it is.
-    pub content: Content,
+    pub content: NodeContent,
 }
 
 /// What a node is.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum NodeContent {
     /// A scalar: null, a boolean, a number or a text.
     Scalar(Value),
     /// A sequence.
-    List(Vec<Node>),
+    List(Vec<SourceNode>),
     /// A mapping, in the order of the file.
-    Map(Vec<Member>),
+    Map(Vec<MappingEntry>),
 }
 
 /// One entry of a mapping.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Member {
+pub struct MappingEntry {
     /// The key.
     pub key: String,
     /// Where the key stands.
-    pub key_span: Span,
+    pub key_span: SourceSpan,
     /// The value.
-    pub value: Node,
+    pub value: SourceNode,
 }
 
 /// Depth at which a file is refused: far above any scenario, far below the stack.
 const MAX_DEPTH: usize = 100;
 
-impl From<&Value> for Node {
+impl From<&Value> for SourceNode {
     /// A value that stands in no file.
-    fn from(value: &Value) -> Node {
-        let span = Span::default();
+    fn from(value: &Value) -> SourceNode {
+        let span = SourceSpan::default();
         let content = match value {
-            Value::Array(items) => Content::List(items.iter().map(Node::from).collect()),
-            Value::Object(members) => Content::Map(
+            Value::Array(items) => NodeContent::List(items.iter().map(SourceNode::from).collect()),
+            Value::Object(members) => NodeContent::Map(
                 members
                     .iter()
-                    .map(|(key, value)| Member {
+                    .map(|(key, value)| MappingEntry {
                         key: key.to_string(),
                         key_span: span,
-                        value: Node::from(value),
+                        value: SourceNode::from(value),
                     })
                     .collect(),
             ),
-            scalar => Content::Scalar(scalar.clone()),
+            scalar => NodeContent::Scalar(scalar.clone()),
         };
-        Node { span, content }
+        SourceNode { span, content }
     }
 }
 
-impl Node {
+impl SourceNode {
     /// The text of a string scalar.
     pub fn as_str(&self) -> Option<&str> {
         match &self.content {
-            Content::Scalar(Value::String(text)) => Some(text),
+            NodeContent::Scalar(Value::String(text)) => Some(text),
             _ => None,
         }
     }
 
     /// The members of a mapping.
-    pub fn as_map(&self) -> Option<&[Member]> {
+    pub fn as_map(&self) -> Option<&[MappingEntry]> {
         match &self.content {
-            Content::Map(members) => Some(members),
+            NodeContent::Map(members) => Some(members),
             _ => None,
         }
     }
 
     /// The items of a sequence.
-    pub fn as_list(&self) -> Option<&[Node]> {
+    pub fn as_list(&self) -> Option<&[SourceNode]> {
         match &self.content {
-            Content::List(items) => Some(items),
+            NodeContent::List(items) => Some(items),
             _ => None,
         }
     }
 
     /// The value of a member of a mapping.
-    pub fn get(&self, key: &str) -> Option<&Node> {
+    pub fn get(&self, key: &str) -> Option<&SourceNode> {
         self.as_map()?.iter().find(|member| member.key == key).map(|member| &member.value)
     }
 
     /// The plain JSON value, without places.
     pub fn to_value(&self) -> Value {
         match &self.content {
-            Content::Scalar(value) => value.clone(),
-            Content::List(items) => items.iter().map(Node::to_value).collect(),
-            Content::Map(members) => Value::Object(
+            NodeContent::Scalar(value) => value.clone(),
+            NodeContent::List(items) => items.iter().map(SourceNode::to_value).collect(),
+            NodeContent::Map(members) => Value::Object(
                 members
                     .iter()
                     .map(|member| (member.key.clone(), member.value.to_value()))
@@ -111,18 +111,18 @@ impl Node {
     /// What the node is, for a message: "a list", "the text `x`".
     pub fn describe(&self) -> String {
         match &self.content {
-            Content::Scalar(Value::Null) => "nothing".to_owned(),
-            Content::Scalar(Value::String(text)) => format!("the text `{text}`"),
-            Content::Scalar(value) => format!("`{value}`"),
-            Content::List(_) => "a list".to_owned(),
-            Content::Map(_) => "a mapping".to_owned(),
+            NodeContent::Scalar(Value::Null) => "nothing".to_owned(),
+            NodeContent::Scalar(Value::String(text)) => format!("the text `{text}`"),
+            NodeContent::Scalar(value) => format!("`{value}`"),
+            NodeContent::List(_) => "a list".to_owned(),
+            NodeContent::Map(_) => "a mapping".to_owned(),
         }
     }
 }
 
 /// Reads one document. The tree holds what could be read, the list every mistake found.
-pub fn read(source: &Source, file: u32) -> (Option<Node>, Vec<ScenarioError>) {
-    let mut reader = Reader { file, errors: Vec::new(), open: Vec::new(), root: None };
+pub fn read(source: &SourceFile, file: u32) -> (Option<SourceNode>, Vec<ScenarioError>) {
+    let mut reader = NodeReader { file, errors: Vec::new(), open: Vec::new(), root: None };
     for next in Parser::new_from_str(&source.text) {
         match next {
             Ok((event, span)) => reader.event(event, span),
@@ -137,62 +137,63 @@ pub fn read(source: &Source, file: u32) -> (Option<Node>, Vec<ScenarioError>) {
         }
     }
     // A text without a value is null to YAML, and a mistake to whoever wanted a scenario.
-    let nothing = Node { span: character(source, file, 0), content: Content::Scalar(Value::Null) };
+    let nothing =
+        SourceNode { span: character(source, file, 0), content: NodeContent::Scalar(Value::Null) };
     (Some(reader.root.unwrap_or(nothing)), reader.errors)
 }
 
 /// The character that a byte belongs to; nothing at the end of the text.
-fn character(source: &Source, file: u32, at: usize) -> Span {
+fn character(source: &SourceFile, file: u32, at: usize) -> SourceSpan {
     let text = &source.text;
     let start = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let width = text.get(start..).and_then(|rest| rest.chars().next()).map_or(0, char::len_utf8);
-    Span { file, start: start as u32, end: (start + width) as u32 }
+    SourceSpan { file, start: start as u32, end: (start + width) as u32 }
 }
 
 /// A collection whose end has not been read.
-struct Open {
-    node: Node,
+struct OpenCollection {
+    node: SourceNode,
     /// The key that waits for its value.
-    key: Option<(String, Span)>,
+    key: Option<(String, SourceSpan)>,
 }
 
-struct Reader {
+struct NodeReader {
     file: u32,
     errors: Vec<ScenarioError>,
-    open: Vec<Open>,
-    root: Option<Node>,
+    open: Vec<OpenCollection>,
+    root: Option<SourceNode>,
 }
 
-impl Reader {
-    fn fail(&mut self, span: Span, kind: ScenarioErrorKind) {
+impl NodeReader {
+    fn fail(&mut self, span: SourceSpan, kind: ScenarioErrorKind) {
         self.errors.push(ScenarioError { span, kind });
     }
 
-    fn forbid(&mut self, span: Span, what: &'static str, hint: &'static str) {
+    fn forbid(&mut self, span: SourceSpan, what: &'static str, hint: &'static str) {
         self.fail(span, ScenarioErrorKind::Forbidden { what, hint });
     }
 
     fn event(&mut self, event: Event<'_>, span: granit_parser::Span) {
         let range = span.byte_range().unwrap_or(0..0);
-        let span = Span { file: self.file, start: range.start as u32, end: range.end as u32 };
+        let span = SourceSpan { file: self.file, start: range.start as u32, end: range.end as u32 };
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 self.decorated(span, anchor, tag.is_some());
                 let value = self.scalar(&text, style, span);
-                self.put(Node { span, content: Content::Scalar(value) });
+                self.put(SourceNode { span, content: NodeContent::Scalar(value) });
             }
             Event::SequenceStart(_, anchor, tag) => {
                 self.decorated(span, anchor, tag.is_some());
-                self.begin(span, Content::List(Vec::new()));
+                self.begin(span, NodeContent::List(Vec::new()));
             }
             Event::MappingStart(_, anchor, tag) => {
                 self.decorated(span, anchor, tag.is_some());
-                self.begin(span, Content::Map(Vec::new()));
+                self.begin(span, NodeContent::Map(Vec::new()));
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(span),
             Event::Alias(_) | Event::UnresolvedAlias(_) => {
                 self.forbid(span, "aliases", "write the value out, or use `include`");
-                self.put(Node { span, content: Content::Scalar(Value::Null) });
+                self.put(SourceNode { span, content: NodeContent::Scalar(Value::Null) });
             }
             Event::DocumentStart(..) if self.root.is_some() => {
                 self.forbid(span, "further documents", "one file holds one scenario");
@@ -201,7 +202,7 @@ impl Reader {
         }
     }
 
-    fn decorated(&mut self, span: Span, anchor: usize, tagged: bool) {
+    fn decorated(&mut self, span: SourceSpan, anchor: usize, tagged: bool) {
         if anchor != 0 {
             self.forbid(span, "anchors", "write the value out, or use `include`");
         }
@@ -210,14 +211,14 @@ impl Reader {
         }
     }
 
-    fn begin(&mut self, span: Span, content: Content) {
+    fn begin(&mut self, span: SourceSpan, content: NodeContent) {
         if self.open.len() == MAX_DEPTH {
             self.forbid(span, "values nested a hundred deep", "build the value in steps");
         }
-        self.open.push(Open { node: Node { span, content }, key: None });
+        self.open.push(OpenCollection { node: SourceNode { span, content }, key: None });
     }
 
-    fn end(&mut self, span: Span) {
+    fn end(&mut self, span: SourceSpan) {
         if let Some(mut closed) = self.open.pop() {
             closed.node.span.end = span.end.max(closed.node.span.end);
             self.put(closed.node);
@@ -225,27 +226,27 @@ impl Reader {
     }
 
     /// Hands a finished node to the collection it stands in.
-    fn put(&mut self, node: Node) {
+    fn put(&mut self, node: SourceNode) {
         let Some(owner) = self.open.last_mut() else {
             self.root.get_or_insert(node);
             return;
         };
         match &mut owner.node.content {
-            Content::List(items) => items.push(node),
-            Content::Map(members) => match owner.key.take() {
-                Some((key, key_span)) => members.push(Member { key, key_span, value: node }),
+            NodeContent::List(items) => items.push(node),
+            NodeContent::Map(members) => match owner.key.take() {
+                Some((key, key_span)) => members.push(MappingEntry { key, key_span, value: node }),
                 None => self.key(node),
             },
-            Content::Scalar(_) => {}
+            NodeContent::Scalar(_) => {}
         }
     }
 
-    fn key(&mut self, node: Node) {
+    fn key(&mut self, node: SourceNode) {
         let span = node.span;
         let key = match node.content {
-            Content::Scalar(Value::String(text)) => text.into_string(),
-            Content::Scalar(Value::Null) => "null".to_owned(),
-            Content::Scalar(value) => value.to_string(),
+            NodeContent::Scalar(Value::String(text)) => text.into_string(),
+            NodeContent::Scalar(Value::Null) => "null".to_owned(),
+            NodeContent::Scalar(value) => value.to_string(),
             _ => {
                 self.forbid(span, "complex keys", "a key is a word or a quoted text");
                 String::new()
@@ -255,7 +256,7 @@ impl Reader {
             return;
         };
         let twice = match &owner.node.content {
-            Content::Map(members) => members.iter().any(|member| member.key == key),
+            NodeContent::Map(members) => members.iter().any(|member| member.key == key),
             _ => false,
         };
         owner.key = Some((key.clone(), span));
@@ -265,7 +266,7 @@ impl Reader {
     }
 
     /// Resolves a scalar by YAML 1.2's core schema; only plain ones are anything but text.
-    fn scalar(&mut self, text: &str, style: ScalarStyle, span: Span) -> Value {
+    fn scalar(&mut self, text: &str, style: ScalarStyle, span: SourceSpan) -> Value {
         if style != ScalarStyle::Plain {
             return Value::from(text);
         }
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Value) {
-        let (node, errors) = read(&Source::new("t.yaml", text), 0);
+        let (node, errors) = read(&SourceFile::new("t.yaml", text), 0);
         assert_eq!(errors, [], "{text}");
         assert_eq!(node.unwrap().to_value(), expected, "{text}");
     }
@@ -313,7 +314,7 @@ mod tests {
     }
 
     fn check_error(text: &str, expected: &str, line: usize, column: usize) {
-        let source = Source::new("t.yaml", text);
+        let source = SourceFile::new("t.yaml", text);
         let (_, errors) = read(&source, 0);
         let error = errors.first().unwrap_or_else(|| panic!("{text}: no mistake found"));
         assert!(error.to_string().contains(expected), "{text}: {error}");
@@ -335,7 +336,7 @@ mod tests {
     #[test]
     fn draws_unreadable_text_at_whole_characters() {
         for text in ["\u{fffd}\u{1}", "a: [é", "é: 'x", "a: [1"] {
-            let (_, errors) = read(&Source::new("t.yaml", text), 0);
+            let (_, errors) = read(&SourceFile::new("t.yaml", text), 0);
             let span = errors.first().unwrap_or_else(|| panic!("{text}: no mistake found")).span;
             assert!(text.get(span.start as usize..span.end as usize).is_some(), "{text}: {span:?}");
         }
@@ -343,7 +344,7 @@ mod tests {
 
     #[test]
     fn goes_on_after_a_mistake() {
-        let (node, errors) = read(&Source::new("t.yaml", "a: yes\nb: no\nb: 1"), 0);
+        let (node, errors) = read(&SourceFile::new("t.yaml", "a: yes\nb: no\nb: 1"), 0);
         assert_eq!(errors.len(), 3);
         assert!(node.is_some());
     }
@@ -351,7 +352,7 @@ mod tests {
     #[test]
     fn knows_where_values_stand() {
         let text = "a:\n  - b: deep\n";
-        let (node, _) = read(&Source::new("t.yaml", text), 0);
+        let (node, _) = read(&SourceFile::new("t.yaml", text), 0);
         let node = node.unwrap();
         let deep = node.get("a").unwrap().as_list().unwrap()[0].get("b").unwrap();
         assert_eq!(&text[deep.span.start as usize..deep.span.end as usize], "deep");

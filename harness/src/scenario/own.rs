@@ -12,10 +12,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::verdict::Weight;
 
-use super::node::Node;
+use super::node::SourceNode;
 use super::parse::{known_keys, wrong_form};
 use super::source::ScenarioError;
-use super::verbs::{Field, Form};
+use super::verbs::{FormField, MemberForm};
 
 /// The name of the file.
 pub const FILE: &str = "requirements.yaml";
@@ -33,12 +33,12 @@ pub struct OwnRequirement {
     pub text: String,
 }
 
-const FILE_FIELDS: &[Field] =
-    &[field(LIST, Form::Values, "the requirements, each with `id`, `weight` and `text`")];
-const FIELDS: &[Field] = &[
-    field("id", Form::Text, "its id, such as `login.shows-the-name`"),
-    field("weight", Form::Text, "what a breach weighs: must, essential, should or note"),
-    field("text", Form::Text, "the rule, in a sentence"),
+const FILE_FIELDS: &[FormField] =
+    &[field(LIST, MemberForm::Values, "the requirements, each with `id`, `weight` and `text`")];
+const FIELDS: &[FormField] = &[
+    field("id", MemberForm::Text, "its id, such as `login.shows-the-name`"),
+    field("weight", MemberForm::Text, "what a breach weighs: must, essential, should or note"),
+    field("text", MemberForm::Text, "the rule, in a sentence"),
 ];
 const WEIGHTS: [(&str, Weight); 4] = [
     ("must", Weight::Must),
@@ -47,12 +47,12 @@ const WEIGHTS: [(&str, Weight); 4] = [
     ("note", Weight::Note),
 ];
 
-const fn field(name: &'static str, form: Form, doc: &'static str) -> Field {
-    Field { name, form, required: true, wants: false, doc }
+const fn field(name: &'static str, form: MemberForm, doc: &'static str) -> FormField {
+    FormField { name, form, required: true, wants: false, doc }
 }
 
 /// Reads the tree of such a file; mistakes go to `errors`.
-pub fn requirements(root: &Node, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
+pub fn requirements(root: &SourceNode, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
     known_keys(
         "a file of requirements",
         root.as_map().unwrap_or_default(),
@@ -64,7 +64,7 @@ pub fn requirements(root: &Node, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequ
 }
 
 /// Reads the list itself, as it may also stand in the header of a scenario.
-pub fn listed(list: &Node, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
+pub fn listed(list: &SourceNode, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
     let Some(items) = list.as_list() else {
         wrong_form(errors, list, "a list of requirements");
         return Vec::new();
@@ -72,7 +72,7 @@ pub fn listed(list: &Node, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequiremen
     items.iter().filter_map(|item| requirement(item, errors)).collect()
 }
 
-fn requirement(item: &Node, errors: &mut Vec<ScenarioError>) -> Option<OwnRequirement> {
+fn requirement(item: &SourceNode, errors: &mut Vec<ScenarioError>) -> Option<OwnRequirement> {
     let Some(members) = item.as_map() else {
         wrong_form(errors, item, "`id`, `weight` and `text`");
         return None;

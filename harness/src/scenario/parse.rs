@@ -2,19 +2,21 @@
 
 use std::time::Duration;
 
-use crate::ledger::Ledger;
+use crate::ledger::RequirementLedger;
 use crate::verdict::Weight;
 use crate::wire::version::Version;
 
-use super::bind::Template;
+use super::bind::ValueTemplate;
 use super::capability::{self, ABILITIES, CAPABILITIES};
-use super::node::{Content, Member, Node};
+use super::node::{MappingEntry, NodeContent, SourceNode};
 use super::own::{self, OwnRequirement};
-use super::pattern::Pattern;
-use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean, list};
+use super::pattern::ValuePattern;
+use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, did_you_mean, list};
 pub use super::spec::SpecRange;
-pub use super::step::{Given, Step};
-use super::verbs::{FRAGMENT, Field, Form, REPLACED, SCENARIO, SETTINGS, VERBS, Verb};
+pub use super::step::{ScenarioStep, StepValue};
+use super::verbs::{
+    FRAGMENT, FormField, MemberForm, REPLACED, SCENARIO, SETTINGS, StepVerb, VERBS,
+};
 use super::{given, names};
 
 /// What the folder is bound to that an agent works in.
@@ -24,7 +26,7 @@ pub const AUTH: &str = "auth";
 
 /// A scenario, ready to be planned.
 #[derive(Clone, Debug)]
-pub struct Scenario {
+pub struct ParsedScenario {
     /// Its id, such as `reconnect/replays-what-was-missed`.
     pub id: String,
     /// What it shows.
@@ -58,24 +60,29 @@ pub struct Scenario {
     /// How long each wait may take, where it differs from the run's limit.
     pub within: Option<Duration>,
     /// What happens, includes played in.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ScenarioStep>,
     /// Where the id stands.
-    pub span: Span,
+    pub span: SourceSpan,
 }
 
-impl Scenario {
+impl ParsedScenario {
     /// What a breach of one of its requirements weighs in a version.
     pub fn weight(&self, version: Version, id: &str) -> Weight {
         let own = self.own.iter().find(|own| own.id == id);
-        own.map_or_else(|| Ledger::weight(version, id), |own| own.weight)
+        own.map_or_else(|| RequirementLedger::weight(version, id), |own| own.weight)
     }
 }
 
 /// Where the fragments come from that a file includes.
-pub trait Includes {
+pub trait IncludeSource {
     /// The tree of a fragment, named from the file that is being read; from here on that file is
     /// the fragment. `None` when it cannot be had, which is reported to `errors`.
-    fn enter(&mut self, path: &str, at: Span, errors: &mut Vec<ScenarioError>) -> Option<Node>;
+    fn enter(
+        &mut self,
+        path: &str,
+        at: SourceSpan,
+        errors: &mut Vec<ScenarioError>,
+    ) -> Option<SourceNode>;
     /// The file that included it is being read again.
     fn leave(&mut self);
     /// The author's own requirements, from the file next to the scenario; none where there is no such
@@ -84,9 +91,9 @@ pub trait Includes {
 }
 
 /// What a file turned out to be.
-pub enum Parsed {
+pub enum ParsedFile {
     /// A scenario.
-    Scenario(Box<Scenario>),
+    Scenario(Box<ParsedScenario>),
     /// What is no scenario by itself: a fragment, to be included, or requirements.
     Fragment,
 }
@@ -94,35 +101,35 @@ pub enum Parsed {
 /// Reads a tree as a scenario. Mistakes go to `errors`; a scenario with mistakes is only good for
 /// showing them.
 pub fn scenario(
-    root: &Node,
-    includes: &mut dyn Includes,
+    root: &SourceNode,
+    includes: &mut dyn IncludeSource,
     errors: &mut Vec<ScenarioError>,
-) -> Option<Parsed> {
+) -> Option<ParsedFile> {
     let Some(members) = root.as_map() else {
         wrong_form(errors, root, "a mapping that begins with `scenario: <area>/<slug>`");
         return None;
     };
     if root.get(own::LIST).is_some() && root.get("scenario").is_none() {
         own::requirements(root, errors);
-        return Some(Parsed::Fragment);
+        return Some(ParsedFile::Fragment);
     }
     if root.get("fragment").is_some() {
         known_keys("a fragment", members, FRAGMENT, root.span, errors);
-        return Some(Parsed::Fragment);
+        return Some(ParsedFile::Fragment);
     }
     known_keys("a scenario", members, SCENARIO, root.span, errors);
-    let mut parser = Parser {
+    let mut parser = ScenarioParser {
         includes,
         errors,
         clients: vec!["A".to_owned()],
         header: Vec::new(),
         own: Vec::new(),
     };
-    Some(Parsed::Scenario(Box::new(parser.scenario(root))))
+    Some(ParsedFile::Scenario(Box::new(parser.scenario(root))))
 }
 
-struct Parser<'a> {
-    includes: &'a mut dyn Includes,
+struct ScenarioParser<'a> {
+    includes: &'a mut dyn IncludeSource,
     errors: &'a mut Vec<ScenarioError>,
     clients: Vec<String>,
     /// The author's own requirements in the header.
@@ -131,13 +138,14 @@ struct Parser<'a> {
     own: Vec<OwnRequirement>,
 }
 
-impl Parser<'_> {
-    fn fail(&mut self, span: Span, kind: ScenarioErrorKind) {
+impl ScenarioParser<'_> {
+    fn fail(&mut self, span: SourceSpan, kind: ScenarioErrorKind) {
         self.errors.push(ScenarioError { span, kind });
     }
 
-    fn scenario(&mut self, root: &Node) -> Scenario {
-        let text = |key: &str| root.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
+    fn scenario(&mut self, root: &SourceNode) -> ParsedScenario {
+        let text =
+            |key: &str| root.get(key).and_then(SourceNode::as_str).unwrap_or_default().to_owned();
         self.header_forms(root);
         if let Some(node) = root.get("clients") {
             self.clients = texts(node);
@@ -146,13 +154,13 @@ impl Parser<'_> {
         if let Some(node) = root.get("agent") {
             self.script(&agent, node.span);
         }
-        let mut scenario = Scenario {
+        let mut scenario = ParsedScenario {
             id: text("scenario"),
             title: text("title"),
             proves: Vec::new(),
             own: Vec::new(),
             spec: self.spec(root.get("spec")),
-            profile: match root.get("profile").and_then(Node::as_str) {
+            profile: match root.get("profile").and_then(SourceNode::as_str) {
                 Some(profile) => profile.to_owned(),
                 None if agent.trim().is_empty() => "core".to_owned(),
                 None => "agent".to_owned(),
@@ -162,7 +170,7 @@ impl Parser<'_> {
             approves: self.approves(root.get("approves")),
             clients: self.clients.clone(),
             host: self.settings(root.get("host")),
-            embedded_only: root.get("embeddedOnly").and_then(Node::as_str).map(str::to_owned),
+            embedded_only: root.get("embeddedOnly").and_then(SourceNode::as_str).map(str::to_owned),
             needs: self.needs(root.get("needs")),
             aggressive: root.get("aggressive").is_some_and(|node| node.to_value() == true),
             alone: root.get("alone").is_some_and(|node| node.to_value() == true),
@@ -175,7 +183,7 @@ impl Parser<'_> {
         }
         if let Some(steps) = root.get("steps") {
             scenario.steps = self.steps(steps);
-            for id in scenario.steps.iter().flat_map(Step::proves) {
+            for id in scenario.steps.iter().flat_map(ScenarioStep::proves) {
                 if !scenario.proves.contains(id) {
                     scenario.proves.push(id.clone());
                 }
@@ -188,16 +196,16 @@ impl Parser<'_> {
         scenario
     }
 
-    fn header_forms(&mut self, root: &Node) {
+    fn header_forms(&mut self, root: &SourceNode) {
         for field in SCENARIO {
             let Some(node) = root.get(field.name) else {
                 continue;
             };
             let fits = match field.form {
-                Form::Text => node.as_str().is_some(),
-                Form::Texts => !texts(node).is_empty(),
-                Form::Flag => matches!(node.to_value(), crate::wire::json::Value::Bool(_)),
-                Form::Steps => node.as_list().is_some(),
+                MemberForm::Text => node.as_str().is_some(),
+                MemberForm::Texts => !texts(node).is_empty(),
+                MemberForm::Flag => matches!(node.to_value(), crate::wire::json::Value::Bool(_)),
+                MemberForm::Steps => node.as_list().is_some(),
                 _ => true,
             };
             if !fits {
@@ -211,7 +219,7 @@ impl Parser<'_> {
         }
     }
 
-    fn spec(&mut self, node: Option<&Node>) -> SpecRange {
+    fn spec(&mut self, node: Option<&SourceNode>) -> SpecRange {
         let Some(node) = node else {
             return SpecRange::default();
         };
@@ -222,14 +230,14 @@ impl Parser<'_> {
         range.unwrap_or_default()
     }
 
-    fn approves(&mut self, node: Option<&Node>) -> Option<String> {
+    fn approves(&mut self, node: Option<&SourceNode>) -> Option<String> {
         let node = node?;
         let name = node.as_str()?;
         self.client(name, node.span);
         Some(name.to_owned())
     }
 
-    fn needs(&mut self, node: Option<&Node>) -> Vec<String> {
+    fn needs(&mut self, node: Option<&SourceNode>) -> Vec<String> {
         let Some(node) = node else { return Vec::new() };
         for item in node.as_list().unwrap_or(std::slice::from_ref(node)) {
             let name = item.as_str().unwrap_or_default();
@@ -242,9 +250,9 @@ impl Parser<'_> {
         texts(node)
     }
 
-    fn settings(&mut self, node: Option<&Node>) -> Vec<(String, u64)> {
+    fn settings(&mut self, node: Option<&SourceNode>) -> Vec<(String, u64)> {
         let mut settings = Vec::new();
-        for member in node.and_then(Node::as_map).unwrap_or_default() {
+        for member in node.and_then(SourceNode::as_map).unwrap_or_default() {
             if !SETTINGS.contains(&member.key.as_str()) {
                 let kind = ScenarioErrorKind::UnknownKey {
                     owner: "`host`".to_owned(),
@@ -261,8 +269,8 @@ impl Parser<'_> {
         settings
     }
 
-    fn requirement(&mut self, id: &str, span: Span) {
-        if Ledger::look_up(id).is_some() || self.own.iter().any(|own| own.id == id) {
+    fn requirement(&mut self, id: &str, span: SourceSpan) {
+        if RequirementLedger::look_up(id).is_some() || self.own.iter().any(|own| own.id == id) {
             return;
         }
         let mut header = self.header.iter();
@@ -271,7 +279,7 @@ impl Parser<'_> {
         if let Some(own) = found.or_else(in_file) {
             return self.own.push(own);
         }
-        let hint = match Ledger::newest().closest(id) {
+        let hint = match RequirementLedger::newest().closest(id) {
             Some(close) => format!("did you mean `{close}`?"),
             None => format!(
                 "`ahp-harness list requirements` lists them all; one of your own stands in `{}` next to the scenario, or under `{}` in its header",
@@ -282,7 +290,7 @@ impl Parser<'_> {
         self.fail(span, ScenarioErrorKind::UnknownRequirement { id: id.to_owned(), hint });
     }
 
-    fn script(&mut self, script: &str, span: Span) {
+    fn script(&mut self, script: &str, span: SourceSpan) {
         let text = format!("{}\n{script}", crate::agent::script::HEADER);
         let found = crate::agent::script::find(&text).filter(|_| !script.trim().is_empty());
         if let Some(Err(error)) = found {
@@ -290,10 +298,10 @@ impl Parser<'_> {
         }
     }
 
-    fn steps(&mut self, node: &Node) -> Vec<Step> {
+    fn steps(&mut self, node: &SourceNode) -> Vec<ScenarioStep> {
         let mut steps = Vec::new();
         for item in node.as_list().unwrap_or_default() {
-            let Some([Member { key, key_span, value }]) = item.as_map() else {
+            let Some([MappingEntry { key, key_span, value }]) = item.as_map() else {
                 wrong_form(
                     self.errors,
                     item,
@@ -312,7 +320,7 @@ impl Parser<'_> {
                 continue;
             };
             let step = self.step(row.verb, *key_span, value);
-            if step.verb == Verb::Include {
+            if step.verb == StepVerb::Include {
                 steps.extend(self.included(&step, value.get("with")));
             } else {
                 steps.push(step);
@@ -321,7 +329,7 @@ impl Parser<'_> {
         steps
     }
 
-    fn included(&mut self, step: &Step, with: Option<&Node>) -> Vec<Step> {
+    fn included(&mut self, step: &ScenarioStep, with: Option<&SourceNode>) -> Vec<ScenarioStep> {
         let Some(path) = step.text("file") else {
             return Vec::new();
         };
@@ -333,7 +341,7 @@ impl Parser<'_> {
             Some(members) => known_keys("a fragment", members, FRAGMENT, tree.span, self.errors),
             None => wrong_form(self.errors, &tree, "a fragment: `fragment` and `steps`"),
         }
-        let with = with.and_then(Node::as_map).unwrap_or_default();
+        let with = with.and_then(SourceNode::as_map).unwrap_or_default();
         let tree = given::fill(tree, with, self.errors);
         let mut steps = tree.get("steps").map(|steps| self.steps(steps)).unwrap_or_default();
         self.includes.leave();
@@ -344,11 +352,11 @@ impl Parser<'_> {
         steps
     }
 
-    fn step(&mut self, verb: Verb, span: Span, value: &Node) -> Step {
+    fn step(&mut self, verb: StepVerb, span: SourceSpan, value: &SourceNode) -> ScenarioStep {
         let row = verb.row();
         let mut members = Vec::new();
         match (&value.content, row.short) {
-            (Content::Map(given), _) => {
+            (NodeContent::Map(given), _) => {
                 known_keys(&format!("`{}`", row.name), given, row.fields, span, self.errors);
                 for field in row.fields {
                     let Some(member) = given.iter().find(|member| member.key == field.name) else {
@@ -359,7 +367,7 @@ impl Parser<'_> {
                     }
                 }
             }
-            (Content::Scalar(crate::wire::json::Value::Null), _)
+            (NodeContent::Scalar(crate::wire::json::Value::Null), _)
                 if row.fields.iter().all(|field| !field.required) => {}
             (_, Some(short)) => {
                 if let Some(field) = row.fields.iter().find(|field| field.name == short)
@@ -370,14 +378,14 @@ impl Parser<'_> {
             }
             _ => wrong_form(self.errors, value, &format!("the members of `{}`", row.name)),
         }
-        let step = Step { verb, span, members };
+        let step = ScenarioStep { verb, span, members };
         self.spec(value.get("spec"));
         self.exclusive(&step);
         step
     }
 
     /// Wishes that contradict each other.
-    fn exclusive(&mut self, step: &Step) {
+    fn exclusive(&mut self, step: &ScenarioStep) {
         const WISHES: [&str; 10] = [
             "result", "error", "closed", "accept", "reject", "ignored", "refused", "replay",
             "snapshot", "none",
@@ -397,7 +405,7 @@ impl Parser<'_> {
         {
             self.fail(step.place(second), ScenarioErrorKind::Exclusive { first, second });
         }
-        if matches!(step.verb, Verb::Turn | Verb::Prompt)
+        if matches!(step.verb, StepVerb::Turn | StepVerb::Prompt)
             && let Some(script) = step.text("script")
         {
             self.script(script, step.place("script"));
@@ -415,42 +423,45 @@ impl Parser<'_> {
         }
     }
 
-    fn value(&mut self, field: &Field, node: &Node) -> Option<Given> {
+    fn value(&mut self, field: &FormField, node: &SourceNode) -> Option<StepValue> {
         let given = match field.form {
-            Form::Client | Form::Clients => {
+            MemberForm::Client | MemberForm::Clients => {
                 let names = texts(node);
                 for name in &names {
                     self.client(name, node.span);
                 }
-                let fits = !names.is_empty() && (field.form == Form::Clients || names.len() == 1);
-                fits.then_some(Given::Names(names))
+                let fits =
+                    !names.is_empty() && (field.form == MemberForm::Clients || names.len() == 1);
+                fits.then_some(StepValue::Names(names))
             }
-            Form::Binds | Form::Text => node.as_str().map(|text| Given::Text(text.to_owned())),
-            Form::OneOf(words) => {
+            MemberForm::Binds | MemberForm::Text => {
+                node.as_str().map(|text| StepValue::Text(text.to_owned()))
+            }
+            MemberForm::OneOf(words) => {
                 let word = node.as_str().filter(|word| words.contains(word));
                 if word.is_none() {
                     wrong_form(self.errors, node, &format!("one of {}", words.join(", ")));
                     return None;
                 }
-                word.map(|word| Given::Text(word.to_owned()))
+                word.map(|word| StepValue::Text(word.to_owned()))
             }
-            Form::Texts => Some(Given::Names(texts(node))),
-            Form::Flag => node.to_value().as_bool().map(Given::Flag),
-            Form::Duration => return self.duration(node).map(Given::Duration),
-            Form::Count => node.to_value().as_u64().map(Given::Count),
-            Form::Template => Some(Given::Template(Template::of(node))),
-            Form::Pattern => {
+            MemberForm::Texts => Some(StepValue::Names(texts(node))),
+            MemberForm::Flag => node.to_value().as_bool().map(StepValue::Flag),
+            MemberForm::Duration => return self.duration(node).map(StepValue::Duration),
+            MemberForm::Count => node.to_value().as_u64().map(StepValue::Count),
+            MemberForm::Template => Some(StepValue::Template(ValueTemplate::of(node))),
+            MemberForm::Pattern => {
                 // `true` asks for the outcome alone, whatever it looks like.
                 let pattern = match node.to_value() {
                     crate::wire::json::Value::Bool(true) if field.wants => {
-                        Pattern::anything(node.span)
+                        ValuePattern::anything(node.span)
                     }
-                    _ => Pattern::of(node, self.errors),
+                    _ => ValuePattern::of(node, self.errors),
                 };
-                Some(Given::Pattern(pattern))
+                Some(StepValue::Pattern(pattern))
             }
-            Form::Values if node.as_map().is_some() => return None,
-            Form::Steps | Form::Settings | Form::Values => None,
+            MemberForm::Values if node.as_map().is_some() => return None,
+            MemberForm::Steps | MemberForm::Settings | MemberForm::Values => None,
         };
         if given.is_none() {
             wrong_form(self.errors, node, expected(field.form));
@@ -458,7 +469,7 @@ impl Parser<'_> {
         given
     }
 
-    fn duration(&mut self, node: &Node) -> Option<Duration> {
+    fn duration(&mut self, node: &SourceNode) -> Option<Duration> {
         let value = node.to_value();
         if value.is_number() {
             let found = value.to_string();
@@ -467,12 +478,12 @@ impl Parser<'_> {
         }
         let duration = value.as_str().and_then(read_duration);
         if duration.is_none() {
-            wrong_form(self.errors, node, expected(Form::Duration));
+            wrong_form(self.errors, node, expected(MemberForm::Duration));
         }
         duration
     }
 
-    fn client(&mut self, name: &str, span: Span) {
+    fn client(&mut self, name: &str, span: SourceSpan) {
         if self.clients.iter().any(|client| client == name) {
             return;
         }
@@ -482,7 +493,7 @@ impl Parser<'_> {
     }
 
     /// Every step is one of the protocol that the scenario is about.
-    fn verbs(&mut self, scenario: &Scenario) {
+    fn verbs(&mut self, scenario: &ParsedScenario) {
         let about = scenario.spec.standard();
         for step in &scenario.steps {
             if let Some(standard) = step.verb.standard().filter(|standard| *standard != about) {
@@ -495,14 +506,14 @@ impl Parser<'_> {
         }
     }
 
-    fn expectations(&mut self, scenario: &Scenario, span: Span) {
-        let first = Span { end: span.start, ..span };
-        if !scenario.steps.iter().any(Step::is_claim) {
+    fn expectations(&mut self, scenario: &ParsedScenario, span: SourceSpan) {
+        let first = SourceSpan { end: span.start, ..span };
+        if !scenario.steps.iter().any(ScenarioStep::is_claim) {
             self.fail(first, ScenarioErrorKind::ExpectsNothing);
         }
-        let last_barrier = scenario.steps.iter().rposition(|step| step.verb == Verb::Barrier);
+        let last_barrier = scenario.steps.iter().rposition(|step| step.verb == StepVerb::Barrier);
         for (index, step) in scenario.steps.iter().enumerate() {
-            if step.verb == Verb::Never && last_barrier.is_none_or(|barrier| barrier < index) {
+            if step.verb == StepVerb::Never && last_barrier.is_none_or(|barrier| barrier < index) {
                 self.fail(step.span, ScenarioErrorKind::NeverWithoutBarrier);
             }
         }
@@ -510,35 +521,35 @@ impl Parser<'_> {
 }
 
 /// Notes that a node is not of the form that belongs there.
-pub(crate) fn wrong_form(errors: &mut Vec<ScenarioError>, node: &Node, expected: &str) {
+pub(crate) fn wrong_form(errors: &mut Vec<ScenarioError>, node: &SourceNode, expected: &str) {
     let kind =
         ScenarioErrorKind::WrongForm { expected: expected.to_owned(), found: node.describe() };
     errors.push(ScenarioError { span: node.span, kind });
 }
 
-fn expected(form: Form) -> &'static str {
+fn expected(form: MemberForm) -> &'static str {
     match form {
-        Form::Client => "the name of one client",
-        Form::Clients => "a client or a list of them, such as `[A, B]`",
-        Form::Binds => "a name",
-        Form::Text | Form::OneOf(_) => "a text",
-        Form::Texts => "a text or a list of texts",
-        Form::Flag => "`true` or `false`",
-        Form::Duration => "a duration such as `250ms`, `2s` or `1m`",
-        Form::Count => "a number of things",
-        Form::Template => "a value",
-        Form::Pattern => "a pattern",
-        Form::Steps => "a list of steps",
-        Form::Settings => "a mapping of settings",
-        Form::Values => "values by name",
+        MemberForm::Client => "the name of one client",
+        MemberForm::Clients => "a client or a list of them, such as `[A, B]`",
+        MemberForm::Binds => "a name",
+        MemberForm::Text | MemberForm::OneOf(_) => "a text",
+        MemberForm::Texts => "a text or a list of texts",
+        MemberForm::Flag => "`true` or `false`",
+        MemberForm::Duration => "a duration such as `250ms`, `2s` or `1m`",
+        MemberForm::Count => "a number of things",
+        MemberForm::Template => "a value",
+        MemberForm::Pattern => "a pattern",
+        MemberForm::Steps => "a list of steps",
+        MemberForm::Settings => "a mapping of settings",
+        MemberForm::Values => "values by name",
     }
 }
 
 /// The texts of a list, or of a node that is one; a block of text counts as its lines.
-pub(crate) fn texts(node: &Node) -> Vec<String> {
-    let one = |node: &Node| node.as_str().map(str::to_owned);
+pub(crate) fn texts(node: &SourceNode) -> Vec<String> {
+    let one = |node: &SourceNode| node.as_str().map(str::to_owned);
     match &node.content {
-        Content::List(items) => items.iter().filter_map(one).collect(),
+        NodeContent::List(items) => items.iter().filter_map(one).collect(),
         _ => one(node).map(|text| text.trim_end().to_owned()).into_iter().collect(),
     }
 }
@@ -546,9 +557,9 @@ pub(crate) fn texts(node: &Node) -> Vec<String> {
 /// Notes members that the table does not have, and those that have to be there and are not.
 pub(crate) fn known_keys(
     owner: &str,
-    members: &[Member],
-    fields: &[Field],
-    span: Span,
+    members: &[MappingEntry],
+    fields: &[FormField],
+    span: SourceSpan,
     errors: &mut Vec<ScenarioError>,
 ) {
     let names: Vec<_> = fields.iter().map(|field| field.name).collect();

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use crate::wire::json::Value;
 use regex_lite::Regex;
 
-use super::bind::{Bindings, Piece, Template, key_holes};
-use super::node::{Content, Node};
-use super::source::{ScenarioError, ScenarioErrorKind, Span, did_you_mean};
+use super::bind::{NameBindings, TextPiece, ValueTemplate, key_holes};
+use super::node::{NodeContent, SourceNode};
+use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, did_you_mean};
 
 mod matcher;
 mod setting;
@@ -20,14 +20,14 @@ use matcher::PatternMatcher;
 
 /// What a value has to look like. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Pattern {
+pub struct ValuePattern {
     /// Where the pattern stands.
-    pub span: Span,
-    kind: Arc<Kind>,
+    pub span: SourceSpan,
+    kind: Arc<PatternKind>,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum PatternKind {
     /// Anything that is there and is not null.
     Present,
     /// Missing or null.
@@ -35,52 +35,52 @@ enum Kind {
     /// Anything at all; binds at first sight, compares later.
     Bind(String),
     /// Equal to a template's value.
-    Equal(Template),
+    Equal(ValueTemplate),
     /// An array, item by item.
-    List(Vec<Pattern>),
+    List(Vec<ValuePattern>),
     /// An object that has at least these members.
-    Map(Vec<(String, Pattern)>),
+    Map(Vec<(String, ValuePattern)>),
     /// A text that an expression matches somewhere.
     Matches(Regex, String),
     /// One of these.
-    In(Vec<Pattern>),
+    In(Vec<ValuePattern>),
     /// An array in which each of these matches some item.
-    Contains(Vec<Pattern>),
+    Contains(Vec<ValuePattern>),
     /// An array or text that begins with these.
-    StartsWith(Vec<Pattern>),
+    StartsWith(Vec<ValuePattern>),
     /// All of these.
-    All(Vec<Pattern>),
+    All(Vec<ValuePattern>),
     /// Anything but this.
-    Not(Box<Pattern>),
+    Not(Box<ValuePattern>),
     /// A number compared with another.
-    Compare(Ordering, Template),
+    Compare(OrderingOperator, ValueTemplate),
     /// An array, text or object of this many items.
-    Length(Box<Pattern>),
+    Length(Box<ValuePattern>),
     /// A value of this JSON type.
     Type(String),
     /// An integer of which these bits are set, and none of the others named.
     Bits(u64, u64),
     /// An array in which these match some items, one after the other.
-    InOrder(Vec<Pattern>),
+    InOrder(Vec<ValuePattern>),
     /// A configuration that has a property like this.
-    Setting(Setting),
+    Setting(SettingPattern),
 }
 
 /// A property of a configuration that is looked for.
 #[derive(Clone, Debug)]
-struct Setting {
+struct SettingPattern {
     /// How the names begin that it is bound to.
     name: String,
     /// What its schema has to look like.
-    schema: Pattern,
+    schema: ValuePattern,
     /// What its value has to look like.
-    now: Option<Pattern>,
+    now: Option<ValuePattern>,
     /// The property that it must not be.
-    except: Option<Template>,
+    except: Option<ValueTemplate>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Ordering {
+enum OrderingOperator {
     Above,
     AtLeast,
     Below,
@@ -89,87 +89,99 @@ enum Ordering {
 
 /// How an operator takes its operand.
 #[derive(Clone, Copy)]
-enum Operand {
+enum OperandKind {
     None,
     Name,
     Regex,
     Patterns,
     Pattern,
-    Number(Ordering),
+    Number(OrderingOperator),
     Type,
     Bits,
     Setting,
 }
 
 /// One operator of the language.
-pub struct Operator {
+pub struct PatternOperator {
     /// Its spelling, with the `$`.
     pub name: &'static str,
     /// What it matches.
     pub doc: &'static str,
-    operand: Operand,
+    operand: OperandKind,
 }
 
-impl Operator {
+impl PatternOperator {
     /// How it is written.
     pub fn example(&self) -> String {
         let operand = match self.operand {
-            Operand::None => return format!("member: {}", self.name),
-            Operand::Name => return format!("member: {} name", self.name),
-            Operand::Regex => "\"^ab+$\"",
-            Operand::Patterns => "[{ id: x }, { id: y }]",
-            Operand::Pattern => "{ id: x }",
-            Operand::Number(_) => "3",
-            Operand::Type => "integer",
-            Operand::Bits => "{ set: 8, clear: 1 }",
-            Operand::Setting => "{ as: x, schema: { type: string } }",
+            OperandKind::None => return format!("member: {}", self.name),
+            OperandKind::Name => return format!("member: {} name", self.name),
+            OperandKind::Regex => "\"^ab+$\"",
+            OperandKind::Patterns => "[{ id: x }, { id: y }]",
+            OperandKind::Pattern => "{ id: x }",
+            OperandKind::Number(_) => "3",
+            OperandKind::Type => "integer",
+            OperandKind::Bits => "{ set: 8, clear: 1 }",
+            OperandKind::Setting => "{ as: x, schema: { type: string } }",
         };
         format!("member: {{ {}: {operand} }}", self.name)
     }
 }
 
 /// Every operator.
-pub const OPERATORS: &[Operator] = &[
-    operator("$present", Operand::None, "anything that is there and is not null"),
-    operator("$absent", Operand::None, "missing, or null"),
-    operator("$bind", Operand::Name, "anything; binds the name at first sight, compares later"),
-    operator("$matches", Operand::Regex, "a text that the regular expression matches somewhere"),
-    operator("$in", Operand::Patterns, "one of the listed values"),
-    operator("$contains", Operand::Patterns, "an array with an item for each listed pattern"),
-    operator("$startsWith", Operand::Patterns, "an array or text that begins like this"),
-    operator("$all", Operand::Patterns, "all of the listed patterns at once"),
-    operator("$not", Operand::Pattern, "anything but this"),
-    operator("$above", Operand::Number(Ordering::Above), "a number above this one"),
-    operator("$atLeast", Operand::Number(Ordering::AtLeast), "this number or a greater one"),
-    operator("$below", Operand::Number(Ordering::Below), "a number below this one"),
-    operator("$atMost", Operand::Number(Ordering::AtMost), "this number or a smaller one"),
-    operator("$length", Operand::Pattern, "an array, text or object with this many items"),
-    operator("$type", Operand::Type, "a value of this JSON type"),
+pub const OPERATORS: &[PatternOperator] = &[
+    operator("$present", OperandKind::None, "anything that is there and is not null"),
+    operator("$absent", OperandKind::None, "missing, or null"),
+    operator("$bind", OperandKind::Name, "anything; binds the name at first sight, compares later"),
+    operator(
+        "$matches",
+        OperandKind::Regex,
+        "a text that the regular expression matches somewhere",
+    ),
+    operator("$in", OperandKind::Patterns, "one of the listed values"),
+    operator("$contains", OperandKind::Patterns, "an array with an item for each listed pattern"),
+    operator("$startsWith", OperandKind::Patterns, "an array or text that begins like this"),
+    operator("$all", OperandKind::Patterns, "all of the listed patterns at once"),
+    operator("$not", OperandKind::Pattern, "anything but this"),
+    operator("$above", OperandKind::Number(OrderingOperator::Above), "a number above this one"),
+    operator(
+        "$atLeast",
+        OperandKind::Number(OrderingOperator::AtLeast),
+        "this number or a greater one",
+    ),
+    operator("$below", OperandKind::Number(OrderingOperator::Below), "a number below this one"),
+    operator(
+        "$atMost",
+        OperandKind::Number(OrderingOperator::AtMost),
+        "this number or a smaller one",
+    ),
+    operator("$length", OperandKind::Pattern, "an array, text or object with this many items"),
+    operator("$type", OperandKind::Type, "a value of this JSON type"),
     operator(
         "$inOrder",
-        Operand::Patterns,
+        OperandKind::Patterns,
         "an array with an item for each listed pattern, in this order, whatever stands between them",
     ),
     operator(
         "$setting",
-        Operand::Setting,
+        OperandKind::Setting,
         "a configuration that has a property whose schema is like `schema`, whose value is like `now`, and which is not `except`; `as: x` binds \
          `x.key`, `x.now` (its value), `x.other` (one that the schema allows) and `x.wrong` (one that it does not)",
     ),
-    operator("$bits", Operand::Bits, "an integer with the bits of `set` and none of `clear`"),
+    operator("$bits", OperandKind::Bits, "an integer with the bits of `set` and none of `clear`"),
 ];
 
-const fn operator(name: &'static str, operand: Operand, doc: &'static str) -> Operator {
-    Operator { name, doc, operand }
+const fn operator(name: &'static str, operand: OperandKind, doc: &'static str) -> PatternOperator {
+    PatternOperator { name, doc, operand }
 }
 
 const TYPES: &[&str] = &["null", "boolean", "number", "integer", "string", "array", "object"];
 
 /// Why a value does not match.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Mismatch {
+pub struct PatternMismatch {
     /// The place in the pattern.
-    pub span: Span,
+    pub span: SourceSpan,
     /// The path in the value, such as `action.toolCallId`; empty for the value itself.
     pub path: String,
     /// What was wanted there.
@@ -180,130 +192,141 @@ pub struct Mismatch {
     pub named: bool,
 }
 
-impl Pattern {
-    fn new(span: Span, kind: Kind) -> Pattern {
-        Pattern { span, kind: Arc::new(kind) }
+impl ValuePattern {
+    fn new(span: SourceSpan, kind: PatternKind) -> ValuePattern {
+        ValuePattern { span, kind: Arc::new(kind) }
     }
 
     /// Reads a node as a pattern, adding to `errors` what is wrong with it.
-    pub fn of(node: &Node, errors: &mut Vec<ScenarioError>) -> Pattern {
+    pub fn of(node: &SourceNode, errors: &mut Vec<ScenarioError>) -> ValuePattern {
         let kind = match &node.content {
-            Content::Scalar(Value::String(text)) if is_operator(text) => {
+            NodeContent::Scalar(Value::String(text)) if is_operator(text) => {
                 let (name, operand) = text.split_once(' ').unwrap_or((text, ""));
-                let value =
-                    Node { span: node.span, content: Content::Scalar(Value::from(operand.trim())) };
-                Pattern::operator(name, node.span, &value, errors)
+                let value = SourceNode {
+                    span: node.span,
+                    content: NodeContent::Scalar(Value::from(operand.trim())),
+                };
+                ValuePattern::operator(name, node.span, &value, errors)
             }
-            Content::Scalar(_) => Kind::Equal(Template::of(node)),
-            Content::List(items) => {
-                Kind::List(items.iter().map(|item| Pattern::of(item, errors)).collect())
+            NodeContent::Scalar(_) => PatternKind::Equal(ValueTemplate::of(node)),
+            NodeContent::List(items) => {
+                PatternKind::List(items.iter().map(|item| ValuePattern::of(item, errors)).collect())
             }
-            Content::Map(members) => match members.as_slice() {
+            NodeContent::Map(members) => match members.as_slice() {
                 [only]
                     if only.key.starts_with('$')
                         && !only.key.starts_with("$$")
                         && !only.key.starts_with("${") =>
                 {
-                    Pattern::operator(&only.key, only.key_span, &only.value, errors)
+                    ValuePattern::operator(&only.key, only.key_span, &only.value, errors)
                 }
-                _ => Kind::Map(
+                _ => PatternKind::Map(
                     members
                         .iter()
-                        .map(|m| (unescape(&m.key), Pattern::of(&m.value, errors)))
+                        .map(|m| (unescape(&m.key), ValuePattern::of(&m.value, errors)))
                         .collect(),
                 ),
             },
         };
-        Pattern::new(node.span, kind)
+        ValuePattern::new(node.span, kind)
     }
 
-    fn operator(name: &str, at: Span, value: &Node, errors: &mut Vec<ScenarioError>) -> Kind {
+    fn operator(
+        name: &str,
+        at: SourceSpan,
+        value: &SourceNode,
+        errors: &mut Vec<ScenarioError>,
+    ) -> PatternKind {
         let Some(row) = OPERATORS.iter().find(|row| row.name == name) else {
             let names: Vec<_> = OPERATORS.iter().map(|row| row.name).collect();
             let hint = did_you_mean(name, &names);
             let kind = ScenarioErrorKind::UnknownOperator { name: name.to_owned(), hint };
             errors.push(ScenarioError { span: at, kind });
-            return Kind::Present;
+            return PatternKind::Present;
         };
         let mut wrong = |expected: &str| {
             let expected = format!("{expected} after `{name}`");
             let kind = ScenarioErrorKind::WrongForm { expected, found: value.describe() };
             errors.push(ScenarioError { span: value.span, kind });
-            Kind::Present
+            PatternKind::Present
         };
         let text = value.as_str().filter(|text| !text.is_empty());
         match row.operand {
-            Operand::None if name == "$absent" => Kind::Absent,
-            Operand::None => Kind::Present,
-            Operand::Name => match text {
-                Some(text) => Kind::Bind(text.to_owned()),
+            OperandKind::None if name == "$absent" => PatternKind::Absent,
+            OperandKind::None => PatternKind::Present,
+            OperandKind::Name => match text {
+                Some(text) => PatternKind::Bind(text.to_owned()),
                 None => wrong("a name"),
             },
-            Operand::Regex => match text.map(|text| (Regex::new(text), text)) {
-                Some((Ok(regex), text)) => Kind::Matches(regex, text.to_owned()),
+            OperandKind::Regex => match text.map(|text| (Regex::new(text), text)) {
+                Some((Ok(regex), text)) => PatternKind::Matches(regex, text.to_owned()),
                 Some((Err(error), text)) => {
                     let kind = ScenarioErrorKind::BadRegex {
                         pattern: text.to_owned(),
                         reason: error.to_string(),
                     };
                     errors.push(ScenarioError { span: value.span, kind });
-                    Kind::Present
+                    PatternKind::Present
                 }
                 None => wrong("a regular expression"),
             },
-            Operand::Patterns => {
+            OperandKind::Patterns => {
                 let items = match &value.content {
-                    Content::List(items) => {
-                        items.iter().map(|item| Pattern::of(item, errors)).collect()
+                    NodeContent::List(items) => {
+                        items.iter().map(|item| ValuePattern::of(item, errors)).collect()
                     }
-                    _ if name == "$startsWith" => vec![Pattern::of(value, errors)],
+                    _ if name == "$startsWith" => vec![ValuePattern::of(value, errors)],
                     _ => return wrong("a list of patterns"),
                 };
                 match name {
-                    "$in" => Kind::In(items),
-                    "$contains" => Kind::Contains(items),
-                    "$startsWith" => Kind::StartsWith(items),
-                    "$inOrder" => Kind::InOrder(items),
-                    _ => Kind::All(items),
+                    "$in" => PatternKind::In(items),
+                    "$contains" => PatternKind::Contains(items),
+                    "$startsWith" => PatternKind::StartsWith(items),
+                    "$inOrder" => PatternKind::InOrder(items),
+                    _ => PatternKind::All(items),
                 }
             }
-            Operand::Pattern => {
-                let inner = Box::new(Pattern::of(value, errors));
-                if name == "$not" { Kind::Not(inner) } else { Kind::Length(inner) }
+            OperandKind::Pattern => {
+                let inner = Box::new(ValuePattern::of(value, errors));
+                if name == "$not" { PatternKind::Not(inner) } else { PatternKind::Length(inner) }
             }
-            Operand::Number(order) => match &value.content {
-                Content::Scalar(Value::Number(_)) => Kind::Compare(order, Template::of(value)),
-                Content::Scalar(Value::String(text)) if text.contains("${") => {
-                    Kind::Compare(order, Template::of(value))
+            OperandKind::Number(order) => match &value.content {
+                NodeContent::Scalar(Value::Number(_)) => {
+                    PatternKind::Compare(order, ValueTemplate::of(value))
+                }
+                NodeContent::Scalar(Value::String(text)) if text.contains("${") => {
+                    PatternKind::Compare(order, ValueTemplate::of(value))
                 }
                 _ => wrong("a number, or a `${name}` that holds one"),
             },
-            Operand::Type => match text.filter(|text| TYPES.contains(text)) {
-                Some(text) => Kind::Type(text.to_owned()),
+            OperandKind::Type => match text.filter(|text| TYPES.contains(text)) {
+                Some(text) => PatternKind::Type(text.to_owned()),
                 None => wrong(
                     "one of `null`, `boolean`, `number`, `integer`, `string`, `array`, `object`",
                 ),
             },
-            Operand::Setting => {
+            OperandKind::Setting => {
                 let members = value.as_map().unwrap_or_default();
                 let known = |name: &str| ["as", "schema", "now", "except"].contains(&name);
-                let name = value.get("as").and_then(Node::as_str).unwrap_or_default();
+                let name = value.get("as").and_then(SourceNode::as_str).unwrap_or_default();
                 if name.is_empty() || !members.iter().all(|member| known(&member.key)) {
                     return wrong("`{ as: x, schema: { sessionMutable: true } }`");
                 }
                 let name = name.to_owned();
-                let except = value.get("except").map(Template::of);
+                let except = value.get("except").map(ValueTemplate::of);
                 let schema = match value.get("schema") {
-                    Some(node) => Pattern::of(node, errors),
-                    None => Pattern::anything(value.span),
+                    Some(node) => ValuePattern::of(node, errors),
+                    None => ValuePattern::anything(value.span),
                 };
-                let now = value.get("now").map(|node| Pattern::of(node, errors));
-                Kind::Setting(Setting { name, schema, now, except })
+                let now = value.get("now").map(|node| ValuePattern::of(node, errors));
+                PatternKind::Setting(SettingPattern { name, schema, now, except })
             }
-            Operand::Bits => {
+            OperandKind::Bits => {
                 let bits = |key| value.get(key).map_or(Some(0), |node| node.to_value().as_u64());
                 match (bits("set"), bits("clear")) {
-                    (Some(set), Some(clear)) if set != 0 || clear != 0 => Kind::Bits(set, clear),
+                    (Some(set), Some(clear)) if set != 0 || clear != 0 => {
+                        PatternKind::Bits(set, clear)
+                    }
                     _ => wrong("`{ set: 32, clear: 64 }`"),
                 }
             }
@@ -311,39 +334,41 @@ impl Pattern {
     }
 
     /// A pattern that anything matches.
-    pub fn anything(span: Span) -> Pattern {
-        Pattern::new(span, Kind::All(Vec::new()))
+    pub fn anything(span: SourceSpan) -> ValuePattern {
+        ValuePattern::new(span, PatternKind::All(Vec::new()))
     }
 
     /// A pattern of members, for steps that a shorter one stands for.
-    pub fn map(span: Span, members: Vec<(String, Pattern)>) -> Pattern {
-        Pattern::new(span, Kind::Map(members))
+    pub fn map(span: SourceSpan, members: Vec<(String, ValuePattern)>) -> ValuePattern {
+        ValuePattern::new(span, PatternKind::Map(members))
     }
 
     /// A pattern that is equal to a template.
-    pub fn equal(template: Template) -> Pattern {
-        Pattern::new(template.span, Kind::Equal(template))
+    pub fn equal(template: ValueTemplate) -> ValuePattern {
+        ValuePattern::new(template.span, PatternKind::Equal(template))
     }
 
     /// A pattern that binds a name.
-    pub fn bind(span: Span, name: &str) -> Pattern {
-        Pattern::new(span, Kind::Bind(name.to_owned()))
+    pub fn bind(span: SourceSpan, name: &str) -> ValuePattern {
+        ValuePattern::new(span, PatternKind::Bind(name.to_owned()))
     }
 
     /// A pattern that matches where both do.
-    pub fn both(first: Pattern, second: Pattern) -> Pattern {
-        Pattern::new(second.span, Kind::All(vec![first, second]))
+    pub fn both(first: ValuePattern, second: ValuePattern) -> ValuePattern {
+        ValuePattern::new(second.span, PatternKind::All(vec![first, second]))
     }
 
     /// The texts that a member may have, where the pattern lists them.
     pub fn texts_at(&self, path: &[&str]) -> Vec<String> {
         match (&*self.kind, path) {
-            (Kind::Map(members), [name, rest @ ..]) => {
+            (PatternKind::Map(members), [name, rest @ ..]) => {
                 let member = members.iter().find(|(key, _)| key == name);
                 member.map(|(_, item)| item.texts_at(rest)).unwrap_or_default()
             }
-            (Kind::In(items), []) => items.iter().flat_map(|item| item.texts_at(path)).collect(),
-            (Kind::Equal(template), []) => {
+            (PatternKind::In(items), []) => {
+                items.iter().flat_map(|item| item.texts_at(path)).collect()
+            }
+            (PatternKind::Equal(template), []) => {
                 let text = template.without_holes().and_then(Value::as_str);
                 text.map(str::to_owned).into_iter().collect()
             }
@@ -354,41 +379,42 @@ impl Pattern {
     /// The members that a matching object has to have.
     pub fn keys(&self) -> Vec<&str> {
         match &*self.kind {
-            Kind::Map(members) => {
-                let wanted = members.iter().filter(|(_, item)| !matches!(*item.kind, Kind::Absent));
+            PatternKind::Map(members) => {
+                let wanted =
+                    members.iter().filter(|(_, item)| !matches!(*item.kind, PatternKind::Absent));
                 wanted.map(|(name, _)| name.as_str()).collect()
             }
-            Kind::All(items) => items.iter().flat_map(Pattern::keys).collect(),
+            PatternKind::All(items) => items.iter().flat_map(ValuePattern::keys).collect(),
             _ => Vec::new(),
         }
     }
 
     /// Calls `visit` for each name the pattern uses (a hole) and binds (`$bind`), in order.
-    pub fn names(&self, visit: &mut dyn FnMut(Span, Name<'_>)) {
+    pub fn names(&self, visit: &mut dyn FnMut(SourceSpan, PatternName<'_>)) {
         let span = self.span;
         match &*self.kind {
-            Kind::Bind(name) => visit(span, Name::Bound(name)),
-            Kind::Equal(template) | Kind::Compare(_, template) => {
-                template.holes(&mut |at, piece| visit(at, Name::Hole(piece)));
+            PatternKind::Bind(name) => visit(span, PatternName::Bound(name)),
+            PatternKind::Equal(template) | PatternKind::Compare(_, template) => {
+                template.holes(&mut |at, piece| visit(at, PatternName::Hole(piece)));
             }
-            Kind::List(items)
-            | Kind::In(items)
-            | Kind::Contains(items)
-            | Kind::StartsWith(items)
-            | Kind::InOrder(items)
-            | Kind::All(items) => items.iter().for_each(|item| item.names(visit)),
-            Kind::Map(members) => members.iter().for_each(|(key, item)| {
-                key_holes(key).iter().for_each(|piece| visit(span, Name::Hole(piece)));
+            PatternKind::List(items)
+            | PatternKind::In(items)
+            | PatternKind::Contains(items)
+            | PatternKind::StartsWith(items)
+            | PatternKind::InOrder(items)
+            | PatternKind::All(items) => items.iter().for_each(|item| item.names(visit)),
+            PatternKind::Map(members) => members.iter().for_each(|(key, item)| {
+                key_holes(key).iter().for_each(|piece| visit(span, PatternName::Hole(piece)));
                 item.names(visit);
             }),
-            Kind::Not(inner) | Kind::Length(inner) => inner.names(visit),
-            Kind::Setting(setting) => {
+            PatternKind::Not(inner) | PatternKind::Length(inner) => inner.names(visit),
+            PatternKind::Setting(setting) => {
                 if let Some(except) = &setting.except {
-                    except.holes(&mut |at, piece| visit(at, Name::Hole(piece)));
+                    except.holes(&mut |at, piece| visit(at, PatternName::Hole(piece)));
                 }
                 setting.schema.names(visit);
                 setting.now.iter().for_each(|now| now.names(visit));
-                setting.bound().iter().for_each(|name| visit(span, Name::Bound(name)));
+                setting.bound().iter().for_each(|name| visit(span, PatternName::Bound(name)));
             }
             _ => {}
         }
@@ -402,14 +428,14 @@ impl Pattern {
     pub fn matches(
         &self,
         value: Option<&Value>,
-        bindings: &Bindings,
+        bindings: &NameBindings,
         exact: bool,
-    ) -> Result<Bindings, Box<Mismatch>> {
+    ) -> Result<NameBindings, Box<PatternMismatch>> {
         PatternMatcher::new(bindings, exact).bound(self, value)
     }
 }
 
-impl Setting {
+impl SettingPattern {
     /// The names that it binds: the key, and those of [`setting::values`].
     fn bound(&self) -> [String; 4] {
         ["key", "now", "other", "wrong"].map(|member| format!("{}.{member}", self.name))
@@ -418,9 +444,9 @@ impl Setting {
 
 /// A name that a pattern mentions.
 #[derive(Clone, Copy, Debug)]
-pub enum Name<'a> {
+pub enum PatternName<'a> {
     /// A hole that has to be filled.
-    Hole(&'a Piece),
+    Hole(&'a TextPiece),
     /// A name that the pattern binds.
     Bound(&'a str),
 }
@@ -446,42 +472,43 @@ pub fn brief(value: &Value) -> String {
     }
 }
 
-impl Pattern {
+impl ValuePattern {
     /// The pattern for a person, in one line.
     pub fn spelled(&self) -> String {
-        let all =
-            |items: &[Pattern]| items.iter().map(Pattern::spelled).collect::<Vec<_>>().join(", ");
+        let all = |items: &[ValuePattern]| {
+            items.iter().map(ValuePattern::spelled).collect::<Vec<_>>().join(", ")
+        };
         match &*self.kind {
-            Kind::Present => "$present".to_owned(),
-            Kind::Absent => "$absent".to_owned(),
-            Kind::Bind(name) => format!("$bind {name}"),
-            Kind::Equal(template) => match template.spelled() {
+            PatternKind::Present => "$present".to_owned(),
+            PatternKind::Absent => "$absent".to_owned(),
+            PatternKind::Bind(name) => format!("$bind {name}"),
+            PatternKind::Equal(template) => match template.spelled() {
                 Value::String(text) => text.into_string(),
                 value => value.to_string(),
             },
-            Kind::List(items) => format!("[{}]", all(items)),
-            Kind::Map(members) => {
+            PatternKind::List(items) => format!("[{}]", all(items)),
+            PatternKind::Map(members) => {
                 let members: Vec<_> = members
                     .iter()
                     .map(|(key, item)| format!("{key}: {}", item.spelled()))
                     .collect();
                 format!("{{ {} }}", members.join(", "))
             }
-            Kind::Matches(_, text) => format!("matches {text}"),
-            Kind::In(items) => format!("one of {}", all(items)),
-            Kind::Contains(items) => format!("contains {}", all(items)),
-            Kind::StartsWith(items) => format!("starts with {}", all(items)),
-            Kind::All(items) if items.is_empty() => "anything".to_owned(),
-            Kind::All(items) => all(items),
-            Kind::Not(inner) => format!("not {}", inner.spelled()),
-            Kind::Compare(order, template) => {
+            PatternKind::Matches(_, text) => format!("matches {text}"),
+            PatternKind::In(items) => format!("one of {}", all(items)),
+            PatternKind::Contains(items) => format!("contains {}", all(items)),
+            PatternKind::StartsWith(items) => format!("starts with {}", all(items)),
+            PatternKind::All(items) if items.is_empty() => "anything".to_owned(),
+            PatternKind::All(items) => all(items),
+            PatternKind::Not(inner) => format!("not {}", inner.spelled()),
+            PatternKind::Compare(order, template) => {
                 format!("{order:?} {}", template.spelled()).to_lowercase()
             }
-            Kind::Length(inner) => format!("length {}", inner.spelled()),
-            Kind::Type(name) => format!("type {name}"),
-            Kind::Bits(set, clear) => format!("bits {set} set, {clear} clear"),
-            Kind::InOrder(items) => format!("in this order {}", all(items)),
-            Kind::Setting(setting) => {
+            PatternKind::Length(inner) => format!("length {}", inner.spelled()),
+            PatternKind::Type(name) => format!("type {name}"),
+            PatternKind::Bits(set, clear) => format!("bits {set} set, {clear} clear"),
+            PatternKind::InOrder(items) => format!("in this order {}", all(items)),
+            PatternKind::Setting(setting) => {
                 format!("a configuration with a property like {}", setting.schema.spelled())
             }
         }
@@ -493,19 +520,19 @@ mod tests {
     use crate::wire::json::json;
 
     use super::super::node::read;
-    use super::super::source::Source;
+    use super::super::source::SourceFile;
     use super::*;
 
-    fn pattern(text: &str) -> (Pattern, Vec<ScenarioError>) {
-        let (node, mut errors) = read(&Source::new("t", text), 0);
-        let pattern = Pattern::of(&node.unwrap(), &mut errors);
+    fn pattern(text: &str) -> (ValuePattern, Vec<ScenarioError>) {
+        let (node, mut errors) = read(&SourceFile::new("t", text), 0);
+        let pattern = ValuePattern::of(&node.unwrap(), &mut errors);
         (pattern, errors)
     }
 
     fn check(text: &str, value: Value, expected: Option<(&str, &str)>) {
         let (pattern, errors) = pattern(text);
         assert_eq!(errors, [], "{text}");
-        let mut bindings = Bindings::default();
+        let mut bindings = NameBindings::default();
         bindings.set("n", json!(5));
         let outcome = pattern.matches(Some(&value), &bindings, false);
         match (outcome, expected) {
@@ -556,7 +583,7 @@ mod tests {
     #[test]
     fn binds_at_first_sight_and_compares_later() {
         let (pattern, _) = pattern("{a: $bind x, b: $bind x}");
-        let first = Bindings::default();
+        let first = NameBindings::default();
         let bound = pattern.matches(Some(&json!({"a": 1, "b": 1})), &first, false).unwrap();
         assert_eq!(bound.get("x"), Some(&json!(1)));
         let miss = pattern.matches(Some(&json!({"a": 1, "b": 2})), &first, false).unwrap_err();
@@ -576,19 +603,19 @@ mod tests {
              {$setting: {as: two, schema: {sessionMutable: true}, except: '${one.key}'}}]}",
         );
         assert_eq!(errors, []);
-        let bound = pattern.matches(Some(&config), &Bindings::default(), false).unwrap();
+        let bound = pattern.matches(Some(&config), &NameBindings::default(), false).unwrap();
         let values = ["one.key", "one.now", "one.other", "two.key", "two.now", "two.other"];
         let values = values.map(|name| bound.get(name).cloned().unwrap_or_default());
         assert_eq!(
             values,
             [json!("b"), json!("y"), json!("x"), json!("c"), Value::Null, json!(true)]
         );
-        let miss = pattern.matches(Some(&json!({"values": {}})), &Bindings::default(), false);
+        let miss = pattern.matches(Some(&json!({"values": {}})), &NameBindings::default(), false);
         let expected = "a configuration with a property like { sessionMutable: true }";
         assert_eq!(miss.unwrap_err().expected, expected);
         let mut names = Vec::new();
         pattern.names(&mut |_, name| {
-            if let Name::Bound(name) = name {
+            if let PatternName::Bound(name) = name {
                 names.push(name.to_owned());
             }
         });
@@ -599,7 +626,7 @@ mod tests {
     fn exact_refuses_other_members() {
         let (pattern, _) = pattern("{a: 1}");
         let value = json!({"a": 1, "b": 2});
-        let miss = pattern.matches(Some(&value), &Bindings::default(), true).unwrap_err();
+        let miss = pattern.matches(Some(&value), &NameBindings::default(), true).unwrap_err();
         assert_eq!(miss.expected, "no member `b`");
     }
 

@@ -5,15 +5,15 @@
 //! A    dispatch chat/toolCallConfirmed   { turnId: t1 } -> rejected
 //! ```
 
-use super::parse::{Given, Scenario, Step};
-use super::verbs::Verb;
+use super::parse::{ParsedScenario, ScenarioStep, StepValue};
+use super::verbs::StepVerb;
 
 /// The steps of a scenario, a line each.
-pub fn text(scenario: &Scenario) -> String {
+pub fn text(scenario: &ParsedScenario) -> String {
     scenario.steps.iter().map(|step| format!("{}\n", line(step))).collect()
 }
 
-fn line(step: &Step) -> String {
+fn line(step: &ScenarioStep) -> String {
     let row = step.verb.row();
     let who = [step.clients("by"), step.clients("at")].concat().join(",");
     let mut parts = vec![format!("{who:<5}{}", row.name)];
@@ -22,7 +22,7 @@ fn line(step: &Step) -> String {
         let value = spelled(given);
         let shown = match (*name, step.verb) {
             ("type" | "method" | "file" | "hold", _) => value,
-            ("action", Verb::Dispatch) => value,
+            ("action", StepVerb::Dispatch) => value,
             _ => format!("{name}: {value}"),
         };
         parts.push(shown);
@@ -30,17 +30,17 @@ fn line(step: &Step) -> String {
     parts.join("  ")
 }
 
-fn spelled(given: &Given) -> String {
+fn spelled(given: &StepValue) -> String {
     match given {
-        Given::Names(names) => names.join(","),
-        Given::Text(text) => text.clone(),
-        Given::Flag(flag) => flag.to_string(),
-        Given::Duration(duration) => format!("{duration:?}"),
-        Given::Count(count) => count.to_string(),
-        Given::Template(template) => match template.spelled() {
+        StepValue::Names(names) => names.join(","),
+        StepValue::Text(text) => text.clone(),
+        StepValue::Flag(flag) => flag.to_string(),
+        StepValue::Duration(duration) => format!("{duration:?}"),
+        StepValue::Count(count) => count.to_string(),
+        StepValue::Template(template) => match template.spelled() {
             crate::wire::json::Value::String(text) => text.into_string(),
             value => value.to_string(),
         },
-        Given::Pattern(pattern) => pattern.spelled(),
+        StepValue::Pattern(pattern) => pattern.spelled(),
     }
 }

@@ -3,7 +3,7 @@
 use crate::wire::json::{Map, Value, json};
 
 use super::pattern::OPERATORS;
-use super::verbs::{FRAGMENT, Field, Form, SCENARIO, SETTINGS, VERBS, VerbRow};
+use super::verbs::{FRAGMENT, FormField, MemberForm, SCENARIO, SETTINGS, VERBS, VerbRow};
 
 /// The schema, as it is checked in beside the scenarios.
 pub fn text() -> String {
@@ -54,7 +54,7 @@ fn verb(row: &VerbRow) -> Value {
     }
 }
 
-fn object(fields: &[Field], doc: &str) -> Value {
+fn object(fields: &[FormField], doc: &str) -> Value {
     let required: Vec<_> =
         fields.iter().filter(|field| field.required).map(|field| field.name).collect();
     let properties: Map = fields
@@ -74,22 +74,22 @@ fn object(fields: &[Field], doc: &str) -> Value {
     })
 }
 
-fn form(field: &Field) -> Value {
+fn form(field: &FormField) -> Value {
     let text = json!({"type": "string"});
     match field.form {
-        Form::Client | Form::Binds | Form::Text => text,
-        Form::Clients | Form::Texts => {
+        MemberForm::Client | MemberForm::Binds | MemberForm::Text => text,
+        MemberForm::Clients | MemberForm::Texts => {
             json!({"oneOf": [text, {"type": "array", "items": {"type": "string"}, "minItems": 1}]})
         }
-        Form::Flag => json!({"type": "boolean"}),
-        Form::OneOf(words) => json!({"enum": words}),
-        Form::Duration => json!({"type": "string", "pattern": "^[0-9]+(ms|s|m)$"}),
-        Form::Count => json!({"type": "integer", "minimum": 0}),
-        Form::Template => json!({}),
-        Form::Values => json!({"type": "object"}),
-        Form::Pattern => json!({"$ref": "#/$defs/pattern"}),
-        Form::Steps => json!({"type": "array", "items": {"$ref": "#/$defs/step"}}),
-        Form::Settings => {
+        MemberForm::Flag => json!({"type": "boolean"}),
+        MemberForm::OneOf(words) => json!({"enum": words}),
+        MemberForm::Duration => json!({"type": "string", "pattern": "^[0-9]+(ms|s|m)$"}),
+        MemberForm::Count => json!({"type": "integer", "minimum": 0}),
+        MemberForm::Template => json!({}),
+        MemberForm::Values => json!({"type": "object"}),
+        MemberForm::Pattern => json!({"$ref": "#/$defs/pattern"}),
+        MemberForm::Steps => json!({"type": "array", "items": {"$ref": "#/$defs/step"}}),
+        MemberForm::Settings => {
             let settings: Map = SETTINGS
                 .iter()
                 .map(|name| ((*name).to_owned(), json!({"type": "integer", "minimum": 0})))

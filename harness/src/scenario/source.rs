@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// A range of bytes in a source.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Span {
+pub struct SourceSpan {
     /// Number of the file among those of its scenario: 0 is the scenario itself.
     pub file: u32,
     /// First byte.
@@ -15,17 +15,17 @@ pub struct Span {
 
 /// A file that a scenario is made of.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Source {
+pub struct SourceFile {
     /// The path as the user gave it, or as an include names it from there.
     pub name: String,
     /// The whole text.
     pub text: Arc<str>,
 }
 
-impl Source {
+impl SourceFile {
     /// Makes a source of a name and a text.
-    pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> Source {
-        Source { name: name.into(), text: text.into() }
+    pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceFile {
+        SourceFile { name: name.into(), text: text.into() }
     }
 
     /// Line and column of a byte, both counted from 1, columns in characters.
@@ -43,7 +43,7 @@ impl Source {
 #[error("{kind}")]
 pub struct ScenarioError {
     /// Where it is.
-    pub span: Span,
+    pub span: SourceSpan,
     /// What it is.
     pub kind: ScenarioErrorKind,
 }

@@ -2,16 +2,16 @@
 //!
 //! Knows: versions. Never knows: what holds for them.
 
-use crate::wire::version::{Standard, Version};
+use crate::wire::version::{ProtocolStandard, Version};
 
 /// The versions a scenario holds for: all bounds at once.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SpecRange {
-    bounds: Vec<(Bound, Version)>,
+    bounds: Vec<(VersionBound, Version)>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Bound {
+enum VersionBound {
     AtLeast,
     Above,
     AtMost,
@@ -24,12 +24,12 @@ impl SpecRange {
     pub fn read(text: &str) -> Option<SpecRange> {
         let bound = |word: &str| {
             let signs = [
-                (">=", Bound::AtLeast),
-                (">", Bound::Above),
-                ("<=", Bound::AtMost),
-                ("<", Bound::Below),
-                ("=", Bound::Exactly),
-                ("", Bound::Exactly),
+                (">=", VersionBound::AtLeast),
+                (">", VersionBound::Above),
+                ("<=", VersionBound::AtMost),
+                ("<", VersionBound::Below),
+                ("=", VersionBound::Exactly),
+                ("", VersionBound::Exactly),
             ];
             let (rest, bound) =
                 signs.iter().find_map(|(sign, bound)| Some((word.strip_prefix(sign)?, *bound)))?;
@@ -40,18 +40,18 @@ impl SpecRange {
     }
 
     /// The protocol that the scenario is about: AHP unless a bound is a version of another.
-    pub fn standard(&self) -> Standard {
-        self.bounds.first().map_or(Standard::Ahp, |(_, version)| version.standard)
+    pub fn standard(&self) -> ProtocolStandard {
+        self.bounds.first().map_or(ProtocolStandard::Ahp, |(_, version)| version.standard)
     }
 
     /// Whether the scenario holds for a version.
     pub fn includes(&self, version: Version) -> bool {
         let fits = self.bounds.iter().all(|(bound, limit)| match bound {
-            Bound::AtLeast => version >= *limit,
-            Bound::Above => version > *limit,
-            Bound::AtMost => version <= *limit,
-            Bound::Below => version < *limit,
-            Bound::Exactly => version == *limit,
+            VersionBound::AtLeast => version >= *limit,
+            VersionBound::Above => version > *limit,
+            VersionBound::AtMost => version <= *limit,
+            VersionBound::Below => version < *limit,
+            VersionBound::Exactly => version == *limit,
         });
         fits && version.standard == self.standard()
     }

@@ -2,32 +2,32 @@
 //!
 //! Knows: the forms that members have. Never knows: what a step does when it is played.
 //!
-//! Start at [`Step`].
+//! Start at [`ScenarioStep`].
 
 use std::time::Duration;
 
 use crate::wire::version::Version;
 
-use super::bind::Template;
-use super::pattern::Pattern;
-use super::source::Span;
+use super::bind::ValueTemplate;
+use super::pattern::ValuePattern;
+use super::source::SourceSpan;
 use super::spec::SpecRange;
-use super::verbs::Verb;
+use super::verbs::StepVerb;
 
 /// One step.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct ScenarioStep {
     /// What it does.
-    pub verb: Verb,
+    pub verb: StepVerb,
     /// Where the verb stands.
-    pub span: Span,
+    pub span: SourceSpan,
     /// Its members, in the order of the verb's row.
-    pub members: Vec<(&'static str, Span, Given)>,
+    pub members: Vec<(&'static str, SourceSpan, StepValue)>,
 }
 
 /// The value of a step's member.
 #[derive(Clone, Debug)]
-pub enum Given {
+pub enum StepValue {
     /// Names of clients, or texts.
     Names(Vec<String>),
     /// A text, or a name to bind.
@@ -39,18 +39,18 @@ pub enum Given {
     /// A number of things.
     Count(u64),
     /// A value with holes.
-    Template(Template),
+    Template(ValueTemplate),
     /// What a value has to look like.
-    Pattern(Pattern),
+    Pattern(ValuePattern),
 }
 
-impl Step {
-    pub(super) fn given(&self, name: &str) -> Option<&Given> {
+impl ScenarioStep {
+    pub(super) fn given(&self, name: &str) -> Option<&StepValue> {
         self.members.iter().find(|(key, ..)| *key == name).map(|(.., given)| given)
     }
 
     /// Where a member stands; the verb itself where it is not given.
-    pub fn place(&self, name: &str) -> Span {
+    pub fn place(&self, name: &str) -> SourceSpan {
         self.members.iter().find(|(key, ..)| *key == name).map_or(self.span, |(_, span, _)| *span)
     }
 
@@ -61,12 +61,12 @@ impl Step {
     }
 
     /// Takes a range of versions over, besides its own.
-    pub(super) fn narrow(&mut self, range: &(&'static str, Span, Given)) {
+    pub(super) fn narrow(&mut self, range: &(&'static str, SourceSpan, StepValue)) {
         let own = self.text("spec").map(str::to_owned);
         self.members.retain(|(name, ..)| *name != "spec");
         let (name, span, given) = range.clone();
         let both = match (own, &given) {
-            (Some(own), Given::Text(outer)) => Given::Text(format!("{own} {outer}")),
+            (Some(own), StepValue::Text(outer)) => StepValue::Text(format!("{own} {outer}")),
             _ => given,
         };
         self.members.push((name, span, both));
@@ -75,7 +75,7 @@ impl Step {
     /// The clients of a member, or none.
     pub fn clients(&self, name: &str) -> &[String] {
         match self.given(name) {
-            Some(Given::Names(names)) => names,
+            Some(StepValue::Names(names)) => names,
             _ => &[],
         }
     }
@@ -83,26 +83,26 @@ impl Step {
     /// The text of a member.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.given(name)? {
-            Given::Text(text) => Some(text),
-            Given::Names(names) => names.first().map(String::as_str),
+            StepValue::Text(text) => Some(text),
+            StepValue::Names(names) => names.first().map(String::as_str),
             _ => None,
         }
     }
 
     /// Whether a flag is given and true.
     pub fn flag(&self, name: &str) -> bool {
-        matches!(self.given(name), Some(Given::Flag(true)))
+        matches!(self.given(name), Some(StepValue::Flag(true)))
     }
 
     /// Whether a flag is given and false.
     pub fn denies(&self, name: &str) -> bool {
-        matches!(self.given(name), Some(Given::Flag(false)))
+        matches!(self.given(name), Some(StepValue::Flag(false)))
     }
 
     /// The duration of a member.
     pub fn duration(&self, name: &str) -> Option<Duration> {
         match self.given(name)? {
-            Given::Duration(duration) => Some(*duration),
+            StepValue::Duration(duration) => Some(*duration),
             _ => None,
         }
     }
@@ -110,23 +110,23 @@ impl Step {
     /// The number of a member.
     pub fn count(&self, name: &str) -> Option<u64> {
         match self.given(name)? {
-            Given::Count(count) => Some(*count),
+            StepValue::Count(count) => Some(*count),
             _ => None,
         }
     }
 
     /// The template of a member.
-    pub fn template(&self, name: &str) -> Option<&Template> {
+    pub fn template(&self, name: &str) -> Option<&ValueTemplate> {
         match self.given(name)? {
-            Given::Template(template) => Some(template),
+            StepValue::Template(template) => Some(template),
             _ => None,
         }
     }
 
     /// The pattern of a member.
-    pub fn pattern(&self, name: &str) -> Option<&Pattern> {
+    pub fn pattern(&self, name: &str) -> Option<&ValuePattern> {
         match self.given(name)? {
-            Given::Pattern(pattern) => Some(pattern),
+            StepValue::Pattern(pattern) => Some(pattern),
             _ => None,
         }
     }

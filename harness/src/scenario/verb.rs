@@ -2,14 +2,14 @@
 //!
 //! Knows: the standards that are tested. Never knows: which members a verb has.
 
-use crate::wire::version::Standard;
+use crate::wire::version::ProtocolStandard;
 
-use super::forms::Field;
+use super::forms::FormField;
 use super::verbs::VERBS;
 
 /// What a step does.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Verb {
+pub enum StepVerb {
     /// Opens connections without a handshake.
     Connect,
     /// Sends `initialize`.
@@ -82,7 +82,7 @@ pub enum Verb {
 #[derive(Debug)]
 pub struct VerbRow {
     /// The verb.
-    pub verb: Verb,
+    pub verb: StepVerb,
     /// Its key in a step.
     pub name: &'static str,
     /// The member that a bare value stands for.
@@ -92,12 +92,12 @@ pub struct VerbRow {
     /// Whether every such step waits for an answer, and fails where another one comes.
     pub answered: bool,
     /// Its members.
-    pub fields: &'static [Field],
+    pub fields: &'static [FormField],
     /// What it does.
     pub doc: &'static str,
 }
 
-impl Verb {
+impl StepVerb {
     /// The row of the verb.
     pub fn row(self) -> &'static VerbRow {
         // The rows stand in the order of the variants; a test holds them there.
@@ -105,19 +105,21 @@ impl Verb {
     }
 
     /// The one protocol that it is for; `None` where it is for all.
-    pub fn standard(self) -> Option<Standard> {
+    pub fn standard(self) -> Option<ProtocolStandard> {
         match self {
-            Verb::Prompt | Verb::Permit | Verb::Disk | Verb::Called | Verb::Call => {
-                Some(Standard::Acp)
-            }
-            Verb::Dispatch
-            | Verb::Turn
-            | Verb::Subscribe
-            | Verb::Unsubscribe
-            | Verb::Snapshot
-            | Verb::Mirror
-            | Verb::Reconnect
-            | Verb::Restart => Some(Standard::Ahp),
+            StepVerb::Prompt
+            | StepVerb::Permit
+            | StepVerb::Disk
+            | StepVerb::Called
+            | StepVerb::Call => Some(ProtocolStandard::Acp),
+            StepVerb::Dispatch
+            | StepVerb::Turn
+            | StepVerb::Subscribe
+            | StepVerb::Unsubscribe
+            | StepVerb::Snapshot
+            | StepVerb::Mirror
+            | StepVerb::Reconnect
+            | StepVerb::Restart => Some(ProtocolStandard::Ahp),
             _ => None,
         }
     }

@@ -10,49 +10,52 @@ const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y"
 
 /// A value to be written.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Tree {
+pub(crate) enum WrittenTree {
     Value(Value),
-    List(Vec<Tree>),
-    Map(Vec<(String, Tree)>),
+    List(Vec<WrittenTree>),
+    Map(Vec<(String, WrittenTree)>),
 }
 
 /// A step: its verb and its members.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Step {
+pub(crate) struct WrittenStep {
     pub verb: &'static str,
-    pub members: Vec<(&'static str, Tree)>,
+    pub members: Vec<(&'static str, WrittenTree)>,
 }
 
-impl Tree {
-    pub(crate) fn text(text: &str) -> Tree {
-        Tree::Value(Value::from(text))
+impl WrittenTree {
+    pub(crate) fn text(text: &str) -> WrittenTree {
+        WrittenTree::Value(Value::from(text))
     }
 
-    pub(crate) fn texts(texts: &[String]) -> Tree {
-        Tree::List(texts.iter().map(|text| Tree::text(text)).collect())
+    pub(crate) fn texts(texts: &[String]) -> WrittenTree {
+        WrittenTree::List(texts.iter().map(|text| WrittenTree::text(text)).collect())
     }
 
-    pub(crate) fn map(members: Vec<(&str, Tree)>) -> Tree {
-        Tree::Map(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+    pub(crate) fn map(members: Vec<(&str, WrittenTree)>) -> WrittenTree {
+        WrittenTree::Map(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
     /// A value, each member of which may stand on a line of its own.
-    pub(crate) fn of(value: &Value) -> Tree {
+    pub(crate) fn of(value: &Value) -> WrittenTree {
         match value {
-            Value::Array(items) => Tree::List(items.iter().map(Tree::of).collect()),
-            Value::Object(members) => Tree::Map(
-                members.iter().map(|(key, value)| (key.to_string(), Tree::of(value))).collect(),
+            Value::Array(items) => WrittenTree::List(items.iter().map(WrittenTree::of).collect()),
+            Value::Object(members) => WrittenTree::Map(
+                members
+                    .iter()
+                    .map(|(key, value)| (key.to_string(), WrittenTree::of(value)))
+                    .collect(),
             ),
-            scalar => Tree::Value(scalar.clone()),
+            scalar => WrittenTree::Value(scalar.clone()),
         }
     }
 
     /// On one line.
     fn flow(&self, out: &mut String) {
         match self {
-            Tree::Value(Value::String(text)) => scalar(out, text),
-            Tree::Value(value) => out.push_str(&value.to_text()),
-            Tree::List(items) => {
+            WrittenTree::Value(Value::String(text)) => scalar(out, text),
+            WrittenTree::Value(value) => out.push_str(&value.to_text()),
+            WrittenTree::List(items) => {
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {
                     out.push_str(if index == 0 { "" } else { ", " });
@@ -60,8 +63,8 @@ impl Tree {
                 }
                 out.push(']');
             }
-            Tree::Map(members) if members.is_empty() => out.push_str("{}"),
-            Tree::Map(members) => {
+            WrittenTree::Map(members) if members.is_empty() => out.push_str("{}"),
+            WrittenTree::Map(members) => {
                 for (index, (key, value)) in members.iter().enumerate() {
                     out.push_str(if index == 0 { "{ " } else { ", " });
                     scalar(out, key);
@@ -75,16 +78,16 @@ impl Tree {
 
     fn is_empty(&self) -> bool {
         match self {
-            Tree::Value(_) => true,
-            Tree::List(items) => items.is_empty(),
-            Tree::Map(members) => members.is_empty(),
+            WrittenTree::Value(_) => true,
+            WrittenTree::List(items) => items.is_empty(),
+            WrittenTree::Map(members) => members.is_empty(),
         }
     }
 }
 
 /// Appends a step.
-pub(crate) fn step(out: &mut String, step: &Step) {
-    let members = Tree::map(step.members.clone());
+pub(crate) fn step(out: &mut String, step: &WrittenStep) {
+    let members = WrittenTree::map(step.members.clone());
     let mut line = format!("  - {}: ", step.verb);
     match step.members.as_slice() {
         [] => line = format!("  - {}:", step.verb),
@@ -102,7 +105,7 @@ pub(crate) fn step(out: &mut String, step: &Step) {
 }
 
 /// Appends a member, on one line if it fits.
-pub(crate) fn member(out: &mut String, indent: usize, key: &str, value: &Tree) {
+pub(crate) fn member(out: &mut String, indent: usize, key: &str, value: &WrittenTree) {
     let start = out.len();
     out.extend(std::iter::repeat_n(' ', indent));
     scalar(out, key);
@@ -121,12 +124,12 @@ pub(crate) fn member(out: &mut String, indent: usize, key: &str, value: &Tree) {
 }
 
 /// Appends what does not fit on a line, one thing below the other.
-fn below(out: &mut String, indent: usize, value: &Tree) {
+fn below(out: &mut String, indent: usize, value: &WrittenTree) {
     match value {
-        Tree::Map(members) => {
+        WrittenTree::Map(members) => {
             members.iter().for_each(|(key, value)| member(out, indent, key, value));
         }
-        Tree::List(items) => {
+        WrittenTree::List(items) => {
             for item in items {
                 let mut flow = String::new();
                 item.flow(&mut flow);
@@ -142,7 +145,7 @@ fn below(out: &mut String, indent: usize, value: &Tree) {
                 }
             }
         }
-        Tree::Value(_) => {}
+        WrittenTree::Value(_) => {}
     }
 }
 
@@ -181,8 +184,9 @@ mod tests {
 
     #[test]
     fn breaks_what_is_long() {
-        let long = Tree::text(&"x".repeat(95));
-        let value = Tree::map(vec![("a", long.clone()), ("b", Tree::List(vec![long]))]);
+        let long = WrittenTree::text(&"x".repeat(95));
+        let value =
+            WrittenTree::map(vec![("a", long.clone()), ("b", WrittenTree::List(vec![long]))]);
         let mut out = String::new();
         member(&mut out, 2, "k", &value);
         let x = "x".repeat(95);

@@ -14,7 +14,7 @@ const WAITING: usize = 4;
 
 /// What a user named, open for reading.
 #[derive(Debug)]
-pub enum Input {
+pub enum InputFile {
     /// A regular file.
     File(File),
     /// A pipe. It is read in a thread of its own, since it may never say anything.
@@ -29,16 +29,16 @@ pub struct PipeInput {
     silence: Duration,
 }
 
-impl Input {
+impl InputFile {
     /// Opens it.
     ///
     /// # Errors
     /// What the system says, or that it is neither a regular file nor a pipe: a device may never end.
-    pub fn open(path: &Path) -> io::Result<Input> {
+    pub fn open(path: &Path) -> io::Result<InputFile> {
         let about = std::fs::metadata(path)?;
         match about.file_type() {
-            kind if kind.is_file() => Ok(Input::File(File::open(path)?)),
-            kind if is_pipe(kind) => Ok(Input::Pipe(PipeInput::open(path, SILENCE))),
+            kind if kind.is_file() => Ok(InputFile::File(File::open(path)?)),
+            kind if is_pipe(kind) => Ok(InputFile::Pipe(PipeInput::open(path, SILENCE))),
             kind => {
                 let found = if kind.is_dir() { "a folder" } else { "a device or a socket" };
                 Err(io::Error::other(format!("expected a regular file or a pipe, found {found}")))
@@ -93,11 +93,11 @@ impl Read for PipeInput {
     }
 }
 
-impl Read for Input {
+impl Read for InputFile {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self {
-            Input::File(file) => file.read(out),
-            Input::Pipe(pipe) => pipe.read(out),
+            InputFile::File(file) => file.read(out),
+            InputFile::Pipe(pipe) => pipe.read(out),
         }
     }
 }
@@ -124,14 +124,14 @@ mod tests {
         std::fs::write(&file, "text").unwrap();
         super::super::pipe(&pipe).unwrap();
         let mut text = String::new();
-        Input::open(&file).unwrap().read_to_string(&mut text).unwrap();
+        InputFile::open(&file).unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "text");
         for (path, expected) in [
             (Path::new("/dev/zero"), "a device"),
             (&folder, "a folder"),
             (&folder.join("none"), "No such file"),
         ] {
-            let error = Input::open(path).unwrap_err().to_string();
+            let error = InputFile::open(path).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
         // Without anybody who writes it is given up; with somebody it is read to its end.

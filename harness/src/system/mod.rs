@@ -10,19 +10,20 @@ mod other;
 #[cfg(unix)]
 mod unix;
 
-pub use input::Input;
+pub use input::InputFile;
 #[cfg(not(unix))]
 pub use other::{
     Folder, Group, Shell, lead_group, let_in, link, pipe, private_folder, resize, thread_time,
 };
 #[cfg(unix)]
 pub use unix::{
-    Folder, Group, Shell, lead_group, let_in, link, pipe, private_folder, resize, thread_time,
+    ProcessGroup, SystemFolder, SystemShell, lead_group, let_in, link, pipe, private_folder,
+    resize, thread_time,
 };
 
 /// How a process is ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Ending {
+pub enum ProcessEnding {
     /// It is asked to.
     Asked,
     /// It is not asked.
@@ -31,7 +32,7 @@ pub enum Ending {
 
 /// What a file is opened for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Access {
+pub enum FileAccess {
     /// To be read.
     Read,
     /// To be written, and made if it is not there.

@@ -14,12 +14,12 @@ static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Nothing ends together here: what a process has started goes on.
 #[derive(Clone, Copy, Debug)]
-pub struct Group(i32);
+pub struct ProcessGroup(i32);
 
-impl Group {
+impl ProcessGroup {
     /// The one that this process leads, by its id.
-    pub fn led_by(id: u32) -> Option<Group> {
-        i32::try_from(id).ok().map(Group)
+    pub fn led_by(id: u32) -> Option<ProcessGroup> {
+        i32::try_from(id).ok().map(ProcessGroup)
     }
 
     /// The id of its leader.
@@ -38,15 +38,15 @@ pub fn lead_group(command: &mut Command) -> &mut Command {
 
 /// A folder, by its name.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub struct SystemFolder(PathBuf);
 
-impl Folder {
+impl SystemFolder {
     /// Opens it.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(path: &Path) -> io::Result<Folder> {
-        Ok(Folder(path.canonicalize()?))
+    pub fn open(path: &Path) -> io::Result<SystemFolder> {
+        Ok(SystemFolder(path.canonicalize()?))
     }
 
     /// Opens a file below it where no link leads. Whoever puts a link there at this moment is followed.
@@ -107,14 +107,14 @@ pub fn thread_time() -> Duration {
 
 /// There are no pseudo-terminals of this kind.
 #[derive(Debug)]
-pub struct Shell {
+pub struct SystemShell {
     /// What it would print.
     pub reads: tokio::io::Empty,
     /// What would be typed.
     pub types: tokio::io::Sink,
 }
 
-impl Shell {
+impl SystemShell {
     /// # Errors
     /// Always.
     pub fn start(
@@ -122,7 +122,7 @@ impl Shell {
         _: &Path,
         _: &[(&str, &str)],
         _: (u16, u16),
-    ) -> io::Result<(Shell, Child)> {
+    ) -> io::Result<(SystemShell, Child)> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "there are no pseudo-terminals here"))
     }
 }

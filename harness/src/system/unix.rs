@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
-use super::{Access, Ending};
+use super::{FileAccess, ProcessEnding};
 
 /// The mode of a folder that is its owner's alone.
 const PRIVATE: u32 = 0o700;
@@ -21,12 +21,12 @@ const PLAIN: u32 = 0o644;
 
 /// Processes that end together.
 #[derive(Clone, Copy, Debug)]
-pub struct Group(Pid);
+pub struct ProcessGroup(Pid);
 
-impl Group {
+impl ProcessGroup {
     /// The one that this process leads, by its id.
-    pub fn led_by(id: u32) -> Option<Group> {
-        Pid::from_raw(i32::try_from(id).ok()?).map(Group)
+    pub fn led_by(id: u32) -> Option<ProcessGroup> {
+        Pid::from_raw(i32::try_from(id).ok()?).map(ProcessGroup)
     }
 
     /// The id of its leader.
@@ -35,10 +35,10 @@ impl Group {
     }
 
     /// Ends all of it.
-    pub fn end(self, ending: Ending) {
+    pub fn end(self, ending: ProcessEnding) {
         let signal = match ending {
-            Ending::Asked => Signal::TERM,
-            Ending::Forced => Signal::KILL,
+            ProcessEnding::Asked => Signal::TERM,
+            ProcessEnding::Forced => Signal::KILL,
         };
         let _ = kill_process_group(self.0, signal);
     }
@@ -51,15 +51,15 @@ pub fn lead_group(command: &mut Command) -> &mut Command {
 
 /// A folder as it was opened, whatever has its name by now.
 #[derive(Debug)]
-pub struct Folder(OwnedFd);
+pub struct SystemFolder(OwnedFd);
 
-impl Folder {
+impl SystemFolder {
     /// Opens it.
     ///
     /// # Errors
     /// What the system says.
-    pub fn open(path: &Path) -> io::Result<Folder> {
-        Ok(Folder(File::open(path)?.into()))
+    pub fn open(path: &Path) -> io::Result<SystemFolder> {
+        Ok(SystemFolder(File::open(path)?.into()))
     }
 
     /// Opens a file below it without following any link. Whatever is no plain file with one name is not opened; a pipe
@@ -67,7 +67,7 @@ impl Folder {
     ///
     /// # Errors
     /// The path is not one of plain names, or what the system says.
-    pub fn file(&self, path: &Path, access: Access) -> io::Result<File> {
+    pub fn file(&self, path: &Path, access: FileAccess) -> io::Result<File> {
         let mut names = path.components().map(|part| match part {
             Component::Normal(name) => Ok(name),
             _ => Err(io::Error::other("not a path below the folder")),
@@ -79,8 +79,8 @@ impl Folder {
             folder = openat(&folder, name?, plain | OFlags::DIRECTORY, Mode::empty())?;
         }
         let flags = match access {
-            Access::Read => OFlags::RDONLY,
-            Access::Write => OFlags::WRONLY | OFlags::CREATE,
+            FileAccess::Read => OFlags::RDONLY,
+            FileAccess::Write => OFlags::WRONLY | OFlags::CREATE,
         };
         let flags = flags | plain | OFlags::NONBLOCK;
         let mode = Mode::from_raw_mode(rustix::fs::RawMode::try_from(PLAIN).unwrap_or_default());
@@ -133,14 +133,14 @@ pub fn thread_time() -> Duration {
 
 /// A process on a pseudo-terminal of its own, whose session and group it leads.
 #[derive(Debug)]
-pub struct Shell {
+pub struct SystemShell {
     /// What it prints; an error where nobody holds the other end any more.
     pub reads: OwnedReadPty,
     /// What is typed.
     pub types: OwnedWritePty,
 }
 
-impl Shell {
+impl SystemShell {
     /// Starts a command line with these variables.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ impl Shell {
         folder: &Path,
         variables: &[(&str, &str)],
         size: (u16, u16),
-    ) -> io::Result<(Shell, Child)> {
+    ) -> io::Result<(SystemShell, Child)> {
         let (pty, other) = pty_process::open().map_err(io::Error::other)?;
         pty.resize(Size::new(size.1, size.0)).map_err(io::Error::other)?;
         let line = format!("exec {line}");
@@ -158,7 +158,7 @@ impl Shell {
         let command = command.envs(variables.iter().copied()).kill_on_drop(true);
         let child = command.spawn(other).map_err(io::Error::other)?;
         let (reads, types) = pty.into_split();
-        Ok((Shell { reads, types }, child))
+        Ok((SystemShell { reads, types }, child))
     }
 }
 

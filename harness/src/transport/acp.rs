@@ -21,15 +21,15 @@ use tokio_tungstenite::accept_async_with_config;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::agent::acp::variant::VariantAgent;
-use crate::agent::acp::{Effect, Output, Ran};
+use crate::agent::acp::{AgentEffect, AgentOutput, EffectResult};
 use crate::agent::mcp;
-use crate::transcript::{Below, Event, Seen, line};
+use crate::transcript::{BelowEvent, ConnectionEvent, SeenFrame, line};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message as Request;
 
 use super::below::MAX_LINE;
-use super::child::Process;
+use super::child::ChildProcess;
 use super::websocket::config;
 
 /// Lines that may wait for the agent; further ones wait in the pipe.
@@ -51,7 +51,7 @@ const LONG: Duration = Duration::from_secs(3600);
 
 /// How the process is run.
 #[derive(Default)]
-pub struct Options {
+pub struct AcpProcessOptions {
     /// Where what is heard and said is written, a line of a capture each.
     pub log: Option<Box<dyn Write + Send>>,
     /// The run that wants to know of it, and that releases holds.
@@ -61,7 +61,7 @@ pub struct Options {
 }
 
 /// Serves the client on standard input and output until that ends.
-pub async fn serve(agent: VariantAgent, options: Options) {
+pub async fn serve(agent: VariantAgent, options: AcpProcessOptions) {
     let say = |text: String| {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
@@ -73,7 +73,7 @@ pub async fn serve(agent: VariantAgent, options: Options) {
 pub async fn listen(
     listener: TcpListener,
     agent: impl Fn() -> VariantAgent,
-    options: impl Fn() -> Options,
+    options: impl Fn() -> AcpProcessOptions,
 ) {
     let mut clients = JoinSet::new();
     loop {
@@ -90,7 +90,7 @@ pub async fn listen(
     }
 }
 
-async fn connection(stream: TcpStream, agent: VariantAgent, options: Options) {
+async fn connection(stream: TcpStream, agent: VariantAgent, options: AcpProcessOptions) {
     let _ = stream.set_nodelay(true);
     let Ok(socket) = accept_async_with_config(stream, Some(config())).await else { return };
     let (mut sink, mut stream) = socket.split();
@@ -128,22 +128,22 @@ async fn connection(stream: TcpStream, agent: VariantAgent, options: Options) {
 /// Hears lines and says lines until nobody speaks, or listens, any more.
 async fn converse(
     mut agent: VariantAgent,
-    options: Options,
+    options: AcpProcessOptions,
     mut lines: mpsc::Receiver<String>,
     say: impl Fn(String) -> bool,
 ) {
     let began = Instant::now();
-    let Options { log, run, pretend } = options;
+    let AcpProcessOptions { log, run, pretend } = options;
     let (told, mut commands) = connect(run).await;
-    let mut journal = Journal { began, log, told };
-    let mut effects: JoinSet<(u64, Ran)> = JoinSet::new();
+    let mut journal = AcpJournal { began, log, told };
+    let mut effects: JoinSet<(u64, EffectResult)> = JoinSet::new();
     let mut handles: LiteMap<u64, AbortHandle> = LiteMap::new();
     loop {
         let due = agent.next_timeout().unwrap_or_else(|| began.elapsed() + LONG);
         tokio::select! {
             came = lines.recv() => match came {
                 Some(text) => {
-                    journal.note(Below::ToAgent, &text);
+                    journal.note(BelowEvent::ToAgent, &text);
                     agent.handle_line(began.elapsed(), &text);
                 }
                 None => return,
@@ -160,21 +160,21 @@ async fn converse(
         }
         while let Some(output) = agent.poll_output() {
             match output {
-                Output::Line(text) => {
-                    journal.note(Below::FromAgent, &text);
+                AgentOutput::Line(text) => {
+                    journal.note(BelowEvent::FromAgent, &text);
                     if !say(text) {
                         return;
                     }
                 }
-                Output::Run { token, effect } if pretend => {
+                AgentOutput::Run { token, effect } if pretend => {
                     agent.handle_ran(began.elapsed(), token, effect.pretended());
                 }
-                Output::Run { token, effect } => {
+                AgentOutput::Run { token, effect } => {
                     let handle = effects.spawn(async move { (token, brought_about(effect).await) });
                     handles.insert(token, handle);
                 }
-                Output::Exit => return,
-                Output::Stop(token) => {
+                AgentOutput::Exit => return,
+                AgentOutput::Stop(token) => {
                     if let Some(handle) = handles.remove(&token) {
                         handle.abort();
                     }
@@ -185,20 +185,26 @@ async fn converse(
 }
 
 /// Keeps what passes.
-struct Journal {
+struct AcpJournal {
     began: Instant,
     log: Option<Box<dyn Write + Send>>,
     told: Option<mpsc::UnboundedSender<String>>,
 }
 
-impl Journal {
-    fn note(&mut self, way: Below, text: &str) {
+impl AcpJournal {
+    fn note(&mut self, way: BelowEvent, text: &str) {
         if self.log.is_none() && self.told.is_none() {
             return;
         }
-        let seen = Arc::new(Seen::new(Frame::Text(text.to_owned())));
+        let seen = Arc::new(SeenFrame::new(Frame::Text(text.to_owned())));
         let mut out = String::new();
-        line::write(&mut out, None, self.began.elapsed(), way.peer(), &Event::Below { way, seen });
+        line::write(
+            &mut out,
+            None,
+            self.began.elapsed(),
+            way.peer(),
+            &ConnectionEvent::Below { way, seen },
+        );
         if let Some(log) = &mut self.log {
             // A log that cannot be written is no reason to fail the host.
             let _ = log.write_all(out.as_bytes()).and_then(|()| log.flush());
@@ -268,32 +274,34 @@ async fn connect(
 }
 
 /// Does what a tool does.
-async fn brought_about(effect: Effect) -> Ran {
+async fn brought_about(effect: AgentEffect) -> EffectResult {
     match effect {
-        Effect::Shell { command, cwd } => match timeout(RUNNING, shell(&command, &cwd)).await {
-            Ok(Ok(ran)) => ran,
-            Ok(Err(error)) => Ran::badly(error.to_string()),
-            Err(_) => Ran::badly(format!("it ran for more than {RUNNING:?}")),
-        },
-        Effect::Call { server, arguments } => {
+        AgentEffect::Shell { command, cwd } => {
+            match timeout(RUNNING, shell(&command, &cwd)).await {
+                Ok(Ok(ran)) => ran,
+                Ok(Err(error)) => EffectResult::badly(error.to_string()),
+                Err(_) => EffectResult::badly(format!("it ran for more than {RUNNING:?}")),
+            }
+        }
+        AgentEffect::Call { server, arguments } => {
             match timeout(RUNNING, call(&server, arguments)).await {
                 Ok(Ok(ran)) => ran,
-                Ok(Err(error)) => Ran::badly(error.to_string()),
-                Err(_) => Ran::badly(format!("it ran for more than {RUNNING:?}")),
+                Ok(Err(error)) => EffectResult::badly(error.to_string()),
+                Err(_) => EffectResult::badly(format!("it ran for more than {RUNNING:?}")),
             }
         }
         file => {
             let done = tokio::task::spawn_blocking(move || on_file(&file)).await;
-            done.unwrap_or_else(|error| Ok(Ran::badly(error.to_string())))
-                .unwrap_or_else(|error| Ran::badly(error.to_string()))
+            done.unwrap_or_else(|error| Ok(EffectResult::badly(error.to_string())))
+                .unwrap_or_else(|error| EffectResult::badly(error.to_string()))
         }
     }
 }
 
-async fn shell(command: &str, cwd: &str) -> std::io::Result<Ran> {
+async fn shell(command: &str, cwd: &str) -> std::io::Result<EffectResult> {
     let mut line = Command::new("sh");
     line.arg("-c").arg(command).current_dir(cwd).stdin(Stdio::null());
-    let mut process = Process::start(line.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
+    let mut process = ChildProcess::start(line.stdout(Stdio::piped()).stderr(Stdio::piped()))?;
     let child = process.child();
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
@@ -316,16 +324,16 @@ async fn shell(command: &str, cwd: &str) -> std::io::Result<Ran> {
     let (status, _) = tokio::join!(child.wait(), read);
     out.append(&mut err);
     let text = String::from_utf8_lossy(&out).into_owned();
-    Ok(Ran { ok: status?.success(), text, blocks: Vec::new() })
+    Ok(EffectResult { ok: status?.success(), text, blocks: Vec::new() })
 }
 
 /// Starts an MCP server, calls our tool there, and ends it.
-async fn call(server: &[String], arguments: Value) -> std::io::Result<Ran> {
+async fn call(server: &[String], arguments: Value) -> std::io::Result<EffectResult> {
     let none = || std::io::Error::other("there is no such server");
     let (program, args) = server.split_first().ok_or_else(none)?;
     let mut line = Command::new(program);
     line.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut process = Process::start(&mut line)?;
+    let mut process = ChildProcess::start(&mut line)?;
     let child = process.child();
     let mut input = child.stdin.take().ok_or_else(none)?;
     let output = child.stdout.take().ok_or_else(none)?;
@@ -353,32 +361,32 @@ async fn call(server: &[String], arguments: Value) -> std::io::Result<Ran> {
             let ok = answer.get("result").is_some() && answer["result"]["isError"] != true;
             let content = answer["result"]["content"].as_array().into_iter().flatten();
             let blocks = content.skip(1).cloned().collect();
-            return Ok(Ran { ok, text, blocks });
+            return Ok(EffectResult { ok, text, blocks });
         }
     }
-    Ok(Ran::badly("the server ended"))
+    Ok(EffectResult::badly("the server ended"))
 }
 
-fn on_file(effect: &Effect) -> std::io::Result<Ran> {
+fn on_file(effect: &AgentEffect) -> std::io::Result<EffectResult> {
     let read = |path: &str| {
         let mut text = String::new();
         std::fs::File::open(path)?.take(KEPT).read_to_string(&mut text)?;
         Ok::<_, std::io::Error>(text)
     };
     Ok(match effect {
-        Effect::Read { path } => Ran::well(read(path)?),
-        Effect::Write { path, text } => {
+        AgentEffect::Read { path } => EffectResult::well(read(path)?),
+        AgentEffect::Write { path, text } => {
             std::fs::write(path, text)?;
-            Ran::well("written")
+            EffectResult::well("written")
         }
-        Effect::Edit { path, old, new } => {
+        AgentEffect::Edit { path, old, new } => {
             let text = read(path)?;
             if !text.contains(old.as_str()) {
-                return Ok(Ran::badly("the file does not hold the text"));
+                return Ok(EffectResult::badly("the file does not hold the text"));
             }
             std::fs::write(path, text.replacen(old.as_str(), new, 1))?;
-            Ran::well("written")
+            EffectResult::well("written")
         }
-        Effect::Shell { .. } | Effect::Call { .. } => effect.pretended(),
+        AgentEffect::Shell { .. } | AgentEffect::Call { .. } => effect.pretended(),
     })
 }

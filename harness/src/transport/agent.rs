@@ -9,7 +9,7 @@ use tokio::process::Command;
 use tokio::sync::mpsc;
 
 use super::below::MAX_LINE;
-use super::child::Process;
+use super::child::ChildProcess;
 
 /// Lines that may wait on their way, in each direction.
 const WAITING: usize = 10_000;
@@ -18,14 +18,14 @@ const WAITING: usize = 10_000;
 #[derive(Default)]
 pub struct AgentProcess {
     command: String,
-    started: Option<Started>,
+    started: Option<StartedAgent>,
 }
 
-struct Started {
+struct StartedAgent {
     lines: mpsc::Sender<String>,
     said: mpsc::Receiver<String>,
     /// Ends when it is dropped.
-    _process: Process,
+    _process: ChildProcess,
 }
 
 impl AgentProcess {
@@ -61,10 +61,10 @@ impl AgentProcess {
     }
 }
 
-fn start(command: &str) -> std::io::Result<Started> {
+fn start(command: &str) -> std::io::Result<StartedAgent> {
     let mut line = Command::new("sh");
     line.arg("-c").arg(command).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut process = Process::start(&mut line)?;
+    let mut process = ChildProcess::start(&mut line)?;
     let child = process.child();
     let (lines, mut to_write) = mpsc::channel::<String>(WAITING);
     let (tell, said) = mpsc::channel(WAITING);
@@ -94,5 +94,5 @@ fn start(command: &str) -> std::io::Result<Started> {
             }
         }
     });
-    Ok(Started { lines, said, _process: process })
+    Ok(StartedAgent { lines, said, _process: process })
 }

@@ -4,7 +4,7 @@
 //! say, a line of a capture each; the model stand-in tells its log. Each goes to the scenario that its
 //! conversation belongs to; what belongs to none is dropped. Back go the releases of holds, `{"release":NAME,"case":CASE}`.
 //!
-//! Start at [`Hub`].
+//! Start at [`AgentHub`].
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,8 +15,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use crate::agent::acp::route::Router;
-use crate::transcript::{Below, Event, Seen, line};
+use crate::agent::acp::route::LineRouter;
+use crate::transcript::{BelowEvent, ConnectionEvent, SeenFrame, line};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
@@ -33,44 +33,44 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Something that was heard below.
 #[derive(Clone, Debug)]
-pub struct Heard {
+pub struct HeardBelow {
     /// Who is below, such as `agent`.
     pub peer: String,
     /// Which way it went.
-    pub way: Below,
+    pub way: BelowEvent,
     /// What.
-    pub seen: Arc<Seen>,
+    pub seen: Arc<SeenFrame>,
 }
 
 /// Where scenarios and agents find one another.
 #[derive(Debug, Default)]
-pub struct Hub {
-    state: Mutex<State>,
+pub struct AgentHub {
+    state: Mutex<BelowState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    cases: LiteMap<String, mpsc::Sender<Heard>>,
-    agents: Vec<Connected>,
+struct BelowState {
+    cases: LiteMap<String, mpsc::Sender<HeardBelow>>,
+    agents: Vec<AgentConnected>,
     /// Releases whose scenario no agent has been told of: the scenario and the name.
     early: Vec<(String, String)>,
     serial: u64,
 }
 
 #[derive(Debug)]
-struct Connected {
+struct AgentConnected {
     serial: u64,
     cases: HashSet<String>,
     commands: mpsc::UnboundedSender<String>,
 }
 
-impl Hub {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl AgentHub {
+    fn state(&self) -> MutexGuard<'_, BelowState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// From now on gives a scenario what belongs to it.
-    pub fn join(&self, case: &str) -> mpsc::Receiver<Heard> {
+    pub fn join(&self, case: &str) -> mpsc::Receiver<HeardBelow> {
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
         self.state().cases.insert(case.to_owned(), sender);
         receiver
@@ -84,7 +84,7 @@ impl Hub {
     }
 
     /// Gives something to a scenario, if it is being played and keeps up.
-    pub fn tell(&self, case: &str, heard: Heard) {
+    pub fn tell(&self, case: &str, heard: HeardBelow) {
         if let Some(sender) = self.state().cases.get(case) {
             let _ = sender.try_send(heard);
         }
@@ -116,14 +116,14 @@ impl Hub {
         let (commands, receiver) = mpsc::unbounded_channel();
         state.serial += 1;
         let serial = state.serial;
-        state.agents.push(Connected { serial, cases: HashSet::new(), commands });
+        state.agents.push(AgentConnected { serial, cases: HashSet::new(), commands });
         Some((serial, receiver))
     }
 
     /// An agent is told of a scenario; it gets the releases that waited for that.
     fn meet(&self, serial: u64, case: &str) {
         let mut state = self.state();
-        let State { agents, early, .. } = &mut *state;
+        let BelowState { agents, early, .. } = &mut *state;
         let Some(agent) = agents.iter_mut().find(|agent| agent.serial == serial) else {
             return;
         };
@@ -146,15 +146,15 @@ fn command(case: &str, name: &str) -> String {
 }
 
 /// Something that passed, as a line that is heard.
-pub fn told(way: Below, value: &Value) -> String {
-    let seen = Arc::new(Seen::new(Frame::json(value)));
+pub fn told(way: BelowEvent, value: &Value) -> String {
+    let seen = Arc::new(SeenFrame::new(Frame::json(value)));
     let mut out = String::new();
-    line::write(&mut out, None, Duration::ZERO, way.peer(), &Event::Below { way, seen });
+    line::write(&mut out, None, Duration::ZERO, way.peer(), &ConnectionEvent::Below { way, seen });
     out
 }
 
 /// Hears agents until the future is dropped.
-pub async fn listen(listener: TcpListener, hub: Arc<Hub>) {
+pub async fn listen(listener: TcpListener, hub: Arc<AgentHub>) {
     let mut tasks = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
@@ -178,20 +178,20 @@ pub async fn listen(listener: TcpListener, hub: Arc<Hub>) {
 /// One agent, until it goes away or says what is no line of a capture.
 async fn hear(
     stream: TcpStream,
-    hub: &Hub,
+    hub: &AgentHub,
     serial: u64,
     mut commands: mpsc::UnboundedReceiver<String>,
 ) {
     let peer = if serial == 1 { "agent".to_owned() } else { format!("agent{serial}") };
     let (reading, mut writing) = stream.into_split();
     let mut reading = BufReader::new(reading);
-    let mut router = Router::default();
+    let mut router = LineRouter::default();
     let hearing = async {
         let mut text = String::new();
         loop {
             text.clear();
             let read = (&mut reading).take(MAX_LINE).read_line(&mut text).await;
-            let Some(Event::Below { way, seen }) = read
+            let Some(ConnectionEvent::Below { way, seen }) = read
                 .ok()
                 .filter(|read| *read > 0)
                 .and_then(|_| Some(line::read(&text).ok()?.event))
@@ -200,16 +200,16 @@ async fn hear(
             };
             let case = match way {
                 // A tool says itself which scenario it was given to.
-                Below::Tool => {
+                BelowEvent::Tool => {
                     seen.message().and_then(|it| it.value()["case"].as_str()).map(str::to_owned)
                 }
-                _ => seen
-                    .message()
-                    .and_then(|it| router.case_of(way == Below::FromAgent, it).map(str::to_owned)),
+                _ => seen.message().and_then(|it| {
+                    router.case_of(way == BelowEvent::FromAgent, it).map(str::to_owned)
+                }),
             };
             if let Some(case) = case {
                 hub.meet(serial, &case);
-                hub.tell(&case, Heard { peer: peer.clone(), way, seen });
+                hub.tell(&case, HeardBelow { peer: peer.clone(), way, seen });
             }
         }
     };

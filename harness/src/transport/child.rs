@@ -1,11 +1,11 @@
 //! A process of ours with everything that it starts, ended as one.
 //!
 //! A process group ends together, but whoever has left it (`setsid`, a daemon) does not. On Linux such strays are found by
-//! [`MARK`], a variable that they inherit; one that has cleared its environment too is taken in by [`Orphans`] when its
+//! [`MARK`], a variable that they inherit; one that has cleared its environment too is taken in by [`OrphanReaper`] when its
 //! parent ends, and goes with the run. What one of ours starts as a process of its own (the agent of a reference host that
 //! runs as a command) carries the marks of both, so that it goes with either. Elsewhere the process group is all that ends.
 //!
-//! Start at [`Process::start`].
+//! Start at [`ChildProcess::start`].
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::task::AbortHandle;
 
-use crate::system::{Ending, Group, lead_group};
+use crate::system::{ProcessEnding, ProcessGroup, lead_group};
 
 /// The variable by which the processes that one of ours has started are known.
 pub const MARK: &str = "AHP_HARNESS_PROCESS";
@@ -39,19 +39,19 @@ fn own() -> MutexGuard<'static, Option<HashSet<i32>>> {
 
 /// Everything that a command has started ends with it.
 #[derive(Debug)]
-pub struct Process {
+pub struct ChildProcess {
     child: Child,
-    group: Option<Group>,
+    group: Option<ProcessGroup>,
     mark: String,
 }
 
-impl Process {
+impl ChildProcess {
     /// Starts a command in a process group of its own.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(command: &mut Command) -> std::io::Result<Process> {
-        let (process, ()) = Process::with(|mark| {
+    pub fn start(command: &mut Command) -> std::io::Result<ChildProcess> {
+        let (process, ()) = ChildProcess::with(|mark| {
             Ok((lead_group(command.env(MARK, mark)).kill_on_drop(true).spawn()?, ()))
         })?;
         Ok(process)
@@ -64,7 +64,7 @@ impl Process {
     /// It cannot be started.
     pub fn with<T>(
         start: impl FnOnce(&str) -> std::io::Result<(Child, T)>,
-    ) -> std::io::Result<(Process, T)> {
+    ) -> std::io::Result<(ChildProcess, T)> {
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let own_mark = format!("{}-{serial}", std::process::id());
         let mark = match std::env::var(MARK) {
@@ -74,9 +74,9 @@ impl Process {
         // Held meanwhile, so that nobody takes it for an orphan.
         let mut own = own();
         let (child, rest) = start(&mark)?;
-        let group = child.id().and_then(Group::led_by);
-        own.get_or_insert_default().extend(group.map(Group::leader));
-        Ok((Process { child, group, mark }, rest))
+        let group = child.id().and_then(ProcessGroup::led_by);
+        own.get_or_insert_default().extend(group.map(ProcessGroup::leader));
+        Ok((ChildProcess { child, group, mark }, rest))
     }
 
     /// Its pipes, once, and its end.
@@ -87,7 +87,7 @@ impl Process {
     /// Asks all of it to end.
     pub fn ask_to_end(&self) {
         if let Some(group) = self.group {
-            group.end(Ending::Asked);
+            group.end(ProcessEnding::Asked);
         }
     }
 
@@ -99,17 +99,17 @@ impl Process {
     /// Kills what is left of it.
     pub fn kill(&self) {
         if let Some(group) = self.group {
-            group.end(Ending::Forced);
+            group.end(ProcessEnding::Forced);
         }
         end(|| self.marked());
     }
 
-    fn marked(&self) -> Vec<strays::Stray> {
-        strays::marked(&self.mark, self.group.map(Group::leader))
+    fn marked(&self) -> Vec<strays::StrayProcess> {
+        strays::marked(&self.mark, self.group.map(ProcessGroup::leader))
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.kill();
         if let (Some(group), Some(own)) = (self.group, own().as_mut()) {
@@ -121,8 +121,8 @@ impl Drop for Process {
 /// Ends everything that was started, at once, for a process that is about to end itself.
 pub fn end_all() {
     let groups = own().clone().unwrap_or_default();
-    let groups = groups.into_iter().filter_map(|id| Group::led_by(u32::try_from(id).ok()?));
-    groups.for_each(|group| group.end(Ending::Forced));
+    let groups = groups.into_iter().filter_map(|id| ProcessGroup::led_by(u32::try_from(id).ok()?));
+    groups.for_each(|group| group.end(ProcessEnding::Forced));
     let mark = format!("{}-", std::process::id());
     end(|| strays::of_process(&mark));
     end_adopted();
@@ -139,7 +139,7 @@ pub fn end_adopted() {
 }
 
 /// Names of processes, and how many more there are.
-fn shown(found: &[strays::Stray]) -> Vec<String> {
+fn shown(found: &[strays::StrayProcess]) -> Vec<String> {
     let mut names: Vec<String> =
         found.iter().take(NAMED).map(|stray| format!("{} ({})", stray.name, stray.id)).collect();
     if let Some(more) = found.len().checked_sub(NAMED).filter(|more| *more > 0) {
@@ -149,7 +149,7 @@ fn shown(found: &[strays::Stray]) -> Vec<String> {
 }
 
 /// Ends what is found until nothing is found any more. What goes on starting others is stopped first, so that it cannot.
-fn end(find: impl Fn() -> Vec<strays::Stray>) {
+fn end(find: impl Fn() -> Vec<strays::StrayProcess>) {
     for _ in 0..LOOKS {
         let found = find();
         if found.is_empty() {
@@ -164,11 +164,11 @@ fn end(find: impl Fn() -> Vec<strays::Stray>) {
 
 /// Takes in what the processes that we start leave behind, as long as it is kept; then that ends.
 #[derive(Debug)]
-pub struct Orphans(AbortHandle);
+pub struct OrphanReaper(AbortHandle);
 
-impl Orphans {
-    /// From now on, and whoever of them ends is taken note of. Processes that are not of [`Process`] must not be started meanwhile.
-    pub fn adopt() -> Orphans {
+impl OrphanReaper {
+    /// From now on, and whoever of them ends is taken note of. Processes that are not of [`ChildProcess`] must not be started meanwhile.
+    pub fn adopt() -> OrphanReaper {
         strays::adopt();
         let burying = tokio::spawn(async {
             loop {
@@ -176,7 +176,7 @@ impl Orphans {
                 strays::ended(own().as_ref()).iter().for_each(strays::reap);
             }
         });
-        Orphans(burying.abort_handle())
+        OrphanReaper(burying.abort_handle())
     }
 
     /// Ends all that there are, and says which.
@@ -188,7 +188,7 @@ impl Orphans {
     }
 }
 
-impl Drop for Orphans {
+impl Drop for OrphanReaper {
     fn drop(&mut self) {
         self.0.abort();
         self.end();
@@ -209,43 +209,43 @@ mod strays {
 
     /// Somebody else's process, which came of one of ours.
     #[derive(Debug)]
-    pub(super) struct Stray {
+    pub(super) struct StrayProcess {
         pub(super) id: i32,
         pub(super) name: String,
         parent: i32,
         ended: bool,
     }
 
-    fn all() -> impl Iterator<Item = Stray> {
+    fn all() -> impl Iterator<Item = StrayProcess> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         ids.filter_map(stray)
     }
 
-    fn stray(id: i32) -> Option<Stray> {
+    fn stray(id: i32) -> Option<StrayProcess> {
         let line = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         // The name is between parentheses, and may hold any.
         let (head, tail) = line.rsplit_once(')')?;
         let name = head.split_once('(')?.1.to_owned();
         let mut words = tail.split_whitespace();
         let ended = matches!(words.next()?, "Z" | "X");
-        Some(Stray { id, name, parent: words.next()?.parse().ok()?, ended })
+        Some(StrayProcess { id, name, parent: words.next()?.parse().ok()?, ended })
     }
 
     /// Those with this mark, or one below it, but for one.
-    pub(super) fn marked(mark: &str, but: Option<i32>) -> Vec<Stray> {
+    pub(super) fn marked(mark: &str, but: Option<i32>) -> Vec<StrayProcess> {
         let below = |rest: &[u8]| matches!(rest.first(), None | Some(b'/'));
         let others = all().filter(|stray| Some(stray.id) != but);
         others.filter(|stray| inherits(stray, mark, below)).collect()
     }
 
     /// Those of every process that this one has started; the mark of each begins with this.
-    pub(super) fn of_process(mark: &str) -> Vec<Stray> {
+    pub(super) fn of_process(mark: &str) -> Vec<StrayProcess> {
         all().filter(|stray| inherits(stray, mark, |_| true)).collect()
     }
 
     /// Whether a process that goes on has a mark that begins so, and goes on as it has to.
-    fn inherits(stray: &Stray, mark: &str, goes_on: impl Fn(&[u8]) -> bool) -> bool {
+    fn inherits(stray: &StrayProcess, mark: &str, goes_on: impl Fn(&[u8]) -> bool) -> bool {
         let line = format!("{MARK}={mark}");
         let variables = fs::read(format!("/proc/{}/environ", stray.id)).unwrap_or_default();
         let mut variables = variables.split(|byte| *byte == 0);
@@ -253,38 +253,38 @@ mod strays {
         !stray.ended && variables.any(has)
     }
 
-    fn ours(own: Option<&HashSet<i32>>) -> impl Iterator<Item = Stray> {
+    fn ours(own: Option<&HashSet<i32>>) -> impl Iterator<Item = StrayProcess> {
         let me = getpid().as_raw_nonzero().get();
         let taken = move |id: &i32| own.is_some_and(|own| own.contains(id));
         all().filter(move |stray| stray.parent == me && !taken(&stray.id))
     }
 
     /// Orphans of ours that go on.
-    pub(super) fn adopted(own: Option<&HashSet<i32>>) -> Vec<Stray> {
+    pub(super) fn adopted(own: Option<&HashSet<i32>>) -> Vec<StrayProcess> {
         ours(own).filter(|stray| !stray.ended).collect()
     }
 
     /// Orphans of ours that have ended.
-    pub(super) fn ended(own: Option<&HashSet<i32>>) -> Vec<Stray> {
+    pub(super) fn ended(own: Option<&HashSet<i32>>) -> Vec<StrayProcess> {
         ours(own).filter(|stray| stray.ended).collect()
     }
 
-    pub(super) fn stop(stray: &Stray) {
+    pub(super) fn stop(stray: &StrayProcess) {
         signal(stray, Signal::STOP);
     }
 
-    pub(super) fn kill(stray: &Stray) {
+    pub(super) fn kill(stray: &StrayProcess) {
         signal(stray, Signal::KILL);
     }
 
-    fn signal(stray: &Stray, signal: Signal) {
+    fn signal(stray: &StrayProcess, signal: Signal) {
         if let Some(id) = Pid::from_raw(stray.id) {
             let _ = kill_process(id, signal);
         }
     }
 
     /// Buries an orphan of ours that has ended.
-    pub(super) fn reap(stray: &Stray) {
+    pub(super) fn reap(stray: &StrayProcess) {
         if stray.parent == getpid().as_raw_nonzero().get() {
             let _ = waitpid(Pid::from_raw(stray.id), WaitOptions::NOHANG);
         }
@@ -301,32 +301,32 @@ mod strays {
     use std::collections::HashSet;
 
     #[derive(Debug)]
-    pub(super) struct Stray {
+    pub(super) struct StrayProcess {
         pub(super) id: i32,
         pub(super) name: String,
     }
 
-    pub(super) fn marked(_: &str, _: Option<i32>) -> Vec<Stray> {
+    pub(super) fn marked(_: &str, _: Option<i32>) -> Vec<StrayProcess> {
         Vec::new()
     }
 
-    pub(super) fn of_process(_: &str) -> Vec<Stray> {
+    pub(super) fn of_process(_: &str) -> Vec<StrayProcess> {
         Vec::new()
     }
 
-    pub(super) fn adopted(_: Option<&HashSet<i32>>) -> Vec<Stray> {
+    pub(super) fn adopted(_: Option<&HashSet<i32>>) -> Vec<StrayProcess> {
         Vec::new()
     }
 
-    pub(super) fn ended(_: Option<&HashSet<i32>>) -> Vec<Stray> {
+    pub(super) fn ended(_: Option<&HashSet<i32>>) -> Vec<StrayProcess> {
         Vec::new()
     }
 
-    pub(super) fn stop(_: &Stray) {}
+    pub(super) fn stop(_: &StrayProcess) {}
 
-    pub(super) fn kill(_: &Stray) {}
+    pub(super) fn kill(_: &StrayProcess) {}
 
-    pub(super) fn reap(_: &Stray) {}
+    pub(super) fn reap(_: &StrayProcess) {}
 
     pub(super) fn adopt() {}
 }

@@ -25,13 +25,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
-use crate::agent::model::{self, Answered, Beat, Flavor, MAX_HOLD, Reply, Setting};
+use crate::agent::model::{
+    self, MAX_HOLD, ModelExchange, ModelFlavor, ModelReply, ModelSetting, ReplyBeat,
+};
 use crate::agent::script;
-use crate::transcript::{Below, Seen};
+use crate::transcript::{BelowEvent, SeenFrame};
 use crate::wire;
 use crate::wire::json::{Value, json};
 
-use super::below::{Heard, Hub};
+use super::below::{AgentHub, HeardBelow};
 
 /// Longest body, in bytes: a conversation with all the files in it.
 const MAX_BODY: usize = 64 * 1024 * 1024;
@@ -46,24 +48,24 @@ const REMEMBERED: usize = 10_000;
 /// Releases that may come before anybody holds at their name.
 const MAX_RELEASES: usize = 1_000;
 
-type Body = UnsyncBoxBody<Bytes, Infallible>;
+type HttpBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// A stand-in that is being served.
-pub struct Stand {
-    flavor: Flavor,
+pub struct ServedStandIn {
+    flavor: ModelFlavor,
     base: String,
-    hub: Arc<Hub>,
-    state: Mutex<State>,
+    hub: Arc<AgentHub>,
+    state: Mutex<HttpState>,
     /// Rung at each release.
     released: Notify,
 }
 
-struct State {
+struct HttpState {
     serial: u64,
     /// Scenarios and names that were released and at which nobody has gone on.
     releases: VecDeque<(String, String)>,
     /// What the answers that are on their way are about.
-    open: LiteMap<u64, Exchange>,
+    open: LiteMap<u64, HttpExchange>,
     /// Where holds were passed: an agent that asks once more for an answer that it lost is not held twice.
     passed: VecDeque<(u64, String)>,
     log: VecDeque<(u64, String)>,
@@ -72,33 +74,33 @@ struct State {
 
 /// An answer that is on its way.
 #[derive(Clone, Debug, Default)]
-struct Exchange {
+struct HttpExchange {
     /// The scenario, as the prompt says; empty where it does not.
     case: String,
     /// Tells one place of one conversation from all others.
     place: u64,
 }
 
-impl Exchange {
-    fn of(record: &Value) -> Option<Exchange> {
+impl HttpExchange {
+    fn of(record: &Value) -> Option<HttpExchange> {
         let prompt = record["prompt"].as_str()?;
         let mut hasher = DefaultHasher::new();
         (prompt, record["place"].as_u64(), record["round"].as_u64()).hash(&mut hasher);
         let case = script::case_of(prompt).unwrap_or_default().to_owned();
-        Some(Exchange { case, place: hasher.finish() })
+        Some(HttpExchange { case, place: hasher.finish() })
     }
 }
 
-impl Stand {
+impl ServedStandIn {
     /// A stand-in for one family of agents, reached at `base`; exchanges are told to the scenarios that
     /// they belong to, and written to `file` too.
     pub fn new(
-        flavor: Flavor,
+        flavor: ModelFlavor,
         base: String,
-        hub: Arc<Hub>,
+        hub: Arc<AgentHub>,
         file: Option<Box<dyn Write + Send>>,
-    ) -> Arc<Stand> {
-        let state = State {
+    ) -> Arc<ServedStandIn> {
+        let state = HttpState {
             serial: 0,
             releases: VecDeque::new(),
             open: LiteMap::new(),
@@ -106,7 +108,13 @@ impl Stand {
             log: VecDeque::new(),
             file,
         };
-        Arc::new(Stand { flavor, base, hub, state: Mutex::new(state), released: Notify::new() })
+        Arc::new(ServedStandIn {
+            flavor,
+            base,
+            hub,
+            state: Mutex::new(state),
+            released: Notify::new(),
+        })
     }
 
     /// Where it is reached, such as `http://127.0.0.1:9000`.
@@ -124,7 +132,7 @@ impl Stand {
         self.state().log.iter().map(|(_, line)| line.clone()).collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HttpState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,12 +141,12 @@ impl Stand {
         let line = record.to_text();
         let mut state = self.state();
         let ended = record.get("ended").is_some();
-        let exchange = if ended { state.open.remove(&serial) } else { Exchange::of(&record) };
+        let exchange = if ended { state.open.remove(&serial) } else { HttpExchange::of(&record) };
         if let Some(exchange) = exchange {
             if !exchange.case.is_empty() {
-                let seen = Arc::new(Seen::new(wire::frame::Frame::Text(line.clone())));
-                let peer = Below::Model.peer().to_owned();
-                self.hub.tell(&exchange.case, Heard { peer, way: Below::Model, seen });
+                let seen = Arc::new(SeenFrame::new(wire::frame::Frame::Text(line.clone())));
+                let peer = BelowEvent::Model.peer().to_owned();
+                self.hub.tell(&exchange.case, HeardBelow { peer, way: BelowEvent::Model, seen });
             }
             if !ended {
                 state.open.insert(serial, exchange);
@@ -156,7 +164,8 @@ impl Stand {
 
     /// Comes back when the name is released, or after [`MAX_HOLD`].
     async fn hold(&self, serial: u64, name: &str) {
-        let Exchange { case, place } = self.state().open.get(&serial).cloned().unwrap_or_default();
+        let HttpExchange { case, place } =
+            self.state().open.get(&serial).cloned().unwrap_or_default();
         let released = async {
             loop {
                 let rung = self.released.notified();
@@ -199,7 +208,10 @@ impl Stand {
         self.released.notify_waiters();
     }
 
-    async fn answer(self: Arc<Stand>, request: hyper::Request<Incoming>) -> hyper::Response<Body> {
+    async fn answer(
+        self: Arc<ServedStandIn>,
+        request: hyper::Request<Incoming>,
+    ) -> hyper::Response<HttpBody> {
         let (head, body) = request.into_parts();
         let path = head.uri.path();
         let query = head.uri.query().unwrap_or_default();
@@ -217,18 +229,18 @@ impl Stand {
             state.serial
         };
         let epoch = now().as_secs();
-        let setting = Setting { flavor: &self.flavor, base: &self.base, epoch, serial };
+        let setting = ModelSetting { flavor: &self.flavor, base: &self.base, epoch, serial };
         let token = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let token = token.map(|text| text.split_once(' ').map_or(text, |(_, token)| token.trim()));
         let method = head.method.as_str();
-        let request = model::Request { method, path, query, token, body: &body };
-        let Answered { reply, record } = model::answer(&request, &setting);
+        let request = model::ModelRequest { method, path, query, token, body: &body };
+        let ModelExchange { reply, record } = model::answer(&request, &setting);
         self.note(serial, record);
-        respond(reply, Telling { stand: self, serial, whole: false })
+        respond(reply, AnswerGuard { stand: self, serial, whole: false })
     }
 
     /// What steers the stand-in.
-    fn command(&self, method: &str, command: &str, query: &str) -> hyper::Response<Body> {
+    fn command(&self, method: &str, command: &str, query: &str) -> hyper::Response<HttpBody> {
         match (method, command.split_once('/')) {
             ("POST", Some(("release", name))) => {
                 self.release("", name);
@@ -248,19 +260,19 @@ impl Stand {
 }
 
 /// An answer on its way; its end is noted, however it comes.
-struct Telling {
-    stand: Arc<Stand>,
+struct AnswerGuard {
+    stand: Arc<ServedStandIn>,
     serial: u64,
     whole: bool,
 }
 
-impl Telling {
+impl AnswerGuard {
     fn finish(mut self) {
         self.whole = true;
     }
 }
 
-impl Drop for Telling {
+impl Drop for AnswerGuard {
     fn drop(&mut self) {
         let ended = if self.whole { "complete" } else { "cut" };
         self.stand.note(self.serial, json!({"serial": (self.serial), "ended": (ended)}));
@@ -268,7 +280,7 @@ impl Drop for Telling {
 }
 
 /// Serves until the future is dropped.
-pub async fn serve(listener: TcpListener, stand: Arc<Stand>) {
+pub async fn serve(listener: TcpListener, stand: Arc<ServedStandIn>) {
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut tasks = tokio::task::JoinSet::new();
     loop {
@@ -290,7 +302,7 @@ pub async fn serve(listener: TcpListener, stand: Arc<Stand>) {
     }
 }
 
-async fn connection(stream: TcpStream, stand: Arc<Stand>) {
+async fn connection(stream: TcpStream, stand: Arc<ServedStandIn>) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let stand = Arc::clone(&stand);
@@ -304,7 +316,7 @@ async fn connection(stream: TcpStream, stand: Arc<Stand>) {
         .await;
 }
 
-fn respond(reply: Reply, telling: Telling) -> hyper::Response<Body> {
+fn respond(reply: ModelReply, telling: AnswerGuard) -> hyper::Response<HttpBody> {
     let status = reply.status;
     let content = reply.content;
     let body = match content {
@@ -328,15 +340,18 @@ fn respond(reply: Reply, telling: Telling) -> hyper::Response<Body> {
 }
 
 /// The beats as they are written: a pause is kept before what comes after it.
-fn beats(reply: Reply, telling: Telling) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> {
+fn beats(
+    reply: ModelReply,
+    telling: AnswerGuard,
+) -> impl Stream<Item = Result<Frame<Bytes>, Infallible>> {
     stream::unfold((reply, telling), |(mut reply, telling)| async move {
         loop {
             match reply.next() {
-                Some(Beat::Write(text)) => {
+                Some(ReplyBeat::Write(text)) => {
                     return Some((Ok(Frame::data(Bytes::from(text))), (reply, telling)));
                 }
-                Some(Beat::Pause(pause)) => tokio::time::sleep(pause).await,
-                Some(Beat::Hold(name)) => telling.stand.hold(telling.serial, &name).await,
+                Some(ReplyBeat::Pause(pause)) => tokio::time::sleep(pause).await,
+                Some(ReplyBeat::Hold(name)) => telling.stand.hold(telling.serial, &name).await,
                 None => {
                     telling.finish();
                     return None;
@@ -346,7 +361,7 @@ fn beats(reply: Reply, telling: Telling) -> impl Stream<Item = Result<Frame<Byte
     })
 }
 
-fn whole(status: u16, text: &str) -> hyper::Response<Body> {
+fn whole(status: u16, text: &str) -> hyper::Response<HttpBody> {
     let mut response = hyper::Response::new(Full::from(text.to_owned()).boxed_unsync());
     *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();
     response

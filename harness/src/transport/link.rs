@@ -1,57 +1,59 @@
 //! A client's way to what is put to the test: a WebSocket, or the standard input and output of a process.
 //!
-//! Start at [`Link`].
+//! Start at [`TransportLink`].
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::peer::guise::Guise;
+use crate::peer::guise::ClientGuise;
 use crate::wire::frame::Frame;
 
-use super::process::{self, Start};
+use super::process::{self, ProcessStart};
 use super::websocket;
 pub use super::websocket::LinkEvent;
 
 /// Where it is found.
 #[derive(Clone, Debug)]
-pub enum Endpoint {
+pub enum LinkEndpoint {
     /// It listens.
-    Socket(websocket::Endpoint),
+    Socket(websocket::WebSocketEndpoint),
     /// It is started.
-    Process(Box<Start>),
+    Process(Box<ProcessStart>),
 }
 
 /// A connection, from the first attempt to its end.
-pub enum Link {
+pub enum TransportLink {
     /// By WebSocket.
-    Socket(Box<websocket::Link>),
+    Socket(Box<websocket::WebSocketLink>),
     /// By pipes.
-    Process(Box<process::Link>),
+    Process(Box<process::ProcessLink>),
 }
 
-impl Link {
+impl TransportLink {
     /// Begins to connect, in this guise; a process that is started knows none.
-    pub fn connect(endpoint: &Endpoint, guise: &Guise) -> Link {
+    pub fn connect(endpoint: &LinkEndpoint, guise: &ClientGuise) -> TransportLink {
         match endpoint {
-            Endpoint::Socket(endpoint) => {
-                Link::Socket(Box::new(websocket::Link::connect(endpoint, guise)))
+            LinkEndpoint::Socket(endpoint) => {
+                TransportLink::Socket(Box::new(websocket::WebSocketLink::connect(endpoint, guise)))
             }
-            Endpoint::Process(start) => Link::Process(Box::new(process::Link::start(start))),
+            LinkEndpoint::Process(start) => {
+                TransportLink::Process(Box::new(process::ProcessLink::start(start)))
+            }
         }
     }
 
     /// Queues a frame.
     pub fn send(&mut self, frame: &Frame) {
         match self {
-            Link::Socket(link) => link.send(frame),
-            Link::Process(link) => link.send(frame),
+            TransportLink::Socket(link) => link.send(frame),
+            TransportLink::Process(link) => link.send(frame),
         }
     }
 
     /// Stops reading, or goes on. What a process writes is read all the same: its pipe is its own affair.
     pub fn hold(&mut self, held: bool) {
-        if let Link::Socket(link) = self {
+        if let TransportLink::Socket(link) = self {
             link.hold(held);
         }
     }
@@ -59,8 +61,8 @@ impl Link {
     /// Ends the connection; a closing handshake has `limit`.
     pub async fn close(self, limit: Duration) {
         match self {
-            Link::Socket(link) => link.close(limit).await,
-            Link::Process(link) => link.close().await,
+            TransportLink::Socket(link) => link.close(limit).await,
+            TransportLink::Process(link) => link.close().await,
         }
     }
 
@@ -72,8 +74,8 @@ impl Link {
     /// The next thing that happens. Frames that wait to go out go out meanwhile.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         match self {
-            Link::Socket(link) => link.poll(cx),
-            Link::Process(link) => link.poll(cx),
+            TransportLink::Socket(link) => link.poll(cx),
+            TransportLink::Process(link) => link.poll(cx),
         }
     }
 }

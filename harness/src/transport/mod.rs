@@ -6,7 +6,7 @@
 //! agent that is put to the test, [`link`] either way, [`scratch`] the folder that such an agent is given. [`child`] is any process
 //! of ours, which ends with everything that it has started.
 //!
-//! Knows: `wire`, `transcript`, `peer`, `agent`, the `Host` trait. Never knows: scenarios,
+//! Knows: `wire`, `transcript`, `peer`, `agent`, the `SansIoHost` trait. Never knows: scenarios,
 //! rules, what a frame means.
 
 pub mod acp;

@@ -4,7 +4,7 @@
 //! and everything that it has started is killed when the link ends, however it ends. How it ended is told beside the
 //! conversation: `{"ended": HOW, "left": [PROCESS ..]}`.
 //!
-//! Start at [`Link`].
+//! Start at [`ProcessLink`].
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -21,12 +21,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::peer::errand::KILLED;
-use crate::transcript::{Below, Seen};
+use crate::transcript::{BelowEvent, SeenFrame};
 use crate::wire::frame::Frame;
 use crate::wire::json::json;
 
-use super::below::{Heard, Hub};
-use super::child::Process;
+use super::below::{AgentHub, HeardBelow};
+use super::child::ChildProcess;
 use super::websocket::{LinkEvent, MAX_MESSAGE};
 
 /// Lines that may wait for the case; the agent waits with further ones.
@@ -51,7 +51,7 @@ const BETWEEN: Duration = Duration::from_millis(30);
 
 /// How an agent is started.
 #[derive(Clone, Debug)]
-pub struct Start {
+pub struct ProcessStart {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The folder that it is started in.
@@ -59,26 +59,26 @@ pub struct Start {
     /// Variables of its environment, besides those of this process.
     pub env: Vec<(String, String)>,
     /// Who is told what it writes to standard error, and which scenario that is of.
-    pub hub: Arc<Hub>,
+    pub hub: Arc<AgentHub>,
     /// The scenario.
     pub case: String,
 }
 
 /// A process, and the pipes to it.
-pub struct Link {
+pub struct ProcessLink {
     events: mpsc::Receiver<LinkEvent>,
     lines: Option<mpsc::UnboundedSender<String>>,
-    process: Option<Process>,
-    hub: Arc<Hub>,
+    process: Option<ChildProcess>,
+    hub: Arc<AgentHub>,
     case: String,
 }
 
-impl Link {
+impl ProcessLink {
     /// Starts the agent.
-    pub fn start(start: &Start) -> Link {
+    pub fn start(start: &ProcessStart) -> ProcessLink {
         let (told, events) = mpsc::channel(WAITING);
         let (hub, case) = (Arc::clone(&start.hub), start.case.clone());
-        let mut link = Link { events, lines: None, process: None, hub, case };
+        let mut link = ProcessLink { events, lines: None, process: None, hub, case };
         match link.open(start, &told) {
             Ok(()) => {
                 let _ = told.try_send(LinkEvent::Opened);
@@ -92,7 +92,11 @@ impl Link {
         link
     }
 
-    fn open(&mut self, start: &Start, told: &mpsc::Sender<LinkEvent>) -> std::io::Result<()> {
+    fn open(
+        &mut self,
+        start: &ProcessStart,
+        told: &mpsc::Sender<LinkEvent>,
+    ) -> std::io::Result<()> {
         let (program, args) = start
             .command
             .split_first()
@@ -105,7 +109,7 @@ impl Link {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut process = Process::start(&mut command)?;
+        let mut process = ChildProcess::start(&mut command)?;
         let child = process.child();
         let (last, words) = watch::channel(String::new());
         if let Some(output) = child.stdout.take() {
@@ -165,7 +169,7 @@ impl Link {
             process.kill();
             let _ = process.child().kill().await;
             let told = json!({"ended": ended, "left": left});
-            tell(&self.hub, &self.case, Below::Local, Frame::json(&told));
+            tell(&self.hub, &self.case, BelowEvent::Local, Frame::json(&told));
         }
     }
 
@@ -225,7 +229,7 @@ async fn read(
 /// Reads standard error until it ends, tells the first lines, and forgets the others.
 async fn complain(
     errors: impl AsyncRead + Unpin,
-    hub: Arc<Hub>,
+    hub: Arc<AgentHub>,
     case: String,
     last: watch::Sender<String>,
 ) {
@@ -253,12 +257,12 @@ async fn complain(
             LEFT_OUT => format!("(after {MAX_STDERR} lines what it writes there is left out)"),
             _ => continue,
         };
-        tell(&hub, &case, Below::Stderr, Frame::Text(text));
+        tell(&hub, &case, BelowEvent::Stderr, Frame::Text(text));
     }
 }
 
 /// Tells the scenario something beside its conversation.
-fn tell(hub: &Hub, case: &str, way: Below, frame: Frame) {
-    let seen = Arc::new(Seen::new(frame));
-    hub.tell(case, Heard { peer: way.peer().to_owned(), way, seen });
+fn tell(hub: &AgentHub, case: &str, way: BelowEvent, frame: Frame) {
+    let seen = Arc::new(SeenFrame::new(frame));
+    hub.tell(case, HeardBelow { peer: way.peer().to_owned(), way, seen });
 }

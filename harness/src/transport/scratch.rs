@@ -4,7 +4,7 @@
 //! opened is reached from the folder that was made, step by step, so that no link put there meanwhile leads elsewhere. The
 //! folder goes with the scenario, and so does whatever runs in a terminal.
 //!
-//! Start at [`Scratch`].
+//! Start at [`ScratchFolder`].
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -20,14 +20,14 @@ use tokio::process::Command;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::peer::errand::{Errand, OUTSIDE};
-use crate::system::{Access, Folder, let_in, private_folder};
-use crate::transcript::{Below, Seen};
+use crate::peer::errand::{ClientErrand, OUTSIDE};
+use crate::system::{FileAccess, SystemFolder, let_in, private_folder};
+use crate::transcript::{BelowEvent, SeenFrame};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 
-use super::below::{Heard, Hub};
-use super::child::Process;
+use super::below::{AgentHub, HeardBelow};
+use super::child::ChildProcess;
 
 /// Bytes of a file that are read.
 const MAX_FILE: u64 = 8 << 20;
@@ -48,28 +48,28 @@ static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 /// A folder for one scenario.
 #[derive(Debug)]
-pub struct Scratch {
+pub struct ScratchFolder {
     root: PathBuf,
     /// The folder of the session as it was made, whatever has its name by now.
-    folder: Folder,
+    folder: SystemFolder,
     running: Mutex<LiteMap<String, AbortHandle>>,
-    hub: Arc<Hub>,
+    hub: Arc<AgentHub>,
     case: String,
 }
 
-impl Scratch {
+impl ScratchFolder {
     /// Makes the folder, with the files of a home.
     ///
     /// # Errors
     /// It cannot be made, or a file would be outside of it.
-    pub fn new(hub: Arc<Hub>, case: &str) -> std::io::Result<Scratch> {
+    pub fn new(hub: Arc<AgentHub>, case: &str) -> std::io::Result<ScratchFolder> {
         let root = fresh()?.canonicalize()?;
         let (home, work) = (root.join("home"), root.join("work"));
         std::fs::create_dir(home)?;
         std::fs::create_dir(&work)?;
-        let folder = Folder::open(&work)?;
+        let folder = SystemFolder::open(&work)?;
         let scratch =
-            Scratch { root, folder, running: Mutex::default(), hub, case: case.to_owned() };
+            ScratchFolder { root, folder, running: Mutex::default(), hub, case: case.to_owned() };
         Ok(scratch)
     }
 
@@ -100,21 +100,21 @@ impl Scratch {
     }
 
     /// Runs an errand; what comes of it is told to the scenario.
-    pub fn run(self: &Arc<Self>, errand: Errand) {
+    pub fn run(self: &Arc<Self>, errand: ClientErrand) {
         match errand {
-            Errand::Read { token, path } => {
+            ClientErrand::Read { token, path } => {
                 self.tell(match self.read(&path) {
-                    Ok(text) => Errand::text(token, &text),
+                    Ok(text) => ClientErrand::text(token, &text),
                     Err(error) => failed(token, &error),
                 });
             }
-            Errand::Write { token, path, text } => {
+            ClientErrand::Write { token, path, text } => {
                 self.tell(match self.write(&path, &text) {
-                    Ok(()) => Errand::text(token, &text),
+                    Ok(()) => ClientErrand::text(token, &text),
                     Err(error) => failed(token, &error),
                 });
             }
-            Errand::Start { terminal, command, env, cwd } => {
+            ClientErrand::Start { terminal, command, env, cwd } => {
                 let scratch = Arc::clone(self);
                 let name = terminal.clone();
                 let task = tokio::spawn(async move {
@@ -123,11 +123,11 @@ impl Scratch {
                 });
                 self.running().insert(name, task.abort_handle());
             }
-            Errand::Kill { terminal } => {
+            ClientErrand::Kill { terminal } => {
                 if let Some(task) = self.running().remove(&terminal) {
                     // What is dropped with the task ends its process group.
                     task.abort();
-                    self.tell(Errand::exit(&terminal, None, Some("SIGKILL")));
+                    self.tell(ClientErrand::exit(&terminal, None, Some("SIGKILL")));
                 }
             }
         }
@@ -138,9 +138,9 @@ impl Scratch {
     }
 
     fn tell(&self, told: Value) {
-        let way = Below::Local;
-        let seen = Arc::new(Seen::new(Frame::json(&told)));
-        self.hub.tell(&self.case, Heard { peer: way.peer().to_owned(), way, seen });
+        let way = BelowEvent::Local;
+        let seen = Arc::new(SeenFrame::new(Frame::json(&told)));
+        self.hub.tell(&self.case, HeardBelow { peer: way.peer().to_owned(), way, seen });
     }
 
     /// A path, where it stays inside of the folder of the session once every link is followed: what it is from there.
@@ -158,18 +158,18 @@ impl Scratch {
     }
 
     /// Opens a file of the folder: what links may be followed has been.
-    fn open(&self, path: &str, access: Access) -> std::io::Result<File> {
+    fn open(&self, path: &str, access: FileAccess) -> std::io::Result<File> {
         self.folder.file(&self.inside(path)?, access)
     }
 
     fn read(&self, path: &str) -> std::io::Result<String> {
         let mut bytes = Vec::new();
-        self.open(path, Access::Read)?.take(MAX_FILE).read_to_end(&mut bytes)?;
+        self.open(path, FileAccess::Read)?.take(MAX_FILE).read_to_end(&mut bytes)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     fn write(&self, path: &str, text: &str) -> std::io::Result<()> {
-        let mut file = self.open(path, Access::Write)?;
+        let mut file = self.open(path, FileAccess::Write)?;
         file.set_len(0)?;
         file.write_all(text.as_bytes())
     }
@@ -182,11 +182,11 @@ impl Scratch {
         cwd: &str,
     ) -> Value {
         let Some((program, args)) = words.split_first() else {
-            return Errand::exit(terminal, Some(127), None);
+            return ClientErrand::exit(terminal, Some(127), None);
         };
         if Path::new(cwd) != self.work() && self.inside(cwd).is_err() {
-            self.tell(Errand::printed(terminal, &outside().to_string()));
-            return Errand::exit(terminal, Some(127), None);
+            self.tell(ClientErrand::printed(terminal, &outside().to_string()));
+            return ClientErrand::exit(terminal, Some(127), None);
         }
         let mut command = Command::new(program);
         command
@@ -197,11 +197,11 @@ impl Scratch {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut process = match Process::start(&mut command) {
+        let mut process = match ChildProcess::start(&mut command) {
             Ok(process) => process,
             Err(error) => {
-                self.tell(Errand::printed(terminal, &error.to_string()));
-                return Errand::exit(terminal, Some(127), None);
+                self.tell(ClientErrand::printed(terminal, &error.to_string()));
+                return ClientErrand::exit(terminal, Some(127), None);
             }
         };
         let (out, err) = (process.child().stdout.take(), process.child().stderr.take());
@@ -213,9 +213,9 @@ impl Scratch {
             status.ok().and_then(|status| status.code())
         };
         match timeout(RUNNING, all).await {
-            Ok(Some(code)) => Errand::exit(terminal, Some(code), None),
-            Ok(None) => Errand::exit(terminal, None, Some("SIGTERM")),
-            Err(_) => Errand::exit(terminal, None, Some("SIGKILL")),
+            Ok(Some(code)) => ClientErrand::exit(terminal, Some(code), None),
+            Ok(None) => ClientErrand::exit(terminal, None, Some("SIGTERM")),
+            Err(_) => ClientErrand::exit(terminal, None, Some("SIGKILL")),
         }
     }
 
@@ -226,13 +226,13 @@ impl Scratch {
             printed += read;
             if printed <= MAX_PRINTED {
                 let text = String::from_utf8_lossy(&buffer[..read]);
-                self.tell(Errand::printed(terminal, &text));
+                self.tell(ClientErrand::printed(terminal, &text));
             }
         }
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         self.running().values().for_each(AbortHandle::abort);
         if std::fs::remove_dir_all(&self.root).is_err() {
@@ -276,7 +276,7 @@ fn outside() -> std::io::Error {
 
 fn failed(token: u64, error: &std::io::Error) -> Value {
     match error.kind() {
-        std::io::ErrorKind::NotFound => Errand::missing(token),
-        _ => Errand::failed(token, &error.to_string()),
+        std::io::ErrorKind::NotFound => ClientErrand::missing(token),
+        _ => ClientErrand::failed(token, &error.to_string()),
     }
 }

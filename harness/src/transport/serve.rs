@@ -16,12 +16,12 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, frame::coding::CloseCode};
 use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
 
-use crate::host::{Host, Output, door};
+use crate::host::{HostOutput, SansIoHost, door};
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 
 use super::agent::AgentProcess;
-use super::shells::Shells;
+use super::shells::HostShells;
 use super::websocket::config;
 
 /// Frames that may wait for the engine; further ones wait in their sockets.
@@ -38,95 +38,96 @@ const MAX_HEAD: usize = 64 << 10;
 const HEAD: Duration = Duration::from_secs(10);
 
 /// A connection whose beginning has been read before.
-type Socket = tokio::io::Join<tokio::io::Chain<Cursor<Vec<u8>>, OwnedReadHalf>, OwnedWriteHalf>;
+type ServerSocket =
+    tokio::io::Join<tokio::io::Chain<Cursor<Vec<u8>>, OwnedReadHalf>, OwnedWriteHalf>;
 
 /// What reaches the engine.
-enum Inward {
+enum EngineInput {
     /// With these headers; the answer is the HTTP status that refuses it.
     Admit(ConnId, Vec<(String, String)>, oneshot::Sender<Result<(), u16>>),
-    Open(ConnId, Client),
+    Open(ConnId, ConnectionHandle),
     Frame(ConnId, Frame),
     Closed(ConnId),
     Restart(oneshot::Sender<()>),
 }
 
 /// What reaches a connection.
-enum Outward {
+enum ConnectionOutput {
     Frame(Frame),
     Close(u16, String),
 }
 
 /// The way to a connection.
-struct Client {
-    outward: mpsc::Sender<Outward>,
+struct ConnectionHandle {
+    outward: mpsc::Sender<ConnectionOutput>,
     /// Bytes of frames that are on it.
     waiting: Arc<AtomicUsize>,
 }
 
-impl Client {
+impl ConnectionHandle {
     /// Puts something on the way; false where too much is there already.
-    fn send(&self, outward: Outward) -> bool {
+    fn send(&self, outward: ConnectionOutput) -> bool {
         let bytes = outward.bytes();
         let waiting = self.waiting.fetch_add(bytes, Ordering::Relaxed);
         (waiting == 0 || waiting + bytes <= OUTBOX_BYTES) && self.outward.try_send(outward).is_ok()
     }
 }
 
-impl Outward {
+impl ConnectionOutput {
     fn bytes(&self) -> usize {
         match self {
-            Outward::Frame(frame) => frame.len(),
-            Outward::Close(..) => 0,
+            ConnectionOutput::Frame(frame) => frame.len(),
+            ConnectionOutput::Close(..) => 0,
         }
     }
 }
 
 /// A host that is being served.
 #[derive(Clone)]
-pub struct Served {
-    inward: mpsc::Sender<Inward>,
+pub struct ServedHost {
+    inward: mpsc::Sender<EngineInput>,
 }
 
-impl Served {
+impl ServedHost {
     /// Restarts the engine: every connection ends.
     pub async fn restart(&self) {
         let (done, wait) = oneshot::channel();
-        if self.inward.send(Inward::Restart(done)).await.is_ok() {
+        if self.inward.send(EngineInput::Restart(done)).await.is_ok() {
             let _ = wait.await;
         }
     }
 }
 
 /// What stands behind a host.
-pub struct Behind {
+pub struct ServedBehind {
     /// The agent that it speaks to, if it speaks to any.
     pub agent: AgentProcess,
     /// The shells of its terminals, if they are real.
-    pub shells: Shells,
+    pub shells: HostShells,
 }
 
-impl Behind {
+impl ServedBehind {
     /// Nothing: the host needs neither.
-    pub fn nothing() -> Behind {
-        Behind { agent: AgentProcess::default(), shells: Shells::new(String::new()) }
+    pub fn nothing() -> ServedBehind {
+        ServedBehind { agent: AgentProcess::default(), shells: HostShells::new(String::new()) }
     }
 }
 
 /// Serves a host engine until the returned task is aborted or the runtime ends.
 pub fn serve(
     listener: TcpListener,
-    host: Box<dyn Host + Send>,
-    behind: Behind,
-) -> (Served, tokio::task::JoinHandle<()>) {
+    host: Box<dyn SansIoHost + Send>,
+    behind: ServedBehind,
+) -> (ServedHost, tokio::task::JoinHandle<()>) {
     let (inward, inbox) = mpsc::channel(INBOX);
-    let served = Served { inward: inward.clone() };
+    let served = ServedHost { inward: inward.clone() };
     let task = tokio::spawn(async move {
         tokio::join!(accept(listener, inward), engine(host, behind, inbox));
     });
     (served, task)
 }
 
-async fn accept(listener: TcpListener, inward: mpsc::Sender<Inward>) {
+async fn accept(listener: TcpListener, inward: mpsc::Sender<EngineInput>) {
     let mut tasks = tokio::task::JoinSet::new();
     let mut next = 0;
     loop {
@@ -145,7 +146,7 @@ async fn accept(listener: TcpListener, inward: mpsc::Sender<Inward>) {
     }
 }
 
-async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward>) {
+async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<EngineInput>) {
     let _ = stream.set_nodelay(true);
     let Some(mut socket) = timeout(HEAD, admitted(conn, stream, &inward)).await.ok().flatten()
     else {
@@ -153,8 +154,8 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward
     };
     let (outward, mut outbox) = mpsc::channel(OUTBOX);
     let waiting = Arc::new(AtomicUsize::new(0));
-    let client = Client { outward, waiting: Arc::clone(&waiting) };
-    if inward.send(Inward::Open(conn, client)).await.is_err() {
+    let client = ConnectionHandle { outward, waiting: Arc::clone(&waiting) };
+    if inward.send(EngineInput::Open(conn, client)).await.is_err() {
         return;
     }
     loop {
@@ -168,13 +169,13 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward
             came = socket.next() => match came {
                 Some(Ok(Message::Text(text))) => {
                     let frame = Frame::Text(text.as_str().to_owned());
-                    if inward.send(Inward::Frame(conn, frame)).await.is_err() {
+                    if inward.send(EngineInput::Frame(conn, frame)).await.is_err() {
                         break;
                     }
                 }
                 Some(Ok(Message::Binary(bytes))) => {
                     let frame = Frame::Binary(bytes.to_vec());
-                    if inward.send(Inward::Frame(conn, frame)).await.is_err() {
+                    if inward.send(EngineInput::Frame(conn, frame)).await.is_err() {
                         break;
                     }
                 }
@@ -183,7 +184,7 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward
             },
         }
     }
-    let _ = inward.send(Inward::Closed(conn)).await;
+    let _ = inward.send(EngineInput::Closed(conn)).await;
 }
 
 /// Shakes hands, where the engine lets the client in. It is asked before anything is answered, so that the head of the
@@ -191,8 +192,8 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Inward
 async fn admitted(
     conn: ConnId,
     stream: TcpStream,
-    inward: &mpsc::Sender<Inward>,
-) -> Option<WebSocketStream<Socket>> {
+    inward: &mpsc::Sender<EngineInput>,
+) -> Option<WebSocketStream<ServerSocket>> {
     let (mut from, mut to) = stream.into_split();
     let mut begun = Vec::new();
     let end = loop {
@@ -210,7 +211,7 @@ async fn admitted(
     };
     let headers = head.lines().skip(1).filter_map(header).collect();
     let (answer, said) = oneshot::channel();
-    inward.send(Inward::Admit(conn, headers, answer)).await.ok()?;
+    inward.send(EngineInput::Admit(conn, headers, answer)).await.ok()?;
     if let Err(status) = said.await.ok()? {
         let line = door::refusal(status);
         let answer = format!("{line}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
@@ -224,17 +225,17 @@ async fn admitted(
 
 /// Writes what waits, in one go; false where the connection is over.
 async fn write(
-    socket: &mut WebSocketStream<Socket>,
-    first: Outward,
-    outbox: &mut mpsc::Receiver<Outward>,
+    socket: &mut WebSocketStream<ServerSocket>,
+    first: ConnectionOutput,
+    outbox: &mut mpsc::Receiver<ConnectionOutput>,
     waiting: &AtomicUsize,
 ) -> bool {
     let mut next = Some(first);
     while let Some(outward) = next {
         let bytes = outward.bytes();
         let fed = match outward {
-            Outward::Frame(frame) => socket.feed(message(frame)).await,
-            Outward::Close(code, reason) => {
+            ConnectionOutput::Frame(frame) => socket.feed(message(frame)).await,
+            ConnectionOutput::Close(code, reason) => {
                 let frame = CloseFrame { code: CloseCode::from(code), reason: reason.into() };
                 let _ = socket.close(Some(frame)).await;
                 return false;
@@ -256,28 +257,32 @@ fn message(frame: Frame) -> Message {
     }
 }
 
-async fn engine(mut host: Box<dyn Host + Send>, behind: Behind, mut inbox: mpsc::Receiver<Inward>) {
-    let Behind { mut agent, mut shells } = behind;
+async fn engine(
+    mut host: Box<dyn SansIoHost + Send>,
+    behind: ServedBehind,
+    mut inbox: mpsc::Receiver<EngineInput>,
+) {
+    let ServedBehind { mut agent, mut shells } = behind;
     let began = Instant::now();
-    let mut clients: LiteMap<ConnId, Client> = LiteMap::new();
+    let mut clients: LiteMap<ConnId, ConnectionHandle> = LiteMap::new();
     loop {
         let due = host.next_timeout().unwrap_or_else(|| began.elapsed() + LONG);
         tokio::select! {
             inward = inbox.recv() => match inward {
-                Some(Inward::Admit(conn, headers, answer)) => {
+                Some(EngineInput::Admit(conn, headers, answer)) => {
                     let _ = answer.send(host.admit(began.elapsed(), conn, &headers));
                 }
-                Some(Inward::Open(conn, client)) => {
+                Some(EngineInput::Open(conn, client)) => {
                     clients.insert(conn, client);
                     host.handle_open(began.elapsed(), conn);
                 }
-                Some(Inward::Frame(conn, frame)) => host.handle_frame(began.elapsed(), conn, &frame),
-                Some(Inward::Closed(conn)) => {
+                Some(EngineInput::Frame(conn, frame)) => host.handle_frame(began.elapsed(), conn, &frame),
+                Some(EngineInput::Closed(conn)) => {
                     if clients.remove(&conn).is_some() {
                         host.handle_close(began.elapsed(), conn);
                     }
                 }
-                Some(Inward::Restart(done)) => {
+                Some(EngineInput::Restart(done)) => {
                     clients.clear();
                     host.restart(began.elapsed());
                     let _ = done.send(());
@@ -290,18 +295,20 @@ async fn engine(mut host: Box<dyn Host + Send>, behind: Behind, mut inbox: mpsc:
         }
         while let Some(output) = host.poll_output() {
             let (conn, outward) = match output {
-                Output::Send { conn, frame } => (conn, Outward::Frame(frame)),
-                Output::Close { conn, code, reason } => (conn, Outward::Close(code, reason)),
-                Output::ToAgent(line) => {
+                HostOutput::Send { conn, frame } => (conn, ConnectionOutput::Frame(frame)),
+                HostOutput::Close { conn, code, reason } => {
+                    (conn, ConnectionOutput::Close(code, reason))
+                }
+                HostOutput::ToAgent(line) => {
                     agent.say(line);
                     continue;
                 }
-                Output::Shell(terminal, deed) => {
+                HostOutput::Shell(terminal, deed) => {
                     shells.take(terminal, deed);
                     continue;
                 }
                 // A reference agent is played in memory only.
-                Output::Called(_) => continue,
+                HostOutput::Called(_) => continue,
             };
             let full = clients.get(&conn).is_some_and(|client| !client.send(outward));
             if full {

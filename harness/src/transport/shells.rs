@@ -4,7 +4,7 @@
 //! Shells that can are asked, by variables of their environment, to mark where commands begin and end, which those are,
 //! and where they stand. `bash` can; others are shells without command detection.
 //!
-//! Start at [`Shells::take`].
+//! Start at [`HostShells::take`].
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use crate::host::shell::{Deed, Said, Size};
-use crate::system::{Shell, resize};
+use crate::host::shell::{ShellDeed, ShellEvent, TerminalSize};
+use crate::system::{SystemShell, resize};
 
-use super::child::{MARK, Process};
+use super::child::{ChildProcess, MARK};
 
 /// What a shell finds in its environment: the marks of `OSC 133`, `633` and `7`, and no history of the user's.
 const VARIABLES: &[(&str, &str)] = &[
@@ -38,38 +38,38 @@ const SAID: usize = 64;
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// The shells of one host.
-pub struct Shells {
+pub struct HostShells {
     line: String,
     serial: u64,
-    running: LiteMap<String, Running>,
-    tell: mpsc::Sender<(u64, String, Said)>,
-    said: mpsc::Receiver<(u64, String, Said)>,
+    running: LiteMap<String, RunningShell>,
+    tell: mpsc::Sender<(u64, String, ShellEvent)>,
+    said: mpsc::Receiver<(u64, String, ShellEvent)>,
 }
 
-struct Running {
+struct RunningShell {
     serial: u64,
-    deeds: mpsc::Sender<Deed>,
+    deeds: mpsc::Sender<ShellDeed>,
     /// What is dropped with the task ends the shell.
     task: AbortHandle,
 }
 
-impl Drop for Running {
+impl Drop for RunningShell {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-impl Shells {
+impl HostShells {
     /// Shells that this command line starts.
-    pub fn new(line: String) -> Shells {
+    pub fn new(line: String) -> HostShells {
         let (tell, said) = mpsc::channel(SAID);
-        Shells { line, serial: 0, running: LiteMap::new(), tell, said }
+        HostShells { line, serial: 0, running: LiteMap::new(), tell, said }
     }
 
     /// Does something with the shell of a terminal. What it does not read in time is lost.
-    pub fn take(&mut self, terminal: String, deed: Deed) {
+    pub fn take(&mut self, terminal: String, deed: ShellDeed) {
         match deed {
-            Deed::Start { folder, size } => {
+            ShellDeed::Start { folder, size } => {
                 self.serial += 1;
                 let (deeds, to_do) = mpsc::channel(WAITING);
                 let (serial, line, tell) = (self.serial, self.line.clone(), self.tell.clone());
@@ -82,16 +82,16 @@ impl Shells {
                     let code = match start(&line, folder.as_deref(), size) {
                         Ok((process, shell)) => attend(process, shell, to_do, &say).await,
                         Err(error) => {
-                            say(Said::Printed(format!("{error}\r\n").into_bytes())).await;
+                            say(ShellEvent::Printed(format!("{error}\r\n").into_bytes())).await;
                             Some(127)
                         }
                     };
-                    say(Said::Ended(code)).await;
+                    say(ShellEvent::Ended(code)).await;
                 });
-                let running = Running { serial, deeds, task: task.abort_handle() };
+                let running = RunningShell { serial, deeds, task: task.abort_handle() };
                 self.running.insert(terminal, running);
             }
-            Deed::End => drop(self.running.remove(&terminal)),
+            ShellDeed::End => drop(self.running.remove(&terminal)),
             deed => {
                 if let Some(running) = self.running.get(&terminal) {
                     let _ = running.deeds.try_send(deed);
@@ -101,14 +101,14 @@ impl Shells {
     }
 
     /// The next thing that a shell says, by its terminal. Waits for ever where there is none.
-    pub async fn hear(&mut self) -> (String, Said) {
+    pub async fn hear(&mut self) -> (String, ShellEvent) {
         loop {
             // There is always a sender: our own.
             let Some((serial, terminal, said)) = self.said.recv().await else {
                 return std::future::pending().await;
             };
             if self.running.get(&terminal).is_some_and(|running| running.serial == serial) {
-                if matches!(said, Said::Ended(_)) {
+                if matches!(said, ShellEvent::Ended(_)) {
                     self.running.remove(&terminal);
                 }
                 return (terminal, said);
@@ -117,35 +117,40 @@ impl Shells {
     }
 }
 
-fn start(line: &str, folder: Option<&str>, size: Size) -> std::io::Result<(Process, Shell)> {
+fn start(
+    line: &str,
+    folder: Option<&str>,
+    size: TerminalSize,
+) -> std::io::Result<(ChildProcess, SystemShell)> {
     // A folder that is not there is replaced by ours; the shell says where it is.
     let wanted = folder.and_then(|uri| uri.strip_prefix("file://")).map(PathBuf::from);
     let here = wanted.filter(|path| path.is_dir()).unwrap_or_else(|| PathBuf::from("."));
-    Process::with(|mark| {
+    ChildProcess::with(|mark| {
         let variables: Vec<_> = VARIABLES.iter().copied().chain([(MARK, mark)]).collect();
-        let (shell, child) = Shell::start(line, &here, &variables, (size.columns, size.rows))?;
+        let (shell, child) =
+            SystemShell::start(line, &here, &variables, (size.columns, size.rows))?;
         Ok((child, shell))
     })
 }
 
 /// Moves what is typed and printed until the shell ends; the code is its own, unless a signal ended it.
 async fn attend<F: Future<Output = bool>>(
-    mut process: Process,
-    shell: Shell,
-    mut deeds: mpsc::Receiver<Deed>,
-    say: &impl Fn(Said) -> F,
+    mut process: ChildProcess,
+    shell: SystemShell,
+    mut deeds: mpsc::Receiver<ShellDeed>,
+    say: &impl Fn(ShellEvent) -> F,
 ) -> Option<i64> {
-    let Shell { mut reads, mut types } = shell;
+    let SystemShell { mut reads, mut types } = shell;
     let typing = async {
         while let Some(deed) = deeds.recv().await {
             match deed {
-                Deed::Type(text) => {
+                ShellDeed::Type(text) => {
                     if types.write_all(text.as_bytes()).await.is_err() {
                         break;
                     }
                 }
-                Deed::Resize(size) => resize(&types, size.columns, size.rows),
-                Deed::Start { .. } | Deed::End => {}
+                ShellDeed::Resize(size) => resize(&types, size.columns, size.rows),
+                ShellDeed::Start { .. } | ShellDeed::End => {}
             }
         }
         std::future::pending().await
@@ -159,14 +164,14 @@ async fn attend<F: Future<Output = bool>>(
                 status = &mut child => break status,
                 read = reads.read(&mut buffer), if !quiet => match read {
                     Ok(read @ 1..) => {
-                        say(Said::Printed(buffer[..read].to_vec())).await;
+                        say(ShellEvent::Printed(buffer[..read].to_vec())).await;
                     }
                     _ => quiet = true,
                 },
             }
         };
         while let Ok(Ok(read @ 1..)) = timeout(LAST_WORDS, reads.read(&mut buffer)).await {
-            say(Said::Printed(buffer[..read].to_vec())).await;
+            say(ShellEvent::Printed(buffer[..read].to_vec())).await;
         }
         status.ok().and_then(|status| status.code()).map(i64::from)
     };

@@ -17,7 +17,7 @@ use super::websocket::MAX_MESSAGE;
 
 /// What a WebSocket frame was the end of.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Found {
+pub enum FrameEnd {
     /// Nothing: a ping or a pong, or bytes that are not looked at any more.
     Part,
     /// Nothing yet: a fragment that others follow.
@@ -27,12 +27,12 @@ pub enum Found {
     /// The sender closes, with the code and the reason that it gave.
     Close(Option<u16>, String),
     /// These bytes are no WebSocket, or too much of it. From here on nothing is looked at any more.
-    Broken(Broken),
+    Broken(TapBreak),
 }
 
 /// Why the rest of a direction cannot be understood.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum Broken {
+pub enum TapBreak {
     /// A message is longer than anything the harness takes.
     #[error("a message of more than {MAX_MESSAGE} bytes, longer than the harness takes")]
     TooLong,
@@ -43,26 +43,26 @@ pub enum Broken {
 
 /// One direction of a connection.
 #[derive(Debug, Default)]
-pub struct Tap {
+pub struct DirectionTap {
     /// Bytes of frames that are not complete.
     buffer: Vec<u8>,
     /// The fragments of a message that is not complete.
-    message: Option<Fragments>,
+    message: Option<FrameFragments>,
     /// Nothing more is to be understood.
     over: bool,
 }
 
 #[derive(Debug)]
-struct Fragments {
+struct FrameFragments {
     text: bool,
     payload: Vec<u8>,
 }
 
-impl Tap {
+impl DirectionTap {
     /// Takes the next bytes and hands out every frame that they complete: its bytes, and what it is.
-    pub fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&[u8], Found)) {
+    pub fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&[u8], FrameEnd)) {
         if self.over {
-            return out(bytes, Found::Part);
+            return out(bytes, FrameEnd::Part);
         }
         // Most often a piece holds whole frames, and nothing has to be kept.
         if self.buffer.is_empty() {
@@ -88,15 +88,15 @@ impl Tap {
             && let OpCode::Data(data) = header.opcode
         {
             let payload = unmasked(&buffer[at..], header.mask);
-            let fragments = self.message.get_or_insert_with(|| Fragments::of(data));
+            let fragments = self.message.get_or_insert_with(|| FrameFragments::of(data));
             fragments.payload.extend_from_slice(&payload);
         }
         self.over = true;
-        (buffer, self.message.take().map(Fragments::end))
+        (buffer, self.message.take().map(FrameFragments::end))
     }
 
     /// The frames at the beginning of `bytes`; returns how many bytes they take.
-    fn frames(&mut self, bytes: &[u8], out: &mut impl FnMut(&[u8], Found)) -> usize {
+    fn frames(&mut self, bytes: &[u8], out: &mut impl FnMut(&[u8], FrameEnd)) -> usize {
         let mut used = 0;
         while !self.over {
             let rest = &bytes[used..];
@@ -108,7 +108,7 @@ impl Tap {
                         .ok()
                         .filter(|length| length.saturating_add(so_far) <= MAX_MESSAGE);
                     match fits {
-                        None => Broken::TooLong,
+                        None => TapBreak::TooLong,
                         Some(length) if rest.len() - at < length => return used,
                         Some(length) => {
                             let end = at + length;
@@ -119,20 +119,20 @@ impl Tap {
                         }
                     }
                 }
-                Err(reason) => Broken::Malformed(reason),
+                Err(reason) => TapBreak::Malformed(reason),
             };
             self.over = true;
-            out(rest, Found::Broken(broken));
+            out(rest, FrameEnd::Broken(broken));
             return bytes.len();
         }
         // What follows the end is passed on unseen.
         if used < bytes.len() {
-            out(&bytes[used..], Found::Part);
+            out(&bytes[used..], FrameEnd::Part);
         }
         bytes.len()
     }
 
-    fn frame(&mut self, header: &FrameHeader, payload: &[u8]) -> Found {
+    fn frame(&mut self, header: &FrameHeader, payload: &[u8]) -> FrameEnd {
         let payload = unmasked(payload, header.mask);
         let fragments = match (header.opcode, self.message.take()) {
             (OpCode::Control(Control::Close), _) => {
@@ -141,30 +141,30 @@ impl Tap {
             }
             (OpCode::Control(_), message) => {
                 self.message = message;
-                return Found::Part;
+                return FrameEnd::Part;
             }
             (OpCode::Data(Data::Continue), Some(mut message)) => {
                 message.payload.extend_from_slice(&payload);
                 message
             }
-            (OpCode::Data(Data::Text), None) => Fragments { text: true, payload },
-            (OpCode::Data(Data::Binary), None) => Fragments { text: false, payload },
+            (OpCode::Data(Data::Text), None) => FrameFragments { text: true, payload },
+            (OpCode::Data(Data::Binary), None) => FrameFragments { text: false, payload },
             (opcode, _) => {
                 self.over = true;
-                return Found::Broken(Broken::Malformed(format!("{opcode} out of order")));
+                return FrameEnd::Broken(TapBreak::Malformed(format!("{opcode} out of order")));
             }
         };
         if header.is_final {
-            return Found::Message(fragments.end());
+            return FrameEnd::Message(fragments.end());
         }
         self.message = Some(fragments);
-        Found::Fragment
+        FrameEnd::Fragment
     }
 }
 
-impl Fragments {
-    fn of(data: Data) -> Fragments {
-        Fragments { text: data == Data::Text, payload: Vec::new() }
+impl FrameFragments {
+    fn of(data: Data) -> FrameFragments {
+        FrameFragments { text: data == Data::Text, payload: Vec::new() }
     }
 
     fn end(self) -> Frame {
@@ -202,13 +202,13 @@ fn unmasked(payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
 }
 
 /// The body of a close frame (RFC 6455, 5.5.1).
-fn closing(payload: &[u8]) -> Found {
+fn closing(payload: &[u8]) -> FrameEnd {
     match payload.split_first_chunk::<2>() {
-        Some((code, reason)) => Found::Close(
+        Some((code, reason)) => FrameEnd::Close(
             Some(u16::from_be_bytes(*code)),
             String::from_utf8_lossy(reason).into_owned(),
         ),
-        None => Found::Close(None, String::new()),
+        None => FrameEnd::Close(None, String::new()),
     }
 }
 
@@ -217,14 +217,14 @@ mod tests {
     use super::*;
 
     /// What comes of these bytes, whole and byte by byte; the bytes always come back as they were.
-    fn check(bytes: &[u8], expected: &[Found]) {
+    fn check(bytes: &[u8], expected: &[FrameEnd]) {
         for size in [bytes.len().max(1), 1, 3] {
-            let mut tap = Tap::default();
+            let mut tap = DirectionTap::default();
             let (mut found, mut back) = (Vec::new(), Vec::new());
             for piece in bytes.chunks(size) {
                 tap.feed(piece, |raw, what| {
                     back.extend_from_slice(raw);
-                    if !matches!(what, Found::Part | Found::Fragment) {
+                    if !matches!(what, FrameEnd::Part | FrameEnd::Fragment) {
                         found.push(what);
                     }
                 });
@@ -235,16 +235,16 @@ mod tests {
         }
     }
 
-    fn text(text: &str) -> Found {
-        Found::Message(Frame::Text(text.to_owned()))
+    fn text(text: &str) -> FrameEnd {
+        FrameEnd::Message(Frame::Text(text.to_owned()))
     }
 
     #[test]
     fn finds_messages() {
         check(b"\x81\x02hi", &[text("hi")]);
         check(b"\x81\x82\x01\x02\x03\x04\x69\x6b", &[text("hi")]);
-        check(b"\x82\x01\x00\x81\x00", &[Found::Message(Frame::Binary(vec![0])), text("")]);
-        check(b"\x81\x01\xff", &[Found::Message(Frame::NotUtf8(vec![255]))]);
+        check(b"\x82\x01\x00\x81\x00", &[FrameEnd::Message(Frame::Binary(vec![0])), text("")]);
+        check(b"\x81\x01\xff", &[FrameEnd::Message(Frame::NotUtf8(vec![255]))]);
         let long = [b"\x81\x7e\x01\x00".as_slice(), &[b'x'; 256]].concat();
         check(&long, &[text(&"x".repeat(256))]);
     }
@@ -256,23 +256,23 @@ mod tests {
         check(b"\x01\x01h\x81\x01i", &[broken("TEXT out of order")]);
     }
 
-    fn broken(why: &str) -> Found {
-        Found::Broken(Broken::Malformed(why.to_owned()))
+    fn broken(why: &str) -> FrameEnd {
+        FrameEnd::Broken(TapBreak::Malformed(why.to_owned()))
     }
 
     #[test]
     fn sees_the_end() {
-        check(b"\x88\x05\x03\xe8bye", &[Found::Close(Some(1000), "bye".to_owned())]);
-        check(b"\x88\x00\x81\x01x", &[Found::Close(None, String::new())]);
+        check(b"\x88\x05\x03\xe8bye", &[FrameEnd::Close(Some(1000), "bye".to_owned())]);
+        check(b"\x88\x00\x81\x01x", &[FrameEnd::Close(None, String::new())]);
         check(b"\xc1\x01x", &[broken("a reserved bit is set, though no extension was negotiated")]);
-        check(b"\x81\x7f\x00\x00\x00\x00\x7f\xff\xff\xff", &[Found::Broken(Broken::TooLong)]);
+        check(b"\x81\x7f\x00\x00\x00\x00\x7f\xff\xff\xff", &[FrameEnd::Broken(TapBreak::TooLong)]);
     }
 
     #[test]
     fn keeps_what_was_cut_off() {
         let check = |bytes: &[u8], expected: Option<Frame>| {
-            let mut tap = Tap::default();
-            tap.feed(bytes, |_, found| assert_eq!(found, Found::Fragment));
+            let mut tap = DirectionTap::default();
+            tap.feed(bytes, |_, found| assert_eq!(found, FrameEnd::Fragment));
             assert_eq!(tap.rest().1, expected);
         };
         let text = |text: &str| Some(Frame::Text(text.to_owned()));

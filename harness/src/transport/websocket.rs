@@ -16,26 +16,26 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-use crate::peer::guise::{Credentials, Guise};
+use crate::peer::guise::{ClientCredentials, ClientGuise};
 use crate::wire::frame::Frame;
 
 /// Headers of a handshake, names and values.
-pub type Headers = Vec<(String, String)>;
+pub type HandshakeHeaders = Vec<(String, String)>;
 
 /// Where a host listens, and what is said to it before the first frame.
 #[derive(Clone, Debug, Default)]
-pub struct Endpoint {
+pub struct WebSocketEndpoint {
     /// `ws://` or `wss://`, with path and query as given.
     pub url: String,
     /// Further headers of the handshake.
-    pub headers: Headers,
+    pub headers: HandshakeHeaders,
     /// URL and headers of clients that come with other credentials.
-    pub others: Vec<(Credentials, String, Headers)>,
+    pub others: Vec<(ClientCredentials, String, HandshakeHeaders)>,
 }
 
-impl Endpoint {
+impl WebSocketEndpoint {
     /// URL and headers of a client that comes like this.
-    fn door(&self, guise: &Guise) -> (String, Headers) {
+    fn door(&self, guise: &ClientGuise) -> (String, HandshakeHeaders) {
         let other = self.others.iter().find(|(known, ..)| *known == guise.credentials);
         let (url, headers) =
             other.map_or((&self.url, &self.headers), |(_, url, headers)| (url, headers));
@@ -72,12 +72,12 @@ pub enum LinkEvent {
     },
 }
 
-type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
-type Connecting = Pin<Box<dyn Future<Output = Result<Socket, Error>> + Send>>;
+type ClientSocket = WebSocketStream<MaybeTlsStream<TcpStream>>;
+type ConnectFuture = Pin<Box<dyn Future<Output = Result<ClientSocket, Error>> + Send>>;
 
 /// A connection, from the first attempt to its end.
-pub struct Link {
-    state: State,
+pub struct WebSocketLink {
+    state: WebSocketState,
     /// Frames that the other side has not taken.
     queue: VecDeque<Message>,
     unflushed: bool,
@@ -85,9 +85,9 @@ pub struct Link {
     held: bool,
 }
 
-enum State {
-    Connecting(Connecting),
-    Open(Box<Socket>),
+enum WebSocketState {
+    Connecting(ConnectFuture),
+    Open(Box<ClientSocket>),
     Ended,
 }
 
@@ -100,9 +100,9 @@ pub fn config() -> WebSocketConfig {
         .max_frame_size(Some(MAX_MESSAGE))
 }
 
-impl Link {
+impl WebSocketLink {
     /// Begins to connect.
-    pub fn connect(endpoint: &Endpoint, guise: &Guise) -> Link {
+    pub fn connect(endpoint: &WebSocketEndpoint, guise: &ClientGuise) -> WebSocketLink {
         let (url, headers) = endpoint.door(guise);
         let future = async move {
             let mut request = url.as_str().into_client_request()?;
@@ -114,8 +114,8 @@ impl Link {
             let (socket, _) = connect_async_with_config(request, Some(config()), true).await?;
             Ok(socket)
         };
-        Link {
-            state: State::Connecting(Box::pin(future)),
+        WebSocketLink {
+            state: WebSocketState::Connecting(Box::pin(future)),
             queue: VecDeque::new(),
             unflushed: false,
             held: false,
@@ -138,7 +138,7 @@ impl Link {
 
     /// Ends the connection with a closing handshake, within `limit`.
     pub async fn close(mut self, limit: Duration) {
-        if let State::Open(socket) = &mut self.state {
+        if let WebSocketState::Open(socket) = &mut self.state {
             let _ = tokio::time::timeout(limit, socket.close(None)).await;
         }
     }
@@ -146,33 +146,33 @@ impl Link {
     /// The next thing that happens. Frames that wait to go out go out meanwhile.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         match &mut self.state {
-            State::Connecting(future) => match future.as_mut().poll(cx) {
+            WebSocketState::Connecting(future) => match future.as_mut().poll(cx) {
                 Poll::Pending => Poll::Pending,
                 Poll::Ready(Ok(socket)) => {
-                    self.state = State::Open(Box::new(socket));
+                    self.state = WebSocketState::Open(Box::new(socket));
                     Poll::Ready(LinkEvent::Opened)
                 }
                 Poll::Ready(Err(error)) => {
-                    self.state = State::Ended;
+                    self.state = WebSocketState::Ended;
                     Poll::Ready(match error {
                         Error::Http(response) => LinkEvent::Refused(head(&response)),
                         error => LinkEvent::Ended { code: None, reason: explain(&error) },
                     })
                 }
             },
-            State::Open(_) => match self.poll_open(cx) {
+            WebSocketState::Open(_) => match self.poll_open(cx) {
                 Poll::Ready(ended @ LinkEvent::Ended { .. }) => {
-                    self.state = State::Ended;
+                    self.state = WebSocketState::Ended;
                     Poll::Ready(ended)
                 }
                 other => other,
             },
-            State::Ended => Poll::Pending,
+            WebSocketState::Ended => Poll::Pending,
         }
     }
 
     fn poll_open(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
-        let State::Open(socket) = &mut self.state else {
+        let WebSocketState::Open(socket) = &mut self.state else {
             return Poll::Pending;
         };
         let mut socket = Pin::new(socket.as_mut());

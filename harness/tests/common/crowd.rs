@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahp_harness::host::engine::{Config, RefHost};
-use ahp_harness::host::{Host, Output};
-use ahp_harness::oracle::{Options, Oracle};
-use ahp_harness::transcript::{ConnId, Entry, Event, Seen, Side};
+use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::host::{HostOutput, SansIoHost};
+use ahp_harness::oracle::{Oracle, OracleOptions};
+use ahp_harness::transcript::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use ahp_harness::verdict::{CheckReport, Finding};
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::{Value, json};
@@ -21,12 +21,12 @@ const TURN: u64 = 20;
 const TURNS: u64 = 50;
 
 /// The host, its clients and the oracle.
-pub struct Crowd {
+pub struct TestCrowd {
     host: RefHost,
     oracle: Oracle,
     now: Duration,
     line: u64,
-    seats: Vec<Seat>,
+    seats: Vec<CrowdSeat>,
     conns: u32,
     chat: String,
     /// The highest number that anybody received.
@@ -35,18 +35,18 @@ pub struct Crowd {
     findings: Vec<Finding>,
 }
 
-struct Seat {
+struct CrowdSeat {
     conn: ConnId,
     last: u64,
     client_seq: u64,
 }
 
-impl Crowd {
+impl TestCrowd {
     /// So many clients, subscribed to one session and its chat.
-    pub fn new(clients: u32) -> Crowd {
-        let mut crowd = Crowd {
-            host: RefHost::new(Config::default()),
-            oracle: Oracle::new(Options::default()),
+    pub fn new(clients: u32) -> TestCrowd {
+        let mut crowd = TestCrowd {
+            host: RefHost::new(HostConfig::default()),
+            oracle: Oracle::new(OracleOptions::default()),
             now: Duration::ZERO,
             line: 0,
             seats: Vec::new(),
@@ -58,7 +58,7 @@ impl Crowd {
         };
         for place in 0..clients as usize {
             let conn = crowd.open();
-            crowd.seats.push(Seat { conn, last: 0, client_seq: 0 });
+            crowd.seats.push(CrowdSeat { conn, last: 0, client_seq: 0 });
             let hello = json!({"channel": ROOT, "protocolVersions": ["1.0.0"],
                 "clientId": format!("c{place}"), "initialSubscriptions": [ROOT]});
             crowd.ask(place, "initialize", hello);
@@ -108,7 +108,10 @@ impl Crowd {
     fn leave(&mut self, place: usize) {
         let conn = self.seats[place].conn;
         self.host.handle_close(self.now, conn);
-        self.put(conn, Event::Closed { by: Side::Client, code: None, reason: String::new() });
+        self.put(
+            conn,
+            ConnectionEvent::Closed { by: ClosingSide::Client, code: None, reason: String::new() },
+        );
         let other = (place + 1) % self.seats.len();
         let missed = json!({"type": "session/titleChanged", "title": "missed"});
         self.dispatch(other, SESSION, missed);
@@ -123,13 +126,16 @@ impl Crowd {
             "initialSubscriptions": [SESSION, self.chat]});
         self.send(conn, request("initialize", hello));
         self.host.handle_close(self.now, conn);
-        self.put(conn, Event::Closed { by: Side::Client, code: None, reason: String::new() });
+        self.put(
+            conn,
+            ConnectionEvent::Closed { by: ClosingSide::Client, code: None, reason: String::new() },
+        );
     }
 
     fn open(&mut self) -> ConnId {
         let conn = ConnId(self.conns);
         self.conns += 1;
-        self.put(conn, Event::open(conn.to_string()));
+        self.put(conn, ConnectionEvent::open(conn.to_string()));
         self.host.handle_open(self.now, conn);
         conn
     }
@@ -148,7 +154,7 @@ impl Crowd {
 
     fn send(&mut self, conn: ConnId, message: Value) {
         let frame = Frame::json(&message);
-        self.put(conn, Event::Sent(Arc::new(Seen::new(frame.clone()))));
+        self.put(conn, ConnectionEvent::Sent(Arc::new(SeenFrame::new(frame.clone()))));
         self.now += Duration::from_millis(1);
         self.host.handle_frame(self.now, conn, &frame);
         self.drain();
@@ -167,17 +173,17 @@ impl Crowd {
 
     fn drain(&mut self) {
         while let Some(output) = self.host.poll_output() {
-            let Output::Send { conn, frame } = output else {
+            let HostOutput::Send { conn, frame } = output else {
                 continue;
             };
-            let seen = Arc::new(Seen::new(frame));
+            let seen = Arc::new(SeenFrame::new(frame));
             self.learn(conn, &seen);
-            self.put(conn, Event::Received(seen));
+            self.put(conn, ConnectionEvent::Received(seen));
         }
     }
 
     /// What a client has to know to go on.
-    fn learn(&mut self, conn: ConnId, seen: &Seen) {
+    fn learn(&mut self, conn: ConnId, seen: &SeenFrame) {
         let Some(message) = seen.message() else {
             return;
         };
@@ -192,9 +198,9 @@ impl Crowd {
         }
     }
 
-    fn put(&mut self, conn: ConnId, event: Event) {
+    fn put(&mut self, conn: ConnId, event: ConnectionEvent) {
         self.line += 1;
-        let entry = Entry { line: self.line, at: self.now, conn, event };
+        let entry = TranscriptEntry { line: self.line, at: self.now, conn, event };
         self.findings.extend(self.oracle.observe(&entry));
     }
 }

@@ -8,32 +8,32 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ahp_harness::host::engine::{Config, RefHost};
-use ahp_harness::host::{Host, Output};
-use ahp_harness::transcript::{ConnId, Entry, Event, Seen, Side};
+use ahp_harness::host::engine::{HostConfig, RefHost};
+use ahp_harness::host::{HostOutput, SansIoHost};
+use ahp_harness::transcript::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use ahp_harness::wire::channel::ROOT;
 use ahp_harness::wire::frame::Frame;
 use ahp_harness::wire::json::{Value, json};
 use ahp_harness::wire::message::Message;
 use ahp_harness::wire::version::Version;
 
-use super::seat::{Asked, Seat};
-use super::step::{Act, On, Script, Step, new_chat};
+use super::seat::{ClientSeat, SeatRequest};
+use super::step::{ChannelRole, ClientAct, PlayScript, PlayStep, new_chat};
 
 const SESSION: &str = "ahp-session:/s";
 /// Longer than any script, shorter than the grace of a lost client and than the oracle's deadline.
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// What is on its way on one direction of a connection.
-enum Parcel {
+enum TransitItem {
     Frame(Frame),
     Close,
 }
 
-type Queue = VecDeque<(Duration, Parcel)>;
+type TransitQueue = VecDeque<(Duration, TransitItem)>;
 
 /// A frame that the host sent.
-pub struct Said {
+pub struct SentFrame {
     /// The version that was agreed on.
     pub version: Version,
     /// The method of the request that it answers.
@@ -43,43 +43,44 @@ pub struct Said {
 }
 
 /// The host, its clients, and everything that was said.
-pub struct Pair {
+pub struct HostPair {
     host: RefHost,
     now: Duration,
     /// Whether the host's own time stands still.
     frozen: bool,
-    seats: Vec<Seat>,
-    ups: BTreeMap<ConnId, Queue>,
-    downs: BTreeMap<ConnId, Queue>,
+    seats: Vec<ClientSeat>,
+    ups: BTreeMap<ConnId, TransitQueue>,
+    downs: BTreeMap<ConnId, TransitQueue>,
     owners: BTreeMap<ConnId, usize>,
     chat: String,
     chats: u32,
     /// What happened, as the clients saw it.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TranscriptEntry>,
     /// Every frame of the host that reached a client.
-    pub said: Vec<Said>,
+    pub said: Vec<SentFrame>,
 }
 
 /// Plays a script, holds everything against the rules of a conversation, and returns what was
 /// said.
-pub fn play(script: &Script) -> Pair {
-    let mut pair = Pair::new(script);
+pub fn play(script: &PlayScript) -> HostPair {
+    let mut pair = HostPair::new(script);
     for step in &script.steps {
         match step {
-            Step::By(who, act) => pair.act(who % script.clients.len(), act),
-            Step::Pass(ms) => pair.advance(Duration::from_millis(*ms)),
-            Step::Settle => pair.settle(),
+            PlayStep::By(who, act) => pair.act(who % script.clients.len(), act),
+            PlayStep::Pass(ms) => pair.advance(Duration::from_millis(*ms)),
+            PlayStep::Settle => pair.settle(),
         }
     }
     pair.settle();
     pair
 }
 
-impl Pair {
-    fn new(script: &Script) -> Pair {
+impl HostPair {
+    fn new(script: &PlayScript) -> HostPair {
         let versions = script.host.iter().map(|text| text.parse().unwrap()).collect();
-        let config = Config { versions, replay_capacity: script.replay, ..Config::default() };
-        let mut pair = Pair {
+        let config =
+            HostConfig { versions, replay_capacity: script.replay, ..HostConfig::default() };
+        let mut pair = HostPair {
             host: RefHost::new(config),
             now: Duration::ZERO,
             frozen: false,
@@ -111,7 +112,7 @@ impl Pair {
 
     fn join(&mut self, name: &str, offer: &'static str, channels: Value) -> usize {
         let at = self.seats.len();
-        self.seats.push(Seat::new(name, offer));
+        self.seats.push(ClientSeat::new(name, offer));
         self.open(at);
         let params = json!({"protocolVersions": [offer], "clientId": name,
             "initialSubscriptions": channels});
@@ -123,59 +124,59 @@ impl Pair {
         at
     }
 
-    fn uri(&self, on: On) -> String {
+    fn uri(&self, on: ChannelRole) -> String {
         match on {
-            On::Root => ROOT.to_owned(),
-            On::Session => SESSION.to_owned(),
-            On::Chat => self.chat.clone(),
-            On::Side => format!("ahp-chat:/{}", self.chats),
+            ChannelRole::Root => ROOT.to_owned(),
+            ChannelRole::Session => SESSION.to_owned(),
+            ChannelRole::Chat => self.chat.clone(),
+            ChannelRole::Side => format!("ahp-chat:/{}", self.chats),
         }
     }
 
-    fn act(&mut self, at: usize, act: &Act) {
+    fn act(&mut self, at: usize, act: &ClientAct) {
         let seat = &mut self.seats[at];
         match (seat.conn, seat.ready, act) {
-            (_, _, Act::Lag(up, down)) => seat.lag = (*up, *down),
-            (None, _, Act::Reconnect) => self.reconnect(at),
-            (Some(conn), _, Act::Drop(lossy)) => self.drop(at, conn, *lossy),
+            (_, _, ClientAct::Lag(up, down)) => seat.lag = (*up, *down),
+            (None, _, ClientAct::Reconnect) => self.reconnect(at),
+            (Some(conn), _, ClientAct::Drop(lossy)) => self.drop(at, conn, *lossy),
             (Some(_), true, act) => self.act_connected(at, act),
             _ => {}
         }
     }
 
-    fn act_connected(&mut self, at: usize, act: &Act) {
+    fn act_connected(&mut self, at: usize, act: &ClientAct) {
         let seat = &self.seats[at];
         let name = seat.engine.client_id.clone();
         if let Some((on, action)) = act.action(&name, |on| seat.optimistic(&self.uri(on))) {
             let uri = self.uri(on);
             let (seq, message) = self.seats[at].engine.dispatch(&uri, action.clone(), None);
-            self.seats[at].dispatched(seq, &uri, &action, on != On::Side);
+            self.seats[at].dispatched(seq, &uri, &action, on != ChannelRole::Side);
             return self.send(at, message);
         }
         match *act {
-            Act::NewChat(source) => {
+            ClientAct::NewChat(source) => {
                 self.chats += 1;
-                let params = new_chat(SESSION, &self.chat, &self.uri(On::Side), source);
+                let params = new_chat(SESSION, &self.chat, &self.uri(ChannelRole::Side), source);
                 self.request(at, "createChat", params);
             }
-            Act::EndChat => {
-                let uri = self.uri(On::Side);
+            ClientAct::EndChat => {
+                let uri = self.uri(ChannelRole::Side);
                 self.request(at, "disposeChat", json!({"channel": uri}));
             }
-            Act::Subscribe(on) => self.subscribe(at, on, Value::Null),
-            Act::View(on, turns) => self.subscribe(at, on, json!({"turns": turns})),
-            Act::Unsubscribe(on) => self.unsubscribe(at, &self.uri(on)),
-            Act::FetchTurns(on) => {
+            ClientAct::Subscribe(on) => self.subscribe(at, on, Value::Null),
+            ClientAct::View(on, turns) => self.subscribe(at, on, json!({"turns": turns})),
+            ClientAct::Unsubscribe(on) => self.unsubscribe(at, &self.uri(on)),
+            ClientAct::FetchTurns(on) => {
                 let uri = self.uri(on);
                 self.request(at, "fetchTurns", json!({"channel": uri}));
             }
-            Act::ListSessions => self.request(at, "listSessions", json!({})),
-            Act::Ping => self.request(at, "ping", json!({})),
+            ClientAct::ListSessions => self.request(at, "listSessions", json!({})),
+            ClientAct::Ping => self.request(at, "ping", json!({})),
             _ => {}
         }
     }
 
-    fn subscribe(&mut self, at: usize, on: On, view: Value) {
+    fn subscribe(&mut self, at: usize, on: ChannelRole, view: Value) {
         let uri = self.uri(on);
         let mut params = json!({"channel": uri});
         if view.is_object() {
@@ -195,18 +196,18 @@ impl Pair {
         let channel = params["channel"].as_str().unwrap_or_default().to_owned();
         let seat = &mut self.seats[at];
         let (id, message) = seat.engine.request(method, params);
-        seat.asked.insert(id, Asked { method: method.to_owned(), channel });
+        seat.asked.insert(id, SeatRequest { method: method.to_owned(), channel });
         self.send(at, message);
     }
 
     fn open(&mut self, at: usize) {
         let conn = ConnId(u32::try_from(self.owners.len()).unwrap());
         self.owners.insert(conn, at);
-        self.ups.insert(conn, Queue::new());
-        self.downs.insert(conn, Queue::new());
+        self.ups.insert(conn, TransitQueue::new());
+        self.downs.insert(conn, TransitQueue::new());
         self.seats[at].conn = Some(conn);
         let client = self.seats[at].engine.client_id.clone();
-        self.record(conn, Event::open(client));
+        self.record(conn, ConnectionEvent::open(client));
         self.host.handle_open(self.now, conn);
         self.drain();
     }
@@ -216,7 +217,8 @@ impl Pair {
         let seat = &mut self.seats[at];
         seat.wanted = seat.engine.subscriptions().map(str::to_owned).collect();
         let (id, message) = seat.engine.reconnect(None, None);
-        seat.asked.insert(id, Asked { method: "reconnect".to_owned(), channel: String::new() });
+        seat.asked
+            .insert(id, SeatRequest { method: "reconnect".to_owned(), channel: String::new() });
         self.send(at, message);
     }
 
@@ -225,29 +227,29 @@ impl Pair {
         if lossy && let Some(queue) = self.ups.get_mut(&conn) {
             queue.clear();
         }
-        self.post_up(at, conn, Parcel::Close);
-        self.closed(at, conn, Side::Client);
+        self.post_up(at, conn, TransitItem::Close);
+        self.closed(at, conn, ClosingSide::Client);
     }
 
-    fn closed(&mut self, at: usize, conn: ConnId, by: Side) {
+    fn closed(&mut self, at: usize, conn: ConnId, by: ClosingSide) {
         self.downs.remove(&conn);
         self.seats[at].lost();
-        self.record(conn, Event::Closed { by, code: None, reason: String::new() });
+        self.record(conn, ConnectionEvent::Closed { by, code: None, reason: String::new() });
     }
 
-    fn record(&mut self, conn: ConnId, event: Event) {
+    fn record(&mut self, conn: ConnId, event: ConnectionEvent) {
         let line = self.entries.len() as u64 + 1;
-        self.entries.push(Entry { line, at: self.now, conn, event });
+        self.entries.push(TranscriptEntry { line, at: self.now, conn, event });
     }
 
     fn send(&mut self, at: usize, message: Message) {
         let conn = self.seats[at].conn.unwrap();
         let frame = message.frame();
-        self.record(conn, Event::Sent(Arc::new(Seen::of(message))));
-        self.post_up(at, conn, Parcel::Frame(frame));
+        self.record(conn, ConnectionEvent::Sent(Arc::new(SeenFrame::of(message))));
+        self.post_up(at, conn, TransitItem::Frame(frame));
     }
 
-    fn post_up(&mut self, at: usize, conn: ConnId, parcel: Parcel) {
+    fn post_up(&mut self, at: usize, conn: ConnId, parcel: TransitItem) {
         let lag = Duration::from_millis(self.seats[at].lag.0);
         post(self.ups.entry(conn).or_default(), self.now + lag, parcel);
     }
@@ -255,11 +257,11 @@ impl Pair {
     fn drain(&mut self) {
         while let Some(output) = self.host.poll_output() {
             let (conn, parcel) = match output {
-                Output::Send { conn, frame } => (conn, Parcel::Frame(frame)),
-                Output::Close { conn, .. } => (conn, Parcel::Close),
-                Output::ToAgent(line) => panic!("there is no agent to tell: {line}"),
-                Output::Shell(..) => panic!("there are no shells"),
-                Output::Called(what) => panic!("there is no tool to call: {what}"),
+                HostOutput::Send { conn, frame } => (conn, TransitItem::Frame(frame)),
+                HostOutput::Close { conn, .. } => (conn, TransitItem::Close),
+                HostOutput::ToAgent(line) => panic!("there is no agent to tell: {line}"),
+                HostOutput::Shell(..) => panic!("there are no shells"),
+                HostOutput::Called(what) => panic!("there is no tool to call: {what}"),
             };
             let lag = Duration::from_millis(self.seats[self.owners[&conn]].lag.1);
             if let Some(queue) = self.downs.get_mut(&conn) {
@@ -271,7 +273,7 @@ impl Pair {
     /// Lets so much time pass.
     fn advance(&mut self, by: Duration) {
         let end = self.now + by;
-        let first = |queues: &BTreeMap<ConnId, Queue>| {
+        let first = |queues: &BTreeMap<ConnId, TransitQueue>| {
             let heads = queues.iter().filter_map(|(conn, queue)| Some((queue.front()?.0, *conn)));
             heads.min()
         };
@@ -296,28 +298,28 @@ impl Pair {
     }
 
     fn arrive_up(&mut self, conn: ConnId) {
-        match self.ups.get_mut(&conn).and_then(Queue::pop_front) {
-            Some((_, Parcel::Frame(frame))) => self.host.handle_frame(self.now, conn, &frame),
+        match self.ups.get_mut(&conn).and_then(TransitQueue::pop_front) {
+            Some((_, TransitItem::Frame(frame))) => self.host.handle_frame(self.now, conn, &frame),
             _ => self.host.handle_close(self.now, conn),
         }
     }
 
     fn arrive_down(&mut self, conn: ConnId) {
         let at = self.owners[&conn];
-        let parcel = self.downs.get_mut(&conn).and_then(Queue::pop_front);
-        let Some((_, Parcel::Frame(frame))) = parcel else {
-            self.post_up(at, conn, Parcel::Close);
-            return self.closed(at, conn, Side::Host);
+        let parcel = self.downs.get_mut(&conn).and_then(TransitQueue::pop_front);
+        let Some((_, TransitItem::Frame(frame))) = parcel else {
+            self.post_up(at, conn, TransitItem::Close);
+            return self.closed(at, conn, ClosingSide::Host);
         };
-        let seen = Arc::new(Seen::new(frame));
+        let seen = Arc::new(SeenFrame::new(frame));
         let message = seen.message().expect("the host sends messages").clone();
-        self.record(conn, Event::Received(seen));
+        self.record(conn, ConnectionEvent::Received(seen));
         let answers = self.seats[at].take(&message);
         let removed = message.params()["action"]["type"] == "session/chatRemoved";
         if removed && let Some(chat) = message.params()["action"]["chat"].as_str() {
             self.unsubscribe(at, chat);
         }
-        self.said.push(Said { version: self.seats[at].version(), answers, message });
+        self.said.push(SentFrame { version: self.seats[at].version(), answers, message });
     }
 
     /// Lets everything come to rest and compares what everybody has with what the host says.
@@ -326,13 +328,13 @@ impl Pair {
         // An endless turn would never rest: nothing more comes while the host's time stands.
         self.frozen = true;
         self.advance(PATIENCE);
-        assert!(self.ups.values().chain(self.downs.values()).all(Queue::is_empty));
+        assert!(self.ups.values().chain(self.downs.values()).all(TransitQueue::is_empty));
         let clients = self.seats.len();
         let mut offers: Vec<&'static str> = self.seats.iter().map(|seat| seat.offer).collect();
         offers.sort_unstable();
         offers.dedup();
         for offer in offers {
-            let uris: Vec<String> = [On::Root, On::Session, On::Chat]
+            let uris: Vec<String> = [ChannelRole::Root, ChannelRole::Session, ChannelRole::Chat]
                 .into_iter()
                 .map(|on| self.uri(on))
                 .chain((1..=self.chats).map(|chat| format!("ahp-chat:/{chat}")))
@@ -371,7 +373,7 @@ impl Pair {
     }
 }
 
-fn post(queue: &mut Queue, due: Duration, parcel: Parcel) {
+fn post(queue: &mut TransitQueue, due: Duration, parcel: TransitItem) {
     let last = queue.back().map_or(due, |(last, _)| *last);
     queue.push_back((due.max(last), parcel));
 }

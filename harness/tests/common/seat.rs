@@ -8,11 +8,11 @@ use ahp_harness::peer::client::ClientEngine;
 use ahp_harness::transcript::ConnId;
 use ahp_harness::wire::channel::ChannelKind;
 use ahp_harness::wire::json::Value;
-use ahp_harness::wire::message::{Kind, Message};
+use ahp_harness::wire::message::{Message, MessageKind};
 use ahp_harness::wire::version::Version;
 
 /// One client.
-pub struct Seat {
+pub struct ClientSeat {
     /// What is tried.
     pub engine: ClientEngine,
     /// The version that it offers.
@@ -24,25 +24,25 @@ pub struct Seat {
     /// How long frames take to the host and back, in milliseconds.
     pub lag: (u64, u64),
     /// Requests that are not answered.
-    pub asked: BTreeMap<u64, Asked>,
+    pub asked: BTreeMap<u64, SeatRequest>,
     /// The channels it is subscribed to, as the host will see it once everything has arrived.
     pub wanted: BTreeSet<String>,
     /// What it dispatched, by `clientSeq`.
-    sent: BTreeMap<u64, Dispatched>,
-    channels: BTreeMap<String, Shadow>,
+    sent: BTreeMap<u64, SeatDispatch>,
+    channels: BTreeMap<String, ShadowChannel>,
     /// The number of the last envelope of the connection.
     seq: u64,
 }
 
 /// A request that is not answered.
-pub struct Asked {
+pub struct SeatRequest {
     /// Its method.
     pub method: String,
     /// The channel of a `subscribe`; empty once the client has left it again.
     pub channel: String,
 }
 
-struct Dispatched {
+struct SeatDispatch {
     /// Whether it has to come back: it went to a channel that the client follows, on a connection
     /// that stands.
     due: bool,
@@ -50,7 +50,7 @@ struct Dispatched {
 }
 
 /// A channel, told by its snapshot and all that came after it.
-struct Shadow {
+struct ShadowChannel {
     kind: ChannelKind,
     start: Value,
     accepted: Vec<Value>,
@@ -58,9 +58,9 @@ struct Shadow {
     pending: Vec<(u64, Value)>,
 }
 
-impl Seat {
-    pub fn new(name: &str, offer: &'static str) -> Seat {
-        Seat {
+impl ClientSeat {
+    pub fn new(name: &str, offer: &'static str) -> ClientSeat {
+        ClientSeat {
             engine: ClientEngine::new(name, true),
             offer,
             conn: None,
@@ -86,7 +86,7 @@ impl Seat {
     /// Notes an own dispatch. `sure` says that the channel cannot go away.
     pub fn dispatched(&mut self, seq: u64, channel: &str, action: &Value, sure: bool) {
         let due = sure && self.wanted.contains(channel);
-        let before = self.sent.insert(seq, Dispatched { due, settled: 0 });
+        let before = self.sent.insert(seq, SeatDispatch { due, settled: 0 });
         assert!(before.is_none(), "clientSeq {seq} is used twice");
         if let Some(shadow) = self.channels.get_mut(channel) {
             shadow.pending.push((seq, action.clone()));
@@ -120,7 +120,7 @@ impl Seat {
     pub fn take(&mut self, message: &Message) -> Option<String> {
         self.engine.handle(message);
         let answered = match message.kind() {
-            Kind::Success | Kind::Failure => {
+            MessageKind::Success | MessageKind::Failure => {
                 let id = message.id().and_then(Value::as_u64);
                 Some(id.and_then(|id| self.asked.remove(&id)).expect("nobody asked for this"))
             }
@@ -143,7 +143,7 @@ impl Seat {
         answered.map(|asked| asked.method)
     }
 
-    fn answered(&mut self, asked: &Asked, result: &Value) {
+    fn answered(&mut self, asked: &SeatRequest, result: &Value) {
         let all = |name: &str| result[name].as_array().cloned().unwrap_or_default();
         match asked.method.as_str() {
             "subscribe" if asked.channel.is_empty() => {}
@@ -176,7 +176,7 @@ impl Seat {
         let from = snapshot["fromSeq"].as_u64().unwrap();
         assert!(from >= self.seq, "a snapshot of {from} after {}", self.seq);
         self.seq = from;
-        let shadow = Shadow {
+        let shadow = ShadowChannel {
             kind: ChannelKind::of_uri(uri).unwrap(),
             start: snapshot["state"].clone(),
             accepted: Vec::new(),

@@ -3,22 +3,22 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ahp_harness::run::play::Recorder;
-use ahp_harness::transcript::{Event, line};
+use ahp_harness::run::play::TranscriptRecorder;
+use ahp_harness::transcript::{ConnectionEvent, line};
 
 /// The lines so far; clones share them.
 #[derive(Clone, Default)]
-pub struct Sheet(Arc<Mutex<Vec<String>>>);
+pub struct SharedSheet(Arc<Mutex<Vec<String>>>);
 
-impl Sheet {
+impl SharedSheet {
     /// The lines so far.
     pub fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl Recorder for Sheet {
-    fn record(&mut self, at: Duration, client: &str, event: &Event) -> u64 {
+impl TranscriptRecorder for SharedSheet {
+    fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64 {
         let mut text = String::new();
         line::write(&mut text, None, at, client, event);
         let mut lines = self.0.lock().unwrap();

@@ -9,7 +9,7 @@ use proptest::sample::select;
 
 /// One play: who takes part, and what they do.
 #[derive(Clone)]
-pub struct Script {
+pub struct PlayScript {
     /// The versions that the host supports.
     pub host: &'static [&'static str],
     /// How many envelopes the host keeps.
@@ -17,42 +17,42 @@ pub struct Script {
     /// The clients, each with the version that it offers.
     pub clients: Vec<&'static str>,
     /// What happens.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlayStep>,
 }
 
 /// One thing that happens.
 #[derive(Clone)]
-pub enum Step {
+pub enum PlayStep {
     /// A client does something.
-    By(usize, Act),
+    By(usize, ClientAct),
     /// So many milliseconds pass.
     Pass(u64),
     /// Everything comes to rest and is compared.
     Settle,
 }
 
-impl fmt::Debug for Script {
+impl fmt::Debug for PlayScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Script { host, replay, clients, steps } = self;
+        let PlayScript { host, replay, clients, steps } = self;
         writeln!(f, "host {host:?} keeps {replay}, clients {clients:?}")?;
         steps.iter().try_for_each(|step| writeln!(f, "  {step:?}"))
     }
 }
 
-impl fmt::Debug for Step {
+impl fmt::Debug for PlayStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             // On one line, even where the whole play is printed prettily.
-            Step::By(who, act) => f.write_str(&format!("c{who} {act:?}")),
-            Step::Pass(ms) => write!(f, "{ms}ms"),
-            Step::Settle => f.write_str("settle"),
+            PlayStep::By(who, act) => f.write_str(&format!("c{who} {act:?}")),
+            PlayStep::Pass(ms) => write!(f, "{ms}ms"),
+            PlayStep::Settle => f.write_str("settle"),
         }
     }
 }
 
 /// A channel by its role.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum On {
+pub enum ChannelRole {
     /// The root channel.
     Root,
     /// The session.
@@ -65,28 +65,28 @@ pub enum On {
 
 /// What a client can do. Ids that are not given are those of what its mirror shows last.
 #[derive(Clone, Debug)]
-pub enum Act {
+pub enum ClientAct {
     /// Starts a turn with a script.
-    Turn(On, &'static str, &'static str),
-    Cancel(On),
-    Resume(On),
-    Truncate(On, Option<&'static str>),
+    Turn(ChannelRole, &'static str, &'static str),
+    Cancel(ChannelRole),
+    Resume(ChannelRole),
+    Truncate(ChannelRole, Option<&'static str>),
     /// Confirms or denies the last call.
-    Confirm(On, bool),
-    ConfirmResult(On, bool),
+    Confirm(ChannelRole, bool),
+    ConfirmResult(ChannelRole, bool),
     /// Ends the last call with or without success.
-    Complete(On, bool),
+    Complete(ChannelRole, bool),
     /// Decides about a call that nobody made.
-    ConfirmUnknown(On),
-    Queue(On, &'static str, &'static str),
-    Steer(On, &'static str),
-    Unqueue(On, &'static str),
-    Reorder(On, &'static str),
+    ConfirmUnknown(ChannelRole),
+    Queue(ChannelRole, &'static str, &'static str),
+    Steer(ChannelRole, &'static str),
+    Unqueue(ChannelRole, &'static str),
+    Reorder(ChannelRole, &'static str),
     /// Answers the last request, with that response.
-    Answer(On, &'static str),
-    AnswerChanged(On),
-    Draft(On, &'static str),
-    ChatRead(On, bool),
+    Answer(ChannelRole, &'static str),
+    AnswerChanged(ChannelRole),
+    Draft(ChannelRole, &'static str),
+    ChatRead(ChannelRole, bool),
     Title(&'static str),
     Read(bool),
     Archive(bool),
@@ -95,18 +95,18 @@ pub enum Act {
     Join(&'static str),
     Leave,
     /// Dispatches what only the host may.
-    HostOnly(On),
+    HostOnly(ChannelRole),
     /// Dispatches an action of another kind of channel.
     Astray,
     /// Dispatches an action that lacks a member.
-    Malformed(On),
+    Malformed(ChannelRole),
     NewChat(Option<&'static str>),
     EndChat,
-    Subscribe(On),
+    Subscribe(ChannelRole),
     /// Subscribes to the last so many turns.
-    View(On, u64),
-    Unsubscribe(On),
-    FetchTurns(On),
+    View(ChannelRole, u64),
+    Unsubscribe(ChannelRole),
+    FetchTurns(ChannelRole),
     ListSessions,
     Ping,
     /// Sets how long frames take to the host and back.
@@ -146,76 +146,76 @@ const SCRIPTS: &[&str] = &[
     "nonsense",
 ];
 
-fn on() -> impl Strategy<Value = On> {
-    prop_oneof![3 => Just(On::Chat), 1 => Just(On::Side)]
+fn on() -> impl Strategy<Value = ChannelRole> {
+    prop_oneof![3 => Just(ChannelRole::Chat), 1 => Just(ChannelRole::Side)]
 }
 
-fn anywhere() -> impl Strategy<Value = On> {
-    select(&[On::Root, On::Session, On::Chat, On::Side][..])
+fn anywhere() -> impl Strategy<Value = ChannelRole> {
+    select(&[ChannelRole::Root, ChannelRole::Session, ChannelRole::Chat, ChannelRole::Side][..])
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn act() -> impl Strategy<Value = ClientAct> {
     let id = || select(IDS);
     let text = || select(&["hello", "ahp-release: go", "ahp-script: 1\nsay more"][..]);
     prop_oneof![
-        8 => (on(), select(TURNS), select(SCRIPTS)).prop_map(|(on, id, s)| Act::Turn(on, id, s)),
-        2 => on().prop_map(Act::Cancel),
-        3 => on().prop_map(Act::Resume),
-        1 => (on(), proptest::option::of(select(TURNS))).prop_map(|(on, id)| Act::Truncate(on, id)),
-        5 => (on(), any::<bool>()).prop_map(|(on, yes)| Act::Confirm(on, yes)),
-        3 => (on(), any::<bool>()).prop_map(|(on, yes)| Act::ConfirmResult(on, yes)),
-        3 => (on(), any::<bool>()).prop_map(|(on, yes)| Act::Complete(on, yes)),
-        1 => on().prop_map(Act::ConfirmUnknown),
-        3 => (on(), id(), text()).prop_map(|(on, id, text)| Act::Queue(on, id, text)),
-        2 => (on(), text()).prop_map(|(on, text)| Act::Steer(on, text)),
-        1 => (on(), id()).prop_map(|(on, id)| Act::Unqueue(on, id)),
-        1 => (on(), id()).prop_map(|(on, id)| Act::Reorder(on, id)),
+        8 => (on(), select(TURNS), select(SCRIPTS)).prop_map(|(on, id, s)| ClientAct::Turn(on, id, s)),
+        2 => on().prop_map(ClientAct::Cancel),
+        3 => on().prop_map(ClientAct::Resume),
+        1 => (on(), proptest::option::of(select(TURNS))).prop_map(|(on, id)| ClientAct::Truncate(on, id)),
+        5 => (on(), any::<bool>()).prop_map(|(on, yes)| ClientAct::Confirm(on, yes)),
+        3 => (on(), any::<bool>()).prop_map(|(on, yes)| ClientAct::ConfirmResult(on, yes)),
+        3 => (on(), any::<bool>()).prop_map(|(on, yes)| ClientAct::Complete(on, yes)),
+        1 => on().prop_map(ClientAct::ConfirmUnknown),
+        3 => (on(), id(), text()).prop_map(|(on, id, text)| ClientAct::Queue(on, id, text)),
+        2 => (on(), text()).prop_map(|(on, text)| ClientAct::Steer(on, text)),
+        1 => (on(), id()).prop_map(|(on, id)| ClientAct::Unqueue(on, id)),
+        1 => (on(), id()).prop_map(|(on, id)| ClientAct::Reorder(on, id)),
         3 => (on(), select(&["accept", "decline", "cancel"][..]))
-            .prop_map(|(on, how)| Act::Answer(on, how)),
-        1 => on().prop_map(Act::AnswerChanged),
-        3 => (on(), id()).prop_map(|(on, text)| Act::Draft(on, text)),
-        1 => (on(), any::<bool>()).prop_map(|(on, yes)| Act::ChatRead(on, yes)),
-        3 => id().prop_map(Act::Title),
-        1 => any::<bool>().prop_map(Act::Read),
-        2 => any::<bool>().prop_map(Act::Archive),
+            .prop_map(|(on, how)| ClientAct::Answer(on, how)),
+        1 => on().prop_map(ClientAct::AnswerChanged),
+        3 => (on(), id()).prop_map(|(on, text)| ClientAct::Draft(on, text)),
+        1 => (on(), any::<bool>()).prop_map(|(on, yes)| ClientAct::ChatRead(on, yes)),
+        3 => id().prop_map(ClientAct::Title),
+        1 => any::<bool>().prop_map(ClientAct::Read),
+        2 => any::<bool>().prop_map(ClientAct::Archive),
         2 => (select(&["mode", "note", "isolation", "x"][..]), select(&["ask", "act", "z"][..]))
-            .prop_map(|(name, value)| Act::Config(name, value)),
+            .prop_map(|(name, value)| ClientAct::Config(name, value)),
         2 => (select(&["greeting", "hostName", "x"][..]), select(IDS))
-            .prop_map(|(name, value)| Act::RootConfig(name, value)),
-        2 => select(&["look", "peek"][..]).prop_map(Act::Join),
-        1 => Just(Act::Leave),
-        1 => anywhere().prop_map(Act::HostOnly),
-        1 => Just(Act::Astray),
-        1 => on().prop_map(Act::Malformed),
-        2 => proptest::option::of(select(&["fork", "sideChat", "hello"][..])).prop_map(Act::NewChat),
-        1 => Just(Act::EndChat),
-        4 => anywhere().prop_map(Act::Subscribe),
-        1 => (on(), 1..3_u64).prop_map(|(on, turns)| Act::View(on, turns)),
-        2 => anywhere().prop_map(Act::Unsubscribe),
-        1 => on().prop_map(Act::FetchTurns),
-        1 => Just(Act::ListSessions),
-        1 => Just(Act::Ping),
-        3 => (0..90_u64, 0..90_u64).prop_map(|(up, down)| Act::Lag(up, down)),
-        2 => any::<bool>().prop_map(Act::Drop),
-        5 => Just(Act::Reconnect),
+            .prop_map(|(name, value)| ClientAct::RootConfig(name, value)),
+        2 => select(&["look", "peek"][..]).prop_map(ClientAct::Join),
+        1 => Just(ClientAct::Leave),
+        1 => anywhere().prop_map(ClientAct::HostOnly),
+        1 => Just(ClientAct::Astray),
+        1 => on().prop_map(ClientAct::Malformed),
+        2 => proptest::option::of(select(&["fork", "sideChat", "hello"][..])).prop_map(ClientAct::NewChat),
+        1 => Just(ClientAct::EndChat),
+        4 => anywhere().prop_map(ClientAct::Subscribe),
+        1 => (on(), 1..3_u64).prop_map(|(on, turns)| ClientAct::View(on, turns)),
+        2 => anywhere().prop_map(ClientAct::Unsubscribe),
+        1 => on().prop_map(ClientAct::FetchTurns),
+        1 => Just(ClientAct::ListSessions),
+        1 => Just(ClientAct::Ping),
+        3 => (0..90_u64, 0..90_u64).prop_map(|(up, down)| ClientAct::Lag(up, down)),
+        2 => any::<bool>().prop_map(ClientAct::Drop),
+        5 => Just(ClientAct::Reconnect),
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = PlayStep> {
     prop_oneof![
-        12 => (0..3_usize, act()).prop_map(|(who, act)| Step::By(who, act)),
-        6 => (0..80_u64).prop_map(Step::Pass),
-        1 => Just(Step::Settle),
+        12 => (0..3_usize, act()).prop_map(|(who, act)| PlayStep::By(who, act)),
+        6 => (0..80_u64).prop_map(PlayStep::Pass),
+        1 => Just(PlayStep::Settle),
     ]
 }
 
 const OLD: &str = "0.9.0";
 const NEW: &str = "1.0.0";
 
-type Versions = &'static [&'static str];
+type VersionList = &'static [&'static str];
 
 /// What a host supports, and what each of its clients offers.
-const PARTIES: &[(Versions, Versions)] = &[
+const PARTIES: &[(VersionList, VersionList)] = &[
     (&[NEW, OLD], &[NEW, NEW]),
     (&[NEW, OLD], &[NEW, NEW, NEW]),
     (&[NEW, OLD], &[OLD, OLD]),
@@ -224,11 +224,11 @@ const PARTIES: &[(Versions, Versions)] = &[
 ];
 
 /// Random plays of up to so many steps.
-pub fn scripts(steps: usize) -> impl Strategy<Value = Script> {
+pub fn scripts(steps: usize) -> impl Strategy<Value = PlayScript> {
     let parties = select(PARTIES);
     let steps = proptest::collection::vec(step(), 0..steps);
     let replay = select(&[0_usize, 3, 30, 10_000][..]);
-    (parties, replay, steps).prop_map(|((host, clients), replay, steps)| Script {
+    (parties, replay, steps).prop_map(|((host, clients), replay, steps)| PlayScript {
         host,
         replay,
         clients: clients.to_vec(),
@@ -245,97 +245,108 @@ fn parts(state: &Value) -> impl Iterator<Item = &Value> {
     state["activeTurn"]["responseParts"].as_array().into_iter().flatten().rev()
 }
 
-impl Act {
+impl ClientAct {
     /// The action that is dispatched, and where: made of what the client's mirror shows. `None`
     /// for what is no dispatch.
-    pub fn action(&self, client: &str, state: impl Fn(On) -> Value) -> Option<(On, Value)> {
-        let turn = |on: On| state(on)["activeTurn"]["id"].as_str().unwrap_or("t1").to_owned();
-        let call = |on: On| {
+    pub fn action(
+        &self,
+        client: &str,
+        state: impl Fn(ChannelRole) -> Value,
+    ) -> Option<(ChannelRole, Value)> {
+        let turn =
+            |on: ChannelRole| state(on)["activeTurn"]["id"].as_str().unwrap_or("t1").to_owned();
+        let call = |on: ChannelRole| {
             let state = state(on);
             let call = parts(&state).find(|part| part["kind"] == "toolCall");
             call.map_or(json!("none"), |part| part["toolCall"]["toolCallId"].clone())
         };
-        let request = |on: On| {
+        let request = |on: ChannelRole| {
             let state = state(on);
             let part = parts(&state).find(|part| part["request"].is_object());
             part.map_or(json!("none"), |part| part["request"]["id"].clone())
         };
         let answer = json!({"state": "submitted", "value": {"kind": "text", "value": "v"}});
         Some(match *self {
-            Act::Turn(on, id, script) => (on, turn_started(id, script)),
-            Act::Cancel(on) => {
+            ClientAct::Turn(on, id, script) => (on, turn_started(id, script)),
+            ClientAct::Cancel(on) => {
                 (on, json!({"type": "chat/turnCancelled", "turnId": turn(on), "duration": 7}))
             }
-            Act::Resume(on) => {
+            ClientAct::Resume(on) => {
                 let state = state(on);
                 let last = state["turns"].as_array().and_then(|turns| turns.last());
                 let id = last.map_or(json!("t1"), |turn| turn["id"].clone());
                 (on, json!({"type": "chat/turnResume", "turnId": id}))
             }
-            Act::Truncate(on, None) => (on, json!({"type": "chat/truncated"})),
-            Act::Truncate(on, Some(id)) => (on, json!({"type": "chat/truncated", "turnId": id})),
-            Act::Confirm(on, yes) => (on, confirmed(turn(on), call(on), yes)),
-            Act::ConfirmUnknown(on) => (on, confirmed(turn(on), json!("nobody"), true)),
-            Act::ConfirmResult(on, yes) => (
+            ClientAct::Truncate(on, None) => (on, json!({"type": "chat/truncated"})),
+            ClientAct::Truncate(on, Some(id)) => {
+                (on, json!({"type": "chat/truncated", "turnId": id}))
+            }
+            ClientAct::Confirm(on, yes) => (on, confirmed(turn(on), call(on), yes)),
+            ClientAct::ConfirmUnknown(on) => (on, confirmed(turn(on), json!("nobody"), true)),
+            ClientAct::ConfirmResult(on, yes) => (
                 on,
                 json!({"type": "chat/toolCallResultConfirmed", "turnId": turn(on),
                     "toolCallId": call(on), "approved": yes}),
             ),
-            Act::Complete(on, yes) => (
+            ClientAct::Complete(on, yes) => (
                 on,
                 json!({"type": "chat/toolCallComplete", "turnId": turn(on),
                     "toolCallId": call(on),
                     "result": {"success": yes, "pastTenseMessage": "Did it"}}),
             ),
-            Act::Queue(on, id, text) => (on, pending(json!("queued"), id, text)),
-            Act::Steer(on, text) => (on, pending(json!("steering"), "s", text)),
-            Act::Unqueue(on, id) => {
+            ClientAct::Queue(on, id, text) => (on, pending(json!("queued"), id, text)),
+            ClientAct::Steer(on, text) => (on, pending(json!("steering"), "s", text)),
+            ClientAct::Unqueue(on, id) => {
                 (on, json!({"type": "chat/pendingMessageRemoved", "kind": "queued", "id": id}))
             }
-            Act::Reorder(on, id) => {
+            ClientAct::Reorder(on, id) => {
                 (on, json!({"type": "chat/queuedMessagesReordered", "order": [id]}))
             }
-            Act::Answer(on, how) => (
+            ClientAct::Answer(on, how) => (
                 on,
                 json!({"type": "chat/inputCompleted", "requestId": request(on),
                     "response": how, "answers": {"answer": answer}}),
             ),
-            Act::AnswerChanged(on) => (
+            ClientAct::AnswerChanged(on) => (
                 on,
                 json!({"type": "chat/inputAnswerChanged", "requestId": request(on),
                     "questionId": "answer", "answer": answer}),
             ),
-            Act::Draft(on, text) => {
+            ClientAct::Draft(on, text) => {
                 (on, json!({"type": "chat/draftChanged", "draft": message(text)}))
             }
-            Act::ChatRead(on, yes) => (on, json!({"type": "chat/isReadChanged", "isRead": yes})),
-            Act::Malformed(on) => (on, json!({"type": "chat/turnCancelled", "duration": 7})),
-            Act::Astray => (On::Session, json!({"type": "chat/draftChanged"})),
-            Act::HostOnly(on) => {
+            ClientAct::ChatRead(on, yes) => {
+                (on, json!({"type": "chat/isReadChanged", "isRead": yes}))
+            }
+            ClientAct::Malformed(on) => (on, json!({"type": "chat/turnCancelled", "duration": 7})),
+            ClientAct::Astray => (ChannelRole::Session, json!({"type": "chat/draftChanged"})),
+            ClientAct::HostOnly(on) => {
                 (on, json!({"type": "chat/delta", "turnId": "t1", "partId": "p", "content": "x"}))
             }
             _ => return self.session_action(client),
         })
     }
 
-    fn session_action(&self, client: &str) -> Option<(On, Value)> {
+    fn session_action(&self, client: &str) -> Option<(ChannelRole, Value)> {
         let action = match *self {
-            Act::Title(title) => json!({"type": "session/titleChanged", "title": title}),
-            Act::Read(yes) => json!({"type": "session/isReadChanged", "isRead": yes}),
-            Act::Archive(yes) => json!({"type": "session/isArchivedChanged", "isArchived": yes}),
-            Act::Config(name, value) => {
+            ClientAct::Title(title) => json!({"type": "session/titleChanged", "title": title}),
+            ClientAct::Read(yes) => json!({"type": "session/isReadChanged", "isRead": yes}),
+            ClientAct::Archive(yes) => {
+                json!({"type": "session/isArchivedChanged", "isArchived": yes})
+            }
+            ClientAct::Config(name, value) => {
                 json!({"type": "session/configChanged", "config": {name: value}})
             }
-            Act::Join(tool) => json!({"type": "session/activeClientSet",
+            ClientAct::Join(tool) => json!({"type": "session/activeClientSet",
                 "activeClient": {"clientId": client, "tools": [{"name": tool}]}}),
-            Act::Leave => json!({"type": "session/activeClientRemoved", "clientId": client}),
-            Act::RootConfig(name, value) => {
+            ClientAct::Leave => json!({"type": "session/activeClientRemoved", "clientId": client}),
+            ClientAct::RootConfig(name, value) => {
                 let action = json!({"type": "root/configChanged", "config": {name: value}});
-                return Some((On::Root, action));
+                return Some((ChannelRole::Root, action));
             }
             _ => return None,
         };
-        Some((On::Session, action))
+        Some((ChannelRole::Session, action))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the samples of `mutants --wire` have in common, for hosts and for agents.
 
-use ahp_harness::mutation::capture::Capture;
+use ahp_harness::mutation::capture::MutableCapture;
 use ahp_harness::mutation::operator::WireOperator;
 use ahp_harness::mutation::rewrite::LegalRewrite;
 use ahp_harness::mutation::table;
@@ -18,7 +18,7 @@ pub fn on_all_cores(work: &(dyn Fn() + Sync)) {
 
 /// Legal rewrites of captures, so many of each kind, lead to no finding above a note.
 pub fn expect_no_accusation(
-    captures: Vec<Capture>,
+    captures: Vec<MutableCapture>,
     rewrites: &[&'static LegalRewrite],
     count: usize,
 ) {
@@ -31,7 +31,7 @@ pub fn expect_no_accusation(
 }
 
 /// The seed alone decides which mutants there are.
-pub fn expect_mutants_by_seed(captures: &[Capture], operators: &[&'static WireOperator]) {
+pub fn expect_mutants_by_seed(captures: &[MutableCapture], operators: &[&'static WireOperator]) {
     let mutants = |seed| {
         let trial = WireTrial::new(captures.to_vec(), seed, 1);
         let results = trial.mutate(operators, &|_, _| {}, &on_all_cores);

@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::{Message, WebSocket, accept_with_config};
 
 /// What a host does.
 #[derive(Clone, Debug)]
-pub enum Behaviour {
+pub enum GalleryBehaviour {
     /// Below WebSocket: it writes these bytes, at once or in pieces, and then ends or stays.
     Tcp { bytes: Vec<u8>, pieces: usize, pause: Duration, stays: bool },
     /// It never reads and never writes.
@@ -29,7 +29,7 @@ pub enum Behaviour {
 }
 
 /// Listens and behaves so, until the process ends. Returns its URL.
-pub fn host(behaviour: Behaviour) -> String {
+pub fn host(behaviour: GalleryBehaviour) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || {
@@ -41,11 +41,11 @@ pub fn host(behaviour: Behaviour) -> String {
     url
 }
 
-fn behave(mut stream: TcpStream, behaviour: &Behaviour) -> Option<()> {
+fn behave(mut stream: TcpStream, behaviour: &GalleryBehaviour) -> Option<()> {
     let forever = Duration::from_secs(600);
     match behaviour {
-        Behaviour::Deaf => std::thread::sleep(forever),
-        Behaviour::Tcp { bytes, pieces, pause, stays } => {
+        GalleryBehaviour::Deaf => std::thread::sleep(forever),
+        GalleryBehaviour::Tcp { bytes, pieces, pause, stays } => {
             for piece in bytes.chunks((bytes.len() / pieces).max(1)) {
                 stream.write_all(piece).ok()?;
                 std::thread::sleep(*pause);
@@ -54,7 +54,7 @@ fn behave(mut stream: TcpStream, behaviour: &Behaviour) -> Option<()> {
                 let _ = stream.read_to_end(&mut Vec::new());
             }
         }
-        Behaviour::Frames { bytes, again, pause } => {
+        GalleryBehaviour::Frames { bytes, again, pause } => {
             let mut socket = shaken(stream)?;
             let stream = socket.get_mut();
             loop {
@@ -66,10 +66,10 @@ fn behave(mut stream: TcpStream, behaviour: &Behaviour) -> Option<()> {
             }
             while socket.read().is_ok() {}
         }
-        Behaviour::Answers(text) => answer(accepted(stream)?, text)?,
-        Behaviour::Later(text) => answer(shaken(stream)?, text)?,
-        Behaviour::Words(word) => words(accepted(stream)?, word)?,
-        Behaviour::Slow(pause) => {
+        GalleryBehaviour::Answers(text) => answer(accepted(stream)?, text)?,
+        GalleryBehaviour::Later(text) => answer(shaken(stream)?, text)?,
+        GalleryBehaviour::Words(word) => words(accepted(stream)?, word)?,
+        GalleryBehaviour::Slow(pause) => {
             let mut socket = accepted(stream)?;
             while let Some(request) = request(&mut socket) {
                 std::thread::sleep(*pause);
@@ -80,15 +80,15 @@ fn behave(mut stream: TcpStream, behaviour: &Behaviour) -> Option<()> {
     Some(())
 }
 
-type Socket = WebSocket<TcpStream>;
+type GallerySocket = WebSocket<TcpStream>;
 
-fn accepted(stream: TcpStream) -> Option<Socket> {
+fn accepted(stream: TcpStream) -> Option<GallerySocket> {
     let config = WebSocketConfig::default().max_message_size(None).max_frame_size(None);
     accept_with_config(stream, Some(config)).ok()
 }
 
 /// The next request.
-fn request(socket: &mut Socket) -> Option<Value> {
+fn request(socket: &mut GallerySocket) -> Option<Value> {
     loop {
         let message = socket.read().ok()?;
         let Ok(text) = message.to_text() else { continue };
@@ -99,7 +99,7 @@ fn request(socket: &mut Socket) -> Option<Value> {
     }
 }
 
-fn send(socket: &mut Socket, text: &str) -> Option<()> {
+fn send(socket: &mut GallerySocket, text: &str) -> Option<()> {
     socket.send(Message::text(text.to_owned())).ok()
 }
 
@@ -115,14 +115,14 @@ fn ordinary(request: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request["id"], "result": result})
 }
 
-fn shaken(stream: TcpStream) -> Option<Socket> {
+fn shaken(stream: TcpStream) -> Option<GallerySocket> {
     let mut socket = accepted(stream)?;
     let first = request(&mut socket)?;
     send(&mut socket, &ordinary(&first).to_text())?;
     Some(socket)
 }
 
-fn answer(mut socket: Socket, text: &str) -> Option<()> {
+fn answer(mut socket: GallerySocket, text: &str) -> Option<()> {
     while let Some(request) = request(&mut socket) {
         send(&mut socket, &text.replace("\"ID\"", &request["id"].to_text()))?;
     }
@@ -130,7 +130,7 @@ fn answer(mut socket: Socket, text: &str) -> Option<()> {
 }
 
 /// Says the word wherever a report could show one.
-fn words(mut socket: Socket, word: &str) -> Option<()> {
+fn words(mut socket: GallerySocket, word: &str) -> Option<()> {
     let mut asked = 0;
     while let Some(request) = request(&mut socket) {
         asked += 1;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::host::Behaviour;
+use super::host::GalleryBehaviour;
 
 /// A behaviour and what it is called.
 pub struct GalleryRow {
     pub name: String,
-    pub behaviour: Behaviour,
+    pub behaviour: GalleryBehaviour,
     /// Whether it is over in a moment, so that it is played in CI.
     pub quick: bool,
 }
@@ -45,30 +45,34 @@ pub const WORDS: &[(&str, &str)] = &[
 ];
 
 fn tcp(name: &str, bytes: impl Into<Vec<u8>>) -> GalleryRow {
-    let behaviour =
-        Behaviour::Tcp { bytes: bytes.into(), pieces: 1, pause: Duration::ZERO, stays: false };
+    let behaviour = GalleryBehaviour::Tcp {
+        bytes: bytes.into(),
+        pieces: 1,
+        pause: Duration::ZERO,
+        stays: false,
+    };
     GalleryRow { name: format!("tcp: {name}"), behaviour, quick: true }
 }
 
 fn frames(name: &str, bytes: &[u8]) -> GalleryRow {
     let behaviour =
-        Behaviour::Frames { bytes: bytes.to_vec(), again: false, pause: Duration::ZERO };
+        GalleryBehaviour::Frames { bytes: bytes.to_vec(), again: false, pause: Duration::ZERO };
     GalleryRow { name: format!("frames: {name}"), behaviour, quick: true }
 }
 
 fn flood(name: &str, bytes: &[u8], pause: u64) -> GalleryRow {
     let pause = Duration::from_millis(pause);
-    let behaviour = Behaviour::Frames { bytes: bytes.to_vec(), again: true, pause };
+    let behaviour = GalleryBehaviour::Frames { bytes: bytes.to_vec(), again: true, pause };
     GalleryRow { name: format!("flood: {name}"), behaviour, quick: false }
 }
 
 fn later(name: &str, text: String) -> GalleryRow {
     let quick = text.len() < 1 << 20;
-    GalleryRow { name: format!("json: {name}"), behaviour: Behaviour::Later(text), quick }
+    GalleryRow { name: format!("json: {name}"), behaviour: GalleryBehaviour::Later(text), quick }
 }
 
 fn answers(name: &str, text: &str) -> GalleryRow {
-    let behaviour = Behaviour::Answers(text.to_owned());
+    let behaviour = GalleryBehaviour::Answers(text.to_owned());
     GalleryRow { name: format!("protocol: {name}"), behaviour, quick: true }
 }
 
@@ -80,18 +84,18 @@ pub fn rows() -> Vec<GalleryRow> {
     of_json(&mut rows);
     of_the_protocol(&mut rows);
     for (name, word) in WORDS {
-        let behaviour = Behaviour::Words((*word).to_owned());
+        let behaviour = GalleryBehaviour::Words((*word).to_owned());
         rows.push(GalleryRow { name: format!("words: {name}"), behaviour, quick: true });
     }
     for millis in [50, 400, 1_000] {
-        let behaviour = Behaviour::Slow(Duration::from_millis(millis));
+        let behaviour = GalleryBehaviour::Slow(Duration::from_millis(millis));
         rows.push(GalleryRow { name: format!("slow: {millis} ms"), behaviour, quick: false });
     }
     rows
 }
 
 fn below_websocket(rows: &mut Vec<GalleryRow>) {
-    let behaviour = Behaviour::Deaf;
+    let behaviour = GalleryBehaviour::Deaf;
     rows.push(GalleryRow { name: "tcp: deaf".to_owned(), behaviour, quick: false });
     rows.push(tcp("closes at once", ""));
     for status in [
@@ -140,7 +144,7 @@ fn below_websocket(rows: &mut Vec<GalleryRow>) {
     ));
     let bytes =
         b"HTTP/1.1 101 Switching Protocols\r\nX-Pad: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx".to_vec();
-    let behaviour = Behaviour::Tcp {
+    let behaviour = GalleryBehaviour::Tcp {
         pieces: bytes.len(),
         bytes,
         pause: Duration::from_millis(300),
@@ -148,7 +152,7 @@ fn below_websocket(rows: &mut Vec<GalleryRow>) {
     };
     rows.push(GalleryRow { name: "tcp: a byte at a time".to_owned(), behaviour, quick: false });
     let behaviour =
-        Behaviour::Tcp { bytes: Vec::new(), pieces: 1, pause: Duration::ZERO, stays: true };
+        GalleryBehaviour::Tcp { bytes: Vec::new(), pieces: 1, pause: Duration::ZERO, stays: true };
     rows.push(GalleryRow { name: "tcp: mute".to_owned(), behaviour, quick: false });
 }
 

@@ -9,11 +9,13 @@ use crate::wire::json::Value;
 
 use super::NoOp;
 use super::list;
-use super::payload::{Object, Reduced, Shape, assign, key_of, optional, required, text};
+use super::payload::{
+    Object, PayloadShape, ReducerResult, assign, key_of, optional, required, text,
+};
 
 const ENTRIES: &str = "entries";
 
-fn annotation<'a>(state: &'a mut Object, action: &Object) -> Reduced<&'a mut Object> {
+fn annotation<'a>(state: &'a mut Object, action: &Object) -> ReducerResult<&'a mut Object> {
     let wanted = text(action, "annotationId")?;
     let annotations = list::existing(state, "annotations")?.ok_or(NoOp::UnknownAnnotation)?;
     list::find(annotations, "id", wanted).ok_or_else(|| NoOp::UnknownAnnotation.into())
@@ -25,13 +27,13 @@ fn annotation<'a>(state: &'a mut Object, action: &Object) -> Reduced<&'a mut Obj
 pub(super) fn updated(
     state: &mut Object,
     action: &Object,
-    provenance: (&'static str, Shape),
-) -> Reduced {
+    provenance: (&'static str, PayloadShape),
+) -> ReducerResult {
     let properties = [
         provenance,
-        ("resource", Shape::Text),
-        ("range", Shape::Object),
-        ("resolved", Shape::Flag),
+        ("resource", PayloadShape::Text),
+        ("range", PayloadShape::Object),
+        ("resolved", PayloadShape::Flag),
     ];
     let mut changes = Vec::with_capacity(properties.len());
     for (name, shape) in properties {
@@ -47,14 +49,14 @@ pub(super) fn updated(
 }
 
 /// Replaces an entry in place, or appends it to the thread.
-pub(super) fn entry_set(state: &mut Object, action: &Object) -> Reduced {
+pub(super) fn entry_set(state: &mut Object, action: &Object) -> ReducerResult {
     let id = key_of(action, "entry", "id")?;
-    let entry: &Value = required(action, "entry", Shape::Object)?;
+    let entry: &Value = required(action, "entry", PayloadShape::Object)?;
     list::upsert(annotation(state, action)?, ENTRIES, "id", id, entry.clone())
 }
 
 /// Removes an entry; the annotation stays, even without entries.
-pub(super) fn entry_removed(state: &mut Object, action: &Object) -> Reduced {
+pub(super) fn entry_removed(state: &mut Object, action: &Object) -> ReducerResult {
     let unwanted = text(action, "entryId")?;
     let entries = list::existing(annotation(state, action)?, ENTRIES)?;
     let removed = entries.is_some_and(|entries| list::remove_first(entries, "id", unwanted));

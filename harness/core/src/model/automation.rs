@@ -8,7 +8,7 @@ use crate::wire::json::Value;
 
 use super::NoOp;
 use super::list;
-use super::payload::{Object, Reduced, text};
+use super::payload::{Object, ReducerResult, text};
 
 const SESSIONS: &str = "sessions";
 const PRIMARY: &str = "primarySession";
@@ -18,7 +18,7 @@ fn position(sessions: &[Value], session: &str) -> Option<usize> {
 }
 
 /// Appends a session that the run does not have.
-pub(super) fn session_set(run: &mut Object, action: &Object) -> Reduced {
+pub(super) fn session_set(run: &mut Object, action: &Object) -> ReducerResult {
     let session = text(action, "session")?;
     let sessions = list::ensured(run, SESSIONS)?;
     if position(sessions, session).is_some() {
@@ -29,7 +29,7 @@ pub(super) fn session_set(run: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Removes a session, which then is not the one to open first either.
-pub(super) fn session_removed(run: &mut Object, action: &Object) -> Reduced {
+pub(super) fn session_removed(run: &mut Object, action: &Object) -> ReducerResult {
     let session = text(action, "session")?;
     let sessions = list::existing(run, SESSIONS)?.ok_or(NoOp::UnknownSession)?;
     let index = position(sessions, session).ok_or(NoOp::UnknownSession)?;

@@ -2,10 +2,10 @@
 //!
 //! Knows: nothing but that. Never knows: the members of the state.
 
-use super::payload::{Object, Reduced, object};
+use super::payload::{Object, ReducerResult, object};
 
 /// The action's state takes the place of the old one, of which no member stays.
-pub(super) fn state_changed(canvas: &mut Object, action: &Object) -> Reduced {
+pub(super) fn state_changed(canvas: &mut Object, action: &Object) -> ReducerResult {
     canvas.clone_from(object(action, "canvas")?);
     Ok(())
 }

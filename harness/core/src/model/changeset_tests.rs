@@ -2,8 +2,8 @@
 
 use crate::wire::json::{Value, json};
 
-use super::testing::Expected::{Invalid, State, Unknown};
-use super::testing::{Expected, check, check_since, with};
+use super::testing::ExpectedOutcome::{Invalid, State, Unknown};
+use super::testing::{ExpectedOutcome, check, check_since, with};
 use super::{NoOp, reduces};
 use crate::wire::version::{PUBLISHED, Version};
 
@@ -80,7 +80,7 @@ fn files_of_changesets_are_set_and_removed() {
             ),
             (
                 json!({"type": "changeset/fileRemoved", "fileId": "z"}),
-                Expected::NoOp(NoOp::UnknownFile),
+                ExpectedOutcome::NoOp(NoOp::UnknownFile),
             ),
             (json!({"type": "changeset/fileRemoved"}), Invalid("fileId")),
             row(json!({"type": "changeset/cleared"}), json!({"files": []})),
@@ -94,7 +94,11 @@ fn files_of_changesets_are_set_and_removed() {
     let cleared = json!({"type": "changeset/cleared"});
     for files in [json!([]), json!(null)] {
         let empty = with(&before, json!({"files": files}));
-        check_since(Version::V0_2, &empty, &[(cleared.clone(), Expected::NoOp(NoOp::Unchanged))]);
+        check_since(
+            Version::V0_2,
+            &empty,
+            &[(cleared.clone(), ExpectedOutcome::NoOp(NoOp::Unchanged))],
+        );
     }
 }
 
@@ -121,13 +125,17 @@ fn operations_of_changesets_change_their_status() {
             row(set("o", "error", error.clone()), json!([failed, p])),
             row(set("p", "disabled", error.clone()), json!([o, disabled])),
             row(set("p", "error", json!(null)), json!([o, with(p, json!({"error": null}))])),
-            (set("z", "idle", json!(null)), Expected::NoOp(NoOp::UnknownOperation)),
+            (set("z", "idle", json!(null)), ExpectedOutcome::NoOp(NoOp::UnknownOperation)),
             (set("z", "error", json!(1)), Invalid("error")),
         ],
     );
     let none = with(&before, json!({"operations": null}));
     let idle = set("o", "idle", json!(null));
-    check_since(Version::V0_3, &none, &[(idle.clone(), Expected::NoOp(NoOp::UnknownOperation))]);
+    check_since(
+        Version::V0_3,
+        &none,
+        &[(idle.clone(), ExpectedOutcome::NoOp(NoOp::UnknownOperation))],
+    );
     check(Version::V0_2, &before, &idle, &Unknown);
 }
 
@@ -166,12 +174,12 @@ fn files_of_changesets_are_reviewed() {
     let reviewed = |file: &Value, reviewed: bool| with(file, json!({"reviewed": reviewed}));
     let seen = json!([reviewed(a, true), b, reviewed(twin, true)]);
     let unseen = json!([reviewed(a, false), b, twin]);
-    let rows: [(Value, bool, Expected); 5] = [
+    let rows: [(Value, bool, ExpectedOutcome); 5] = [
         (json!(["a", "b", "z"]), true, State(with(&before, json!({"files": seen})))),
         (json!(["a"]), false, State(with(&before, json!({"files": unseen})))),
-        (json!(["b", "z"]), true, Expected::NoOp(NoOp::Unchanged)),
-        (json!(["z"]), true, Expected::NoOp(NoOp::UnknownFile)),
-        (json!([]), true, Expected::NoOp(NoOp::UnknownFile)),
+        (json!(["b", "z"]), true, ExpectedOutcome::NoOp(NoOp::Unchanged)),
+        (json!(["z"]), true, ExpectedOutcome::NoOp(NoOp::UnknownFile)),
+        (json!([]), true, ExpectedOutcome::NoOp(NoOp::UnknownFile)),
     ];
     let spelled =
         [("changeset/filesReviewedChanged", "fileIds"), ("changeset/filesReviewChanged", "files")];

@@ -2,8 +2,8 @@
 
 use crate::wire::json::{Value, json};
 
-use super::testing::Expected::{Invalid, State, Unknown};
-use super::testing::{Expected, check, check_since, with};
+use super::testing::ExpectedOutcome::{Invalid, State, Unknown};
+use super::testing::{ExpectedOutcome, check, check_since, with};
 use super::{NoOp, reduces};
 use crate::wire::version::{PUBLISHED, Version};
 
@@ -38,7 +38,7 @@ fn annotations_are_set_and_removed() {
             row(json!({"type": "annotations/removed", "annotationId": "a"}), json!([b])),
             (
                 json!({"type": "annotations/removed", "annotationId": "z"}),
-                Expected::NoOp(NoOp::UnknownAnnotation),
+                ExpectedOutcome::NoOp(NoOp::UnknownAnnotation),
             ),
             (json!({"type": "annotations/removed"}), Invalid("annotationId")),
         ],
@@ -67,11 +67,11 @@ fn entries_of_annotations_are_set_and_removed() {
         &[
             row(set("a", edited.clone()), json!([edited, f])),
             row(set("a", fresh.clone()), json!([e, f, fresh])),
-            (set("z", fresh.clone()), Expected::NoOp(NoOp::UnknownAnnotation)),
+            (set("z", fresh.clone()), ExpectedOutcome::NoOp(NoOp::UnknownAnnotation)),
             (set("a", json!({})), Invalid("entry.id")),
             row(remove("a", "e"), json!([f])),
-            (remove("a", "z"), Expected::NoOp(NoOp::UnknownEntry)),
-            (remove("z", "e"), Expected::NoOp(NoOp::UnknownAnnotation)),
+            (remove("a", "z"), ExpectedOutcome::NoOp(NoOp::UnknownEntry)),
+            (remove("z", "e"), ExpectedOutcome::NoOp(NoOp::UnknownAnnotation)),
             (json!({"type": "annotations/entryRemoved", "annotationId": "a"}), Invalid("entryId")),
             // Nothing keeps the last entry from going.
             (
@@ -105,7 +105,10 @@ fn annotations_are_updated_and_their_turn_became_their_origin() {
                 json!({"type": "annotations/updated", "annotationId": "a", "range": null}),
                 State(before.clone()),
             ),
-            (update("z", json!({"resolved": true})), Expected::NoOp(NoOp::UnknownAnnotation)),
+            (
+                update("z", json!({"resolved": true})),
+                ExpectedOutcome::NoOp(NoOp::UnknownAnnotation),
+            ),
             (update("a", json!({"resolved": 1})), Invalid("resolved")),
             // The members that an update never touches.
             (update("a", json!({"id": "q", "entries": [], "_meta": {}})), State(before.clone())),
@@ -129,7 +132,11 @@ fn annotations_are_updated_and_their_turn_became_their_origin() {
 fn watches_keep_nothing_of_what_happens() {
     let before = json!({"root": "file:///w", "recursive": true});
     let changed = json!({"type": "resourceWatch/changed", "changes": {"items": [{}]}});
-    check_since(Version::V0_2, &before, &[(changed.clone(), Expected::NoOp(NoOp::EventOnly))]);
+    check_since(
+        Version::V0_2,
+        &before,
+        &[(changed.clone(), ExpectedOutcome::NoOp(NoOp::EventOnly))],
+    );
     check(Version::V0_1, &before, &changed, &Unknown);
 }
 
@@ -160,15 +167,15 @@ fn automations_are_set_and_removed() {
             row(json!({"type": "automation/removed", "resource": "a"}), json!([b, a])),
             (
                 json!({"type": "automation/removed", "resource": "z"}),
-                Expected::NoOp(NoOp::UnknownAutomation),
+                ExpectedOutcome::NoOp(NoOp::UnknownAutomation),
             ),
             (
                 json!({"type": "automation/createRequested", "resource": "z", "definition": {}}),
-                Expected::NoOp(NoOp::RequestOnly),
+                ExpectedOutcome::NoOp(NoOp::RequestOnly),
             ),
             (
                 json!({"type": "automation/updateRequested", "resource": "a", "changes": {}}),
-                Expected::NoOp(NoOp::RequestOnly),
+                ExpectedOutcome::NoOp(NoOp::RequestOnly),
             ),
         ],
     );
@@ -197,7 +204,7 @@ fn runs_of_automations_have_sessions_and_one_to_open_first() {
             ),
             (
                 json!({"type": "automationRun/sessionSet", "session": "t"}),
-                Expected::NoOp(NoOp::Unchanged),
+                ExpectedOutcome::NoOp(NoOp::Unchanged),
             ),
             (json!({"type": "automationRun/sessionSet"}), Invalid("session")),
             row(
@@ -210,7 +217,7 @@ fn runs_of_automations_have_sessions_and_one_to_open_first() {
             ),
             (
                 json!({"type": "automationRun/sessionRemoved", "session": "z"}),
-                Expected::NoOp(NoOp::UnknownSession),
+                ExpectedOutcome::NoOp(NoOp::UnknownSession),
             ),
             row(
                 json!({"type": "automationRun/primarySessionChanged", "primarySession": "q"}),
@@ -224,7 +231,10 @@ fn runs_of_automations_have_sessions_and_one_to_open_first() {
                 json!({"type": "automationRun/primarySessionChanged", "primarySession": 1}),
                 Invalid("primarySession"),
             ),
-            (json!({"type": "automationRun/cancelRequested"}), Expected::NoOp(NoOp::RequestOnly)),
+            (
+                json!({"type": "automationRun/cancelRequested"}),
+                ExpectedOutcome::NoOp(NoOp::RequestOnly),
+            ),
         ],
     );
     let cancel = json!({"type": "automationRun/cancelRequested"});

@@ -9,14 +9,14 @@ use crate::wire::json::Value;
 use super::NoOp;
 use super::list;
 use super::payload::{
-    Object, Reduced, Shape, append, assign, given, object, required, text, text_of,
+    Object, PayloadShape, ReducerResult, append, assign, given, object, required, text, text_of,
 };
 
 /// The parts of a turn.
 pub(super) const PARTS: &str = "responseParts";
 
 /// The active turn, whichever it is.
-pub(super) fn any_active_turn(chat: &mut Object) -> Reduced<&mut Object> {
+pub(super) fn any_active_turn(chat: &mut Object) -> ReducerResult<&mut Object> {
     if given(chat, "activeTurn").is_none() {
         return Err(NoOp::NoActiveTurn.into());
     }
@@ -25,7 +25,10 @@ pub(super) fn any_active_turn(chat: &mut Object) -> Reduced<&mut Object> {
 }
 
 /// The active turn, when it has that id.
-pub(super) fn active_turn<'a>(chat: &'a mut Object, turn_id: &str) -> Reduced<&'a mut Object> {
+pub(super) fn active_turn<'a>(
+    chat: &'a mut Object,
+    turn_id: &str,
+) -> ReducerResult<&'a mut Object> {
     let turn = any_active_turn(chat)?;
     if text_of(turn, "id") == Some(turn_id) { Ok(turn) } else { Err(NoOp::WrongTurn.into()) }
 }
@@ -40,16 +43,16 @@ pub fn part_id(part: &Value) -> Option<&str> {
 }
 
 /// Appends text to a Markdown part of the active turn.
-pub(super) fn delta(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn delta(chat: &mut Object, action: &Object) -> ReducerResult {
     append_to(chat, action, "markdown")
 }
 
 /// Appends text to a reasoning part of the active turn.
-pub(super) fn reasoning(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn reasoning(chat: &mut Object, action: &Object) -> ReducerResult {
     append_to(chat, action, "reasoning")
 }
 
-fn append_to(chat: &mut Object, action: &Object, kind: &str) -> Reduced {
+fn append_to(chat: &mut Object, action: &Object, kind: &str) -> ReducerResult {
     let turn_id = text(action, "turnId")?;
     let wanted = text(action, "partId")?;
     let content = text(action, "content")?;
@@ -64,7 +67,7 @@ fn append_to(chat: &mut Object, action: &Object, kind: &str) -> Reduced {
 }
 
 /// Adds a part to the active turn; from 0.9.0 on not one of kind `error`.
-pub(super) fn response_part(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn response_part(chat: &mut Object, action: &Object) -> ReducerResult {
     let turn_id = text(action, "turnId")?;
     let part = object(action, "part")?;
     active_turn(chat, turn_id)?;
@@ -76,7 +79,7 @@ pub(super) fn response_part(chat: &mut Object, action: &Object) -> Reduced {
 
 /// Adds a part of any kind to the active turn. The status is not derived anew, even where the part waits for a
 /// person: it catches up with the next action that derives it.
-pub(super) fn any_part(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn any_part(chat: &mut Object, action: &Object) -> ReducerResult {
     let turn_id = text(action, "turnId")?;
     let part = object(action, "part")?;
     let turn = active_turn(chat, turn_id)?;
@@ -85,9 +88,9 @@ pub(super) fn any_part(chat: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Replaces what the active turn has used.
-pub(super) fn usage(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn usage(chat: &mut Object, action: &Object) -> ReducerResult {
     let turn_id = text(action, "turnId")?;
-    let usage = required(action, "usage", Shape::Object)?;
+    let usage = required(action, "usage", PayloadShape::Object)?;
     assign(active_turn(chat, turn_id)?, "usage", Some(usage));
     Ok(())
 }

@@ -9,14 +9,14 @@ use crate::wire::json::{Value, json};
 use super::NoOp;
 use super::list;
 use super::payload::{
-    Object, Reduced, Shape, assign, given, invalid, key_of, object, optional, required, text,
-    text_of,
+    Object, PayloadShape, ReducerResult, assign, given, invalid, key_of, object, optional,
+    required, text, text_of,
 };
 
 const CUSTOMIZATIONS: &str = "customizations";
 
 /// The entry with that id: the top level first, then the children, container by container.
-fn entry_mut<'a>(session: &'a mut Object, id: &str) -> Reduced<Option<&'a mut Object>> {
+fn entry_mut<'a>(session: &'a mut Object, id: &str) -> ReducerResult<Option<&'a mut Object>> {
     let Some(entries) = list::existing(session, CUSTOMIZATIONS)? else {
         return Ok(None);
     };
@@ -37,9 +37,9 @@ fn is(entry: &Value, member: &str, value: &str) -> bool {
 /// when there are none. Every other entry keeps a boolean: the first decision, or on without one.
 ///
 /// A first decision of an unknown kind counts by its `enabled` like any other.
-pub(super) fn toggled(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn toggled(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
-    let decisions = required(action, "enablement", Shape::List)?;
+    let decisions = required(action, "enablement", PayloadShape::List)?;
     let first = decisions.as_array().and_then(|decisions| decisions.first());
     let entry = entry_mut(session, id)?;
     let entry = entry.ok_or(NoOp::UnknownCustomization)?;
@@ -52,16 +52,16 @@ pub(super) fn toggled(session: &mut Object, action: &Object) -> Reduced {
         Some(decision) => decision
             .get("enabled")
             .and_then(Value::as_bool)
-            .ok_or_else(|| invalid("enablement.0.enabled", Shape::Flag))?,
+            .ok_or_else(|| invalid("enablement.0.enabled", PayloadShape::Flag))?,
     };
     assign(entry, "enabled", Some(&Value::Bool(enabled)));
     Ok(())
 }
 
 /// Turns the entry with that `customization.uri` on or off: up to 0.1.0.
-pub(super) fn toggled_by_uri(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn toggled_by_uri(session: &mut Object, action: &Object) -> ReducerResult {
     let uri = text(action, "uri")?;
-    required(action, "enabled", Shape::Flag)?;
+    required(action, "enabled", PayloadShape::Flag)?;
     let entries = list::existing(session, CUSTOMIZATIONS)?.ok_or(NoOp::UnknownCustomization)?;
     let entry = with_uri(entries, uri).ok_or(NoOp::UnknownCustomization)?;
     assign(entry, "enabled", action.get("enabled"));
@@ -69,9 +69,9 @@ pub(super) fn toggled_by_uri(session: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Turns a customization on or off; up to 0.5.1 those at the top only, not their children.
-pub(super) fn switched_at_top(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn switched_at_top(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
-    required(action, "enabled", Shape::Flag)?;
+    required(action, "enabled", PayloadShape::Flag)?;
     let entries = list::existing(session, CUSTOMIZATIONS)?.ok_or(NoOp::UnknownCustomization)?;
     let index = list::position(entries, "id", id).ok_or(NoOp::UnknownCustomization)?;
     let entry = entries.get_mut(index).and_then(Value::as_object_mut);
@@ -80,9 +80,9 @@ pub(super) fn switched_at_top(session: &mut Object, action: &Object) -> Reduced 
 }
 
 /// Turns a customization on or off, on either level: 0.5.2 to 0.7.0.
-pub(super) fn switched(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn switched(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
-    required(action, "enabled", Shape::Flag)?;
+    required(action, "enabled", PayloadShape::Flag)?;
     let entry = entry_mut(session, id)?.ok_or(NoOp::UnknownCustomization)?;
     assign(entry, "enabled", action.get("enabled"));
     Ok(())
@@ -90,9 +90,9 @@ pub(super) fn switched(session: &mut Object, action: &Object) -> Reduced {
 
 /// Brings news of the customization with that URI, in 0.1.0. What the action leaves out stays; an
 /// entry that is new is off unless the action says otherwise.
-pub(super) fn updated_by_uri(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn updated_by_uri(session: &mut Object, action: &Object) -> ReducerResult {
     let uri = key_of(action, "customization", "uri")?;
-    optional(action, "enabled", Shape::Flag)?;
+    optional(action, "enabled", PayloadShape::Flag)?;
     let entries = list::ensured(session, CUSTOMIZATIONS)?;
     if with_uri(entries, uri).is_none() {
         entries.push(json!({"customization": {"uri": uri}, "enabled": false}));
@@ -115,7 +115,7 @@ fn with_uri<'a>(entries: &'a mut [Value], uri: &str) -> Option<&'a mut Object> {
 
 /// Removes a container with its children, or else a child from every container that has it.
 /// Emptied lists stay.
-pub(super) fn removed(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn removed(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     let entries = list::existing(session, CUSTOMIZATIONS)?.ok_or(NoOp::UnknownCustomization)?;
     if list::remove(entries, "id", id) {
@@ -129,17 +129,17 @@ pub(super) fn removed(session: &mut Object, action: &Object) -> Reduced {
     if found { Ok(()) } else { Err(NoOp::UnknownCustomization.into()) }
 }
 
-fn mcp_server_mut<'a>(session: &'a mut Object, id: &str) -> Reduced<&'a mut Object> {
+fn mcp_server_mut<'a>(session: &'a mut Object, id: &str) -> ReducerResult<&'a mut Object> {
     let server = entry_mut(session, id)?;
     let server = server.filter(|entry| text_of(entry, "type") == Some("mcpServer"));
     server.ok_or_else(|| NoOp::UnknownMcpServer.into())
 }
 
 /// Takes over an MCP server's state and side channel; an absent channel is cleared.
-pub(super) fn mcp_state_changed(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn mcp_state_changed(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     object(action, "state")?;
-    let channel = optional(action, "channel", Shape::Text)?;
+    let channel = optional(action, "channel", PayloadShape::Text)?;
     let server = mcp_server_mut(session, id)?;
     assign(server, "state", action.get("state"));
     assign(server, "channel", channel);
@@ -147,16 +147,16 @@ pub(super) fn mcp_state_changed(session: &mut Object, action: &Object) -> Reduce
 }
 
 /// An MCP server starts, as far as anybody knows.
-pub(super) fn mcp_start_requested(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn mcp_start_requested(session: &mut Object, action: &Object) -> ReducerResult {
     mcp_requested(session, action, "starting")
 }
 
 /// An MCP server has stopped, as far as anybody knows.
-pub(super) fn mcp_stop_requested(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn mcp_stop_requested(session: &mut Object, action: &Object) -> ReducerResult {
     mcp_requested(session, action, "stopped")
 }
 
-fn mcp_requested(session: &mut Object, action: &Object, kind: &str) -> Reduced {
+fn mcp_requested(session: &mut Object, action: &Object, kind: &str) -> ReducerResult {
     let server = mcp_server_mut(session, text(action, "id")?)?;
     assign(server, "state", Some(&json!({"kind": kind})));
     server.remove("channel");
@@ -164,7 +164,7 @@ fn mcp_requested(session: &mut Object, action: &Object, kind: &str) -> Reduced {
 }
 
 /// Lets the session go on while an MCP server starts, when it was waiting for that.
-pub(super) fn mcp_background_requested(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn mcp_background_requested(session: &mut Object, action: &Object) -> ReducerResult {
     let server = mcp_server_mut(session, text(action, "id")?)?;
     let state = server.get_mut("state").ok_or(NoOp::NotBlocking)?;
     let blocks = is(state, "kind", "starting") && state.get("blocking") == Some(&Value::Bool(true));

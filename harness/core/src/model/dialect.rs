@@ -1,29 +1,29 @@
 //! The small differences between versions that several actions share, as data.
 //!
 //! Actions that come, go or change are rows of the [`table`](super::table). What is left are habits
-//! of a whole channel, such as where its status lives: they are members of [`Dialect`], and a
+//! of a whole channel, such as where its status lives: they are members of [`ChannelDialect`], and a
 //! version that changes one has a row of [`DIALECTS`].
 //!
 //! Knows: versions. Never knows: an action.
 //!
-//! Start at [`Dialect`].
+//! Start at [`ChannelDialect`].
 
 use crate::wire::json::Value;
 
 use super::NoOp;
-use super::payload::{Object, Reduced};
+use super::payload::{Object, ReducerResult};
 use crate::wire::channel::ChannelKind;
 use crate::wire::timestamp;
 use crate::wire::version::Version;
 
 /// How a channel of one version spells what all versions have.
 #[derive(Clone, Copy, Debug)]
-pub struct Dialect {
+pub struct ChannelDialect {
     /// The member that holds title, status and times, where the state does not hold them itself:
     /// `summary` in sessions up to 0.4.0.
     pub summary: Option<&'static str>,
     /// How the wall clock is written into `modifiedAt`; from 0.9.0 on no row asks for it.
-    pub stamp: Stamp,
+    pub stamp: ClockFormat,
     /// The member that holds what a person wrote: `userMessage` up to 0.2.0, then `message`.
     pub message: &'static str,
     /// What a tool call keeps of the action that starts it. Up to 0.2.0 the client that owns it is
@@ -45,9 +45,9 @@ pub struct Dialect {
     /// Whether `toolCallDelta` may come without `content`: from 0.7.0 on.
     pub empty_deltas: bool,
     /// Where questions to a person wait.
-    pub questions: Questions,
+    pub questions: QuestionPlace,
     /// What turns say about time.
-    pub times: Times,
+    pub times: TurnTimes,
     /// Whether older turns can be loaded, so that a state has a cursor: from 0.5.1 on.
     pub pages: bool,
     /// Whether an entry of `inputNeeded` that only a client can work off counts as waiting for a
@@ -57,7 +57,7 @@ pub struct Dialect {
 
 /// How a wall clock is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Stamp {
+pub enum ClockFormat {
     /// Milliseconds since 1970, as a number.
     Millis,
     /// A text such as `1970-01-01T00:00:09.999Z`.
@@ -66,7 +66,7 @@ pub enum Stamp {
 
 /// Where questions to a person wait.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Questions {
+pub enum QuestionPlace {
     /// In the list `inputRequests` beside the turns, until they are answered: up to 0.5.2.
     Listed,
     /// Among the parts of the active turn, where they stay.
@@ -75,7 +75,7 @@ pub enum Questions {
 
 /// What turns say about time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Times {
+pub enum TurnTimes {
     /// Nothing: up to 0.5.2.
     None,
     /// When they started and how long they took: 0.6.0 to 0.8.0.
@@ -84,9 +84,9 @@ pub enum Times {
     Counted,
 }
 
-const OLDEST: Dialect = Dialect {
+const OLDEST: ChannelDialect = ChannelDialect {
     summary: Some("summary"),
-    stamp: Stamp::Millis,
+    stamp: ClockFormat::Millis,
     message: "userMessage",
     tool_start: &["toolCallId", "toolName", "displayName", "toolClientId", "_meta"],
     asked: &["confirmationTitle", "edits", "editable", "options"],
@@ -95,51 +95,53 @@ const OLDEST: Dialect = Dialect {
     tool_auth: false,
     refines_calls: false,
     empty_deltas: false,
-    questions: Questions::Listed,
-    times: Times::None,
+    questions: QuestionPlace::Listed,
+    times: TurnTimes::None,
     pages: false,
     clients_are_people: true,
 };
 
-const MESSAGES: Dialect = Dialect {
+const MESSAGES: ChannelDialect = ChannelDialect {
     message: "message",
     tool_start: &["toolCallId", "toolName", "displayName", "contributor", "_meta"],
     ..OLDEST
 };
 
-const CHATS: Dialect = Dialect { summary: None, stamp: Stamp::Text, tool_meta: true, ..MESSAGES };
+const CHATS: ChannelDialect =
+    ChannelDialect { summary: None, stamp: ClockFormat::Text, tool_meta: true, ..MESSAGES };
 
-const PAGES: Dialect = Dialect {
+const PAGES: ChannelDialect = ChannelDialect {
     tool_start: &["toolCallId", "toolName", "displayName", "intention", "contributor", "_meta"],
     pages: true,
     ..CHATS
 };
 
-const TIMES: Dialect = Dialect {
+const TIMES: ChannelDialect = ChannelDialect {
     asked: &["confirmationTitle", "riskAssessment", "edits", "editable", "options"],
     asks_again: true,
     tool_auth: true,
-    questions: Questions::Parts,
-    times: Times::Told,
+    questions: QuestionPlace::Parts,
+    times: TurnTimes::Told,
     ..PAGES
 };
 
-const REFINED: Dialect = Dialect { refines_calls: true, empty_deltas: true, ..TIMES };
+const REFINED: ChannelDialect = ChannelDialect { refines_calls: true, empty_deltas: true, ..TIMES };
 
-const NEWEST: Dialect = Dialect { times: Times::Counted, clients_are_people: false, ..REFINED };
+const NEWEST: ChannelDialect =
+    ChannelDialect { times: TurnTimes::Counted, clients_are_people: false, ..REFINED };
 
 /// A channel's dialect from a version on.
-struct Row {
+struct DialectRow {
     channel: ChannelKind,
     since: Version,
-    dialect: Dialect,
+    dialect: ChannelDialect,
 }
 
 /// The dialects of the channels that have more than the newest one, in the order of their versions.
-const DIALECTS: &[Row] = {
+const DIALECTS: &[DialectRow] = {
     use ChannelKind::{Chat, Session};
-    const fn row(channel: ChannelKind, since: Version, dialect: Dialect) -> Row {
-        Row { channel, since, dialect }
+    const fn row(channel: ChannelKind, since: Version, dialect: ChannelDialect) -> DialectRow {
+        DialectRow { channel, since, dialect }
     }
     &[
         row(Session, Version::V1, OLDEST),
@@ -154,29 +156,29 @@ const DIALECTS: &[Row] = {
     ]
 };
 
-impl Dialect {
+impl ChannelDialect {
     /// The newest dialect there is.
-    pub const NEWEST: &'static Dialect = &NEWEST;
+    pub const NEWEST: &'static ChannelDialect = &NEWEST;
 
     /// The dialect of a channel in a version.
-    pub fn of(version: Version, channel: ChannelKind) -> &'static Dialect {
-        let holds = |row: &&Row| row.channel == channel && row.since <= version;
-        DIALECTS.iter().rfind(holds).map_or(Dialect::NEWEST, |row| &row.dialect)
+    pub fn of(version: Version, channel: ChannelKind) -> &'static ChannelDialect {
+        let holds = |row: &&DialectRow| row.channel == channel && row.since <= version;
+        DIALECTS.iter().rfind(holds).map_or(ChannelDialect::NEWEST, |row| &row.dialect)
     }
 }
 
 /// What a reducer knows besides the state and the action.
 #[derive(Clone, Copy, Debug)]
-pub struct Context {
+pub struct ReducerContext {
     /// How this version spells things.
-    pub dialect: &'static Dialect,
+    pub dialect: &'static ChannelDialect,
     /// The wall clock in milliseconds since 1970. Versions from 0.9.0 on never read it.
     pub now_ms: u64,
 }
 
-impl Context {
+impl ReducerContext {
     /// The object that holds title, status and times: the state, or its summary.
-    pub(super) fn summary<'a>(&self, state: &'a mut Object) -> Reduced<&'a mut Object> {
+    pub(super) fn summary<'a>(&self, state: &'a mut Object) -> ReducerResult<&'a mut Object> {
         let Some(name) = self.dialect.summary else {
             return Ok(state);
         };
@@ -185,10 +187,10 @@ impl Context {
     }
 
     /// Writes the wall clock into `modifiedAt`. A clock beyond the year 9999 writes nothing.
-    pub(super) fn stamp(&self, state: &mut Object) -> Reduced {
+    pub(super) fn stamp(&self, state: &mut Object) -> ReducerResult {
         let now = match self.dialect.stamp {
-            Stamp::Millis => Some(Value::from(self.now_ms)),
-            Stamp::Text => {
+            ClockFormat::Millis => Some(Value::from(self.now_ms)),
+            ClockFormat::Text => {
                 i64::try_from(self.now_ms).ok().and_then(timestamp::format).map(Value::from)
             }
         };

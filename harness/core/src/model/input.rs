@@ -8,14 +8,14 @@ use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::chat::{PARTS, any_active_turn};
-use super::dialect::Context;
+use super::dialect::ReducerContext;
 use super::list;
-use super::payload::{Object, Reduced, Shape, assign, given, key_of, optional, text};
+use super::payload::{Object, PayloadShape, ReducerResult, assign, given, key_of, optional, text};
 use super::payload::{object, text_of};
 use super::status;
 
 /// The newest part that holds a request of that id without a response.
-fn open_request<'a>(turn: &'a mut Object, id: &str) -> Reduced<Option<&'a mut Object>> {
+fn open_request<'a>(turn: &'a mut Object, id: &str) -> ReducerResult<Option<&'a mut Object>> {
     let Some(parts) = list::existing(turn, PARTS)? else {
         return Ok(None);
     };
@@ -28,7 +28,7 @@ fn open_request<'a>(turn: &'a mut Object, id: &str) -> Reduced<Option<&'a mut Ob
     Ok(parts.iter_mut().rev().filter_map(Value::as_object_mut).find(open))
 }
 
-fn request_of<'a>(chat: &'a mut Object, id: &str) -> Reduced<&'a mut Object> {
+fn request_of<'a>(chat: &'a mut Object, id: &str) -> ReducerResult<&'a mut Object> {
     let part = open_request(any_active_turn(chat)?, id)?.ok_or(NoOp::UnknownRequest)?;
     let request = part.get_mut("request").and_then(Value::as_object_mut);
     request.ok_or_else(|| NoOp::UnknownRequest.into())
@@ -36,7 +36,11 @@ fn request_of<'a>(chat: &'a mut Object, id: &str) -> Reduced<&'a mut Object> {
 
 /// Adds a request, or puts it in the place of the open one with its id, whose answers stay unless
 /// the new one brings its own.
-pub(super) fn requested(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn requested(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     let id = key_of(action, "request", "id")?;
     let mut request = object(action, "request")?.clone();
     let turn = any_active_turn(chat)?;
@@ -57,15 +61,19 @@ pub(super) fn requested(context: &Context, chat: &mut Object, action: &Object) -
 }
 
 /// Sets or takes back the answer to one question. Without any answer the member goes.
-pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "requestId")?;
     let question = text(action, "questionId")?;
-    let answer = optional(action, "answer", Shape::Object)?;
+    let answer = optional(action, "answer", PayloadShape::Object)?;
     set_answer(request_of(chat, id)?, question, answer)
 }
 
 /// Sets or takes back one answer of a request.
-pub(super) fn set_answer(request: &mut Object, question: &str, answer: Option<&Value>) -> Reduced {
+pub(super) fn set_answer(
+    request: &mut Object,
+    question: &str,
+    answer: Option<&Value>,
+) -> ReducerResult {
     let mut answers = answers_of(request)?;
     assign(&mut answers, question, answer);
     store_answers(request, answers);
@@ -73,10 +81,14 @@ pub(super) fn set_answer(request: &mut Object, question: &str, answer: Option<&V
 }
 
 /// Closes a request: its answers are overlaid by those given, and it has a response.
-pub(super) fn completed(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn completed(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     let id = text(action, "requestId")?;
     text(action, "response")?;
-    let given = optional(action, "answers", Shape::Object)?.and_then(Value::as_object);
+    let given = optional(action, "answers", PayloadShape::Object)?.and_then(Value::as_object);
     let request = request_of(chat, id)?;
     let mut answers = answers_of(request)?;
     for (question, answer) in given.into_iter().flatten() {
@@ -90,7 +102,7 @@ pub(super) fn completed(context: &Context, chat: &mut Object, action: &Object) -
 }
 
 /// Takes the answers out of a request; they have to be stored again.
-fn answers_of(request: &mut Object) -> Reduced<Object> {
+fn answers_of(request: &mut Object) -> ReducerResult<Object> {
     match request.get_mut("answers").map(Value::take) {
         None | Some(Value::Null) => Ok(Object::new()),
         Some(Value::Object(answers)) => Ok(answers),

@@ -12,10 +12,10 @@ use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::chat::PARTS;
-use super::dialect::{Context, Questions};
+use super::dialect::{QuestionPlace, ReducerContext};
 use super::input::{set_answer, store_answers};
 use super::list;
-use super::payload::{Object, Reduced, Shape, given, key_of, object, optional, text};
+use super::payload::{Object, PayloadShape, ReducerResult, given, key_of, object, optional, text};
 use super::status;
 
 /// The member that holds the list.
@@ -23,7 +23,11 @@ pub(super) const QUESTIONS: &str = "inputRequests";
 
 /// Adds a request, or puts it in the place of the one with its id, whose answers stay unless the
 /// new one brings its own.
-pub(super) fn requested(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn requested(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     let id = key_of(action, "request", "id")?;
     let mut request = object(action, "request")?.clone();
     let requests = list::ensured(chat, QUESTIONS)?;
@@ -43,10 +47,10 @@ pub(super) fn requested(context: &Context, chat: &mut Object, action: &Object) -
 }
 
 /// Sets or takes back the answer to one question. Without any answer the member goes.
-pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "requestId")?;
     let question = text(action, "questionId")?;
-    let answer = optional(action, "answer", Shape::Object)?;
+    let answer = optional(action, "answer", PayloadShape::Object)?;
     let requests = list::existing(chat, QUESTIONS)?.ok_or(NoOp::UnknownRequest)?;
     let index = list::position(requests, "id", id).ok_or(NoOp::UnknownRequest)?;
     let request = requests.get_mut(index).and_then(Value::as_object_mut);
@@ -55,15 +59,24 @@ pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Closes a request. What was answered is kept nowhere.
-pub(super) fn completed(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn completed(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     taken(chat, action)?;
     status::refresh(context, chat)
 }
 
 /// Closes a request, which becomes a part of the active turn if there is one: with its response,
 /// and its answers overlaid by those given.
-pub(super) fn transcribed(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
-    let given_answers = optional(action, "answers", Shape::Object)?.and_then(Value::as_object);
+pub(super) fn transcribed(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
+    let given_answers =
+        optional(action, "answers", PayloadShape::Object)?.and_then(Value::as_object);
     if let Some(turn) = chat.get_mut("activeTurn").and_then(Value::as_object_mut) {
         list::existing(turn, PARTS)?;
     }
@@ -88,7 +101,7 @@ pub(super) fn transcribed(context: &Context, chat: &mut Object, action: &Object)
 }
 
 /// Takes a request out of the list; an empty list becomes absent.
-fn taken(chat: &mut Object, action: &Object) -> Reduced<Object> {
+fn taken(chat: &mut Object, action: &Object) -> ReducerResult<Object> {
     let id = text(action, "requestId")?;
     text(action, "response")?;
     let requests = list::existing(chat, QUESTIONS)?.ok_or(NoOp::UnknownRequest)?;
@@ -103,8 +116,8 @@ fn taken(chat: &mut Object, action: &Object) -> Reduced<Object> {
 }
 
 /// Forgets the requests that nobody answered, where they are listed.
-pub(super) fn forget(context: &Context, chat: &mut Object) {
-    if context.dialect.questions == Questions::Listed {
+pub(super) fn forget(context: &ReducerContext, chat: &mut Object) {
+    if context.dialect.questions == QuestionPlace::Listed {
         chat.remove(QUESTIONS);
     }
 }

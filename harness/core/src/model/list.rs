@@ -5,10 +5,13 @@
 use crate::wire::json::Value;
 
 use super::NoOp;
-use super::payload::{Object, Reduced, text_of};
+use super::payload::{Object, ReducerResult, text_of};
 
 /// The array `name`, or `None` where it is absent or null.
-pub fn existing<'a>(state: &'a mut Object, name: &str) -> Reduced<Option<&'a mut Vec<Value>>> {
+pub fn existing<'a>(
+    state: &'a mut Object,
+    name: &str,
+) -> ReducerResult<Option<&'a mut Vec<Value>>> {
     match state.get_mut(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Array(items)) => Ok(Some(items)),
@@ -17,7 +20,7 @@ pub fn existing<'a>(state: &'a mut Object, name: &str) -> Reduced<Option<&'a mut
 }
 
 /// The array `name`, made where it is absent or null.
-pub fn ensured<'a>(state: &'a mut Object, name: &str) -> Reduced<&'a mut Vec<Value>> {
+pub fn ensured<'a>(state: &'a mut Object, name: &str) -> ReducerResult<&'a mut Vec<Value>> {
     let entry = state.entry(name).or_insert(Value::Null);
     if entry.is_null() {
         *entry = Value::Array(Vec::new());
@@ -38,7 +41,13 @@ pub fn find<'a>(items: &'a mut [Value], key: &str, wanted: &str) -> Option<&'a m
 }
 
 /// Replaces the entry with the same key in place, or appends the entry.
-pub fn upsert(state: &mut Object, name: &str, key: &str, wanted: &str, entry: Value) -> Reduced {
+pub fn upsert(
+    state: &mut Object,
+    name: &str,
+    key: &str,
+    wanted: &str,
+    entry: Value,
+) -> ReducerResult {
     let items = ensured(state, name)?;
     match position(items, key, wanted).and_then(|index| items.get_mut(index)) {
         Some(slot) => *slot = entry,

@@ -1,18 +1,18 @@
 //! The state of each channel and the reducers that change it: our own reading of the protocol.
 //!
 //! A state is a lossless JSON value, as a snapshot brought it, and is changed in place: members,
-//! parts and statuses that no table names stay as they are. [`apply`] finds the [`table::Row`] of
+//! parts and statuses that no table names stay as they are. [`apply`] finds the [`table::ReductionRow`] of
 //! an action and says what came of it. An action either takes effect whole or leaves the state
 //! untouched. The cost of an action never grows with the finished turns of a chat, except for the
 //! two actions that are about them (`chat/truncated`, `chat/turnsLoaded`).
 //!
 //! Three readings hold everywhere. An optional member given as null counts as absent. An action is
-//! [`Outcome::Invalid`] only where the reducer could not use it; full shape checks belong to the
+//! [`ActionOutcome::Invalid`] only where the reducer could not use it; full shape checks belong to the
 //! protocol tables. Where an id that must be unique occurs twice, the newest of the active turn's
 //! parts is meant, since parts are looked up from the back; in every other list the first entry is.
 //!
 //! Every published version has its reducers: actions that come, go and change are rows of the
-//! [`table`], habits that several actions share are members of a [`dialect::Dialect`].
+//! [`table`], habits that several actions share are members of a [`dialect::ChannelDialect`].
 //!
 //! Knows: `wire` (versions and channel kinds).
 //! Never knows: envelopes, sequence numbers, who sent an action and whether it was allowed, clocks.
@@ -46,11 +46,11 @@ use crate::wire::json::Value;
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
-use dialect::{Context, Dialect};
+use dialect::{ChannelDialect, ReducerContext};
 
 /// What came of an action.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Outcome {
+pub enum ActionOutcome {
     /// The reducer took the action. The state may still be equal to what it was, as when a title
     /// is set to itself.
     Applied,
@@ -165,10 +165,15 @@ reasons! {
 
 /// Folds one accepted action into the state of a channel of that kind.
 ///
-/// `version` is the one negotiated; an action it does not have is [`Outcome::OutOfScope`], as are
+/// `version` is the one negotiated; an action it does not have is [`ActionOutcome::OutOfScope`], as are
 /// unknown actions and anything that is no object with a `type`. Versions up to 0.8.0 stamp states
 /// with the wall clock, which stands at 1970 here: see [`apply_at`].
-pub fn apply(version: Version, channel: ChannelKind, state: &mut Value, action: &Value) -> Outcome {
+pub fn apply(
+    version: Version,
+    channel: ChannelKind,
+    state: &mut Value,
+    action: &Value,
+) -> ActionOutcome {
     apply_at(version, channel, 0, state, action)
 }
 
@@ -180,23 +185,23 @@ pub fn apply_at(
     now_ms: u64,
     state: &mut Value,
     action: &Value,
-) -> Outcome {
+) -> ActionOutcome {
     let action_type = action.get("type").and_then(Value::as_str);
-    let reducer = action_type.and_then(|action_type| Reducer::of(version, action_type));
-    reducer.map_or(Outcome::OutOfScope, |it| it.apply(channel, now_ms, state, action))
+    let reducer = action_type.and_then(|action_type| ActionReducer::of(version, action_type));
+    reducer.map_or(ActionOutcome::OutOfScope, |it| it.apply(channel, now_ms, state, action))
 }
 
 /// What reduces one type of action in one version.
 #[derive(Clone, Copy, Debug)]
-pub struct Reducer {
-    row: &'static table::Row,
-    dialect: &'static Dialect,
+pub struct ActionReducer {
+    row: &'static table::ReductionRow,
+    dialect: &'static ChannelDialect,
 }
 
-impl Reducer {
+impl ActionReducer {
     /// The reducer of an action, or `None` where the version has no such action.
     #[inline]
-    pub fn of(version: Version, action_type: &str) -> Option<Reducer> {
+    pub fn of(version: Version, action_type: &str) -> Option<ActionReducer> {
         table::entry(version, action_type)
     }
 
@@ -207,22 +212,24 @@ impl Reducer {
         now_ms: u64,
         state: &mut Value,
         action: &Value,
-    ) -> Outcome {
+    ) -> ActionOutcome {
         let Some(members) = action.as_object().filter(|_| self.row.channel == channel) else {
-            return Outcome::OutOfScope;
+            return ActionOutcome::OutOfScope;
         };
-        let context = Context { dialect: self.dialect, now_ms };
+        let context = ReducerContext { dialect: self.dialect, now_ms };
         match self.row.effect.run(&context, state, members) {
-            Ok(()) => Outcome::Applied,
-            Err(payload::Stop::NoOp(why)) => Outcome::NoOp(why),
-            Err(payload::Stop::Invalid { path, expected }) => Outcome::Invalid { path, expected },
+            Ok(()) => ActionOutcome::Applied,
+            Err(payload::ReducerStop::NoOp(why)) => ActionOutcome::NoOp(why),
+            Err(payload::ReducerStop::Invalid { path, expected }) => {
+                ActionOutcome::Invalid { path, expected }
+            }
         }
     }
 }
 
 /// Whether `version` has a reducer for actions of this type.
 pub fn reduces(version: Version, action_type: &str) -> bool {
-    Reducer::of(version, action_type).is_some()
+    ActionReducer::of(version, action_type).is_some()
 }
 
 #[cfg(test)]

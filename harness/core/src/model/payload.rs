@@ -2,7 +2,7 @@
 //!
 //! Knows: JSON. Never knows: what a member means.
 //!
-//! Start at [`Shape`].
+//! Start at [`PayloadShape`].
 
 use crate::wire::json::{Map, Value};
 
@@ -13,10 +13,10 @@ pub type Object = Map;
 
 /// Why a reducer stopped before it changed anything.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Stop {
+pub enum ReducerStop {
     /// The state has no use for the action.
     NoOp(NoOp),
-    /// The payload cannot be used; see [`super::Outcome::Invalid`].
+    /// The payload cannot be used; see [`super::ActionOutcome::Invalid`].
     Invalid {
         /// The member at fault.
         path: String,
@@ -25,18 +25,18 @@ pub enum Stop {
     },
 }
 
-impl From<NoOp> for Stop {
-    fn from(why: NoOp) -> Stop {
-        Stop::NoOp(why)
+impl From<NoOp> for ReducerStop {
+    fn from(why: NoOp) -> ReducerStop {
+        ReducerStop::NoOp(why)
     }
 }
 
 /// The outcome of a reducer: done, or stopped with the state untouched.
-pub type Reduced<T = ()> = Result<T, Stop>;
+pub type ReducerResult<T = ()> = Result<T, ReducerStop>;
 
 /// What a member has to be for a reducer to use it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Shape {
+pub enum PayloadShape {
     /// A string.
     Text,
     /// A boolean.
@@ -53,30 +53,30 @@ pub enum Shape {
     TextOrObject,
 }
 
-impl Shape {
+impl PayloadShape {
     /// Whether a value has this shape. Null has none.
     pub fn fits(self, value: &Value) -> bool {
         match self {
-            Shape::Text => value.is_string(),
-            Shape::Flag => value.is_boolean(),
-            Shape::Integer => integer(value).is_some(),
-            Shape::Number => value.is_number(),
-            Shape::List => value.is_array(),
-            Shape::Object => value.is_object(),
-            Shape::TextOrObject => value.is_string() || value.is_object(),
+            PayloadShape::Text => value.is_string(),
+            PayloadShape::Flag => value.is_boolean(),
+            PayloadShape::Integer => integer(value).is_some(),
+            PayloadShape::Number => value.is_number(),
+            PayloadShape::List => value.is_array(),
+            PayloadShape::Object => value.is_object(),
+            PayloadShape::TextOrObject => value.is_string() || value.is_object(),
         }
     }
 
     /// The shape with its article, for messages.
     pub fn describe(self) -> &'static str {
         match self {
-            Shape::Text => "a string",
-            Shape::Flag => "a boolean",
-            Shape::Integer => "an integer",
-            Shape::Number => "a number",
-            Shape::List => "an array",
-            Shape::Object => "an object",
-            Shape::TextOrObject => "a string or an object",
+            PayloadShape::Text => "a string",
+            PayloadShape::Flag => "a boolean",
+            PayloadShape::Integer => "an integer",
+            PayloadShape::Number => "a number",
+            PayloadShape::List => "an array",
+            PayloadShape::Object => "an object",
+            PayloadShape::TextOrObject => "a string or an object",
         }
     }
 }
@@ -93,8 +93,8 @@ pub fn integer(value: &Value) -> Option<i64> {
 }
 
 /// Says that a member cannot be used.
-pub fn invalid(path: &str, shape: Shape) -> Stop {
-    Stop::Invalid { path: path.to_owned(), expected: shape.describe() }
+pub fn invalid(path: &str, shape: PayloadShape) -> ReducerStop {
+    ReducerStop::Invalid { path: path.to_owned(), expected: shape.describe() }
 }
 
 /// A member, unless it is absent or null.
@@ -109,13 +109,21 @@ pub fn text_of<'a>(object: &'a Object, name: &str) -> Option<&'a str> {
 
 /// A required member of that shape.
 #[inline]
-pub fn required<'a>(object: &'a Object, name: &str, shape: Shape) -> Reduced<&'a Value> {
+pub fn required<'a>(
+    object: &'a Object,
+    name: &str,
+    shape: PayloadShape,
+) -> ReducerResult<&'a Value> {
     object.get(name).filter(|value| shape.fits(value)).ok_or_else(|| invalid(name, shape))
 }
 
 /// An optional member of that shape; null counts as absent.
 #[inline]
-pub fn optional<'a>(object: &'a Object, name: &str, shape: Shape) -> Reduced<Option<&'a Value>> {
+pub fn optional<'a>(
+    object: &'a Object,
+    name: &str,
+    shape: PayloadShape,
+) -> ReducerResult<Option<&'a Value>> {
     match given(object, name) {
         Some(value) if !shape.fits(value) => Err(invalid(name, shape)),
         found => Ok(found),
@@ -124,42 +132,42 @@ pub fn optional<'a>(object: &'a Object, name: &str, shape: Shape) -> Reduced<Opt
 
 /// A required string.
 #[inline]
-pub fn text<'a>(object: &'a Object, name: &str) -> Reduced<&'a str> {
-    text_of(object, name).ok_or_else(|| invalid(name, Shape::Text))
+pub fn text<'a>(object: &'a Object, name: &str) -> ReducerResult<&'a str> {
+    text_of(object, name).ok_or_else(|| invalid(name, PayloadShape::Text))
 }
 
 /// An optional string; null counts as absent.
-pub fn optional_text<'a>(object: &'a Object, name: &str) -> Reduced<Option<&'a str>> {
-    Ok(optional(object, name, Shape::Text)?.and_then(Value::as_str))
+pub fn optional_text<'a>(object: &'a Object, name: &str) -> ReducerResult<Option<&'a str>> {
+    Ok(optional(object, name, PayloadShape::Text)?.and_then(Value::as_str))
 }
 
 /// A required boolean.
-pub fn flag(object: &Object, name: &str) -> Reduced<bool> {
+pub fn flag(object: &Object, name: &str) -> ReducerResult<bool> {
     let value = object.get(name).and_then(Value::as_bool);
-    value.ok_or_else(|| invalid(name, Shape::Flag))
+    value.ok_or_else(|| invalid(name, PayloadShape::Flag))
 }
 
 /// A required object.
-pub fn object<'a>(parent: &'a Object, name: &str) -> Reduced<&'a Object> {
+pub fn object<'a>(parent: &'a Object, name: &str) -> ReducerResult<&'a Object> {
     let value = parent.get(name).and_then(Value::as_object);
-    value.ok_or_else(|| invalid(name, Shape::Object))
+    value.ok_or_else(|| invalid(name, PayloadShape::Object))
 }
 
 /// A required array of strings.
-pub fn texts<'a>(object: &'a Object, name: &str) -> Reduced<Vec<&'a str>> {
+pub fn texts<'a>(object: &'a Object, name: &str) -> ReducerResult<Vec<&'a str>> {
     let items = object.get(name).and_then(Value::as_array);
-    let items = items.ok_or_else(|| invalid(name, Shape::List))?;
+    let items = items.ok_or_else(|| invalid(name, PayloadShape::List))?;
     let text = |(index, item): (usize, &'a Value)| {
         let text = item.as_str();
-        text.ok_or_else(|| invalid(&format!("{name}.{index}"), Shape::Text))
+        text.ok_or_else(|| invalid(&format!("{name}.{index}"), PayloadShape::Text))
     };
     items.iter().enumerate().map(text).collect()
 }
 
 /// The string `key` of the required object `name`, which identifies it.
-pub fn key_of<'a>(action: &'a Object, name: &str, key: &str) -> Reduced<&'a str> {
+pub fn key_of<'a>(action: &'a Object, name: &str, key: &str) -> ReducerResult<&'a str> {
     let entry = object(action, name)?;
-    text_of(entry, key).ok_or_else(|| invalid(&format!("{name}.{key}"), Shape::Text))
+    text_of(entry, key).ok_or_else(|| invalid(&format!("{name}.{key}"), PayloadShape::Text))
 }
 
 /// Sets a member, or removes it where the value is absent.
@@ -171,7 +179,7 @@ pub fn assign(object: &mut Object, name: &str, value: Option<&Value>) {
 }
 
 /// Appends to a string member, which starts empty where it is absent.
-pub fn append(object: &mut Object, name: &str, more: &str) -> Reduced {
+pub fn append(object: &mut Object, name: &str, more: &str) -> ReducerResult {
     match object.get_mut(name) {
         Some(Value::String(text)) => text.push_str(more),
         None | Some(Value::Null) => assign(object, name, Some(&Value::from(more))),

@@ -7,9 +7,9 @@ use std::collections::HashMap;
 use crate::wire::json::{Value, json};
 
 use super::NoOp;
-use super::dialect::Context;
+use super::dialect::ReducerContext;
 use super::list;
-use super::payload::{Object, Reduced, Shape, given, required, text, texts};
+use super::payload::{Object, PayloadShape, ReducerResult, given, required, text, texts};
 
 const QUEUE: &str = "queuedMessages";
 const STEERING: &str = "steeringMessage";
@@ -20,11 +20,11 @@ fn steers(kind: &str) -> bool {
 }
 
 /// Sets the steering message, or replaces a queued one in place, or queues it.
-pub(super) fn set(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn set(context: &ReducerContext, chat: &mut Object, action: &Object) -> ReducerResult {
     let kind = text(action, "kind")?;
     let id = text(action, "id")?;
     let member = context.dialect.message;
-    let message = required(action, member, Shape::Object)?;
+    let message = required(action, member, PayloadShape::Object)?;
     let entry = json!({"id": id, member: message});
     if steers(kind) {
         chat.insert(STEERING.to_owned(), entry);
@@ -34,7 +34,7 @@ pub(super) fn set(context: &Context, chat: &mut Object, action: &Object) -> Redu
 }
 
 /// Takes back a message that waits. An empty queue becomes absent.
-pub(super) fn removed(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn removed(chat: &mut Object, action: &Object) -> ReducerResult {
     let kind = text(action, "kind")?;
     let id = text(action, "id")?;
     let found = if steers(kind) { remove_steering(chat, id) } else { remove_queued(chat, id)? };
@@ -42,7 +42,7 @@ pub(super) fn removed(chat: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Drops the message that a turn was started from, wherever it waited.
-pub(super) fn consume(chat: &mut Object, id: &str) -> Reduced {
+pub(super) fn consume(chat: &mut Object, id: &str) -> ReducerResult {
     // The queue first: it is what can stop, and nothing may have changed by then.
     remove_queued(chat, id)?;
     // A queue that was empty before goes as well, as it does in the released reducers.
@@ -62,7 +62,7 @@ fn remove_steering(chat: &mut Object, id: &str) -> bool {
     matches
 }
 
-fn remove_queued(chat: &mut Object, id: &str) -> Reduced<bool> {
+fn remove_queued(chat: &mut Object, id: &str) -> ReducerResult<bool> {
     let Some(queue) = list::existing(chat, QUEUE)? else {
         return Ok(false);
     };
@@ -75,7 +75,7 @@ fn remove_queued(chat: &mut Object, id: &str) -> Reduced<bool> {
 
 /// Brings the named messages to the front in that order. Ids that are not queued mean nothing, the
 /// first mention counts, and messages that are not named follow in the order they had.
-pub(super) fn reordered(chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn reordered(chat: &mut Object, action: &Object) -> ReducerResult {
     let order = texts(action, "order")?;
     if given(chat, QUEUE).is_none() {
         return Err(NoOp::NoQueue.into());

@@ -5,15 +5,15 @@
 use crate::wire::json::Value;
 
 use super::NoOp;
-use super::payload::{Object, Reduced, Shape, given, object, optional};
+use super::payload::{Object, PayloadShape, ReducerResult, given, object, optional};
 
 /// Merges values shallowly into `config.values`, or replaces them. A merge deletes nothing, and a
 /// null among the values is a value. The schema stays.
 ///
 /// Source: requirement reducer.root.configChanged, reducer.session.configChanged.
-pub(super) fn config_changed(state: &mut Object, action: &Object) -> Reduced {
+pub(super) fn config_changed(state: &mut Object, action: &Object) -> ReducerResult {
     let changes = object(action, "config")?;
-    let replace = optional(action, "replace", Shape::Flag)? == Some(&Value::Bool(true));
+    let replace = optional(action, "replace", PayloadShape::Flag)? == Some(&Value::Bool(true));
     if given(state, "config").is_none() {
         return Err(NoOp::NoConfig.into());
     }

@@ -10,15 +10,15 @@ use std::collections::HashMap;
 use crate::wire::json::Value;
 
 use super::NoOp;
-use super::dialect::Context;
+use super::dialect::ReducerContext;
 use super::list;
 use super::payload::{
-    Object, Reduced, Shape, assign, given, key_of, object, required, text, texts,
+    Object, PayloadShape, ReducerResult, assign, given, key_of, object, required, text, texts,
 };
 use super::status;
 
 /// The session can be used. Nothing else changes.
-pub(super) fn ready(session: &mut Object, _action: &Object) -> Reduced {
+pub(super) fn ready(session: &mut Object, _action: &Object) -> ReducerResult {
     assign(session, "lifecycle", Some(&Value::from("ready")));
     Ok(())
 }
@@ -28,7 +28,11 @@ pub(super) fn ready(session: &mut Object, _action: &Object) -> Reduced {
 ///
 /// Source: the semantics of the actions of 0.1.0. The crate of the integer `1` derives the activity
 /// and keeps the flags; the specification's own reducer is followed.
-pub(super) fn ready_anew(context: &Context, session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn ready_anew(
+    context: &ReducerContext,
+    session: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     ready(session, action)?;
     let idle = Value::from(status::IDLE);
     assign(context.summary(session)?, "status", Some(&idle));
@@ -36,8 +40,8 @@ pub(super) fn ready_anew(context: &Context, session: &mut Object, action: &Objec
 }
 
 /// Gives the tools of the one active client that a session up to 0.4.0 has.
-pub(super) fn client_tools(session: &mut Object, action: &Object) -> Reduced {
-    let tools = required(action, "tools", Shape::List)?;
+pub(super) fn client_tools(session: &mut Object, action: &Object) -> ReducerResult {
+    let tools = required(action, "tools", PayloadShape::List)?;
     if given(session, "activeClient").is_none() {
         return Err(NoOp::UnknownClient.into());
     }
@@ -47,24 +51,24 @@ pub(super) fn client_tools(session: &mut Object, action: &Object) -> Reduced {
 }
 
 /// The session never came to be. Its status keeps its activity: no Error bit is set.
-pub(super) fn creation_failed(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn creation_failed(session: &mut Object, action: &Object) -> ReducerResult {
     failed(session, action, "failed")
 }
 
 /// The same up to 0.8.0, under the older name of that stage.
-pub(super) fn creation_failed_before(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn creation_failed_before(session: &mut Object, action: &Object) -> ReducerResult {
     failed(session, action, "creationFailed")
 }
 
-fn failed(session: &mut Object, action: &Object, lifecycle: &str) -> Reduced {
-    let error = required(action, "error", Shape::Object)?;
+fn failed(session: &mut Object, action: &Object, lifecycle: &str) -> ReducerResult {
+    let error = required(action, "error", PayloadShape::Object)?;
     assign(session, "lifecycle", Some(&Value::from(lifecycle)));
     assign(session, "creationError", Some(error));
     Ok(())
 }
 
 /// Takes a chat out of the catalogue, and no longer calls it the default one.
-pub(super) fn chat_removed(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn chat_removed(session: &mut Object, action: &Object) -> ReducerResult {
     let chat = text(action, "chat")?;
     let chats = list::existing(session, "chats")?.ok_or(NoOp::UnknownChat)?;
     if !list::remove(chats, "resource", chat) {
@@ -78,7 +82,7 @@ pub(super) fn chat_removed(session: &mut Object, action: &Object) -> Reduced {
 
 /// Merges changes into a chat's entry, every member but its `resource`. A member cannot be cleared
 /// this way: null counts as absent, and absent means unchanged.
-pub(super) fn chat_updated(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn chat_updated(session: &mut Object, action: &Object) -> ReducerResult {
     let chat = text(action, "chat")?;
     let changes = object(action, "changes")?;
     let chats = list::existing(session, "chats")?.ok_or(NoOp::UnknownChat)?;
@@ -94,7 +98,7 @@ pub(super) fn chat_updated(session: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Puts the catalogue in another order, when the list names every chat exactly once.
-pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> Reduced {
+pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> ReducerResult {
     let order = texts(action, "chats")?;
     let chats = list::existing(session, "chats")?.ok_or(NoOp::NotAPermutation)?;
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -126,22 +130,22 @@ pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> Reduced 
 
 /// Adds or replaces what waits for a person, and lets the activity follow.
 pub(super) fn input_needed_set(
-    context: &Context,
+    context: &ReducerContext,
     session: &mut Object,
     action: &Object,
-) -> Reduced {
+) -> ReducerResult {
     let id = key_of(action, "request", "id")?;
-    let request = required(action, "request", Shape::Object)?;
+    let request = required(action, "request", PayloadShape::Object)?;
     list::upsert(session, "inputNeeded", "id", id, request.clone())?;
     status::follow_input_needed(context, session)
 }
 
 /// Removes what waited for a person, with the list when it becomes empty.
 pub(super) fn input_needed_removed(
-    context: &Context,
+    context: &ReducerContext,
     session: &mut Object,
     action: &Object,
-) -> Reduced {
+) -> ReducerResult {
     let id = text(action, "id")?;
     let entries = list::existing(session, "inputNeeded")?.ok_or(NoOp::UnknownRequest)?;
     if !list::remove(entries, "id", id) {

@@ -9,9 +9,9 @@ use crate::wire::json::Value;
 use crate::wire::version::Version;
 
 use super::NoOp;
-use super::dialect::{Context, Dialect, Questions};
+use super::dialect::{ChannelDialect, QuestionPlace, ReducerContext};
 use super::input_list::QUESTIONS;
-use super::payload::{Object, Reduced, flag, given, integer};
+use super::payload::{Object, ReducerResult, flag, given, integer};
 use super::tool_call::ToolCallStatus;
 
 /// Nothing runs.
@@ -47,14 +47,14 @@ pub fn recompute(chat_state: &Value) -> u64 {
     let Some(chat) = chat_state.as_object() else {
         return IDLE;
     };
-    with_activity(bits(chat), activity(Dialect::NEWEST, chat))
+    with_activity(bits(chat), activity(ChannelDialect::NEWEST, chat))
 }
 
 /// The activity that the parts of a chat's active turn call for, in a version; see [`recompute`].
 pub fn activity_of(version: Version, chat_state: &Value) -> u64 {
     chat_state
         .as_object()
-        .map_or(IDLE, |chat| activity(Dialect::of(version, ChannelKind::Chat), chat))
+        .map_or(IDLE, |chat| activity(ChannelDialect::of(version, ChannelKind::Chat), chat))
 }
 
 /// Whether a response part makes its turn wait for a person.
@@ -71,17 +71,17 @@ pub fn blocks(part: &Value) -> bool {
 }
 
 /// Whether a response part makes its turn wait, in a version that may not have all that can.
-fn blocks_in(dialect: &Dialect, part: &Value) -> bool {
+fn blocks_in(dialect: &ChannelDialect, part: &Value) -> bool {
     let auth = ToolCallStatus::AuthRequired.name();
     blocks(part)
         && match part.get("toolCall") {
-            None => dialect.questions == Questions::Parts,
+            None => dialect.questions == QuestionPlace::Parts,
             Some(call) => dialect.tool_auth || call.get("status") != Some(&Value::from(auth)),
         }
 }
 
-fn activity(dialect: &Dialect, chat: &Object) -> u64 {
-    let listed = dialect.questions == Questions::Listed;
+fn activity(dialect: &ChannelDialect, chat: &Object) -> u64 {
+    let listed = dialect.questions == QuestionPlace::Listed;
     let questions = given(chat, QUESTIONS).filter(|_| listed).and_then(Value::as_array);
     if questions.is_some_and(|questions| !questions.is_empty()) {
         return INPUT_NEEDED;
@@ -104,34 +104,43 @@ fn store(state: &mut Object, status: u64) {
 }
 
 /// Derives a chat's activity anew.
-pub(super) fn refresh(context: &Context, chat: &mut Object) -> Reduced {
+pub(super) fn refresh(context: &ReducerContext, chat: &mut Object) -> ReducerResult {
     let activity = activity(context.dialect, chat);
     set_activity(context, chat, activity)
 }
 
 /// Derives a chat's activity anew and says whether it was out of date.
-pub(super) fn catch_up(context: &Context, chat: &mut Object) -> Reduced<bool> {
+pub(super) fn catch_up(context: &ReducerContext, chat: &mut Object) -> ReducerResult<bool> {
     let before = bits(context.summary(chat)?);
     refresh(context, chat)?;
     Ok(bits(context.summary(chat)?) != before)
 }
 
 /// Sets the activity and keeps the flags.
-pub(super) fn set_activity(context: &Context, chat: &mut Object, activity: u64) -> Reduced {
+pub(super) fn set_activity(
+    context: &ReducerContext,
+    chat: &mut Object,
+    activity: u64,
+) -> ReducerResult {
     let summary = context.summary(chat)?;
     store(summary, with_activity(bits(summary), activity));
     Ok(())
 }
 
 /// Marks a chat as having something that nobody has read.
-pub(super) fn mark_unread(context: &Context, chat: &mut Object) -> Reduced {
+pub(super) fn mark_unread(context: &ReducerContext, chat: &mut Object) -> ReducerResult {
     let summary = context.summary(chat)?;
     store(summary, bits(summary) & !IS_READ);
     Ok(())
 }
 
 /// Sets or clears one flag as the boolean `member` of the action says.
-pub(super) fn set_flag(state: &mut Object, action: &Object, member: &str, bit: u64) -> Reduced {
+pub(super) fn set_flag(
+    state: &mut Object,
+    action: &Object,
+    member: &str,
+    bit: u64,
+) -> ReducerResult {
     let on = flag(action, member)?;
     let status = bits(state);
     store(state, if on { status | bit } else { status & !bit });
@@ -143,7 +152,7 @@ pub(super) fn set_flag(state: &mut Object, action: &Object, member: &str, bit: u
 /// An entry of any kind waits for a person, but for a client's own tool execution in versions that
 /// tell people from clients. When none is left, InputNeeded falls back to InProgress, whatever the
 /// activity was before; other activities stay.
-pub(super) fn follow_input_needed(context: &Context, session: &mut Object) -> Reduced {
+pub(super) fn follow_input_needed(context: &ReducerContext, session: &mut Object) -> ReducerResult {
     let people = context.dialect.clients_are_people;
     let client =
         |entry: &Value| entry.get("kind").and_then(Value::as_str) == Some("toolClientExecution");

@@ -10,7 +10,9 @@ use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::list;
-use super::payload::{Object, Reduced, Shape, append, assign, optional, required, text, text_of};
+use super::payload::{
+    Object, PayloadShape, ReducerResult, append, assign, optional, required, text, text_of,
+};
 
 const CONTENT: &str = "content";
 const DETECTS: &str = "supportsCommandDetection";
@@ -27,7 +29,7 @@ fn output_of(part: &Object) -> Option<&'static str> {
 
 /// Appends output to the last part, or begins a part where the last one takes none. What comes
 /// before the last part does not cost anything.
-pub(super) fn data(terminal: &mut Object, action: &Object) -> Reduced {
+pub(super) fn data(terminal: &mut Object, action: &Object) -> ReducerResult {
     let data = text(action, "data")?;
     let parts = list::ensured(terminal, CONTENT)?;
     let tail = parts.last_mut().and_then(Value::as_object_mut);
@@ -39,9 +41,9 @@ pub(super) fn data(terminal: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Sets both measures, or neither.
-pub(super) fn resized(terminal: &mut Object, action: &Object) -> Reduced {
-    let cols = required(action, "cols", Shape::Number)?;
-    let rows = required(action, "rows", Shape::Number)?;
+pub(super) fn resized(terminal: &mut Object, action: &Object) -> ReducerResult {
+    let cols = required(action, "cols", PayloadShape::Number)?;
+    let rows = required(action, "rows", PayloadShape::Number)?;
     assign(terminal, "cols", Some(cols));
     assign(terminal, "rows", Some(rows));
     Ok(())
@@ -49,8 +51,8 @@ pub(super) fn resized(terminal: &mut Object, action: &Object) -> Reduced {
 
 /// The process ended, from 0.9.0 on: earlier versions keep the exit code beside the other members.
 /// The lifecycle is replaced as a whole, so a second exit leaves nothing of the first.
-pub(super) fn exited(terminal: &mut Object, action: &Object) -> Reduced {
-    let exit_code = optional(action, "exitCode", Shape::Number)?;
+pub(super) fn exited(terminal: &mut Object, action: &Object) -> ReducerResult {
+    let exit_code = optional(action, "exitCode", PayloadShape::Number)?;
     let mut lifecycle = Object::new();
     assign(&mut lifecycle, "status", Some(&Value::from("exited")));
     if let Some(exit_code) = exit_code {
@@ -61,26 +63,29 @@ pub(super) fn exited(terminal: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Drops all output. Whether commands are detected stays.
-pub(super) fn cleared(terminal: &mut Object, _action: &Object) -> Reduced {
+pub(super) fn cleared(terminal: &mut Object, _action: &Object) -> ReducerResult {
     assign(terminal, CONTENT, Some(&Value::Array(Vec::new())));
     Ok(())
 }
 
 /// The shell tells commands apart from now on.
-pub(super) fn command_detection_available(terminal: &mut Object, _action: &Object) -> Reduced {
+pub(super) fn command_detection_available(
+    terminal: &mut Object,
+    _action: &Object,
+) -> ReducerResult {
     assign(terminal, DETECTS, Some(&Value::Bool(true)));
     Ok(())
 }
 
 /// Begins the part of a command. An id that is already there is not looked for: the same command
 /// begun twice has two parts.
-pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> Reduced {
+pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> ReducerResult {
     let part = json!({
         "type": "command",
         "commandId": text(action, "commandId")?,
         "commandLine": text(action, "commandLine")?,
         "output": "",
-        "timestamp": required(action, "timestamp", Shape::Number)?,
+        "timestamp": required(action, "timestamp", PayloadShape::Number)?,
         "isComplete": false,
     });
     list::ensured(terminal, CONTENT)?.push(part);
@@ -92,10 +97,10 @@ pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> Reduce
 /// the action's, or go where it has none. Where the parts of an id are more than one, the texts do
 /// not say which is meant; the reading here is that of the specification's own reducer. This is the
 /// one action of terminals that looks at all parts.
-pub(super) fn command_finished(terminal: &mut Object, action: &Object) -> Reduced {
+pub(super) fn command_finished(terminal: &mut Object, action: &Object) -> ReducerResult {
     let command = text(action, "commandId")?;
-    let exit_code = optional(action, "exitCode", Shape::Number)?;
-    let duration = optional(action, "durationMs", Shape::Number)?;
+    let exit_code = optional(action, "exitCode", PayloadShape::Number)?;
+    let duration = optional(action, "durationMs", PayloadShape::Number)?;
     let parts = list::existing(terminal, CONTENT)?.ok_or(NoOp::UnknownCommand)?;
     let mut found = false;
     for part in parts.iter_mut().filter_map(Value::as_object_mut) {

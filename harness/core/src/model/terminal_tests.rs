@@ -3,8 +3,8 @@
 use crate::wire::json::{Value, json};
 
 use super::NoOp;
-use super::testing::Expected::{Invalid, State, Unknown};
-use super::testing::{Expected, check, check_since, with};
+use super::testing::ExpectedOutcome::{Invalid, State, Unknown};
+use super::testing::{ExpectedOutcome, check, check_since, with};
 use crate::wire::version::{PUBLISHED, Version};
 
 fn terminal(content: Value) -> Value {
@@ -39,7 +39,7 @@ fn terminal_output_goes_to_the_last_part_or_begins_one() {
     }
     let data = json!({"type": "terminal/data", "data": "hi"});
     let malformed = terminal(json!([{"type": "unclassified", "value": 5}]));
-    check(Version::V1_0, &malformed, &data, &Expected::NoOp(NoOp::MalformedState));
+    check(Version::V1_0, &malformed, &data, &ExpectedOutcome::NoOp(NoOp::MalformedState));
     let without = with(&terminal(json!([])), json!({"content": null}));
     check(Version::V1_0, &without, &data, &State(terminal(json!([fresh]))));
 }
@@ -68,7 +68,10 @@ fn terminals_members_are_replaced() {
                 json!({"type": "terminal/commandDetectionAvailable"}),
                 json!({"supportsCommandDetection": true}),
             ),
-            (json!({"type": "terminal/input", "data": "ls\r"}), Expected::NoOp(NoOp::RequestOnly)),
+            (
+                json!({"type": "terminal/input", "data": "ls\r"}),
+                ExpectedOutcome::NoOp(NoOp::RequestOnly),
+            ),
             (json!({"type": "terminal/data"}), Invalid("data")),
             (json!({"type": "terminal/resized", "cols": 100}), Invalid("rows")),
             (json!({"type": "terminal/claimed", "claim": null}), Invalid("claim")),
@@ -107,7 +110,7 @@ fn commands_of_terminals_begin_and_end() {
             (with(&begin, json!({"timestamp": null})), Invalid("timestamp")),
             (with(&begin, json!({"commandLine": null})), Invalid("commandLine")),
             (end.clone(), State(all_ended.clone())),
-            (unknown.clone(), Expected::NoOp(NoOp::UnknownCommand)),
+            (unknown.clone(), ExpectedOutcome::NoOp(NoOp::UnknownCommand)),
             (json!({"type": "terminal/commandFinished"}), Invalid("commandId")),
         ],
     );
@@ -115,7 +118,7 @@ fn commands_of_terminals_begin_and_end() {
     let again = terminal(json!([command("a", true), command("b", false), command("a", true)]));
     check_since(Version::V1, &all_ended, &[(bare, State(again))]);
     let empty = with(&before, json!({"content": null}));
-    check_since(Version::V1, &empty, &[(unknown, Expected::NoOp(NoOp::UnknownCommand))]);
+    check_since(Version::V1, &empty, &[(unknown, ExpectedOutcome::NoOp(NoOp::UnknownCommand))]);
 }
 
 #[test]

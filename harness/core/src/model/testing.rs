@@ -2,7 +2,7 @@
 
 use crate::wire::json::{Value, json};
 
-use super::{NoOp, Outcome, apply};
+use super::{ActionOutcome, NoOp, apply};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::{PUBLISHED, Version};
 
@@ -10,7 +10,7 @@ use crate::wire::version::{PUBLISHED, Version};
 pub(crate) const V1_0: Version = Version::new(1, 0, 0);
 
 /// Applies an action on the channel its type names.
-pub(crate) fn fold(state: &mut Value, action: &Value) -> Outcome {
+pub(crate) fn fold(state: &mut Value, action: &Value) -> ActionOutcome {
     let action_type = action["type"].as_str().unwrap();
     let channel = ChannelKind::of_action(action_type).unwrap();
     apply(V1_0, channel, state, action)
@@ -32,7 +32,7 @@ pub(crate) fn chat_with(parts: Value) -> Value {
 #[track_caller]
 pub(crate) fn applies(before: Value, action: Value, members: Value) -> Value {
     let mut state = before;
-    assert_eq!(fold(&mut state, &action), Outcome::Applied, "{action}");
+    assert_eq!(fold(&mut state, &action), ActionOutcome::Applied, "{action}");
     for (name, expected) in members.as_object().unwrap() {
         let found = state.get(name).unwrap_or(&Value::Null);
         assert_eq!(found, expected, "`{name}` after {action}");
@@ -44,7 +44,7 @@ pub(crate) fn applies(before: Value, action: Value, members: Value) -> Value {
 #[track_caller]
 pub(crate) fn ignores(before: Value, action: Value, why: NoOp) {
     let mut state = before.clone();
-    assert_eq!(fold(&mut state, &action), Outcome::NoOp(why), "{action}");
+    assert_eq!(fold(&mut state, &action), ActionOutcome::NoOp(why), "{action}");
     assert_eq!(state, before, "{action}");
 }
 
@@ -53,12 +53,12 @@ pub(crate) fn ignores(before: Value, action: Value, why: NoOp) {
 pub(crate) fn refuses(before: Value, action: Value, path: &str, expected: &'static str) {
     let mut state = before.clone();
     let path = path.to_owned();
-    assert_eq!(fold(&mut state, &action), Outcome::Invalid { path, expected }, "{action}");
+    assert_eq!(fold(&mut state, &action), ActionOutcome::Invalid { path, expected }, "{action}");
     assert_eq!(state, before, "{action}");
 }
 
 /// What has to come of an action.
-pub(crate) enum Expected {
+pub(crate) enum ExpectedOutcome {
     /// The state afterwards, whole.
     State(Value),
     /// The state stays.
@@ -71,21 +71,27 @@ pub(crate) enum Expected {
 
 /// Checks what an action does to a state, on the channel that its type names.
 #[track_caller]
-pub(crate) fn check(version: Version, before: &Value, action: &Value, expected: &Expected) {
+pub(crate) fn check(version: Version, before: &Value, action: &Value, expected: &ExpectedOutcome) {
     let kind = ChannelKind::of_action(action["type"].as_str().unwrap()).unwrap();
     let mut state = before.clone();
     let outcome = apply(version, kind, &mut state, action);
     let after = match expected {
-        Expected::State(after) => after,
+        ExpectedOutcome::State(after) => after,
         _ => before,
     };
     assert_eq!(&state, after, "{version} {action}");
     match expected {
-        Expected::State(_) => assert_eq!(outcome, Outcome::Applied, "{version} {action}"),
-        Expected::NoOp(why) => assert_eq!(outcome, Outcome::NoOp(*why), "{version} {action}"),
-        Expected::Unknown => assert_eq!(outcome, Outcome::OutOfScope, "{version} {action}"),
-        Expected::Invalid(wanted) => {
-            let Outcome::Invalid { path, .. } = &outcome else {
+        ExpectedOutcome::State(_) => {
+            assert_eq!(outcome, ActionOutcome::Applied, "{version} {action}")
+        }
+        ExpectedOutcome::NoOp(why) => {
+            assert_eq!(outcome, ActionOutcome::NoOp(*why), "{version} {action}")
+        }
+        ExpectedOutcome::Unknown => {
+            assert_eq!(outcome, ActionOutcome::OutOfScope, "{version} {action}")
+        }
+        ExpectedOutcome::Invalid(wanted) => {
+            let ActionOutcome::Invalid { path, .. } = &outcome else {
                 panic!("{version} {action} is {outcome:?}");
             };
             assert_eq!(path, wanted, "{version} {action}");
@@ -95,7 +101,7 @@ pub(crate) fn check(version: Version, before: &Value, action: &Value, expected: 
 
 /// Checks rows of action and outcome on one state, in every version from `since` on.
 #[track_caller]
-pub(crate) fn check_since(since: Version, before: &Value, rows: &[(Value, Expected)]) {
+pub(crate) fn check_since(since: Version, before: &Value, rows: &[(Value, ExpectedOutcome)]) {
     for version in PUBLISHED.into_iter().filter(|version| *version >= since) {
         for (action, expected) in rows {
             check(version, before, action, expected);

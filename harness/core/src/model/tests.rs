@@ -3,7 +3,7 @@
 use crate::wire::json::{Value, json};
 
 use super::testing::{V1_0, applies, chat_with, fold, ignores, refuses};
-use super::{NoOp, Outcome, apply, reduces, table};
+use super::{ActionOutcome, NoOp, apply, reduces, table};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::{PUBLISHED, Version};
 
@@ -61,7 +61,7 @@ fn what_is_no_action_of_the_channel_is_out_of_scope() {
         json!(null),
     ] {
         let mut state = before.clone();
-        assert_eq!(apply(V1_0, ChannelKind::Chat, &mut state, &action), Outcome::OutOfScope);
+        assert_eq!(apply(V1_0, ChannelKind::Chat, &mut state, &action), ActionOutcome::OutOfScope);
         assert_eq!(state, before);
     }
 }
@@ -279,7 +279,7 @@ fn session_input_needed() {
     let check = |steps: &[Value], status: u64, expected: u64| {
         let mut state = json!({"status": status});
         for step in steps {
-            assert_eq!(fold(&mut state, step), Outcome::Applied);
+            assert_eq!(fold(&mut state, step), ActionOutcome::Applied);
         }
         assert_eq!(state["status"], json!(expected), "{steps:?}");
         state
@@ -386,7 +386,7 @@ fn a_child_of_several_containers_leaves_them_all() {
         container("a", json!([child("s")])),
     ]});
     let removed = json!({"type": "session/customizationRemoved", "id": "s"});
-    assert_eq!(fold(&mut state, &removed), Outcome::Applied);
+    assert_eq!(fold(&mut state, &removed), ActionOutcome::Applied);
     let expected = json!({"customizations": [
         container("z", json!([child("x"), child("s")])),
         container("m", json!([child("y")])),
@@ -410,9 +410,9 @@ fn finished_turns_are_neither_read_nor_copied() {
     ];
     let turns = state["turns"].as_array().unwrap().as_ptr();
     for step in &steps[..3] {
-        assert_eq!(fold(&mut state, step), Outcome::Applied);
+        assert_eq!(fold(&mut state, step), ActionOutcome::Applied);
         assert_eq!(state["turns"].as_array().unwrap().as_ptr(), turns);
     }
-    assert_eq!(fold(&mut state, &steps[3]), Outcome::Applied);
+    assert_eq!(fold(&mut state, &steps[3]), ActionOutcome::Applied);
     assert_eq!(state["turns"].as_array().unwrap().len(), 4);
 }

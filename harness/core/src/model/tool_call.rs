@@ -7,7 +7,7 @@
 
 use crate::wire::json::Value;
 
-use super::payload::{Object, Reduced, Shape, flag, optional, optional_text, text_of};
+use super::payload::{Object, PayloadShape, ReducerResult, flag, optional, optional_text, text_of};
 
 /// Where a tool call stands. Statuses that this table does not know stay text in the state.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -61,7 +61,7 @@ pub enum ToolEvent {
 
 /// One step of a tool call's life.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Transition {
+pub struct ToolCallTransition {
     /// Where the call stood; `None` where there is none yet.
     pub from: Option<ToolCallStatus>,
     /// What happens.
@@ -77,19 +77,19 @@ pub struct Transition {
 /// the end of the turn cancels whatever has not ended, and a start whose id is taken adds a second
 /// call and leaves the first alone.
 #[rustfmt::skip]
-pub const TRANSITIONS: &[Transition] = {
+pub const TRANSITIONS: &[ToolCallTransition] = {
     use ToolCallStatus as Status;
     use ToolEvent::*;
     use ToolCallStatus::{Cancelled, Completed, PendingConfirmation};
     use ToolCallStatus::{PendingResultConfirmation, Running, Streaming};
-    const fn step(from: Status, event: ToolEvent, to: Status) -> Transition {
-        Transition { from: Some(from), event, to, diagram: true }
+    const fn step(from: Status, event: ToolEvent, to: Status) -> ToolCallTransition {
+        ToolCallTransition { from: Some(from), event, to, diagram: true }
     }
-    const fn unshown(from: Status, event: ToolEvent, to: Status) -> Transition {
-        Transition { from: Some(from), event, to, diagram: false }
+    const fn unshown(from: Status, event: ToolEvent, to: Status) -> ToolCallTransition {
+        ToolCallTransition { from: Some(from), event, to, diagram: false }
     }
     &[
-        Transition { from: None, event: Start, to: Streaming, diagram: true },
+        ToolCallTransition { from: None, event: Start, to: Streaming, diagram: true },
         step(Streaming, Delta, Streaming),
         step(Streaming, ReadyUnconfirmed, PendingConfirmation),
         step(Streaming, ReadyConfirmed, Running),
@@ -223,11 +223,11 @@ pub fn event_of(action: &Value) -> Option<ToolEvent> {
 
 /// Where a step of the table leads, whatever its guards say. A start is a step from `None` only.
 pub fn next(from: Option<ToolCallStatus>, event: ToolEvent) -> Option<ToolCallStatus> {
-    let step = |row: &&Transition| row.from == from && row.event == event;
+    let step = |row: &&ToolCallTransition| row.from == from && row.event == event;
     TRANSITIONS.iter().find(step).map(|row| row.to)
 }
 
-pub(super) fn event(action: &Object) -> Reduced<Option<ToolEvent>> {
+pub(super) fn event(action: &Object) -> ReducerResult<Option<ToolEvent>> {
     use ToolEvent::*;
     let approved =
         |yes, no| flag(action, "approved").map(|approved| if approved { yes } else { no });
@@ -245,7 +245,7 @@ pub(super) fn event(action: &Object) -> Reduced<Option<ToolEvent>> {
         Some("toolCallAuthRequired") => AuthRequired,
         Some("toolCallAuthResolved") => AuthResolved,
         Some("toolCallComplete") => {
-            match optional(action, "requiresResultConfirmation", Shape::Flag)? {
+            match optional(action, "requiresResultConfirmation", PayloadShape::Flag)? {
                 Some(Value::Bool(true)) => CompleteNeedsConfirmation,
                 _ => Complete,
             }

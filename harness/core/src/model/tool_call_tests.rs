@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::testing::{applies, chat_with, fold, ignores, refuses};
 use super::tool_call::{TRANSITIONS, ToolCallStatus, ToolEvent, event_of, next};
-use super::{NoOp, Outcome, status};
+use super::{ActionOutcome, NoOp, status};
 
 const EVENTS: [ToolEvent; 13] = {
     use ToolEvent::*;
@@ -385,7 +385,7 @@ fn of_two_calls_with_one_id_the_newest_is_meant() {
     let mut state = chat("running", json!({}));
     let first = call(&state).clone();
     for event in [ToolEvent::Start, ToolEvent::ReadyUnconfirmed] {
-        assert_eq!(fold(&mut state, &action(event)), Outcome::Applied);
+        assert_eq!(fold(&mut state, &action(event)), ActionOutcome::Applied);
     }
     assert_eq!(call(&state), &first);
     let second = state.pointer("/activeTurn/responseParts/1/toolCall/status");
@@ -426,9 +426,9 @@ proptest! {
             let outcome = fold(&mut state, &action(event));
             let to = status_of(&state);
             match next(Some(from), event) {
-                Some(expected) => prop_assert_eq!((outcome, to), (Outcome::Applied, expected)),
+                Some(expected) => prop_assert_eq!((outcome, to), (ActionOutcome::Applied, expected)),
                 None => {
-                    prop_assert_eq!(outcome, Outcome::NoOp(NoOp::WrongStatus));
+                    prop_assert_eq!(outcome, ActionOutcome::NoOp(NoOp::WrongStatus));
                     prop_assert_eq!(&state, &before);
                 }
             }

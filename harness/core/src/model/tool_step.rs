@@ -8,9 +8,11 @@ use crate::wire::json::{Value, json};
 
 use super::NoOp;
 use super::chat::{PARTS, active_turn};
-use super::dialect::{Context, Dialect};
+use super::dialect::{ChannelDialect, ReducerContext};
 use super::list;
-use super::payload::{Object, Reduced, Shape, Stop, append, assign, flag, given, invalid, object};
+use super::payload::{
+    Object, PayloadShape, ReducerResult, ReducerStop, append, assign, flag, given, invalid, object,
+};
 use super::payload::{optional, optional_text, required, text, text_of};
 use super::status;
 use super::tool_call::{STATUSES, ToolCallStatus, ToolEvent, event, next};
@@ -31,25 +33,25 @@ const KEPT_FROM_RESULTS: &[&str] = &[
 ];
 
 /// Checks the members that an event needs, beyond those that tell the event.
-fn check(dialect: &Dialect, action: &Object, event: ToolEvent) -> Reduced {
+fn check(dialect: &ChannelDialect, action: &Object, event: ToolEvent) -> ReducerResult {
     use ToolEvent::*;
     match event {
         Start => {
             text(action, "toolName")?;
             text(action, "displayName")?;
-            optional(action, "contributor", Shape::Object)?;
+            optional(action, "contributor", PayloadShape::Object)?;
         }
         Delta => {
             let content = optional_text(action, "content")?;
             if content.is_none() && !dialect.empty_deltas {
-                return Err(invalid("content", Shape::Text));
+                return Err(invalid("content", PayloadShape::Text));
             }
-            optional(action, "invocationMessage", Shape::TextOrObject)?;
+            optional(action, "invocationMessage", PayloadShape::TextOrObject)?;
         }
         ReadyUnconfirmed | ReadyConfirmed => {
-            required(action, "invocationMessage", Shape::TextOrObject)?;
-            optional(action, "toolInput", Shape::TextOrObject)?;
-            optional(action, "contributor", Shape::Object)?;
+            required(action, "invocationMessage", PayloadShape::TextOrObject)?;
+            optional(action, "toolInput", PayloadShape::TextOrObject)?;
+            optional(action, "contributor", PayloadShape::Object)?;
         }
         Approved => {
             optional_text(action, "confirmed")?;
@@ -60,20 +62,20 @@ fn check(dialect: &Dialect, action: &Object, event: ToolEvent) -> Reduced {
             optional_text(action, "reason")?;
             optional_text(action, "selectedOptionId")?;
         }
-        ContentChanged => drop(required(action, "content", Shape::List)?),
-        AuthRequired => drop(required(action, "auth", Shape::Object)?),
+        ContentChanged => drop(required(action, "content", PayloadShape::List)?),
+        AuthRequired => drop(required(action, "auth", PayloadShape::Object)?),
         AuthResolved | ResultApproved | ResultDenied => {}
         Complete | CompleteNeedsConfirmation => {
             let result = object(action, "result")?;
             if flag(result, "success").is_err() {
-                return Err(invalid("result.success", Shape::Flag));
+                return Err(invalid("result.success", PayloadShape::Flag));
             }
-            if required(result, "pastTenseMessage", Shape::TextOrObject).is_err() {
-                return Err(invalid("result.pastTenseMessage", Shape::TextOrObject));
+            if required(result, "pastTenseMessage", PayloadShape::TextOrObject).is_err() {
+                return Err(invalid("result.pastTenseMessage", PayloadShape::TextOrObject));
             }
         }
     }
-    optional(action, "_meta", Shape::Object)?;
+    optional(action, "_meta", PayloadShape::Object)?;
     Ok(())
 }
 
@@ -83,7 +85,11 @@ fn check(dialect: &Dialect, action: &Object, event: ToolEvent) -> Reduced {
 /// derive the chat's status even then, which rewrites an Error into Idle: the texts call it a
 /// no-op. Where the call is there and does not take the action, all implementations derive the
 /// status, which matters only where it was out of date (see [`super::chat::any_part`]).
-pub(super) fn reduce(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn reduce(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     let dialect = context.dialect;
     let turn_id = text(action, "turnId")?;
     let call_id = text(action, "toolCallId")?;
@@ -103,31 +109,36 @@ pub(super) fn reduce(context: &Context, chat: &mut Object, action: &Object) -> R
         return taken;
     }
     match taken {
-        Err(Stop::NoOp(_)) if status::catch_up(context, chat)? => Ok(()),
+        Err(ReducerStop::NoOp(_)) if status::catch_up(context, chat)? => Ok(()),
         Err(stop) => Err(stop),
         Ok(()) => status::refresh(context, chat),
     }
 }
 
 /// Takes the step that the table has for an event, if it has one.
-fn take(dialect: &Dialect, call: &mut Object, event: ToolEvent, action: &Object) -> Reduced {
+fn take(
+    dialect: &ChannelDialect,
+    call: &mut Object,
+    event: ToolEvent,
+    action: &Object,
+) -> ReducerResult {
     let from = text_of(call, "status").and_then(ToolCallStatus::from_name);
     let from = from.filter(|from| *from != ToolCallStatus::AuthRequired || dialect.tool_auth);
     let from = from.ok_or(NoOp::WrongStatus)?;
     let to = next(Some(from), event).ok_or(NoOp::WrongStatus)?;
     guard(dialect, call, from, event, action)?;
-    advance(dialect, call, Step { from, event, to }, action)
+    advance(dialect, call, ToolTransitionStep { from, event, to }, action)
 }
 
 /// A row of the table that is being taken.
 #[derive(Clone, Copy)]
-struct Step {
+struct ToolTransitionStep {
     from: ToolCallStatus,
     event: ToolEvent,
     to: ToolCallStatus,
 }
 
-fn call_mut<'a>(turn: &'a mut Object, call_id: &str) -> Reduced<Option<&'a mut Object>> {
+fn call_mut<'a>(turn: &'a mut Object, call_id: &str) -> ReducerResult<Option<&'a mut Object>> {
     let Some(parts) = list::existing(turn, PARTS)? else {
         return Ok(None);
     };
@@ -139,7 +150,7 @@ fn call_mut<'a>(turn: &'a mut Object, call_id: &str) -> Reduced<Option<&'a mut O
         .find(|call| text_of(call, "toolCallId") == Some(call_id)))
 }
 
-fn started(dialect: &Dialect, action: &Object) -> Object {
+fn started(dialect: &ChannelDialect, action: &Object) -> Object {
     let mut call = Object::new();
     for name in dialect.tool_start {
         assign(&mut call, name, given(action, name));
@@ -150,12 +161,12 @@ fn started(dialect: &Dialect, action: &Object) -> Object {
 
 /// What a step needs besides the status.
 fn guard(
-    dialect: &Dialect,
+    dialect: &ChannelDialect,
     call: &Object,
     from: ToolCallStatus,
     event: ToolEvent,
     action: &Object,
-) -> Reduced {
+) -> ReducerResult {
     let asks = matches!(event, ToolEvent::ReadyUnconfirmed | ToolEvent::ReadyConfirmed);
     if asks && from == ToolCallStatus::PendingConfirmation && !dialect.asks_again {
         return Err(NoOp::WrongStatus.into());
@@ -189,7 +200,12 @@ fn enter(call: &mut Object, to: ToolCallStatus) {
     }
 }
 
-fn advance(dialect: &Dialect, call: &mut Object, step: Step, action: &Object) -> Reduced {
+fn advance(
+    dialect: &ChannelDialect,
+    call: &mut Object,
+    step: ToolTransitionStep,
+    action: &Object,
+) -> ReducerResult {
     use ToolEvent::*;
     if let Some(meta) = given(action, "_meta").filter(|_| dialect.tool_meta) {
         assign(call, "_meta", Some(meta));
@@ -247,7 +263,7 @@ fn overlay(call: &mut Object, action: &Object, names: &[&str]) {
 /// The input is complete. What an earlier `ready` said stays where this one is silent, as long as
 /// the call has not run since; a call that runs loses its choice and its content. Up to 0.6.0 the
 /// input stays only where a person is asked once more.
-fn ready(dialect: &Dialect, call: &mut Object, step: Step, action: &Object) {
+fn ready(dialect: &ChannelDialect, call: &mut Object, step: ToolTransitionStep, action: &Object) {
     let asked_again = step.from == ToolCallStatus::PendingConfirmation && step.from == step.to;
     let keeps_input = match dialect.refines_calls {
         true => step.from != ToolCallStatus::Streaming,
@@ -306,7 +322,7 @@ fn choose_option(call: &mut Object, action: &Object) {
 
 /// There is a result. Content shown while running goes unless the result brings its own; content
 /// from before an authentication that failed stays. A call nobody confirmed needed no confirmation.
-fn complete(call: &mut Object, step: Step, result: &Object) {
+fn complete(call: &mut Object, step: ToolTransitionStep, result: &Object) {
     if step.from != ToolCallStatus::AuthRequired {
         call.remove("content");
     }

@@ -14,9 +14,11 @@ use crate::wire::json::Value;
 
 use super::NoOp;
 use super::chat::{PARTS, active_turn};
-use super::dialect::{Context, Times};
+use super::dialect::{ReducerContext, TurnTimes};
 use super::list;
-use super::payload::{Object, Reduced, Shape, assign, given, integer, invalid, object};
+use super::payload::{
+    Object, PayloadShape, ReducerResult, assign, given, integer, invalid, object,
+};
 use super::payload::{optional_text, required, text, text_of};
 use super::{input_list, pending, status, tool_step};
 use crate::wire::timestamp;
@@ -29,12 +31,16 @@ const CURSOR: &str = "turnsNextCursor";
 /// A turn that is still active is overwritten and never reaches the history, and a repeated id
 /// starts again from nothing: this is what the released reducers do. Whether a host may send such
 /// an action is for the oracle to judge.
-pub(super) fn started(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn started(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     let dialect = context.dialect;
     let turn_id = text(action, "turnId")?;
-    let timed = dialect.times != Times::None;
+    let timed = dialect.times != TurnTimes::None;
     let started_at = if timed { Some(text(action, "startedAt")?) } else { None };
-    let message = required(action, dialect.message, Shape::Object)?;
+    let message = required(action, dialect.message, PayloadShape::Object)?;
     if let Some(queued) = optional_text(action, "queuedMessageId")? {
         pending::consume(chat, queued)?;
     }
@@ -44,7 +50,7 @@ pub(super) fn started(context: &Context, chat: &mut Object, action: &Object) -> 
     assign(&mut turn, dialect.message, Some(message));
     turn.insert(PARTS.to_owned(), Value::Array(Vec::new()));
     chat.insert("activeTurn".to_owned(), Value::Object(turn));
-    if dialect.times == Times::Counted {
+    if dialect.times == TurnTimes::Counted {
         assign(chat, "modifiedAt", action.get("startedAt"));
     }
     status::refresh(context, chat)?;
@@ -52,14 +58,22 @@ pub(super) fn started(context: &Context, chat: &mut Object, action: &Object) -> 
 }
 
 /// The turn ends well.
-pub(super) fn complete(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
-    end(context, chat, action, "complete", Last::Nothing)?;
+pub(super) fn complete(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
+    end(context, chat, action, "complete", TurnEnding::Nothing)?;
     status::refresh(context, chat)
 }
 
 /// The turn ends because somebody wanted it to.
-pub(super) fn cancelled(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
-    end(context, chat, action, "cancelled", Last::Nothing)?;
+pub(super) fn cancelled(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
+    end(context, chat, action, "cancelled", TurnEnding::Nothing)?;
     status::refresh(context, chat)
 }
 
@@ -67,22 +81,26 @@ pub(super) fn cancelled(context: &Context, chat: &mut Object, action: &Object) -
 ///
 /// Where the part does not name its kind it gets the kind `error`: the type of the member already
 /// says so, and some implementations leave the tag out.
-pub(super) fn error(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn error(context: &ReducerContext, chat: &mut Object, action: &Object) -> ReducerResult {
     let mut part = object(action, "part")?.clone();
     part.entry("kind").or_insert_with(|| Value::from("error"));
-    end(context, chat, action, "error", Last::Part(part))?;
+    end(context, chat, action, "error", TurnEnding::Part(part))?;
     status::set_activity(context, chat, status::ERROR)
 }
 
 /// The turn ends in an error, which becomes its `error`: up to 0.8.0.
-pub(super) fn failed(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn failed(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     let error = object(action, "error")?.clone();
-    end(context, chat, action, "error", Last::Error(error))?;
+    end(context, chat, action, "error", TurnEnding::Error(error))?;
     status::set_activity(context, chat, status::ERROR)
 }
 
 /// What a turn gets when it ends.
-enum Last {
+enum TurnEnding {
     Nothing,
     /// A part.
     Part(Object),
@@ -95,14 +113,20 @@ enum Last {
 ///
 /// A `startedAt` that is no time must not keep a turn from ending: `modifiedAt` then stays as it
 /// was. Source: requirement reducer.chat.endTurn-bad-startedAt.
-fn end(context: &Context, chat: &mut Object, action: &Object, state: &str, last: Last) -> Reduced {
+fn end(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+    state: &str,
+    last: TurnEnding,
+) -> ReducerResult {
     let times = context.dialect.times;
     let turn_id = text(action, "turnId")?;
     let duration = match times {
-        Times::None => None,
+        TurnTimes::None => None,
         _ => {
             let duration = action.get("duration").and_then(integer);
-            Some(duration.ok_or_else(|| invalid("duration", Shape::Integer))?.max(0))
+            Some(duration.ok_or_else(|| invalid("duration", PayloadShape::Integer))?.max(0))
         }
     };
     list::existing(chat, TURNS)?;
@@ -116,11 +140,11 @@ fn end(context: &Context, chat: &mut Object, action: &Object, state: &str, last:
     turn.insert("state".to_owned(), Value::from(state));
     assign(&mut turn, "duration", duration.map(Value::from).as_ref());
     match last {
-        Last::Nothing => {}
-        Last::Part(part) => list::ensured(&mut turn, PARTS)?.push(Value::Object(part)),
-        Last::Error(error) => drop(turn.insert("error".to_owned(), Value::Object(error))),
+        TurnEnding::Nothing => {}
+        TurnEnding::Part(part) => list::ensured(&mut turn, PARTS)?.push(Value::Object(part)),
+        TurnEnding::Error(error) => drop(turn.insert("error".to_owned(), Value::Object(error))),
     }
-    let started_at = text_of(&turn, "startedAt").filter(|_| times == Times::Counted);
+    let started_at = text_of(&turn, "startedAt").filter(|_| times == TurnTimes::Counted);
     let ended =
         started_at.zip(duration).and_then(|(time, more)| timestamp::plus_millis(time, more));
     if let Some(ended) = ended {
@@ -133,7 +157,11 @@ fn end(context: &Context, chat: &mut Object, action: &Object, state: &str, last:
 
 /// Makes the latest turn active again, when it ended in an error that can be resumed. The error
 /// part stays where it is. A turn that does not say when it started did so at `modifiedAt`.
-pub(super) fn resume(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn resume(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     let turn_id = text(action, "turnId")?;
     if given(chat, "activeTurn").is_some() {
         return Err(NoOp::TurnActive.into());
@@ -170,7 +198,11 @@ fn resumable(turn: &Object) -> bool {
 
 /// Forgets the turns after the named one, or all of them with what could still be loaded. The
 /// active turn is dropped too and never reaches the history; messages that wait stay.
-pub(super) fn truncated(context: &Context, chat: &mut Object, action: &Object) -> Reduced {
+pub(super) fn truncated(
+    context: &ReducerContext,
+    chat: &mut Object,
+    action: &Object,
+) -> ReducerResult {
     let turn_id = optional_text(action, "turnId")?;
     match turn_id {
         Some(turn_id) => {
@@ -192,8 +224,8 @@ pub(super) fn truncated(context: &Context, chat: &mut Object, action: &Object) -
 
 /// Puts older turns before those that are there, without those that already are, and replaces the
 /// cursor for what is older still.
-pub(super) fn loaded(chat: &mut Object, action: &Object) -> Reduced {
-    let older = required(action, "turns", Shape::List)?;
+pub(super) fn loaded(chat: &mut Object, action: &Object) -> ReducerResult {
+    let older = required(action, "turns", PayloadShape::List)?;
     let cursor = optional_text(action, CURSOR)?.map(Value::from);
     let turns = list::ensured(chat, TURNS)?;
     let id = |turn: &Value| turn.get("id").and_then(Value::as_str).map(str::to_owned);

@@ -2,14 +2,14 @@
 
 use crate::wire::json::{Value, json};
 
-use super::{NoOp, Outcome, apply_at};
+use super::{ActionOutcome, NoOp, apply_at};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::{PUBLISHED, Version};
 
 const NOW: u64 = 9999;
 const NOW_TEXT: &str = "1970-01-01T00:00:09.999Z";
 
-fn fold(version: Version, state: &mut Value, action: &Value) -> Outcome {
+fn fold(version: Version, state: &mut Value, action: &Value) -> ActionOutcome {
     let channel = ChannelKind::of_action(action["type"].as_str().unwrap()).unwrap();
     apply_at(version, channel, NOW, state, action)
 }
@@ -18,7 +18,7 @@ fn fold(version: Version, state: &mut Value, action: &Value) -> Outcome {
 #[track_caller]
 fn becomes(version: Version, before: &Value, action: &Value, after: &Value) {
     let mut state = before.clone();
-    assert_eq!(fold(version, &mut state, action), Outcome::Applied, "{version} {action}");
+    assert_eq!(fold(version, &mut state, action), ActionOutcome::Applied, "{version} {action}");
     assert_eq!(&state, after, "{version} {action}");
 }
 
@@ -26,14 +26,14 @@ fn becomes(version: Version, before: &Value, action: &Value, after: &Value) {
 #[track_caller]
 fn leaves(version: Version, before: &Value, action: &Value, pointer: &str, expected: &Value) {
     let mut state = before.clone();
-    assert_eq!(fold(version, &mut state, action), Outcome::Applied, "{version} {action}");
+    assert_eq!(fold(version, &mut state, action), ActionOutcome::Applied, "{version} {action}");
     let found = state.pointer(pointer).cloned().unwrap_or(Value::Null);
     assert_eq!(&found, expected, "{version}: `{pointer}` after {action}");
 }
 
 /// Checks that an action changes nothing, with that outcome.
 #[track_caller]
-fn refuses(version: Version, before: &Value, action: &Value, expected: Outcome) {
+fn refuses(version: Version, before: &Value, action: &Value, expected: ActionOutcome) {
     let mut state = before.clone();
     assert_eq!(fold(version, &mut state, action), expected, "{version} {action}");
     assert_eq!(&state, before, "{version} {action}");
@@ -95,7 +95,7 @@ fn sessions_held_title_status_and_times_in_a_summary() {
     becomes(Version::V0_5, &new, &archived, &json!({"status": 65, "summary": {}}));
     becomes(Version::V0_5, &new, &activity, &json!({"status": 1, "activity": "a", "summary": {}}));
     for broken in [json!({}), json!({"summary": 1}), json!({"summary": null})] {
-        refuses(Version::V0_4, &broken, &title, Outcome::NoOp(NoOp::MalformedState));
+        refuses(Version::V0_4, &broken, &title, ActionOutcome::NoOp(NoOp::MalformedState));
     }
 }
 
@@ -109,11 +109,11 @@ fn sessions_had_a_model_an_agent_and_one_client() {
     let with_agent = json!({"summary": {"modifiedAt": NOW, "agent": {"uri": "a"}}});
     becomes(Version::V1, &old, &model, &with_model);
     becomes(Version::V0_4, &old, &model, &with_model);
-    refuses(Version::V0_5, &json!({}), &model, Outcome::OutOfScope);
-    refuses(Version::V0_1, &old, &agent, Outcome::OutOfScope);
+    refuses(Version::V0_5, &json!({}), &model, ActionOutcome::OutOfScope);
+    refuses(Version::V0_1, &old, &agent, ActionOutcome::OutOfScope);
     becomes(Version::V0_2, &old, &agent, &with_agent);
     becomes(Version::V0_4, &with_agent, &no_agent, &json!({"summary": {"modifiedAt": NOW}}));
-    refuses(Version::V0_5, &json!({}), &agent, Outcome::OutOfScope);
+    refuses(Version::V0_5, &json!({}), &agent, ActionOutcome::OutOfScope);
 
     let client = json!({"type": "session/activeClientChanged", "activeClient": {"clientId": "c"}});
     let nobody = json!({"type": "session/activeClientChanged", "activeClient": null});
@@ -125,12 +125,12 @@ fn sessions_had_a_model_an_agent_and_one_client() {
         becomes(version, &set, &nobody, &json!({"summary": {}}));
         becomes(version, &set, &tools, &with_tools);
         let alone = json!({"summary": {}});
-        refuses(version, &alone, &tools, Outcome::NoOp(NoOp::UnknownClient));
+        refuses(version, &alone, &tools, ActionOutcome::NoOp(NoOp::UnknownClient));
         let broken = json!({"summary": {}, "activeClient": 1});
-        refuses(version, &broken, &tools, Outcome::NoOp(NoOp::MalformedState));
+        refuses(version, &broken, &tools, ActionOutcome::NoOp(NoOp::MalformedState));
     }
     for gone in [client, nobody, tools] {
-        refuses(Version::V0_5, &set, &gone, Outcome::OutOfScope);
+        refuses(Version::V0_5, &set, &gone, ActionOutcome::OutOfScope);
     }
 }
 
@@ -142,16 +142,16 @@ fn session_members_moved() {
     leaves(Version::V0_5, &before, &config, "/summary/modifiedAt", &json!(1));
     leaves(Version::V1, &before, &config, "/config/values", &json!({"a": 1, "b": 2}));
     let unconfigured = json!({"summary": {"modifiedAt": 1}});
-    refuses(Version::V0_4, &unconfigured, &config, Outcome::NoOp(NoOp::NoConfig));
+    refuses(Version::V0_4, &unconfigured, &config, ActionOutcome::NoOp(NoOp::NoConfig));
 
     let diffs = json!({"type": "session/diffsChanged", "diffs": [1]});
     let changesets = json!({"type": "session/changesetsChanged", "changesets": [1]});
     let bare = json!({"summary": {}});
     for version in [Version::V1, Version::V0_1] {
         becomes(version, &bare, &diffs, &json!({"summary": {"diffs": [1]}}));
-        refuses(version, &bare, &changesets, Outcome::OutOfScope);
+        refuses(version, &bare, &changesets, ActionOutcome::OutOfScope);
     }
-    refuses(Version::V0_2, &bare, &diffs, Outcome::OutOfScope);
+    refuses(Version::V0_2, &bare, &diffs, ActionOutcome::OutOfScope);
     becomes(Version::V0_2, &bare, &changesets, &json!({"summary": {"changesets": [1]}}));
     becomes(Version::V0_3, &bare, &changesets, &json!({"summary": {}, "changesets": [1]}));
 
@@ -176,15 +176,15 @@ fn customizations_were_known_by_their_uri_and_switched() {
     for version in [Version::V1, Version::V0_1] {
         becomes(version, &listed(entry(false)), &by_uri, &listed(entry(true)));
         let other = listed(json!({"customization": {"uri": "v"}}));
-        refuses(version, &other, &by_uri, Outcome::NoOp(NoOp::UnknownCustomization));
+        refuses(version, &other, &by_uri, ActionOutcome::NoOp(NoOp::UnknownCustomization));
         let none = json!({"summary": {}});
-        refuses(version, &none, &by_uri, Outcome::NoOp(NoOp::UnknownCustomization));
+        refuses(version, &none, &by_uri, ActionOutcome::NoOp(NoOp::UnknownCustomization));
     }
 
     let updated = json!({"type": "session/customizationUpdated",
         "customization": {"uri": "u", "n": 1}});
     let none = json!({"summary": {}});
-    refuses(Version::V1, &none, &updated, Outcome::OutOfScope);
+    refuses(Version::V1, &none, &updated, ActionOutcome::OutOfScope);
     let new = json!({"customization": {"uri": "u", "n": 1}, "enabled": false});
     becomes(Version::V0_1, &none, &updated, &listed(new));
     let before = json!({"customization": {"uri": "u"}, "enabled": true, "status": "s", "x": 1});
@@ -200,16 +200,16 @@ fn customizations_were_known_by_their_uri_and_switched() {
         {"id": "p", "type": "plugin", "children": [{"id": "c", "type": "skill"}]}]});
     for version in [Version::V0_2, Version::V0_5_1] {
         leaves(version, &tree, &toggled("p"), "/customizations/0/enabled", &json!(false));
-        refuses(version, &tree, &toggled("c"), Outcome::NoOp(NoOp::UnknownCustomization));
+        refuses(version, &tree, &toggled("c"), ActionOutcome::NoOp(NoOp::UnknownCustomization));
     }
     for version in [Version::V0_5_2, Version::V0_7] {
         leaves(version, &tree, &toggled("p"), "/customizations/0/enabled", &json!(false));
         let child = "/customizations/0/children/0/enabled";
         leaves(version, &tree, &toggled("c"), child, &json!(false));
-        refuses(version, &tree, &toggled("z"), Outcome::NoOp(NoOp::UnknownCustomization));
+        refuses(version, &tree, &toggled("z"), ActionOutcome::NoOp(NoOp::UnknownCustomization));
     }
     let path = "enablement".to_owned();
-    let invalid = Outcome::Invalid { path, expected: "an array" };
+    let invalid = ActionOutcome::Invalid { path, expected: "an array" };
     refuses(Version::V0_8, &tree, &toggled("p"), invalid);
 }
 
@@ -218,7 +218,7 @@ fn sessions_counted_clients_as_people() {
     let set = json!({"type": "session/inputNeededSet",
         "request": {"id": "i", "kind": "toolClientExecution"}});
     let idle = json!({"status": 33});
-    refuses(Version::V0_5, &idle, &set, Outcome::OutOfScope);
+    refuses(Version::V0_5, &idle, &set, ActionOutcome::OutOfScope);
     leaves(Version::V0_5_1, &idle, &set, "/status", &json!(56));
     leaves(Version::V0_7, &idle, &set, "/status", &json!(56));
     leaves(Version::V0_8, &idle, &set, "/status", &json!(33));
@@ -272,7 +272,7 @@ fn turns_learnt_about_time_and_then_the_chat_did() {
     let ended = |version: Version, name: &str, more: Value| {
         let mut state = running(version, &json!([]));
         let outcome = fold(version, &mut state, &action(version, name, &more));
-        assert_eq!(outcome, Outcome::Applied, "{version}");
+        assert_eq!(outcome, ActionOutcome::Applied, "{version}");
         let modified = match state.get("modifiedAt") {
             Some(modified) => modified.clone(),
             None => state["summary"]["modifiedAt"].clone(),
@@ -289,10 +289,10 @@ fn turns_learnt_about_time_and_then_the_chat_did() {
         assert_eq!(ended(Version::V0_9, name, more()), (json!(5), counted));
     }
     let timeless = action(Version::V0_6, "turnComplete", &json!({}));
-    let expected = Outcome::Invalid { path: "duration".to_owned(), expected: "an integer" };
+    let expected = ActionOutcome::Invalid { path: "duration".to_owned(), expected: "an integer" };
     refuses(Version::V0_6, &running(Version::V0_6, &json!([])), &timeless, expected);
     let untold = json!({"type": "chat/turnStarted", "turnId": "t", "message": {}});
-    let expected = Outcome::Invalid { path: "startedAt".to_owned(), expected: "a string" };
+    let expected = ActionOutcome::Invalid { path: "startedAt".to_owned(), expected: "a string" };
     refuses(Version::V0_6, &json!({}), &untold, expected);
 }
 
@@ -320,7 +320,7 @@ fn errors_were_members_of_turns_and_became_parts() {
 
         let pushed = action(version, "responsePart", &json!({"part": {"kind": "error"}}));
         match newer {
-            true => refuses(version, &before, &pushed, Outcome::NoOp(NoOp::ErrorPart)),
+            true => refuses(version, &before, &pushed, ActionOutcome::NoOp(NoOp::ErrorPart)),
             false => {
                 let place = "/activeTurn/responseParts/0/kind";
                 leaves(version, &before, &pushed, place, &json!("error"));
@@ -362,11 +362,11 @@ fn the_clock_stamps_turns_and_questions_up_to_0_8_0() {
     }
     let untouched = json!({"modifiedAt": "m", "turns": []});
     let unknown = json!({"type": "chat/truncated", "turnId": "z"});
-    refuses(Version::V0_8, &untouched, &unknown, Outcome::NoOp(NoOp::UnknownTurn));
+    refuses(Version::V0_8, &untouched, &unknown, ActionOutcome::NoOp(NoOp::UnknownTurn));
     let mut state = untouched.clone();
     let all = json!({"type": "chat/truncated"});
     let outcome = apply_at(Version::V0_8, ChannelKind::Chat, u64::MAX, &mut state, &all);
-    assert_eq!((outcome, &state["modifiedAt"]), (Outcome::Applied, &json!("m")));
+    assert_eq!((outcome, &state["modifiedAt"]), (ActionOutcome::Applied, &json!("m")));
 }
 
 #[test]
@@ -386,7 +386,7 @@ fn questions_were_a_list_beside_the_turns() {
     for version in PUBLISHED {
         let alone = json!({"summary": {"status": 33}, "status": 33});
         if version >= Version::V0_6 {
-            refuses(version, &alone, &asked(version), Outcome::NoOp(NoOp::NoActiveTurn));
+            refuses(version, &alone, &asked(version), ActionOutcome::NoOp(NoOp::NoActiveTurn));
             continue;
         }
         let list = json!([{"id": "i"}]);
@@ -406,7 +406,7 @@ fn questions_were_a_list_beside_the_turns() {
         leaves(version, &before, &answer("r", json!({})), place, &json!({"q": 1, "r": {}}));
         let other = json!({"requestId": "z", "questionId": "q", "response": "accept"});
         for name in ["inputAnswerChanged", "inputCompleted"] {
-            let unknown = Outcome::NoOp(NoOp::UnknownRequest);
+            let unknown = ActionOutcome::NoOp(NoOp::UnknownRequest);
             refuses(version, &before, &action(version, name, &other), unknown.clone());
             refuses(version, &alone, &action(version, name, &other), unknown);
         }
@@ -495,7 +495,7 @@ fn calls_are_asked_about_again_from_0_6_0_on() {
     };
     let asked = |version| action(version, "toolCallReady", &ready);
     let old = Version::V0_5_2;
-    refuses(old, &before(old), &asked(old), Outcome::NoOp(NoOp::WrongStatus));
+    refuses(old, &before(old), &asked(old), ActionOutcome::NoOp(NoOp::WrongStatus));
     for version in [Version::V0_6, Version::V0_7] {
         let after = json!({"toolCallId": "c", "status": "pending-confirmation", "toolInput": "i",
             "options": [1], "invocationMessage": "m", "riskAssessment": {}});
@@ -515,12 +515,12 @@ fn calls_wait_for_authentication_from_0_6_0_on() {
     let failed = json!({"result": {"success": false, "pastTenseMessage": "p"}});
     let (old, new) = (Version::V0_5_2, Version::V0_6);
     let complete = |version| action(version, "toolCallComplete", &failed);
-    refuses(old, &with_call(old, &call), &complete(old), Outcome::NoOp(NoOp::WrongStatus));
+    refuses(old, &with_call(old, &call), &complete(old), ActionOutcome::NoOp(NoOp::WrongStatus));
     let place = format!("{CALL}/status");
     leaves(new, &with_call(new, &call), &complete(new), &place, &json!("completed"));
     for name in ["toolCallAuthRequired", "toolCallAuthResolved"] {
         let action = action(old, name, &json!({"auth": {}}));
-        refuses(old, &with_call(old, &call), &action, Outcome::OutOfScope);
+        refuses(old, &with_call(old, &call), &action, ActionOutcome::OutOfScope);
     }
     let resolved = action(new, "toolCallAuthResolved", &json!({}));
     leaves(new, &with_call(new, &call), &resolved, &place, &json!("running"));
@@ -570,7 +570,7 @@ fn calls_keep_and_refine_what_they_are_from_0_7_0_on() {
     }
     let streaming = json!({"toolCallId": "c", "status": "streaming"});
     let silent = json!({"invocationMessage": "m"});
-    let expected = Outcome::Invalid { path: "content".to_owned(), expected: "a string" };
+    let expected = ActionOutcome::Invalid { path: "content".to_owned(), expected: "a string" };
     let delta = |version| action(version, "toolCallDelta", &silent);
     refuses(old, &with_call(old, &streaming), &delta(old), expected);
     let place = format!("{CALL}/invocationMessage");
@@ -586,9 +586,9 @@ fn a_call_that_refuses_a_step_lets_the_status_catch_up() {
         let status = if version >= Version::V0_4 { "/status" } else { "/summary/status" };
         leaves(version, &before, &ready, status, &json!(24));
         let mut current = before.clone();
-        assert_eq!(fold(version, &mut current, &ready), Outcome::Applied);
-        refuses(version, &current, &ready, Outcome::NoOp(NoOp::WrongStatus));
+        assert_eq!(fold(version, &mut current, &ready), ActionOutcome::Applied);
+        refuses(version, &current, &ready, ActionOutcome::NoOp(NoOp::WrongStatus));
         let changed = action(version, "toolCallContentChanged", &json!({"content": []}));
-        refuses(version, &before, &changed, Outcome::NoOp(NoOp::WrongStatus));
+        refuses(version, &before, &changed, ActionOutcome::NoOp(NoOp::WrongStatus));
     }
 }

@@ -7,7 +7,7 @@ use crate::wire::json::Value;
 
 use super::NoOp;
 use super::list;
-use super::payload::{Object, Reduced, text};
+use super::payload::{Object, ReducerResult, text};
 
 const DIRECTORIES: &str = "workingDirectories";
 
@@ -16,7 +16,7 @@ fn position(items: &[Value], directory: &str) -> Option<usize> {
 }
 
 /// Appends a directory that the set does not have.
-pub(super) fn set(state: &mut Object, action: &Object) -> Reduced {
+pub(super) fn set(state: &mut Object, action: &Object) -> ReducerResult {
     let directory = text(action, "directory")?;
     let items = list::ensured(state, DIRECTORIES)?;
     if position(items, directory).is_some() {
@@ -27,7 +27,7 @@ pub(super) fn set(state: &mut Object, action: &Object) -> Reduced {
 }
 
 /// Removes a directory; the list stays when it becomes empty.
-pub(super) fn removed(state: &mut Object, action: &Object) -> Reduced {
+pub(super) fn removed(state: &mut Object, action: &Object) -> ReducerResult {
     let directory = text(action, "directory")?;
     let items = list::existing(state, DIRECTORIES)?.ok_or(NoOp::UnknownDirectory)?;
     position(items, directory).ok_or(NoOp::UnknownDirectory)?;
@@ -39,7 +39,7 @@ pub(super) fn removed(state: &mut Object, action: &Object) -> Reduced {
 /// that `[A, B, C]` becomes `[A, C]` for B to C and `[A, B]` for C to A.
 ///
 /// Source: requirement reducer.session.workingDirectoryReplaced.
-pub(super) fn replaced(state: &mut Object, action: &Object) -> Reduced {
+pub(super) fn replaced(state: &mut Object, action: &Object) -> ReducerResult {
     let directory = text(action, "directory")?;
     let replacement = text(action, "replacement")?;
     let items = list::existing(state, DIRECTORIES)?.ok_or(NoOp::UnknownDirectory)?;

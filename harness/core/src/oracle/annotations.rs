@@ -4,7 +4,7 @@
 //!
 //! Knows: folded annotations, summaries of sessions. Never knows: what is annotated.
 //!
-//! Start at [`Annotations`].
+//! Start at [`AnnotationChecks`].
 
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
@@ -12,44 +12,46 @@ use crate::wire::json::Value;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
-use super::step::{Folding, Step};
+use super::step::{ActionFolding, OracleStep};
 
 /// Whether the host was at rest since the last annotation.
 #[derive(Default)]
-pub(super) struct Annotations {
+pub(super) struct AnnotationChecks {
     at_rest: bool,
 }
 
-impl Check for Annotations {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for AnnotationChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Snapshot { channel, kind, state, .. } => {
+            OracleStep::Snapshot { channel, kind, state, .. } => {
                 if *kind == Some(ChannelKind::Annotations) {
                     snapshot(cx, *channel, state, out);
                 }
                 self.counted(cx, state, out);
             }
-            Step::Folding(folding) if folding.envelope.action_type.starts_with("annotations/") => {
+            OracleStep::Folding(folding)
+                if folding.envelope.action_type.starts_with("annotations/") =>
+            {
                 self.at_rest = false;
                 fold(cx, folding, out);
             }
-            Step::Answered { request, message } if request.method == "listSessions" => {
+            OracleStep::Answered { request, message } if request.method == "listSessions" => {
                 let items = message.result().map_or(&[][..], |result| list(result, "items"));
                 items.iter().for_each(|summary| self.counted(cx, summary, out));
             }
-            Step::Rest { .. } => self.at_rest = true,
-            Step::Restarted | Step::Gap => self.at_rest = false,
+            OracleStep::Rest { .. } => self.at_rest = true,
+            OracleStep::Restarted | OracleStep::Gap => self.at_rest = false,
             _ => {}
         }
     }
 }
 
-impl Annotations {
+impl AnnotationChecks {
     /// L3: what a session or its summary says of its annotations.
-    fn counted(&self, cx: &Context, holder: &Value, out: &mut Sink) {
+    fn counted(&self, cx: &OracleContext, holder: &Value, out: &mut FindingSink) {
         let summary = given(holder, "annotations").filter(|_| self.at_rest);
         let channel = summary.and_then(|it| cx.channels.find(text(it, "resource")?));
         let fold = channel.and_then(|channel| cx.followed(channel));
@@ -75,7 +77,7 @@ impl Annotations {
     }
 }
 
-fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let uri = cx.uri(channel);
     let items = list(state, "annotations");
     items.iter().for_each(|item| sound(uri, item, cx.now.line, out));
@@ -86,7 +88,7 @@ fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
 }
 
 /// L3: an annotation has an entry, and each entry an id of its own.
-fn sound(uri: &str, item: &Value, line: u64, out: &mut Sink) {
+fn sound(uri: &str, item: &Value, line: u64, out: &mut FindingSink) {
     let entries = list(item, "entries");
     let id = text(item, "id").unwrap_or_default();
     out.seen(Rule::AnnotationsSound);
@@ -101,7 +103,7 @@ fn sound(uri: &str, item: &Value, line: u64, out: &mut Sink) {
     }
 }
 
-fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let action = folding.envelope.action;
     let uri = cx.uri(folding.channel);
     match folding.envelope.name {
@@ -116,7 +118,7 @@ fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// L3: the reducers leave an annotation without entries, which only the host can prevent.
-fn last_entry(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn last_entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
     };

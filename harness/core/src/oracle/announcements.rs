@@ -6,7 +6,7 @@
 //!
 //! Knows: creations and disposals, subscriptions to the root channel. Never knows: lists, what summaries say.
 //!
-//! Start at [`Announcements`].
+//! Start at [`AnnouncementChecks`].
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -16,15 +16,15 @@ use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::Value;
 use crate::wire::message::Message;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 use super::asking::replaced;
 use super::catalogue::{CheckRule, Rule};
-use super::check::{Check, Sink};
-use super::connection::{Conn, Request};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::{ConnectionRecord, OpenRequest};
+use super::context::OracleContext;
 use super::members::{given, text};
-use super::step::Step;
+use super::step::OracleStep;
 
 /// How long an announcement may be on its way to another connection. The text gives no figure.
 const SPREADING: Duration = Duration::from_secs(1);
@@ -77,7 +77,7 @@ type AnnouncementKey = (String, SessionEvent);
 
 /// What was announced, and what has to be.
 #[derive(Default)]
-pub(super) struct Announcements {
+pub(super) struct AnnouncementChecks {
     news: HashMap<AnnouncementKey, LatestAnnouncement>,
     /// The keys of `news`, oldest first.
     order: VecDeque<AnnouncementKey>,
@@ -114,18 +114,18 @@ struct UnannouncedEvent {
     owed: Vec<ConnId>,
 }
 
-impl Check for Announcements {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for AnnouncementChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Frame { seen, sender: Sender::Client, .. } => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Client, .. } => {
                 if let Some(message) = seen.message() {
                     self.asks(cx, message);
                 }
             }
-            Step::Answered { request, message } if message.result().is_some() => {
+            OracleStep::Answered { request, message } if message.result().is_some() => {
                 self.done(cx, request);
             }
-            Step::Notified { seen, method, .. } => {
+            OracleStep::Notified { seen, method, .. } => {
                 let params = seen.message().map_or(&Value::Null, Message::params);
                 let summary = given(params, "summary").and_then(|it| text(it, "resource"));
                 let uri = text(params, "session").or(summary);
@@ -133,7 +133,7 @@ impl Check for Announcements {
                     self.announced(cx, uri, event, out);
                 }
             }
-            Step::Snapshot { channel, kind: Some(ChannelKind::Session), state, .. } => {
+            OracleStep::Snapshot { channel, kind: Some(ChannelKind::Session), state, .. } => {
                 let uri = cx.uri(*channel);
                 match text(state, "lifecycle") {
                     Some("ready") => self.is_ready(uri),
@@ -141,21 +141,21 @@ impl Check for Announcements {
                     _ => {}
                 }
             }
-            Step::Folding(folding) if folding.envelope.action_type == "session/ready" => {
+            OracleStep::Folding(folding) if folding.envelope.action_type == "session/ready" => {
                 self.is_ready(cx.uri(folding.channel));
             }
-            Step::Fence { sent } => self.fenced(cx, *sent, out),
-            Step::Rest { .. } => self.rest(cx, out),
-            Step::Ending { conn, channel } if cx.uri(*channel) == ROOT => self.leaves(*conn),
-            Step::Closed => self.leaves(cx.now.conn),
-            Step::Restarted | Step::Gap => *self = Announcements::default(),
+            OracleStep::Fence { sent } => self.fenced(cx, *sent, out),
+            OracleStep::Rest { .. } => self.rest(cx, out),
+            OracleStep::Ending { conn, channel } if cx.uri(*channel) == ROOT => self.leaves(*conn),
+            OracleStep::Closed => self.leaves(cx.now.conn),
+            OracleStep::Restarted | OracleStep::Gap => *self = AnnouncementChecks::default(),
             _ => {}
         }
     }
 }
 
-impl Announcements {
-    fn asks(&mut self, cx: &Context, message: &Message) {
+impl AnnouncementChecks {
+    fn asks(&mut self, cx: &OracleContext, message: &Message) {
         let method = message.method().unwrap_or_default();
         let Some(event) = SessionEvent::of_request(method) else { return };
         let Some((uri, _)) = replaced(method, message.params()) else { return };
@@ -183,7 +183,7 @@ impl Announcements {
     }
 
     /// Something was done on request.
-    fn done(&mut self, cx: &Context, request: &Request) {
+    fn done(&mut self, cx: &OracleContext, request: &OpenRequest) {
         let Some(event) = SessionEvent::of_request(&request.method) else { return };
         let Some((uri, _)) = replaced(&request.method, request.params()) else { return };
         let key = (uri.to_owned(), event);
@@ -208,7 +208,13 @@ impl Announcements {
     }
 
     /// A connection was told.
-    fn announced(&mut self, cx: &Context, uri: &str, event: SessionEvent, out: &mut Sink) {
+    fn announced(
+        &mut self,
+        cx: &OracleContext,
+        uri: &str,
+        event: SessionEvent,
+        out: &mut FindingSink,
+    ) {
         let key = (uri.to_owned(), event);
         let here = cx.now.conn;
         self.silent.remove(&key);
@@ -266,7 +272,7 @@ impl Announcements {
     }
 
     /// The host has answered a request on this connection.
-    fn fenced(&mut self, cx: &Context, sent: u64, out: &mut Sink) {
+    fn fenced(&mut self, cx: &OracleContext, sent: u64, out: &mut FindingSink) {
         let here = cx.now.conn;
         if !self.silent.is_empty() {
             let over =
@@ -286,7 +292,7 @@ impl Announcements {
         }
     }
 
-    fn rest(&mut self, cx: &Context, out: &mut Sink) {
+    fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         if !self.owing.is_empty() {
             for key in self.order.clone() {
                 let owed = self.news.get(&key).map(|news| news.owed.iter().copied().collect());
@@ -298,13 +304,24 @@ impl Announcements {
         self.silences(cx, self.silent.keys().cloned().collect(), out);
     }
 
-    fn silences(&mut self, cx: &Context, mut due: Vec<AnnouncementKey>, out: &mut Sink) {
+    fn silences(
+        &mut self,
+        cx: &OracleContext,
+        mut due: Vec<AnnouncementKey>,
+        out: &mut FindingSink,
+    ) {
         due.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         due.iter().for_each(|key| self.silence(cx, key, out));
     }
 
     /// I12: others were told.
-    fn missed(&mut self, cx: &Context, key: &AnnouncementKey, owed: &[ConnId], out: &mut Sink) {
+    fn missed(
+        &mut self,
+        cx: &OracleContext,
+        key: &AnnouncementKey,
+        owed: &[ConnId],
+        out: &mut FindingSink,
+    ) {
         let (uri, event) = key;
         for id in owed {
             let Some(news) = self.news.get_mut(key).filter(|news| news.owed.contains(id)) else {
@@ -324,7 +341,7 @@ impl Announcements {
     }
 
     /// I12: nobody was told. A session may take its time until it is ready.
-    fn silence(&mut self, cx: &Context, key: &AnnouncementKey, out: &mut Sink) {
+    fn silence(&mut self, cx: &OracleContext, key: &AnnouncementKey, out: &mut FindingSink) {
         let (uri, event) = key;
         let Some(silent) = self.silent.get(key) else { return };
         let certain = *event == SessionEvent::Removed || self.ready.contains(uri);
@@ -356,12 +373,12 @@ fn settle(owing: &mut HashMap<ConnId, usize>, conn: ConnId) {
 }
 
 /// The connections whose subscription to the root channel is older than an entry, and certain.
-fn owed(cx: &Context, cause: u64) -> Vec<ConnId> {
+fn owed(cx: &OracleContext, cause: u64) -> Vec<ConnId> {
     let root = cx.channels.find(ROOT);
     let Some((id, channel)) = root.and_then(|id| Some((id, cx.channel(id)?))) else {
         return Vec::new();
     };
-    let listens = |conn: &Conn| {
+    let listens = |conn: &ConnectionRecord| {
         let sub = conn.subs.get(&id).filter(|sub| sub.certain && sub.ending.is_none());
         !conn.stale
             && !conn.closed

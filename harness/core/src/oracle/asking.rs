@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::transcript::Seen;
-use crate::wire::message::{Decoded, Kind, Message};
-use crate::wire::protocol::{Dispatch, MethodKind, Protocol};
-use crate::wire::validate::{Sender, ShapeError};
+use crate::transcript::SeenFrame;
+use crate::wire::message::{DecodedFrame, Message, MessageKind};
+use crate::wire::protocol::{DispatchRight, MethodKind, Protocol};
+use crate::wire::validate::{MessageOrigin, ShapeError};
 
-use super::connection::{Request, id_key};
-use super::context::{Context, Emit};
+use super::connection::{OpenRequest, id_key};
+use super::context::{OracleContext, StepEmitter};
 use super::envelope::channel_of;
-use super::step::Step;
+use super::step::OracleStep;
 
 /// Requests after which a channel of that URI may be another one, or none: the method, the member
 /// that names it, and whether it goes.
@@ -34,59 +34,63 @@ pub(super) fn replaced<'a>(method: &str, params: &'a Value) -> Option<(&'a str, 
     Some((uri, *disposes))
 }
 
-impl Context {
-    pub(super) fn sent(&mut self, seen: &Arc<Seen>, emit: Emit<'_>) {
+impl OracleContext {
+    pub(super) fn sent(&mut self, seen: &Arc<SeenFrame>, emit: StepEmitter<'_>) {
         self.assume();
         let conn = self.here_mut();
         // How a client goes on after an answer that it cannot read is its own business.
         let protocol = conn.protocol.filter(|_| !conn.guessed);
         let errors = match (seen.message(), protocol) {
             (Some(message), Some(protocol)) => {
-                protocol.check_message(message, Sender::Client, None)
+                protocol.check_message(message, MessageOrigin::Client, None)
             }
             _ => Vec::new(),
         };
-        let sender = Sender::Client;
+        let sender = MessageOrigin::Client;
         let checked = protocol.is_some();
-        emit(self, &Step::Frame { seen, sender, errors: &errors, checked });
+        emit(self, &OracleStep::Frame { seen, sender, errors: &errors, checked });
         match &seen.decoded {
-            Decoded::Message(message) => self.client_message(seen, message, &errors, emit),
-            Decoded::Batch(items) => {
+            DecodedFrame::Message(message) => self.client_message(seen, message, &errors, emit),
+            DecodedFrame::Batch(items) => {
                 self.here_mut().odd += 1 + items.len();
             }
-            Decoded::Scalar(_) | Decoded::Odd(_) | Decoded::Deep => self.here_mut().odd += 1,
+            DecodedFrame::Scalar(_) | DecodedFrame::Odd(_) | DecodedFrame::Deep => {
+                self.here_mut().odd += 1
+            }
         }
     }
 
     fn client_message(
         &mut self,
-        seen: &Arc<Seen>,
+        seen: &Arc<SeenFrame>,
         message: &Message,
         errors: &[ShapeError],
-        emit: Emit<'_>,
+        emit: StepEmitter<'_>,
     ) {
         let tag = message.value().get("jsonrpc").and_then(Value::as_str);
-        if tag != Some("2.0") && matches!(message.kind(), Kind::Request | Kind::Notification) {
+        if tag != Some("2.0")
+            && matches!(message.kind(), MessageKind::Request | MessageKind::Notification)
+        {
             // JSON-RPC 4, 5 and 7: what is no valid request may be answered by an error with the id null.
             self.here_mut().odd += 1;
         }
         match message.kind() {
-            Kind::Request => self.asked(seen, message, emit),
-            Kind::Notification => match message.method() {
+            MessageKind::Request => self.asked(seen, message, emit),
+            MessageKind::Notification => match message.method() {
                 Some("unsubscribe") => self.unsubscribed(message.params(), emit),
                 Some("dispatchAction") => self.dispatched(seen, message, errors, emit),
                 _ => {}
             },
-            Kind::Success | Kind::Failure => {
+            MessageKind::Success | MessageKind::Failure => {
                 if let Some(id) = message.id() {
                     self.here_mut().host_requests.remove(&id_key(id));
                 }
             }
-            Kind::Malformed => self.here_mut().odd += 1,
+            MessageKind::Malformed => self.here_mut().odd += 1,
         }
     }
 
-    fn asked(&mut self, seen: &Arc<Seen>, message: &Message, emit: Emit<'_>) {
+    fn asked(&mut self, seen: &Arc<SeenFrame>, message: &Message, emit: StepEmitter<'_>) {
         let (Some(method), Some(id)) = (message.method(), message.id()) else {
             return;
         };
@@ -94,7 +98,7 @@ impl Context {
         let protocol = self.here().and_then(|conn| conn.protocol);
         let row = protocol.and_then(|protocol| protocol.method(method));
         let notification = row.is_some_and(|row| row.kind == MethodKind::Notification);
-        let request = Request {
+        let request = OpenRequest {
             method: method.to_owned(),
             seen: seen.clone(),
             line: self.now.line,
@@ -153,10 +157,10 @@ impl Context {
 
     fn dispatched(
         &mut self,
-        seen: &Arc<Seen>,
+        seen: &Arc<SeenFrame>,
         message: &Message,
         errors: &[ShapeError],
-        emit: Emit<'_>,
+        emit: StepEmitter<'_>,
     ) {
         let params = message.params();
         let action = params.get("action").unwrap_or(&Value::Null);
@@ -171,10 +175,10 @@ impl Context {
         };
         let protocol = self.here().and_then(|conn| conn.protocol);
         let row = protocol.and_then(|protocol| protocol.action(action_type));
-        let sound = message.kind() == Kind::Notification
-            && row.is_some_and(|row| row.dispatch == Dispatch::Client)
+        let sound = message.kind() == MessageKind::Notification
+            && row.is_some_and(|row| row.dispatch == DispatchRight::Client)
             && errors.iter().all(|error| error.soft);
-        let step = Step::Dispatched { seen, channel, client_seq, sound };
+        let step = OracleStep::Dispatched { seen, channel, client_seq, sound };
         emit(self, &step);
     }
 }

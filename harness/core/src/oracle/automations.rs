@@ -3,21 +3,21 @@
 //!
 //! Knows: folded runs, the catalogue. Never knows: schedules.
 //!
-//! Start at [`Automations`].
+//! Start at [`AutomationChecks`].
 
 use litemap::LiteMap;
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::timestamp;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{given, list, repeated, repeated_text, text};
-use super::step::{Folding, Step};
+use super::step::{ActionFolding, OracleStep};
 
 /// The channel of the catalogue.
 const CATALOGUE: &str = "ahp-automations://";
@@ -36,44 +36,44 @@ const TIMES: [&str; 3] = ["createdAt", "startedAt", "completedAt"];
 
 /// What is remembered of a host with automations.
 #[derive(Default)]
-pub(super) struct Automations {
+pub(super) struct AutomationChecks {
     /// How many finished runs the host said that it keeps.
     limit: Option<u64>,
     /// Runs that something happened to since the host was at rest.
     touched: LiteMap<ChannelId, ()>,
 }
 
-impl Check for Automations {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for AutomationChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Answered { request, message } if request.method == "initialize" => {
+            OracleStep::Answered { request, message } if request.method == "initialize" => {
                 let offer = message.result().and_then(|result| given(result, "automations"));
                 let limit = offer.and_then(|offer| offer.get("runHistoryLimit")?.as_u64());
                 self.limit = limit.or(self.limit);
             }
-            Step::Snapshot { channel, kind, state, .. } => {
+            OracleStep::Snapshot { channel, kind, state, .. } => {
                 self.snapshot(cx, *channel, *kind, state, out);
             }
-            Step::Folding(folding) => match folding.envelope.action_type {
+            OracleStep::Folding(folding) => match folding.envelope.action_type {
                 "automation/set" => self.set(cx, folding, out),
                 name if name.starts_with("automationRun/") => self.run(cx, folding, out),
                 _ => {}
             },
-            Step::Rest { .. } if !self.touched.is_empty() => self.rest(cx, out),
-            Step::Restarted | Step::Gap => *self = Automations::default(),
+            OracleStep::Rest { .. } if !self.touched.is_empty() => self.rest(cx, out),
+            OracleStep::Restarted | OracleStep::Gap => *self = AutomationChecks::default(),
             _ => {}
         }
     }
 }
 
-impl Automations {
+impl AutomationChecks {
     fn snapshot(
         &mut self,
-        cx: &Context,
+        cx: &OracleContext,
         channel: ChannelId,
         kind: Option<ChannelKind>,
         state: &Value,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         let uri = cx.uri(channel);
         match kind {
@@ -89,7 +89,7 @@ impl Automations {
     }
 
     /// L5: an entry of the catalogue, by itself and after the one before it.
-    fn set(&self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn set(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(entry) = given(folding.envelope.action, "automation") else {
             return;
         };
@@ -112,7 +112,7 @@ impl Automations {
     }
 
     /// L5: an action on a run.
-    fn run(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn run(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
@@ -139,7 +139,7 @@ impl Automations {
 
     /// L5: an automation's runs once each, newest first, as many as are kept, one for each occurrence;
     /// a count exactly where a condition asks for one.
-    fn entry(&self, cx: &Context, entry: &Value, line: u64, out: &mut Sink) {
+    fn entry(&self, cx: &OracleContext, entry: &Value, line: u64, out: &mut FindingSink) {
         let uri = text(entry, "resource").unwrap_or_default();
         let runs = list(entry, "runs");
         let mut wrong = Vec::new();
@@ -168,7 +168,8 @@ impl Automations {
             out.broken(Rule::RunsListed, message, &[line]);
         }
         let protocol = cx.here().and_then(|conn| conn.protocol);
-        if !protocol.is_some_and(|it| it.has_member(Of::Named("AutomationEntry"), "runCount")) {
+        if !protocol.is_some_and(|it| it.has_member(TrimType::Named("AutomationEntry"), "runCount"))
+        {
             return;
         }
         out.seen(Rule::RunCount);
@@ -185,7 +186,7 @@ impl Automations {
     }
 
     /// L5: the catalogue says of a run what the run says.
-    fn rest(&mut self, cx: &Context, out: &mut Sink) {
+    fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let touched = std::mem::take(&mut self.touched);
         let catalogue = cx.channels.find(CATALOGUE).and_then(|id| cx.followed(id));
         let Some(catalogue) = catalogue else {
@@ -219,7 +220,7 @@ impl Automations {
 }
 
 /// L5: a run goes forward, and was always created when it was.
-fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Sink) {
+fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut FindingSink) {
     let Some((from, to)) = text(before, "status").zip(text(after, "status")) else {
         return;
     };
@@ -242,7 +243,7 @@ fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Si
 }
 
 /// L5: the times of a run, as far as they are there.
-fn times(uri: &str, lifecycle: Option<&Value>, line: u64, out: &mut Sink) {
+fn times(uri: &str, lifecycle: Option<&Value>, line: u64, out: &mut FindingSink) {
     let Some(lifecycle) = lifecycle else {
         return;
     };
@@ -258,7 +259,7 @@ fn times(uri: &str, lifecycle: Option<&Value>, line: u64, out: &mut Sink) {
 }
 
 /// L5: a run's sessions are each there once, and the primary one is among them.
-fn sessions(uri: &str, run: &Value, primary: Option<&Value>, lines: &[u64], out: &mut Sink) {
+fn sessions(uri: &str, run: &Value, primary: Option<&Value>, lines: &[u64], out: &mut FindingSink) {
     let all = list(run, "sessions");
     out.seen(Rule::RunSessions);
     if let Some(twice) = repeated_text(all.iter().filter_map(Value::as_str)) {

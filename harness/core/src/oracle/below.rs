@@ -6,15 +6,15 @@
 //!
 //! Knows: ACP, the stand-in's log. Never knows: what is above the host, rules.
 //!
-//! Start at [`Reading::facts`].
+//! Start at [`BelowReading::facts`].
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use litemap::LiteMap;
 
-use crate::transcript::{Below, ConnId};
+use crate::transcript::{BelowEvent, ConnId};
 use crate::wire::json::{Map, Value};
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 
 use super::members::{list, text};
 
@@ -28,7 +28,7 @@ const MARK: &str = "ahp-ran-";
 
 /// One thing that happened in a conversation.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Fact {
+pub(super) enum ConversationFact {
     /// The agent was given this message to work on; it may stand within other texts.
     Prompted(String),
     /// The agent goes on, after the results of so many rounds of calls. Only models are asked so.
@@ -48,14 +48,14 @@ pub(super) enum Fact {
 }
 
 /// A conversation, and what happened there.
-pub(super) type Told = (String, Fact);
+pub(super) type BelowFact = (String, ConversationFact);
 
 /// Whose ids an id is one of.
-type Key = (ConnId, String);
+type IdSpace = (ConnId, String);
 
 /// An agent's request for permission.
 #[derive(Debug)]
-struct Permission {
+struct PermissionRequest {
     talk: String,
     call: String,
     /// The ids of the options that allow.
@@ -64,62 +64,68 @@ struct Permission {
 
 /// What has to be remembered to read the next message.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
-    prompts: LiteMap<Key, String>,
-    permissions: LiteMap<Key, Permission>,
+pub(super) struct BelowReading {
+    prompts: LiteMap<IdSpace, String>,
+    permissions: LiteMap<IdSpace, PermissionRequest>,
     /// Exchanges of the stand-in that have not ended.
     exchanges: LiteMap<u64, String>,
 }
 
-impl Reading {
+impl BelowReading {
     /// What a message says.
-    pub(super) fn facts(&mut self, conn: ConnId, way: Below, message: &Message) -> Vec<Told> {
+    pub(super) fn facts(
+        &mut self,
+        conn: ConnId,
+        way: BelowEvent,
+        message: &Message,
+    ) -> Vec<BelowFact> {
         match way {
-            Below::ToAgent => self.host_said(conn, message).into_iter().collect(),
-            Below::FromAgent => self.agent_said(conn, message),
-            Below::Model => self.exchange(message.value()),
-            Below::Tool | Below::Stderr | Below::Local => Vec::new(),
+            BelowEvent::ToAgent => self.host_said(conn, message).into_iter().collect(),
+            BelowEvent::FromAgent => self.agent_said(conn, message),
+            BelowEvent::Model => self.exchange(message.value()),
+            BelowEvent::Tool | BelowEvent::Stderr | BelowEvent::Local => Vec::new(),
         }
     }
 
-    fn host_said(&mut self, conn: ConnId, message: &Message) -> Option<Told> {
+    fn host_said(&mut self, conn: ConnId, message: &Message) -> Option<BelowFact> {
         let params = message.params();
         let id = message.id().map(Value::to_text);
         match (message.kind(), message.method()) {
-            (Kind::Request, Some("session/prompt")) => {
+            (MessageKind::Request, Some("session/prompt")) => {
                 let talk = session(params)?;
                 if self.prompts.len() < MAX_OPEN {
                     self.prompts.insert((conn, id?), talk.clone());
                 }
                 let blocks = list(params, "prompt").iter();
                 let texts: Vec<&str> = blocks.filter_map(|block| text(block, "text")).collect();
-                Some((talk, Fact::Prompted(texts.join("\n"))))
+                Some((talk, ConversationFact::Prompted(texts.join("\n"))))
             }
-            (Kind::Notification, Some("session/cancel")) => {
-                Some((session(params)?, Fact::Cancelled))
+            (MessageKind::Notification, Some("session/cancel")) => {
+                Some((session(params)?, ConversationFact::Cancelled))
             }
-            (Kind::Success | Kind::Failure, _) => {
-                let Permission { talk, call, allowing } = self.permissions.remove(&(conn, id?))?;
+            (MessageKind::Success | MessageKind::Failure, _) => {
+                let PermissionRequest { talk, call, allowing } =
+                    self.permissions.remove(&(conn, id?))?;
                 let outcome = message.result().and_then(|result| result.get("outcome"));
                 let chosen = outcome.and_then(|outcome| text(outcome, "optionId"));
                 let allowed = chosen.is_some_and(|id| allowing.iter().any(|it| it == id));
-                Some((talk, Fact::Answered { id: call, allowed }))
+                Some((talk, ConversationFact::Answered { id: call, allowed }))
             }
             _ => None,
         }
     }
 
-    fn agent_said(&mut self, conn: ConnId, message: &Message) -> Vec<Told> {
+    fn agent_said(&mut self, conn: ConnId, message: &Message) -> Vec<BelowFact> {
         let params = message.params();
         let id = message.id().map(Value::to_text);
         match (message.kind(), message.method(), id) {
-            (Kind::Notification, Some("session/update"), _) => {
+            (MessageKind::Notification, Some("session/update"), _) => {
                 let (Some(talk), Some(update)) = (session(params), params.get("update")) else {
                     return Vec::new();
                 };
                 updated(update).into_iter().map(|fact| (talk.clone(), fact)).collect()
             }
-            (Kind::Request, Some("session/request_permission"), Some(id)) => {
+            (MessageKind::Request, Some("session/request_permission"), Some(id)) => {
                 let call = params.get("toolCall").unwrap_or(&Value::Null);
                 let (Some(talk), Some(name)) = (session(params), text(call, "toolCallId")) else {
                     return Vec::new();
@@ -129,7 +135,7 @@ impl Reading {
                 };
                 let options = list(params, "options").iter().take(MAX_OPTIONS).filter(allows);
                 let allowing = options.filter_map(|it| text(it, "optionId")).map(str::to_owned);
-                let permission = Permission {
+                let permission = PermissionRequest {
                     talk: talk.clone(),
                     call: name.to_owned(),
                     allowing: allowing.collect(),
@@ -139,9 +145,9 @@ impl Reading {
                 }
                 called(call).map(|fact| (talk, fact)).into_iter().collect()
             }
-            (Kind::Success | Kind::Failure, _, Some(id)) => {
+            (MessageKind::Success | MessageKind::Failure, _, Some(id)) => {
                 let talk = self.prompts.remove(&(conn, id));
-                talk.map(|talk| (talk, Fact::Ended)).into_iter().collect()
+                talk.map(|talk| (talk, ConversationFact::Ended)).into_iter().collect()
             }
             _ => Vec::new(),
         }
@@ -149,12 +155,13 @@ impl Reading {
 
     /// A line of the stand-in's log: an exchange as it begins, or its end. Requests without tools are a
     /// helper's, which wants a title, and no part of the conversation.
-    fn exchange(&mut self, record: &Value) -> Vec<Told> {
+    fn exchange(&mut self, record: &Value) -> Vec<BelowFact> {
         let Some(serial) = record.get("serial").and_then(Value::as_u64) else {
             return Vec::new();
         };
         if let Some(ended) = text(record, "ended") {
-            let fact = if ended == "cut" { Fact::Cancelled } else { Fact::Ended };
+            let fact =
+                if ended == "cut" { ConversationFact::Cancelled } else { ConversationFact::Ended };
             let talk = self.exchanges.remove(&serial);
             return talk.map(|talk| (talk, fact)).into_iter().collect();
         }
@@ -172,16 +179,18 @@ impl Reading {
         let mut facts = Vec::new();
         let round = record.get("round").and_then(Value::as_u64).unwrap_or_default();
         if round == 0 {
-            facts.push(Fact::Prompted(prompt.to_owned()));
+            facts.push(ConversationFact::Prompted(prompt.to_owned()));
         }
-        facts.push(Fact::Round(round));
+        facts.push(ConversationFact::Round(round));
         let marked = |result: &&Value| text(result, "text").is_some_and(has_run);
         let results = list(record, "results").iter().filter(marked);
-        let ran = results.filter_map(|it| text(it, "id")).map(|id| Fact::Ran { id: id.to_owned() });
+        let ran = results
+            .filter_map(|it| text(it, "id"))
+            .map(|id| ConversationFact::Ran { id: id.to_owned() });
         facts.extend(ran);
         for said in list(record, "says") {
-            let chunk = text(said, "text").map(|it| Fact::Text(it.to_owned()));
-            let call = text(said, "id").map(|id| Fact::Called {
+            let chunk = text(said, "text").map(|it| ConversationFact::Text(it.to_owned()));
+            let call = text(said, "id").map(|id| ConversationFact::Called {
                 id: id.to_owned(),
                 leaf: said.get("arguments").map(longest).unwrap_or_default(),
             });
@@ -195,26 +204,26 @@ fn session(params: &Value) -> Option<String> {
     text(params, "sessionId").map(str::to_owned)
 }
 
-fn updated(update: &Value) -> Vec<Fact> {
+fn updated(update: &Value) -> Vec<ConversationFact> {
     match text(update, "sessionUpdate") {
         Some("agent_message_chunk") => {
             let chunk = update.get("content").and_then(|content| text(content, "text"));
-            chunk.map(|it| Fact::Text(it.to_owned())).into_iter().collect()
+            chunk.map(|it| ConversationFact::Text(it.to_owned())).into_iter().collect()
         }
         Some("tool_call" | "tool_call_update") => {
             let ran = text(update, "status") == Some("completed");
             let id = text(update, "toolCallId").filter(|_| ran);
-            let ran = id.map(|id| Fact::Ran { id: id.to_owned() });
+            let ran = id.map(|id| ConversationFact::Ran { id: id.to_owned() });
             called(update).into_iter().chain(ran).collect()
         }
         _ => Vec::new(),
     }
 }
 
-fn called(call: &Value) -> Option<Fact> {
+fn called(call: &Value) -> Option<ConversationFact> {
     let id = text(call, "toolCallId")?.to_owned();
     let leaf = call.get("rawInput").map(longest).unwrap_or_default();
-    Some(Fact::Called { id, leaf })
+    Some(ConversationFact::Called { id, leaf })
 }
 
 fn has_run(result: &str) -> bool {

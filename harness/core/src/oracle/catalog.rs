@@ -5,26 +5,26 @@
 //!
 //! Knows: folded sessions and chats, what summaries repeat of them. Never knows: lists as a whole.
 //!
-//! Start at [`Catalog`].
+//! Start at [`CatalogChecks`].
 
-use crate::model::{NoOp, Outcome};
+use crate::model::{ActionOutcome, NoOp};
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::message::Message;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 
 use super::catalogue::Rule;
-use super::channel::Fold;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::channel::ChannelFold;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::difference::difference;
-use super::family::{Family, QUIET, followed_chat};
+use super::family::{QUIET, SessionFamily, followed_chat};
 use super::masks::plain;
 use super::members::{given, list, repeated, text};
-use super::memory::Memory;
-use super::step::{Folding, Step};
+use super::memory::ChatMemory;
+use super::step::{ActionFolding, OracleStep};
 
 /// The members that an entry repeats, and the action that changes each in a chat's own state;
 /// without one, only a snapshot of the chat tells what it is.
@@ -47,8 +47,8 @@ const MAX_STATUSES: usize = 16;
 
 /// What the catalogues said of each chat's status, and what it was.
 #[derive(Default)]
-pub(super) struct Catalog {
-    chats: Memory<ToldStatus>,
+pub(super) struct CatalogChecks {
+    chats: ChatMemory<ToldStatus>,
 }
 
 /// The status that the catalogue gave a chat last. It is one that the chat had since the update before, or has until
@@ -85,19 +85,19 @@ impl ToldStatus {
     }
 }
 
-impl Check for Catalog {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for CatalogChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Snapshot { channel, state, .. } => {
+            OracleStep::Snapshot { channel, state, .. } => {
                 catalogue(cx, cx.uri(*channel), state, cx.now.line, out);
             }
-            Step::Answered { request, message } if request.method == "listSessions" => {
+            OracleStep::Answered { request, message } if request.method == "listSessions" => {
                 for summary in message.result().map_or(&[][..], |result| list(result, "items")) {
                     let uri = text(summary, "resource").unwrap_or_default();
                     catalogue(cx, uri, summary, cx.now.line, out);
                 }
             }
-            Step::Notified { seen, method, .. } => {
+            OracleStep::Notified { seen, method, .. } => {
                 let params = seen.message().map_or(&Value::Null, Message::params);
                 let told = match *method {
                     "root/sessionAdded" => given(params, "summary"),
@@ -109,32 +109,33 @@ impl Check for Catalog {
                     catalogue(cx, uri.unwrap_or_default(), told, cx.now.line, out);
                 }
             }
-            Step::Folding(folding) => {
+            OracleStep::Folding(folding) => {
                 folding_in(cx, folding, out);
                 self.had(cx, folding);
             }
-            Step::Folded { folding, outcome } => {
+            OracleStep::Folded { folding, outcome } => {
                 folded(cx, folding, outcome, out);
                 if folding.envelope.action_type == "session/chatUpdated" {
                     self.status(cx, folding, out);
                 }
             }
-            Step::SessionsAtRest { sessions } => {
-                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
+            OracleStep::SessionsAtRest { sessions } => {
+                let families =
+                    sessions.iter().filter_map(|session| SessionFamily::of(cx, *session));
                 families.for_each(|family| {
                     self.rested(cx, &family);
                     at_rest(cx, &family, out);
                 });
             }
-            Step::Restarted | Step::Gap => self.chats.clear(),
+            OracleStep::Restarted | OracleStep::Gap => self.chats.clear(),
             _ => {}
         }
     }
 }
 
-impl Catalog {
+impl CatalogChecks {
     /// What status a chat has before an action that may change it.
-    fn had(&mut self, cx: &Context, folding: &Folding<'_>) {
+    fn had(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>) {
         if QUIET.contains(&folding.envelope.action_type) {
             return;
         }
@@ -147,7 +148,7 @@ impl Catalog {
     }
 
     /// I1, of the status between two updates.
-    fn status(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn status(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let action = folding.envelope.action;
         let uri = text(action, "chat").unwrap_or_default();
         let Some(told) = given(action, "changes").and_then(status) else { return };
@@ -185,7 +186,7 @@ impl Catalog {
     }
 
     /// What a session at rest says is compared with its chats, and is up to date.
-    fn rested(&mut self, cx: &Context, family: &Family<'_>) {
+    fn rested(&mut self, cx: &OracleContext, family: &SessionFamily<'_>) {
         for (uri, chat) in family.chats(cx) {
             if let Some(known) = cx.channels.find(uri).and_then(|id| self.chats.of(id, chat)) {
                 known.begin(true);
@@ -201,7 +202,7 @@ fn status(state: &Value) -> Option<Value> {
 
 /// I2 and I4, of a session's state, or of a summary of it. What changed of a summary may have one half: then the default chat
 /// is among chats that were told before.
-fn catalogue(cx: &Context, uri: &str, state: &Value, line: u64, out: &mut Sink) {
+fn catalogue(cx: &OracleContext, uri: &str, state: &Value, line: u64, out: &mut FindingSink) {
     let chats = list(state, "chats");
     if chats.is_empty() || cx.here().is_none_or(|conn| conn.protocol.is_none()) {
         return;
@@ -221,7 +222,7 @@ fn default_known(
     chats: &[Value],
     default: Option<&str>,
     lines: [u64; 2],
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let Some(default) = default else {
         return;
@@ -236,7 +237,7 @@ fn default_known(
 }
 
 /// I4: what an action meets.
-fn folding_in(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn folding_in(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     if folding.envelope.action_type != "session/chatAdded" {
         return;
     }
@@ -256,7 +257,12 @@ fn folding_in(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// I2, I3 and I4: what came of an action.
-fn folded(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink) {
+fn folded(
+    cx: &OracleContext,
+    folding: &ActionFolding<'_>,
+    outcome: &ActionOutcome,
+    out: &mut FindingSink,
+) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
     };
@@ -266,7 +272,7 @@ fn folded(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink
     match folding.envelope.action_type {
         "session/chatsReordered" => {
             out.seen(Rule::ReorderPermutes);
-            if *outcome == Outcome::NoOp(NoOp::NotAPermutation) {
+            if *outcome == ActionOutcome::NoOp(NoOp::NotAPermutation) {
                 let message = format!(
                     "expected `session/chatsReordered` to list every chat of `{uri}` once, found \
                      {} of {} chats or others",
@@ -278,7 +284,7 @@ fn folded(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink
         }
         "session/chatUpdated" => {
             out.seen(Rule::UpdatedKnown);
-            if *outcome == Outcome::NoOp(NoOp::UnknownChat) {
+            if *outcome == ActionOutcome::NoOp(NoOp::UnknownChat) {
                 let chat = text(action, "chat").unwrap_or_default();
                 let message = format!(
                     "expected `session/chatUpdated` to name a chat of `{uri}`, found `{chat}`"
@@ -294,7 +300,7 @@ fn folded(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink
     }
 }
 
-fn at_rest(cx: &Context, family: &Family<'_>, out: &mut Sink) {
+fn at_rest(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
     let [base, last] = family.lines();
     owners(cx, family, out);
     let default = text(&family.fold.state, "defaultChat");
@@ -302,7 +308,7 @@ fn at_rest(cx: &Context, family: &Family<'_>, out: &mut Sink) {
         let Some(uri) = text(entry, "resource") else {
             continue;
         };
-        if Some(uri) == default && family.fold.protocol.has(Feature::ChatMoves) {
+        if Some(uri) == default && family.fold.protocol.has(ProtocolFeature::ChatMoves) {
             out.seen(Rule::DefaultChat);
             if entry.get("movable").and_then(Value::as_bool) == Some(true) {
                 let message = format!(
@@ -324,12 +330,12 @@ fn at_rest(cx: &Context, family: &Family<'_>, out: &mut Sink) {
 }
 
 /// I4: nobody else has the session's chats.
-fn owners(cx: &Context, family: &Family<'_>, out: &mut Sink) {
+fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
     for uri in family.entries().iter().filter_map(|entry| text(entry, "resource")) {
         let Some(other) = cx.families.session_of(uri).filter(|other| *other != family.id) else {
             continue;
         };
-        let Some(other) = Family::of(cx, other) else {
+        let Some(other) = SessionFamily::of(cx, other) else {
             continue;
         };
         out.seen(Rule::OneOwner);
@@ -348,7 +354,13 @@ fn owners(cx: &Context, family: &Family<'_>, out: &mut Sink) {
 
 /// What the calls of a chat show of their workers is what the catalogue says of these. The calls that a fork has copied go
 /// on showing the workers of the chat that they were made in, which no other chat can take over.
-fn workers(cx: &Context, family: &Family<'_>, uri: &str, chat: &Fold, out: &mut Sink) {
+fn workers(
+    cx: &OracleContext,
+    family: &SessionFamily<'_>,
+    uri: &str,
+    chat: &ChannelFold,
+    out: &mut FindingSink,
+) {
     let last = list(&chat.state, "turns").last();
     let turns = given(&chat.state, "activeTurn").into_iter().chain(last);
     let parts = turns.flat_map(|turn| list(turn, "responseParts"));
@@ -386,12 +398,12 @@ fn workers(cx: &Context, family: &Family<'_>, uri: &str, chat: &Fold, out: &mut 
 /// those whose absence has a meaning. Where the session is followed in the words of another version, either side may
 /// have members that the other has no words for.
 fn mirrors(
-    cx: &Context,
-    family: &Family<'_>,
+    cx: &OracleContext,
+    family: &SessionFamily<'_>,
     uri: &str,
-    chat: &Fold,
+    chat: &ChannelFold,
     entry: &Value,
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let protocol = chat.protocol;
     if !std::ptr::eq(protocol, family.fold.protocol) {
@@ -403,14 +415,14 @@ fn mirrors(
         let told =
             REPEATED.iter().filter_map(|(name, _)| Some((*name, given(side, name)?.clone())));
         let mut told: Value = Value::Object(told.collect());
-        protocol.canonical(Of::Named("ChatSummary"), &mut told);
+        protocol.canonical(TrimType::Named("ChatSummary"), &mut told);
         told
     });
     let mut differs = [Map::new(), Map::new(), Map::new(), Map::new()];
     out.seen(Rule::CatalogMirrors);
     for (name, by) in REPEATED {
         let changed_by_actions = by.is_some_and(|by| protocol.action(by).is_some());
-        let timed = *name != "modifiedAt" || protocol.has(Feature::DeterministicTimes);
+        let timed = *name != "modifiedAt" || protocol.has(ProtocolFeature::DeterministicTimes);
         if !(fresh || changed_by_actions) || !timed {
             continue;
         }

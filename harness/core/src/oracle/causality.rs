@@ -9,49 +9,49 @@ use litemap::LiteMap;
 
 use crate::wire::json::{Text, Value};
 
-use crate::transcript::{ConnId, Seen};
+use crate::transcript::{ConnId, SeenFrame};
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
-use super::step::{Delivery, Step};
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
+use super::step::{ActionDelivery, OracleStep};
 
 /// Dispatched turns of all chats that are waited for; further ones are not judged.
 const MAX_WAITING: usize = 1_024;
 
 /// The turns that clients asked for and the host has not answered yet.
 #[derive(Default)]
-pub(super) struct Causality {
-    asked: LiteMap<(ChannelId, Text), Asked>,
+pub(super) struct CausalityChecks {
+    asked: LiteMap<(ChannelId, Text), AskedTurn>,
 }
 
 #[derive(Clone, Copy)]
-struct Asked {
+struct AskedTurn {
     conn: ConnId,
     tick: u64,
     line: u64,
 }
 
-impl Check for Causality {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for CausalityChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Dispatched { seen, channel, sound: true, .. } => {
+            OracleStep::Dispatched { seen, channel, sound: true, .. } => {
                 self.ask(cx, seen, *channel);
             }
-            Step::Envelope(delivery) => self.answer(cx, delivery, out),
-            Step::Closed => {
+            OracleStep::Envelope(delivery) => self.answer(cx, delivery, out),
+            OracleStep::Closed => {
                 let conn = cx.now.conn;
                 self.asked.retain(|_, asked| asked.conn != conn);
             }
-            Step::Restarted | Step::Gap => self.asked.clear(),
+            OracleStep::Restarted | OracleStep::Gap => self.asked.clear(),
             _ => {}
         }
     }
 }
 
-impl Causality {
-    fn ask(&mut self, cx: &Context, seen: &Arc<Seen>, channel: ChannelId) {
+impl CausalityChecks {
+    fn ask(&mut self, cx: &OracleContext, seen: &Arc<SeenFrame>, channel: ChannelId) {
         let params = seen.message().map(|message| message.params());
         let action = params.and_then(|params| params.get("action"));
         let Some(turn) = action.filter(|it| starts_turn(it)).and_then(turn_of) else {
@@ -61,13 +61,13 @@ impl Causality {
         let fold = cx.folded(channel);
         let active = fold.and_then(|fold| fold.state.get("activeTurn")?.get("id")?.as_str());
         if active != Some(turn) && self.asked.len() < MAX_WAITING {
-            let asked = Asked { conn: cx.now.conn, tick: cx.now.tick, line: cx.now.line };
+            let asked = AskedTurn { conn: cx.now.conn, tick: cx.now.tick, line: cx.now.line };
             self.asked.insert((channel, turn.into()), asked);
         }
     }
 
     /// C8: what belongs to a turn comes to its client after the action that started it.
-    fn answer(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    fn answer(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.asked.is_empty() {
             return;
         }
@@ -109,11 +109,11 @@ impl Causality {
 /// A11: an accepted action has a number above every one that was received before it was sent.
 /// `floor` is the highest of those, with its line.
 pub(super) fn above(
-    cx: &Context,
-    delivery: &Delivery<'_>,
+    cx: &OracleContext,
+    delivery: &ActionDelivery<'_>,
     floor: Option<(u64, u64)>,
     dispatch_line: u64,
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let Some((floor, line)) = floor.filter(|_| !delivery.envelope.rejected) else {
         return;

@@ -3,21 +3,21 @@
 //!
 //! Knows: folded changesets, the catalogues that offer them. Never knows: what is in a file.
 //!
-//! Start at [`Changesets`].
+//! Start at [`ChangesetChecks`].
 
 use litemap::LiteMap;
 
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
-use super::step::{Folding, Step};
+use super::step::{ActionFolding, OracleStep};
 
 /// Sessions and chats whose catalogue is remembered.
 const MAX_CATALOGUES: usize = 4_096;
@@ -26,14 +26,14 @@ const STATUSES: [&str; 4] = ["computing", "recomputing", "ready", "error"];
 
 /// The templates that each session or chat offers changesets by, and whether they can be reviewed.
 #[derive(Default)]
-pub(super) struct Changesets {
+pub(super) struct ChangesetChecks {
     offers: LiteMap<ChannelId, Vec<(String, bool)>>,
 }
 
-impl Check for Changesets {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for ChangesetChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Snapshot { channel, kind, state, .. } => {
+            OracleStep::Snapshot { channel, kind, state, .. } => {
                 let catalogue = list(state, "changesets");
                 if !catalogue.is_empty() {
                     self.learn(*channel, catalogue);
@@ -42,20 +42,20 @@ impl Check for Changesets {
                     self.snapshot(cx, *channel, state, out);
                 }
             }
-            Step::Folding(folding) => match folding.envelope.action_type {
+            OracleStep::Folding(folding) => match folding.envelope.action_type {
                 "session/changesetsChanged" | "chat/changesetsChanged" => {
                     self.learn(folding.channel, list(folding.envelope.action, "changesets"));
                 }
                 name if name.starts_with("changeset/") => self.fold(cx, folding, out),
                 _ => {}
             },
-            Step::Restarted | Step::Gap => self.offers.clear(),
+            OracleStep::Restarted | OracleStep::Gap => self.offers.clear(),
             _ => {}
         }
     }
 }
 
-impl Changesets {
+impl ChangesetChecks {
     fn learn(&mut self, holder: ChannelId, catalogue: &[Value]) {
         let offer = |entry: &Value| {
             let review = given(entry, "capabilities").and_then(|it| given(it, "review")).is_some();
@@ -66,7 +66,13 @@ impl Changesets {
         }
     }
 
-    fn snapshot(&self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+    fn snapshot(
+        &self,
+        cx: &OracleContext,
+        channel: ChannelId,
+        state: &Value,
+        out: &mut FindingSink,
+    ) {
         let uri = cx.uri(channel);
         error_iff(uri, state, cx.now.line, out);
         unique(uri, state, cx.now.line, out);
@@ -75,7 +81,7 @@ impl Changesets {
         }
     }
 
-    fn fold(&self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn fold(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let action = folding.envelope.action;
         let uri = cx.uri(folding.channel);
         match folding.envelope.name {
@@ -88,7 +94,7 @@ impl Changesets {
     }
 
     /// L2: reviews of a changeset that offers none.
-    fn reviewed(&self, uri: &str, line: u64, out: &mut Sink) {
+    fn reviewed(&self, uri: &str, line: u64, out: &mut FindingSink) {
         let offers = self.offers.values().flatten();
         let mut fitting = offers.filter(|(template, _)| fits(template, uri)).peekable();
         if fitting.peek().is_none() {
@@ -104,7 +110,7 @@ impl Changesets {
 }
 
 /// L2: a changeset, or a change of its status, has an error exactly where it failed.
-fn error_iff(uri: &str, holder: &Value, line: u64, out: &mut Sink) {
+fn error_iff(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     let status = text(holder, "status").filter(|status| STATUSES.contains(status));
     let Some(status) = status else {
         return;
@@ -122,7 +128,7 @@ fn error_iff(uri: &str, holder: &Value, line: u64, out: &mut Sink) {
 }
 
 /// L2: files and operations have ids of their own.
-fn unique(uri: &str, holder: &Value, line: u64, out: &mut Sink) {
+fn unique(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     for name in ["files", "operations"] {
         let items = list(holder, name);
         if !items.is_empty() {
@@ -138,7 +144,7 @@ fn unique(uri: &str, holder: &Value, line: u64, out: &mut Sink) {
 
 /// L2: while it computes anew, a changeset shows what it had. A whole new content may come just
 /// before the status that it belongs to.
-fn recomputing(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn recomputing(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let weight = match folding.envelope.name {
         "cleared" => Weight::Essential,
         "fileSet" | "fileRemoved" => Weight::Note,
@@ -148,7 +154,11 @@ fn recomputing(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
         return;
     };
     // Before enumerations could grow nothing told what is computed anew from what is computed at first.
-    if !cx.here().and_then(|conn| conn.protocol).is_some_and(|it| it.has(Feature::OpenEnums)) {
+    if !cx
+        .here()
+        .and_then(|conn| conn.protocol)
+        .is_some_and(|it| it.has(ProtocolFeature::OpenEnums))
+    {
         return;
     }
     out.seen(Rule::ChangesetKept);

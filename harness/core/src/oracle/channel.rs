@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::transcript::{ConnId, Seen};
+use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::channel::{ChannelKind, OLD_ROOT, ROOT};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
 
 use super::members::{list, text};
@@ -26,7 +26,7 @@ pub(super) const MAX_REJECTED: usize = 8;
 pub(super) struct ChannelId(u32);
 
 /// What is known of a channel.
-pub(super) struct Channel {
+pub(super) struct ChannelRecord {
     pub uri: Arc<str>,
     /// Its kind, where a snapshot, a catalogue, the scheme or an action has told.
     pub kind: Option<ChannelKind>,
@@ -37,11 +37,11 @@ pub(super) struct Channel {
     /// Actions up to this number are forgotten.
     pub forgotten: u64,
     /// The state of the channel, as far as it could be followed.
-    pub fold: Option<Fold>,
+    pub fold: Option<ChannelFold>,
     /// Snapshots ahead of the fold.
-    pub waiting: Vec<Waiting>,
+    pub waiting: Vec<WaitingSnapshot>,
     /// Rejected actions since the last comparison, with their lines.
-    pub rejected: Vec<(Arc<Seen>, u64)>,
+    pub rejected: Vec<(Arc<SeenFrame>, u64)>,
     /// The connections that are subscribed.
     pub subscribers: Vec<ConnId>,
     /// The session that a chat belongs to.
@@ -55,7 +55,7 @@ pub(super) struct Channel {
 }
 
 /// A state and what it was folded from.
-pub(super) struct Fold {
+pub(super) struct ChannelFold {
     pub kind: ChannelKind,
     pub protocol: &'static Protocol,
     pub state: Value,
@@ -78,7 +78,7 @@ pub(super) struct Fold {
     pub last_line: u64,
 }
 
-impl Fold {
+impl ChannelFold {
     /// The lines that prove what is said of a state and something later: its snapshot, the last action
     /// folded onto it, and the line of that.
     pub(super) fn lines(&self, later: u64) -> [u64; 3] {
@@ -88,9 +88,9 @@ impl Fold {
 
 /// A snapshot that cannot be compared yet.
 #[derive(Clone)]
-pub(super) struct Waiting {
-    pub seen: Arc<Seen>,
-    pub place: Place,
+pub(super) struct WaitingSnapshot {
+    pub seen: Arc<SeenFrame>,
+    pub place: SnapshotPlace,
     pub from_seq: u64,
     pub conn: ConnId,
     pub line: u64,
@@ -101,7 +101,7 @@ pub(super) struct Waiting {
 
 /// Where in a response a snapshot is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Place {
+pub(super) enum SnapshotPlace {
     /// `result.snapshot`.
     Single,
     /// The result itself, as some documents of 0.1.0 show it.
@@ -110,30 +110,30 @@ pub(super) enum Place {
     Listed(usize),
 }
 
-impl Place {
+impl SnapshotPlace {
     /// The snapshot at this place of a response.
-    pub(super) fn snapshot(self, seen: &Seen) -> Option<&Value> {
+    pub(super) fn snapshot(self, seen: &SeenFrame) -> Option<&Value> {
         let result = seen.message()?.result()?;
         match self {
-            Place::Single => result.get("snapshot"),
-            Place::Bare => Some(result),
-            Place::Listed(index) => result.get("snapshots")?.get(index),
+            SnapshotPlace::Single => result.get("snapshot"),
+            SnapshotPlace::Bare => Some(result),
+            SnapshotPlace::Listed(index) => result.get("snapshots")?.get(index),
         }
     }
 
-    pub(super) fn state(self, seen: &Seen) -> Option<&Value> {
+    pub(super) fn state(self, seen: &SeenFrame) -> Option<&Value> {
         self.snapshot(seen)?.get("state")
     }
 }
 
 /// Every channel that was named.
 #[derive(Default)]
-pub(super) struct Channels {
+pub(super) struct ChannelRecords {
     by_uri: foldhash::HashMap<Arc<str>, ChannelId>,
-    all: Vec<Channel>,
+    all: Vec<ChannelRecord>,
 }
 
-impl Channels {
+impl ChannelRecords {
     /// The channel of a URI, new if need be; `None` where there are too many.
     #[inline]
     pub(super) fn intern(&mut self, uri: &str) -> Option<ChannelId> {
@@ -146,7 +146,7 @@ impl Channels {
         }
         let id = ChannelId(u32::try_from(self.all.len()).ok()?);
         let uri: Arc<str> = uri.into();
-        self.all.push(Channel::new(uri.clone()));
+        self.all.push(ChannelRecord::new(uri.clone()));
         self.by_uri.insert(uri, id);
         Some(id)
     }
@@ -156,12 +156,12 @@ impl Channels {
     }
 
     #[inline]
-    pub(super) fn get(&self, id: ChannelId) -> Option<&Channel> {
+    pub(super) fn get(&self, id: ChannelId) -> Option<&ChannelRecord> {
         self.all.get(id.0 as usize)
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
+    pub(super) fn get_mut(&mut self, id: ChannelId) -> Option<&mut ChannelRecord> {
         self.all.get_mut(id.0 as usize)
     }
 
@@ -199,14 +199,14 @@ impl Channels {
         }
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Channel> {
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut ChannelRecord> {
         self.all.iter_mut()
     }
 }
 
-impl Channel {
-    fn new(uri: Arc<str>) -> Channel {
-        Channel {
+impl ChannelRecord {
+    fn new(uri: Arc<str>) -> ChannelRecord {
+        ChannelRecord {
             kind: kind_of_scheme(&uri),
             uri,
             kind_line: 0,
@@ -246,10 +246,10 @@ impl Channel {
 
     /// Nothing of before the host's restart counts any more.
     pub(super) fn reset(&mut self) {
-        *self = Channel {
+        *self = ChannelRecord {
             kind: self.kind,
             kind_line: self.kind_line,
-            ..Channel::new(self.uri.clone())
+            ..ChannelRecord::new(self.uri.clone())
         };
     }
 
@@ -279,9 +279,9 @@ pub(super) fn kind_of_scheme(uri: &str) -> Option<ChannelKind> {
 }
 
 /// Kinds of channels by members that only their states have.
-const TELLING: &[(ChannelKind, &[(&str, Shape)])] = {
+const TELLING: &[(ChannelKind, &[(&str, TellingShape)])] = {
     use ChannelKind::*;
-    use Shape::{List, Object, Text, Truth};
+    use TellingShape::{List, Object, Text, Truth};
     &[
         (AutomationRun, &[("automation", Text), ("lifecycle", Object)]),
         (Session, &[("lifecycle", Text), ("chats", List)]),
@@ -299,20 +299,20 @@ const TELLING: &[(ChannelKind, &[(&str, Shape)])] = {
 
 /// What a telling member is.
 #[derive(Clone, Copy)]
-enum Shape {
+enum TellingShape {
     Text,
     Truth,
     List,
     Object,
 }
 
-impl Shape {
+impl TellingShape {
     fn is_of(self, value: &Value) -> bool {
         match self {
-            Shape::Text => value.is_string(),
-            Shape::Truth => value.is_boolean(),
-            Shape::List => value.is_array(),
-            Shape::Object => value.is_object(),
+            TellingShape::Text => value.is_string(),
+            TellingShape::Truth => value.is_boolean(),
+            TellingShape::List => value.is_array(),
+            TellingShape::Object => value.is_object(),
         }
     }
 }
@@ -322,7 +322,8 @@ pub(super) fn folded_kind(uri: &str, state: &Value, protocol: &Protocol) -> Opti
     if uri == ROOT {
         return Some(ChannelKind::Root);
     }
-    let has = |(name, shape): &(&str, Shape)| state.get(name).is_some_and(|it| shape.is_of(it));
+    let has =
+        |(name, shape): &(&str, TellingShape)| state.get(name).is_some_and(|it| shape.is_of(it));
     let kind = TELLING.iter().find(|(_, members)| members.iter().all(has)).map(|(kind, _)| *kind);
-    kind.filter(|kind| *kind != ChannelKind::Chat || protocol.has(Feature::Chats))
+    kind.filter(|kind| *kind != ChannelKind::Chat || protocol.has(ProtocolFeature::Chats))
 }

@@ -7,27 +7,27 @@ use std::collections::HashMap;
 use crate::verdict::{CheckReport, Finding, FindingSubject, Weight};
 
 use super::alike::alike;
-use super::context::Context;
+use super::context::OracleContext;
 use super::rule::CheckRule;
-use super::step::Step;
+use super::step::OracleStep;
 
 /// Findings kept per check, each of another kind; the others are counted.
 const MAX_FINDINGS: usize = 100;
 
 /// A family of checks: a fold over steps.
-pub(super) trait Check {
+pub(super) trait CheckFamily {
     /// Looks at one step. `cx` is as it was just before the step takes effect.
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink);
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink);
 
     /// Judges what can only be judged when nothing more comes.
-    fn finish(&mut self, _cx: &Context, _out: &mut Sink) {}
+    fn finish(&mut self, _cx: &OracleContext, _out: &mut FindingSink) {}
 }
 
 /// Where in a report the finding of a weight and of a message without its values is.
-type Kinds = HashMap<(Weight, String), usize>;
+type FindingKinds = HashMap<(Weight, String), usize>;
 
 /// Adds a finding to a report: to those of its kind, where there is one.
-fn enter(report: &mut CheckReport, kinds: &mut Kinds, finding: &Finding) {
+fn enter(report: &mut CheckReport, kinds: &mut FindingKinds, finding: &Finding) {
     let kind = (finding.weight, alike(&finding.message));
     let known = kinds.get(&kind).and_then(|known| report.findings.get_mut(*known));
     if let Some(known) = known {
@@ -43,7 +43,7 @@ fn enter(report: &mut CheckReport, kinds: &mut Kinds, finding: &Finding) {
 /// The same reports with these findings instead of their own.
 pub fn with_findings(mut reports: Vec<CheckReport>, findings: &[Finding]) -> Vec<CheckReport> {
     for report in &mut reports {
-        let mut kinds = Kinds::new();
+        let mut kinds = FindingKinds::new();
         (report.findings, report.left_out) = (Vec::new(), 0);
         let check = report.check;
         for finding in findings.iter().filter(|finding| finding.check == check) {
@@ -65,18 +65,18 @@ fn count_breaches(report: &mut CheckReport) {
 }
 
 /// Collects observations and findings.
-pub(super) struct Sink {
+pub(super) struct FindingSink {
     reports: Vec<CheckReport>,
     /// What the findings of each report say, without what differs from case to case.
-    kinds: Vec<Kinds>,
+    kinds: Vec<FindingKinds>,
     fresh: Vec<Finding>,
     /// Whether observations count: nothing is put to the test before a handshake.
     counts: bool,
 }
 
-impl Sink {
+impl FindingSink {
     /// A sink for the checks of a protocol.
-    pub(super) fn new(rows: &[super::CheckRow]) -> Sink {
+    pub(super) fn new(rows: &[super::CheckRow]) -> FindingSink {
         let report = |row: &super::CheckRow| CheckReport {
             check: row.id,
             observations: 0,
@@ -84,7 +84,7 @@ impl Sink {
             findings: Vec::new(),
             left_out: 0,
         };
-        Sink {
+        FindingSink {
             reports: rows.iter().map(report).collect(),
             kinds: rows.iter().map(|_| HashMap::new()).collect(),
             fresh: Vec::new(),

@@ -10,7 +10,7 @@ use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
-use crate::transcript::Seen;
+use crate::transcript::SeenFrame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -23,7 +23,7 @@ const MAX_ANSWERED: usize = 1_024;
 
 /// One connection.
 #[derive(Default)]
-pub(super) struct Conn {
+pub(super) struct ConnectionRecord {
     /// Its opening was seen.
     pub opened: bool,
     pub closed: bool,
@@ -48,7 +48,7 @@ pub(super) struct Conn {
     pub last: Option<(u64, u64)>,
     /// The last number, rejections included, and its line.
     pub last_any: Option<(u64, u64)>,
-    pub requests: HashMap<String, VecDeque<Request>>,
+    pub requests: HashMap<String, VecDeque<OpenRequest>>,
     pub open: usize,
     pub overflow: bool,
     pub host_requests: HashMap<String, u64>,
@@ -57,7 +57,7 @@ pub(super) struct Conn {
     pub fence: u64,
     /// Frames of the client that could not be read and may be answered with any id.
     pub odd: usize,
-    pub subs: LiteMap<ChannelId, Sub>,
+    pub subs: LiteMap<ChannelId, SubscriptionRecord>,
     /// Channels left for good, since their unsubscribe was followed by a fence.
     pub left: HashSet<ChannelId>,
     /// Last numbers received on channels before their subscription was confirmed.
@@ -68,9 +68,9 @@ pub(super) struct Conn {
 
 /// A request that waits for its answer.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
+pub(super) struct OpenRequest {
     pub method: String,
-    pub seen: Arc<Seen>,
+    pub seen: Arc<SeenFrame>,
     pub line: u64,
     pub at: Duration,
     /// When it was sent, in entries.
@@ -85,7 +85,7 @@ pub(super) struct Request {
     pub given_up: Option<(u64, u64)>,
 }
 
-impl Request {
+impl OpenRequest {
     pub(super) fn params(&self) -> &Value {
         self.seen.message().map_or(&Value::Null, |message| message.params())
     }
@@ -93,7 +93,7 @@ impl Request {
 
 /// One subscription of one connection.
 #[derive(Clone, Debug)]
-pub(super) struct Sub {
+pub(super) struct SubscriptionRecord {
     /// Nothing at or below this number is to come; `None` where it is not known.
     pub from_seq: Option<u64>,
     /// The highest number that the host had told in any way when it was asked for, and its line: what happened up to there
@@ -115,10 +115,10 @@ pub(super) struct Sub {
     pub replayed: Option<u64>,
 }
 
-impl Sub {
+impl SubscriptionRecord {
     /// A subscription that the host may, but need not, serve.
-    pub(super) fn possible(line: u64, tick: u64) -> Sub {
-        Sub {
+    pub(super) fn possible(line: u64, tick: u64) -> SubscriptionRecord {
+        SubscriptionRecord {
             from_seq: None,
             counter: None,
             last: 0,
@@ -147,13 +147,13 @@ pub(super) fn id_key(id: &Value) -> String {
     }
 }
 
-impl Conn {
+impl ConnectionRecord {
     /// Whether what happened before the first entry may matter.
     pub(super) fn partial(&self) -> bool {
         !self.opened || (self.assumed && self.handshake_line == 0)
     }
 
-    pub(super) fn ask(&mut self, id: &Value, request: Request) {
+    pub(super) fn ask(&mut self, id: &Value, request: OpenRequest) {
         if self.open >= MAX_OPEN {
             self.overflow = true;
             return;
@@ -163,7 +163,7 @@ impl Conn {
     }
 
     /// The request that an id answers.
-    pub(super) fn answer(&mut self, id: &Value, line: u64) -> Option<Request> {
+    pub(super) fn answer(&mut self, id: &Value, line: u64) -> Option<OpenRequest> {
         let key = id_key(id);
         let waiting = self.requests.get_mut(&key)?;
         let request = waiting.pop_front();
@@ -186,7 +186,7 @@ impl Conn {
     }
 
     /// Open requests, in no order.
-    pub(super) fn open_requests(&self) -> impl Iterator<Item = &Request> {
+    pub(super) fn open_requests(&self) -> impl Iterator<Item = &OpenRequest> {
         self.requests.values().flatten()
     }
 }

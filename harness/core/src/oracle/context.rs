@@ -1,12 +1,12 @@
 //! What the rules talk about, derived from the entries one by one.
 //!
-//! Each entry is told to the checks as [`Step`]s, always just before the step takes effect here.
+//! Each entry is told to the checks as [`OracleStep`]s, always just before the step takes effect here.
 //! What clients send is in [`super::asking`], actions are in [`super::delivery`], subscriptions in
 //! [`super::subscriptions`], states in [`super::folding`].
 //!
 //! Knows: `wire`, `transcript`. Never knows: rules.
 //!
-//! Start at [`Context::observe`].
+//! Start at [`OracleContext::observe`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
-use crate::transcript::{ConnId, Entry, Event, Seen, Side};
+use crate::transcript::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::wire::channel::ROOT;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::{Sender, ShapeError};
+use crate::wire::validate::{MessageOrigin, ShapeError};
 use crate::wire::version::Version;
 
 use super::asking::replaced;
-use super::channel::{Channel, ChannelId, Channels, Fold};
-use super::connection::{Conn, Request, id_key};
+use super::channel::{ChannelFold, ChannelId, ChannelRecord, ChannelRecords};
+use super::connection::{ConnectionRecord, OpenRequest, id_key};
 use super::envelope::{is_action, target};
-use super::family::Families;
-use super::judge::Options;
-use super::log::Log;
+use super::family::SessionFamilies;
+use super::judge::OracleOptions;
+use super::log::AcceptedLog;
 use super::members::{list, text};
 use super::rest::SessionRests;
-use super::step::Step;
+use super::step::OracleStep;
 
 /// Clients whose negotiated version is remembered for a reconnect.
 const MAX_CLIENTS: usize = 16_384;
@@ -48,11 +48,11 @@ const REST: Duration = Duration::from_secs(1);
 const ERROR_MEMBERS: [&str; 3] = ["error", "error.code", "error.message"];
 
 /// Where the steps go.
-pub(super) type Emit<'e> = &'e mut dyn FnMut(&Context, &Step<'_>);
+pub(super) type StepEmitter<'e> = &'e mut dyn FnMut(&OracleContext, &OracleStep<'_>);
 
 /// The entry at hand.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Now {
+pub(super) struct CurrentEntry {
     pub line: u64,
     pub at: Duration,
     pub conn: ConnId,
@@ -61,12 +61,12 @@ pub(super) struct Now {
 }
 
 /// The derived structures.
-pub(super) struct Context {
-    pub options: Options,
-    pub now: Now,
-    pub conns: LiteMap<ConnId, Conn>,
-    pub channels: Channels,
-    pub log: Log,
+pub(super) struct OracleContext {
+    pub options: OracleOptions,
+    pub now: CurrentEntry,
+    pub conns: LiteMap<ConnId, ConnectionRecord>,
+    pub channels: ChannelRecords,
+    pub log: AcceptedLog,
     /// The highest accepted number received in this life of the host, with its line.
     pub highest: Option<(u64, u64)>,
     /// The highest number that the host has told in this life, in whatever way, with its line.
@@ -78,7 +78,7 @@ pub(super) struct Context {
     pub unseen: bool,
     /// Connections that are closed and remembered.
     closed: usize,
-    pub families: Families,
+    pub families: SessionFamilies,
     pub rests: SessionRests,
     /// What no frame of the host may contain, as it would stand there.
     pub secrets: Vec<String>,
@@ -86,21 +86,21 @@ pub(super) struct Context {
     pub names: HashMap<ConnId, Arc<str>>,
 }
 
-impl Context {
-    pub(super) fn new(options: Options) -> Context {
-        Context {
+impl OracleContext {
+    pub(super) fn new(options: OracleOptions) -> OracleContext {
+        OracleContext {
             options,
-            now: Now::default(),
+            now: CurrentEntry::default(),
             conns: LiteMap::new(),
-            channels: Channels::default(),
-            log: Log::default(),
+            channels: ChannelRecords::default(),
+            log: AcceptedLog::default(),
             highest: None,
             counter: None,
             waiting: Vec::new(),
             versions: HashMap::new(),
             unseen: false,
             closed: 0,
-            families: Families::default(),
+            families: SessionFamilies::default(),
             rests: SessionRests::default(),
             secrets: Vec::new(),
             names: HashMap::new(),
@@ -108,30 +108,38 @@ impl Context {
     }
 
     /// Takes one entry in and tells what it means.
-    pub(super) fn observe(&mut self, entry: &Entry, emit: Emit<'_>) {
+    pub(super) fn observe(&mut self, entry: &TranscriptEntry, emit: StepEmitter<'_>) {
         let quiet = entry.at.saturating_sub(self.now.at);
         let rests = quiet >= REST + self.options.spread && self.answered_all(entry.at);
         let touched = rests.then(|| self.families.take_touched());
         self.sessions_at_rest(entry, touched.as_deref(), emit);
         if let Some(touched) = touched {
-            emit(self, &Step::Rest { touched: &touched });
+            emit(self, &OracleStep::Rest { touched: &touched });
         }
-        self.now =
-            Now { line: entry.line, at: entry.at, conn: entry.conn, tick: self.now.tick + 1 };
+        self.now = CurrentEntry {
+            line: entry.line,
+            at: entry.at,
+            conn: entry.conn,
+            tick: self.now.tick + 1,
+        };
         match &entry.event {
-            Event::Open { .. } => self.opened(),
-            Event::Sent(seen) => self.sent(seen, emit),
-            Event::Received(seen) => self.received(seen, emit),
-            Event::Closed { .. } => self.closed(emit),
-            Event::Gap { by } => self.gap(*by, emit),
-            Event::Restarted => self.restarted(emit),
-            Event::Below { way, seen } => emit(self, &Step::Below { way: *way, seen }),
-            Event::Refused(_) | Event::Cut { .. } | Event::Fault { .. } => {}
+            ConnectionEvent::Open { .. } => self.opened(),
+            ConnectionEvent::Sent(seen) => self.sent(seen, emit),
+            ConnectionEvent::Received(seen) => self.received(seen, emit),
+            ConnectionEvent::Closed { .. } => self.closed(emit),
+            ConnectionEvent::Gap { by } => self.gap(*by, emit),
+            ConnectionEvent::Restarted => self.restarted(emit),
+            ConnectionEvent::Below { way, seen } => {
+                emit(self, &OracleStep::Below { way: *way, seen })
+            }
+            ConnectionEvent::Refused(_)
+            | ConnectionEvent::Cut { .. }
+            | ConnectionEvent::Fault { .. } => {}
         }
     }
 
     /// Nothing more comes: what waited for it can be compared now.
-    pub(super) fn finish(&mut self, emit: Emit<'_>) {
+    pub(super) fn finish(&mut self, emit: StepEmitter<'_>) {
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
         let open: Vec<ConnId> = open.map(|(id, _)| *id).collect();
         for conn in open {
@@ -159,25 +167,25 @@ impl Context {
 
     /// The connection of the entry at hand.
     #[inline]
-    pub(super) fn here(&self) -> Option<&Conn> {
+    pub(super) fn here(&self) -> Option<&ConnectionRecord> {
         self.conns.get(&self.now.conn)
     }
 
     #[inline]
-    pub(super) fn here_mut(&mut self) -> &mut Conn {
+    pub(super) fn here_mut(&mut self) -> &mut ConnectionRecord {
         let conn = self.conns.entry(self.now.conn).or_default();
         conn.assumed = self.options.assume_version.is_some();
         conn
     }
 
     #[inline]
-    pub(super) fn channel(&self, id: ChannelId) -> Option<&Channel> {
+    pub(super) fn channel(&self, id: ChannelId) -> Option<&ChannelRecord> {
         self.channels.get(id)
     }
 
     /// The folded state of a channel, where there is one.
     #[inline]
-    pub(super) fn folded(&self, id: ChannelId) -> Option<&Fold> {
+    pub(super) fn folded(&self, id: ChannelId) -> Option<&ChannelFold> {
         self.channel(id)?.fold.as_ref()
     }
 
@@ -195,7 +203,10 @@ impl Context {
     }
 
     fn opened(&mut self) {
-        self.conns.insert(self.now.conn, Conn { opened: true, ..Conn::default() });
+        self.conns.insert(
+            self.now.conn,
+            ConnectionRecord { opened: true, ..ConnectionRecord::default() },
+        );
         self.assume();
     }
 
@@ -209,22 +220,22 @@ impl Context {
         }
     }
 
-    fn restarted(&mut self, emit: Emit<'_>) {
-        emit(self, &Step::Restarted);
-        self.log = Log::default();
+    fn restarted(&mut self, emit: StepEmitter<'_>) {
+        emit(self, &OracleStep::Restarted);
+        self.log = AcceptedLog::default();
         self.highest = None;
         self.counter = None;
         self.waiting.clear();
-        self.families = Families::default();
+        self.families = SessionFamilies::default();
         self.rests = SessionRests::default();
-        self.channels.iter_mut().for_each(Channel::reset);
+        self.channels.iter_mut().for_each(ChannelRecord::reset);
         for (_, conn) in &mut self.conns {
             conn.stale = true;
             conn.subs.clear();
         }
     }
 
-    fn closed(&mut self, emit: Emit<'_>) {
+    fn closed(&mut self, emit: StepEmitter<'_>) {
         let Some(conn) = self.here() else {
             // What was dispatched on it came before the transcript began.
             self.unseen = true;
@@ -233,7 +244,7 @@ impl Context {
         if conn.closed {
             return;
         }
-        emit(self, &Step::Closed);
+        emit(self, &OracleStep::Closed);
         self.fenced(emit);
         let subs: Vec<ChannelId> =
             self.here().map(|conn| conn.subs.keys().copied().collect()).unwrap_or_default();
@@ -241,7 +252,7 @@ impl Context {
             self.end(channel, emit);
         }
         let conn = self.here_mut();
-        *conn = Conn {
+        *conn = ConnectionRecord {
             opened: conn.opened,
             closed: true,
             shaken: conn.shaken,
@@ -250,7 +261,7 @@ impl Context {
             version: conn.version,
             protocol: conn.protocol,
             last: conn.last,
-            ..Conn::default()
+            ..ConnectionRecord::default()
         };
         let conn = self.here();
         self.unseen |= conn.is_some_and(|conn| {
@@ -265,14 +276,14 @@ impl Context {
     /// Something on the connection at hand is not in the transcript: from here on it is one of which the
     /// beginning was not seen, and what the checks remember may be out of date. What a client did unseen may
     /// have changed every state; what a host sent unseen is only missing where it would have come.
-    fn gap(&mut self, by: Side, emit: Emit<'_>) {
-        emit(self, &Step::Gap);
-        self.families = Families::default();
+    fn gap(&mut self, by: ClosingSide, emit: StepEmitter<'_>) {
+        emit(self, &OracleStep::Gap);
+        self.families = SessionFamilies::default();
         self.rests = SessionRests::default();
-        if by == Side::Client {
+        if by == ClosingSide::Client {
             self.unseen = true;
             self.waiting.clear();
-            self.channels.iter_mut().for_each(Channel::lose);
+            self.channels.iter_mut().for_each(ChannelRecord::lose);
             // It may have been a handshake.
             let conn = self.here_mut();
             (conn.version, conn.protocol) = (None, None);
@@ -290,7 +301,7 @@ impl Context {
             }
         }
         let conn = self.here_mut();
-        *conn = Conn {
+        *conn = ConnectionRecord {
             gap: true,
             overflow: true,
             closed: conn.closed,
@@ -300,7 +311,7 @@ impl Context {
             client_id: conn.client_id.take(),
             version: conn.version,
             protocol: conn.protocol,
-            ..Conn::default()
+            ..ConnectionRecord::default()
         };
     }
 
@@ -317,7 +328,7 @@ impl Context {
 
     // What the host sends
 
-    fn received(&mut self, seen: &Arc<Seen>, emit: Emit<'_>) {
+    fn received(&mut self, seen: &Arc<SeenFrame>, emit: StepEmitter<'_>) {
         self.assume();
         let message = seen.message();
         let mut request = message.and_then(|message| self.answered(message));
@@ -333,7 +344,7 @@ impl Context {
         let answers = request.as_ref().map(|request| request.method.as_str());
         let mut errors = match (message, protocol) {
             (Some(message), Some(protocol)) => {
-                protocol.check_message(message, Sender::Host, answers)
+                protocol.check_message(message, MessageOrigin::Host, answers)
             }
             (Some(message), None) => sound_error(message),
             _ => Vec::new(),
@@ -342,37 +353,37 @@ impl Context {
             // The id is the one that the client has chosen.
             errors.retain(|error| error.path != "id");
         }
-        let (sender, checked) = (Sender::Host, protocol.is_some());
-        emit(self, &Step::Frame { seen, sender, errors: &errors, checked });
+        let (sender, checked) = (MessageOrigin::Host, protocol.is_some());
+        emit(self, &OracleStep::Frame { seen, sender, errors: &errors, checked });
         let Some(message) = message else {
             return;
         };
         match (message.kind(), request) {
-            (Kind::Success | Kind::Failure, Some(request)) => {
+            (MessageKind::Success | MessageKind::Failure, Some(request)) => {
                 self.respond(seen, message, &request, emit);
             }
-            (Kind::Success | Kind::Failure, None) => self.stray(message, emit),
-            (Kind::Request, _) => {
+            (MessageKind::Success | MessageKind::Failure, None) => self.stray(message, emit),
+            (MessageKind::Request, _) => {
                 let id = message.id().map(id_key).unwrap_or_default();
                 let open = self.here().and_then(|conn| conn.host_requests.get(&id)).copied();
-                emit(self, &Step::HostAsked { open });
+                emit(self, &OracleStep::HostAsked { open });
                 let line = self.now.line;
                 let conn = self.here_mut();
                 if conn.host_requests.len() < super::connection::MAX_OPEN {
                     conn.host_requests.insert(id, line);
                 }
             }
-            (Kind::Notification, _) if is_action(message) => {
+            (MessageKind::Notification, _) if is_action(message) => {
                 self.deliver(seen, None, message.params(), false, emit);
             }
-            (Kind::Notification, _) => self.notified(seen, message, emit),
-            (Kind::Malformed, _) => {}
+            (MessageKind::Notification, _) => self.notified(seen, message, emit),
+            (MessageKind::Malformed, _) => {}
         }
     }
 
     /// Whether a host that others operate seems to have been restarted: nobody was connected, and
     /// it counts from further below.
-    fn looks_restarted(&self, message: &Message, request: &Request) -> bool {
+    fn looks_restarted(&self, message: &Message, request: &OpenRequest) -> bool {
         let alone = || {
             let mut others = self.conns.iter().filter(|(id, _)| **id != self.now.conn);
             others.all(|(_, conn)| conn.closed || conn.stale)
@@ -386,13 +397,13 @@ impl Context {
     }
 
     /// Takes the request that a response answers, and what its version is read by.
-    fn answered(&mut self, message: &Message) -> Option<Request> {
-        if !matches!(message.kind(), Kind::Success | Kind::Failure) {
+    fn answered(&mut self, message: &Message) -> Option<OpenRequest> {
+        if !matches!(message.kind(), MessageKind::Success | MessageKind::Failure) {
             return None;
         }
         let line = self.now.line;
         let request = self.here_mut().answer(message.id()?, line)?;
-        if request.method == "initialize" && message.kind() == Kind::Success {
+        if request.method == "initialize" && message.kind() == MessageKind::Success {
             let version = message.result().and_then(version_of);
             // An answer that names no known version must not put the checks out: what was offered is spoken, where
             // that is one.
@@ -415,7 +426,7 @@ impl Context {
             let lists = ["actions", "snapshots"].into_iter().any(|list| {
                 result.and_then(|result| result.get(list)).is_some_and(Value::is_array)
             });
-            lists && message.kind() == Kind::Success
+            lists && message.kind() == MessageKind::Success
         };
         if request.method == "reconnect" && resumed() {
             self.here_mut().shaken = true;
@@ -427,14 +438,14 @@ impl Context {
     /// connection at hand, or may have before the transcript began. At the end, and where there
     /// is no connection at hand, any connection will do.
     pub(super) fn counts(&self, ended: bool) -> bool {
-        let shaken = |conn: &Conn| conn.shaken || conn.partial();
+        let shaken = |conn: &ConnectionRecord| conn.shaken || conn.partial();
         match self.here() {
             Some(conn) if !ended => shaken(conn),
             _ => self.conns.values().any(shaken),
         }
     }
 
-    fn stray(&mut self, message: &Message, emit: Emit<'_>) {
+    fn stray(&mut self, message: &Message, emit: StepEmitter<'_>) {
         let id = message.id().unwrap_or(&Value::Null);
         let conn = self.here_mut();
         if conn.odd > 0 {
@@ -454,11 +465,17 @@ impl Context {
             // No id of anything: requests may share it, and answers to what could not be read have it.
             return;
         }
-        emit(self, &Step::Stray { first, id });
+        emit(self, &OracleStep::Stray { first, id });
     }
 
-    fn respond(&mut self, seen: &Arc<Seen>, message: &Message, request: &Request, emit: Emit<'_>) {
-        emit(self, &Step::Answered { request, message });
+    fn respond(
+        &mut self,
+        seen: &Arc<SeenFrame>,
+        message: &Message,
+        request: &OpenRequest,
+        emit: StepEmitter<'_>,
+    ) {
+        emit(self, &OracleStep::Answered { request, message });
         if self.here().is_none_or(|conn| conn.stale) {
             return;
         }
@@ -512,8 +529,8 @@ impl Context {
         }
     }
 
-    fn notified(&mut self, seen: &Arc<Seen>, message: &Message, emit: Emit<'_>) {
-        let unwrapped = unwrapped(message).map(|message| Arc::new(Seen::of(message)));
+    fn notified(&mut self, seen: &Arc<SeenFrame>, message: &Message, emit: StepEmitter<'_>) {
+        let unwrapped = unwrapped(message).map(|message| Arc::new(SeenFrame::of(message)));
         let seen = unwrapped.as_ref().unwrap_or(seen);
         let Some(message) = seen.message() else {
             return;
@@ -521,7 +538,7 @@ impl Context {
         let params = message.params();
         let channel = target(params).and_then(|uri| self.channels.intern(uri));
         let method = message.method().unwrap_or_default();
-        emit(self, &Step::Notified { seen, method, channel });
+        emit(self, &OracleStep::Notified { seen, method, channel });
         let session = text(params, "session");
         let added = &params["summary"];
         for (session, summary) in [(text(added, "resource"), added), (session, &params["changes"])]
@@ -583,8 +600,8 @@ fn unwrapped(message: &Message) -> Option<Message> {
 /// What is wrong with an error before any version was agreed on: JSON-RPC itself says what an error has.
 fn sound_error(message: &Message) -> Vec<ShapeError> {
     let newest = Protocol::all_played().first().and_then(|version| Protocol::of(*version));
-    let newest = newest.filter(|_| message.kind() == Kind::Failure);
-    let errors = newest.map(|protocol| protocol.check_message(message, Sender::Host, None));
+    let newest = newest.filter(|_| message.kind() == MessageKind::Failure);
+    let errors = newest.map(|protocol| protocol.check_message(message, MessageOrigin::Host, None));
     let own = |error: &ShapeError| ERROR_MEMBERS.contains(&error.path.as_str());
     errors.unwrap_or_default().into_iter().filter(own).collect()
 }

@@ -4,18 +4,18 @@
 
 use crate::wire::json::Value;
 
-use crate::model::{NoOp, Outcome, apply};
+use crate::model::{ActionOutcome, NoOp, apply};
 use crate::verdict::Weight;
 use crate::wire::message::Message;
 
 use super::catalogue::{CheckRule, Rule};
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
 use super::difference::difference;
 use super::log::envelope_value;
-use super::masks::{self, Comparable};
-use super::step::{Comparison, Folding, Step};
+use super::masks::{self, ComparableState};
+use super::step::{ActionFolding, OracleStep, StateComparison};
 
 /// Reasons for which an action of the host may have no effect: repetitions, entries that went away
 /// in between, actions that never change a state, and ends of commands, which may have been cleared
@@ -35,18 +35,18 @@ const IDEMPOTENT: &[NoOp] =
     &[NoOp::Unchanged, NoOp::UnknownDirectory, NoOp::RequestOnly, NoOp::EventOnly];
 
 /// Everything needed is in the context.
-pub(super) struct Convergence;
+pub(super) struct ConvergenceChecks;
 
 /// The requirements that a difference breaks for certain.
 const RESOURCE: &str = "subscribe.snapshot-resource-matches";
 const LOG: &str = "snapshot.consistent-with-log";
 
-impl Check for Convergence {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for ConvergenceChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Compared(comparison) => compare(cx, comparison, out),
-            Step::Folded { folding, outcome } => dead(cx, folding, outcome, out),
-            Step::Answered { request, message } if request.method == "subscribe" => {
+            OracleStep::Compared(comparison) => compare(cx, comparison, out),
+            OracleStep::Folded { folding, outcome } => dead(cx, folding, outcome, out),
+            OracleStep::Answered { request, message } if request.method == "subscribe" => {
                 answers_for(cx, request, message, out);
             }
             _ => {}
@@ -56,7 +56,12 @@ impl Check for Convergence {
 
 /// D2: a snapshot is that of the channel that was subscribed to; a client would keep one channel's
 /// state under the name of another. Source: `subscribe.snapshot-resource-matches`.
-fn answers_for(cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+fn answers_for(
+    cx: &OracleContext,
+    request: &OpenRequest,
+    message: &Message,
+    out: &mut FindingSink,
+) {
     let snapshot = message.result().and_then(|result| result.get("snapshot"));
     let found = snapshot.and_then(|snapshot| snapshot.get("resource")).and_then(Value::as_str);
     let wanted = request.params().get("channel").and_then(Value::as_str);
@@ -70,7 +75,7 @@ fn answers_for(cx: &Context, request: &Request, message: &Message, out: &mut Sin
 }
 
 /// D1 and D3.
-fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     out.seen(Rule::SnapshotAgrees);
     if masks::agree(comparison) {
         return;
@@ -107,11 +112,11 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
 
 /// C5: whether folding one of the rejected actions explains the difference.
 fn effect_of_rejection(
-    cx: &Context,
-    comparison: &Comparison<'_>,
-    snapshot: &Comparable,
-    canonical: &dyn Fn(&Value) -> Comparable,
-    out: &mut Sink,
+    cx: &OracleContext,
+    comparison: &StateComparison<'_>,
+    snapshot: &ComparableState,
+    canonical: &dyn Fn(&Value) -> ComparableState,
+    out: &mut FindingSink,
 ) -> bool {
     let Some(channel) = cx.channel(comparison.channel) else {
         return false;
@@ -122,7 +127,7 @@ fn effect_of_rejection(
         };
         let mut state = comparison.folded.clone();
         let version = comparison.protocol.version();
-        if apply(version, comparison.kind, &mut state, action) != Outcome::Applied {
+        if apply(version, comparison.kind, &mut state, action) != ActionOutcome::Applied {
             continue;
         }
         let applied = canonical(&state);
@@ -141,13 +146,18 @@ fn effect_of_rejection(
 }
 
 /// D4 and C7.
-fn dead(cx: &Context, folding: &Folding<'_>, outcome: &Outcome, out: &mut Sink) {
+fn dead(
+    cx: &OracleContext,
+    folding: &ActionFolding<'_>,
+    outcome: &ActionOutcome,
+    out: &mut FindingSink,
+) {
     let (rule, whose, allowed) = match folding.envelope.origin {
         None => (Rule::DeadHostAction, "the host's", HARMLESS),
         Some(_) => (Rule::AcceptedEffect, "a client's accepted", IDEMPOTENT),
     };
     out.seen(rule);
-    let Outcome::NoOp(why) = outcome else {
+    let ActionOutcome::NoOp(why) = outcome else {
         return;
     };
     if allowed.contains(why) {

@@ -2,19 +2,19 @@
 //!
 //! Knows: folded sessions. Never knows: what a customization does.
 //!
-//! Start at [`Customizations`].
+//! Start at [`CustomizationChecks`].
 
 use std::collections::BTreeSet;
 
 use crate::verdict::Weight;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{given, list, repeated_text, text};
-use super::step::Step;
+use super::step::OracleStep;
 
 /// The kinds of decisions about enablement, in the order of publication. Source: changelog 0.8.0.
 const SCOPES: [&str; 3] = ["session", "workspace", "global"];
@@ -23,13 +23,15 @@ const SCOPES: [&str; 3] = ["session", "workspace", "global"];
 const CHANGES: [&str; 2] = ["session/customizationsChanged", "session/customizationUpdated"];
 
 /// Everything needed is in the context.
-pub(super) struct Customizations;
+pub(super) struct CustomizationChecks;
 
-impl Check for Customizations {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for CustomizationChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Snapshot { state, .. } => all(cx, list(state, "customizations"), out),
-            Step::Folded { folding, .. } if CHANGES.contains(&folding.envelope.action_type) => {
+            OracleStep::Snapshot { state, .. } => all(cx, list(state, "customizations"), out),
+            OracleStep::Folded { folding, .. }
+                if CHANGES.contains(&folding.envelope.action_type) =>
+            {
                 if let Some(fold) = cx.folded(folding.channel) {
                     all(cx, list(&fold.state, "customizations"), out);
                 }
@@ -45,7 +47,7 @@ pub(super) fn with_children(item: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// L6.
-fn all(cx: &Context, items: &[Value], out: &mut Sink) {
+fn all(cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
     if items.is_empty() {
         return;
     }
@@ -65,13 +67,13 @@ fn all(cx: &Context, items: &[Value], out: &mut Sink) {
         }
     }
     let protocol = cx.here().and_then(|conn| conn.protocol);
-    if protocol.is_some_and(|protocol| protocol.has(Feature::Enablement)) {
+    if protocol.is_some_and(|protocol| protocol.has(ProtocolFeature::Enablement)) {
         items.iter().flat_map(with_children).for_each(|item| enablement(cx, item, out));
     }
 }
 
 /// L6: decisions in the order session, workspace, global, with one for the workspace.
-fn enablement(cx: &Context, item: &Value, out: &mut Sink) {
+fn enablement(cx: &OracleContext, item: &Value, out: &mut FindingSink) {
     if given(item, "enablement").is_none() {
         return;
     }

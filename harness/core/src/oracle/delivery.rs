@@ -6,29 +6,29 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::transcript::Seen;
+use crate::transcript::SeenFrame;
 use crate::wire::channel::ChannelKind;
 
-use super::channel::{ChannelId, Fold};
-use super::connection::Request;
-use super::context::{Context, Emit};
-use super::envelope::{Envelope, target};
-use super::folding::Way;
-use super::log::{Kept, Logged};
-use super::step::{Delivery, Step};
+use super::channel::{ChannelFold, ChannelId};
+use super::connection::OpenRequest;
+use super::context::{OracleContext, StepEmitter};
+use super::envelope::{ActionEnvelope, target};
+use super::folding::ActionArrival;
+use super::log::{KeptAction, LoggedAction};
+use super::step::{ActionDelivery, OracleStep};
 
-impl Context {
+impl OracleContext {
     /// An action arrives: live, or as an entry of a replay (`replayed` is its index). `resumes`
     /// says that the replay continues the channel's fold.
     pub(super) fn deliver(
         &mut self,
-        seen: &Arc<Seen>,
+        seen: &Arc<SeenFrame>,
         replayed: Option<usize>,
         value: &Value,
         resumes: bool,
-        emit: Emit<'_>,
+        emit: StepEmitter<'_>,
     ) {
-        let envelope = Envelope::read(value);
+        let envelope = ActionEnvelope::read(value);
         let channel = envelope.and_then(|envelope| self.channels.intern(envelope.channel));
         if replayed.is_none() {
             self.action_came(channel);
@@ -40,8 +40,8 @@ impl Context {
             return;
         };
         let row = conn.protocol.and_then(|protocol| protocol.action(envelope.action_type));
-        let delivery = Delivery { seen, envelope, value, channel, row, replayed };
-        emit(self, &Step::Envelope(delivery));
+        let delivery = ActionDelivery { seen, envelope, value, channel, row, replayed };
+        emit(self, &OracleStep::Envelope(delivery));
         let line = self.now.line;
         if envelope.rejected {
             self.here_mut().last_any = Some((envelope.seq, line));
@@ -54,9 +54,9 @@ impl Context {
             self.reached(envelope.seq, emit);
         }
         let way = match (replayed, resumes) {
-            (None, _) => Way::Live,
-            (Some(_), false) => Way::Replayed,
-            (Some(_), true) => Way::Resuming,
+            (None, _) => ActionArrival::Live,
+            (Some(_), false) => ActionArrival::Replayed,
+            (Some(_), true) => ActionArrival::Resuming,
         };
         self.fold(channel, &envelope, way, emit);
         self.catalogue(channel, &envelope);
@@ -66,8 +66,8 @@ impl Context {
     fn take(
         &mut self,
         channel: ChannelId,
-        envelope: &Envelope<'_>,
-        seen: &Arc<Seen>,
+        envelope: &ActionEnvelope<'_>,
+        seen: &Arc<SeenFrame>,
         replayed: Option<usize>,
     ) {
         let (now, seq) = (self.now, envelope.seq);
@@ -94,11 +94,11 @@ impl Context {
         if merged || self.log.get(seq).is_some() {
             return;
         }
-        let logged = Logged {
+        let logged = LoggedAction {
             channel,
             kept: match replayed {
-                None => Kept::Live(Arc::clone(&seen.frame)),
-                Some(index) => Kept::Replayed(Arc::clone(seen), index),
+                None => KeptAction::Live(Arc::clone(&seen.frame)),
+                Some(index) => KeptAction::Replayed(Arc::clone(seen), index),
             },
             line: now.line,
             tick: now.tick,
@@ -112,7 +112,8 @@ impl Context {
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.remember(seq);
             // Somebody was not sent what the state should have: it cannot be trusted any more.
-            let skipped = |fold: &Fold| fold.base_seq < seq && seq <= fold.seq.max(fold.known_to);
+            let skipped =
+                |fold: &ChannelFold| fold.base_seq < seq && seq <= fold.seq.max(fold.known_to);
             if replayed.is_none() && channel.fold.as_ref().is_some_and(skipped) {
                 channel.lose();
             }
@@ -131,7 +132,7 @@ impl Context {
     }
 
     /// Learns which chats a session has. One that leaves the catalogue may end at any moment, unless it moves.
-    fn catalogue(&mut self, session: ChannelId, envelope: &Envelope<'_>) {
+    fn catalogue(&mut self, session: ChannelId, envelope: &ActionEnvelope<'_>) {
         let uri = match envelope.action_type {
             "session/chatAdded" => envelope.action.get("summary").and_then(|it| it.get("resource")),
             "session/chatRemoved" => envelope.action.get("chat"),
@@ -159,7 +160,7 @@ impl Context {
             return true;
         }
         let uri = channel.uri.clone();
-        let asked = |request: &Request| {
+        let asked = |request: &OpenRequest| {
             request.method == "moveChat" && target(request.params()) == Some(&*uri)
         };
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
@@ -171,7 +172,7 @@ impl Context {
     }
 
     /// A move was refused. Where the chat has left its catalogue meanwhile, that was its end.
-    pub(super) fn stays(&mut self, request: &Request) {
+    pub(super) fn stays(&mut self, request: &OpenRequest) {
         let chat = target(request.params()).and_then(|uri| self.channels.find(uri));
         if let Some(chat) = chat
             && let Some(channel) = self.channels.get_mut(chat)

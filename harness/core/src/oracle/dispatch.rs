@@ -11,18 +11,18 @@ use litemap::LiteMap;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Text, Value};
 
-use crate::transcript::{ConnId, Seen};
+use crate::transcript::{ConnId, SeenFrame};
 use crate::verdict::Weight;
-use crate::wire::message::{Kind, Message};
-use crate::wire::protocol::{Dispatch, Protocol};
-use crate::wire::validate::Sender;
+use crate::wire::message::{Message, MessageKind};
+use crate::wire::protocol::{DispatchRight, Protocol};
+use crate::wire::validate::MessageOrigin;
 
 use super::catalogue::{CheckRule, Rule};
 use super::causality::above;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
-use super::step::{Delivery, Step};
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
+use super::step::{ActionDelivery, OracleStep};
 
 /// Dispatches that are remembered; origins of older ones are not judged.
 const MAX_DISPATCHES: usize = 32_768;
@@ -32,17 +32,17 @@ const WATCHED_ACTIONS: usize = 4;
 
 /// Every dispatch that was sent, and how far its connection has got.
 #[derive(Default)]
-pub(super) struct Dispatches {
-    all: VecDeque<Dispatched>,
+pub(super) struct DispatchChecks {
+    all: VecDeque<DispatchRecord>,
     /// How many were forgotten at the front of `all`.
     forgotten: usize,
     /// Their places by client and by the client's own number, counted with those forgotten.
-    by_number: foldhash::HashMap<Arc<str>, Numbers>,
+    by_number: foldhash::HashMap<Arc<str>, ClientNumbers>,
     /// The places of those that the host still has to settle, by connection and channel.
     owed: LiteMap<(ConnId, ChannelId), VecDeque<usize>>,
     /// The newest settled dispatch of each connection, and of each of its channels.
-    settled: LiteMap<(ConnId, Option<ChannelId>), Settled>,
-    watched: VecDeque<Watched>,
+    settled: LiteMap<(ConnId, Option<ChannelId>), SettledDispatch>,
+    watched: VecDeque<WatchedRejection>,
     /// A client sent what may be a dispatch but cannot be read as one, or before it had an id: the
     /// origins of actions cannot be told any more.
     unclear: bool,
@@ -50,11 +50,11 @@ pub(super) struct Dispatches {
 
 /// The dispatches of a client: its own numbers, ascending, and their places. Numbers come in their
 /// order from nearly every client.
-type Numbers = VecDeque<(i64, usize)>;
+type ClientNumbers = VecDeque<(i64, usize)>;
 
-struct Dispatched {
+struct DispatchRecord {
     /// What was sent, until it is settled.
-    seen: Option<Arc<Seen>>,
+    seen: Option<Arc<SeenFrame>>,
     action_type: Text,
     conn: ConnId,
     /// The tables of what was spoken there.
@@ -67,21 +67,21 @@ struct Dispatched {
     line: u64,
     /// The highest number that anybody had received before, with its line.
     floor: Option<(u64, u64)>,
-    settled: Option<Settlement>,
+    settled: Option<DispatchSettlement>,
     /// Its settlement was received on its own connection.
     returned: bool,
 }
 
 /// The action that answered a dispatch.
 #[derive(Clone, Copy, PartialEq)]
-struct Settlement {
+struct DispatchSettlement {
     seq: u64,
     rejected: bool,
     line: u64,
 }
 
 #[derive(Clone, Copy)]
-struct Settled {
+struct SettledDispatch {
     /// When it was dispatched, in entries.
     tick: u64,
     dispatch_line: u64,
@@ -89,8 +89,8 @@ struct Settled {
 }
 
 /// A rejected action whose effect may show.
-struct Watched {
-    seen: Arc<Seen>,
+struct WatchedRejection {
+    seen: Arc<SeenFrame>,
     channel: ChannelId,
     conn: ConnId,
     line: u64,
@@ -99,7 +99,7 @@ struct Watched {
 
 /// Which dispatches it is time to judge.
 #[derive(Clone, Copy)]
-enum When {
+enum DispatchTiming {
     /// Those of a connection that ends.
     Closed(ConnId),
     /// Those on a channel of a connection, as the subscription ends.
@@ -108,32 +108,32 @@ enum When {
     Ended,
 }
 
-impl Check for Dispatches {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for DispatchChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Frame { seen, sender: Sender::Client, .. } => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Client, .. } => {
                 self.unclear |= seen.message().is_none_or(unreadable);
             }
-            Step::Dispatched { seen, channel, client_seq, sound } => {
+            OracleStep::Dispatched { seen, channel, client_seq, sound } => {
                 self.enter(cx, seen, *channel, *client_seq, *sound);
             }
-            Step::Envelope(delivery) => {
+            OracleStep::Envelope(delivery) => {
                 client_dispatchable(cx, delivery, out);
                 self.origin(cx, delivery, out);
                 self.watch(cx, delivery, out);
             }
             // What is disposed of settles nothing afterwards; what is owed by now stays so.
-            Step::Ending { conn, channel } => {
-                self.unsettled(cx, When::Ending(*conn, *channel), out);
+            OracleStep::Ending { conn, channel } => {
+                self.unsettled(cx, DispatchTiming::Ending(*conn, *channel), out);
             }
-            Step::Closed => {
-                self.unsettled(cx, When::Closed(cx.now.conn), out);
+            OracleStep::Closed => {
+                self.unsettled(cx, DispatchTiming::Closed(cx.now.conn), out);
                 let conn = cx.now.conn;
                 self.settled.retain(|(known, _), _| *known != conn);
                 self.owed.retain(|(known, _), _| *known != conn);
             }
-            Step::Restarted | Step::Gap => {
-                if matches!(step, Step::Gap) {
+            OracleStep::Restarted | OracleStep::Gap => {
+                if matches!(step, OracleStep::Gap) {
                     self.lose(cx);
                 }
                 self.watched.clear();
@@ -145,16 +145,16 @@ impl Check for Dispatches {
         }
     }
 
-    fn finish(&mut self, cx: &Context, out: &mut Sink) {
-        self.unsettled(cx, When::Ended, out);
+    fn finish(&mut self, cx: &OracleContext, out: &mut FindingSink) {
+        self.unsettled(cx, DispatchTiming::Ended, out);
     }
 }
 
-impl Dispatches {
+impl DispatchChecks {
     fn enter(
         &mut self,
-        cx: &Context,
-        seen: &Arc<Seen>,
+        cx: &OracleContext,
+        seen: &Arc<SeenFrame>,
         channel: ChannelId,
         client_seq: i64,
         sound: bool,
@@ -188,7 +188,7 @@ impl Dispatches {
             let places = self.owed.entry((cx.now.conn, channel)).or_default();
             places.push_back(self.forgotten + self.all.len());
         }
-        self.all.push_back(Dispatched {
+        self.all.push_back(DispatchRecord {
             action_type: action_type.into(),
             seen: Some(seen.clone()),
             conn: cx.now.conn,
@@ -206,14 +206,14 @@ impl Dispatches {
     }
 
     /// What the client at hand dispatched, and what became of it, is not known for certain any more.
-    fn lose(&mut self, cx: &Context) {
+    fn lose(&mut self, cx: &OracleContext) {
         if let Some(client) = cx.here().and_then(|conn| conn.client_id.as_ref()) {
             self.by_number.remove(client);
         }
         self.unclear = true;
     }
 
-    fn forget(&mut self, old: &Dispatched) {
+    fn forget(&mut self, old: &DispatchRecord) {
         let Some(client) = &old.client else {
             return;
         };
@@ -229,7 +229,7 @@ impl Dispatches {
     }
 
     /// C1, C2, C3 and C4 for an action with an origin.
-    fn origin(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    fn origin(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         let Some(origin) = delivery.envelope.origin else {
             return;
         };
@@ -240,7 +240,7 @@ impl Dispatches {
             numbers.range(first..).take_while(same).map(|(_, index)| *index)
         });
         let dispatch = |index: &usize| self.all.get(index.checked_sub(self.forgotten)?);
-        let fits = |dispatched: &&Dispatched| {
+        let fits = |dispatched: &&DispatchRecord| {
             in_other_words(cx, dispatched.protocol)
                 || dispatched.channel == delivery.channel
                     && *dispatched.action_type == *delivery.envelope.action_type
@@ -258,14 +258,21 @@ impl Dispatches {
     }
 
     /// C2: nobody dispatched this.
-    fn forged(&self, cx: &Context, delivery: &Delivery<'_>, others: &[u64], out: &mut Sink) {
+    fn forged(
+        &self,
+        cx: &OracleContext,
+        delivery: &ActionDelivery<'_>,
+        others: &[u64],
+        out: &mut FindingSink,
+    ) {
         let Some(origin) = delivery.envelope.origin else {
             return;
         };
-        let own =
-            |conn: &&super::connection::Conn| conn.client_id.as_deref() == Some(origin.client_id);
+        let own = |conn: &&super::connection::ConnectionRecord| {
+            conn.client_id.as_deref() == Some(origin.client_id)
+        };
         let ours = cx.conns.values().any(|conn| own(&conn));
-        let unseen = |conn: &super::connection::Conn| {
+        let unseen = |conn: &super::connection::ConnectionRecord| {
             conn.partial() || (conn.handshake_line > 0 && conn.client_id.is_none())
         };
         if cx.unseen
@@ -290,13 +297,19 @@ impl Dispatches {
         out.broken(Rule::NoForgedOrigin, message, &lines);
     }
 
-    fn settle(&mut self, cx: &Context, delivery: &Delivery<'_>, fitting: &[usize], out: &mut Sink) {
-        let settlement = Settlement {
+    fn settle(
+        &mut self,
+        cx: &OracleContext,
+        delivery: &ActionDelivery<'_>,
+        fitting: &[usize],
+        out: &mut FindingSink,
+    ) {
+        let settlement = DispatchSettlement {
             seq: delivery.envelope.seq,
             rejected: delivery.envelope.rejected,
             line: cx.now.line,
         };
-        let same = |known: Settlement| {
+        let same = |known: DispatchSettlement| {
             known.seq == settlement.seq && known.rejected == settlement.rejected
         };
         let forgotten = self.forgotten;
@@ -354,7 +367,7 @@ impl Dispatches {
             if self.watched.len() >= MAX_WATCHED {
                 self.watched.pop_front();
             }
-            self.watched.push_back(Watched {
+            self.watched.push_back(WatchedRejection {
                 seen,
                 channel,
                 conn: here,
@@ -367,8 +380,14 @@ impl Dispatches {
     }
 
     /// The settlement of a dispatch came to a connection: to the one that dispatched it, in its order.
-    fn return_to(&mut self, cx: &Context, index: usize, delivery: &Delivery<'_>, out: &mut Sink) {
-        let own = |dispatched: &&mut Dispatched| {
+    fn return_to(
+        &mut self,
+        cx: &OracleContext,
+        index: usize,
+        delivery: &ActionDelivery<'_>,
+        out: &mut FindingSink,
+    ) {
+        let own = |dispatched: &&mut DispatchRecord| {
             dispatched.conn == cx.now.conn && !dispatched.returned && delivery.replayed.is_none()
         };
         if let Some(dispatched) = self.all.get_mut(index).filter(own) {
@@ -381,17 +400,17 @@ impl Dispatches {
     /// C3.
     fn in_order(
         &mut self,
-        cx: &Context,
+        cx: &OracleContext,
         tick: u64,
         dispatch_line: u64,
         channel: ChannelId,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         out.seen(Rule::InOrder);
         let (conn, line) = (cx.now.conn, cx.now.line);
         let mut told = false;
         for key in [Some(channel), None] {
-            let settled = Settled { tick, dispatch_line, line };
+            let settled = SettledDispatch { tick, dispatch_line, line };
             let newest = self.settled.entry((conn, key)).or_insert(settled);
             if newest.tick <= tick {
                 *newest = settled;
@@ -429,11 +448,11 @@ impl Dispatches {
     }
 
     /// C1 at the end of a connection, of a subscription or of the transcript.
-    fn unsettled(&mut self, cx: &Context, when: When, out: &mut Sink) {
+    fn unsettled(&mut self, cx: &OracleContext, when: DispatchTiming, out: &mut FindingSink) {
         let judged = |(conn, channel): &(ConnId, ChannelId)| match when {
-            When::Closed(closed) => *conn == closed,
-            When::Ending(of, ending) => (*conn, *channel) == (of, ending),
-            When::Ended => true,
+            DispatchTiming::Closed(closed) => *conn == closed,
+            DispatchTiming::Ending(of, ending) => (*conn, *channel) == (of, ending),
+            DispatchTiming::Ended => true,
         };
         let owed = self.owed.iter().filter(|(key, _)| judged(key));
         let mut told = Vec::new();
@@ -469,7 +488,7 @@ impl Dispatches {
     }
 
     /// C5: the host does itself what it has just refused.
-    fn watch(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    fn watch(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.watched.is_empty() || delivery.envelope.rejected || delivery.replayed.is_some() {
             return;
         }
@@ -499,7 +518,7 @@ impl Dispatches {
 }
 
 /// Whether what was sent in one version comes here in another, which may call it by other names.
-fn in_other_words(cx: &Context, sent: Option<&'static Protocol>) -> bool {
+fn in_other_words(cx: &OracleContext, sent: Option<&'static Protocol>) -> bool {
     let here = cx.here().and_then(|conn| conn.protocol);
     sent.zip(here).is_some_and(|(sent, here)| !std::ptr::eq(sent, here))
 }
@@ -516,16 +535,22 @@ fn says_something(action: &Value) -> bool {
 fn unreadable(message: &Message) -> bool {
     let dispatch = message.method() == Some("dispatchAction");
     let number = message.params().get("clientSeq").and_then(Value::as_i64);
-    message.kind() == Kind::Malformed || (dispatch && number.is_none())
+    message.kind() == MessageKind::Malformed || (dispatch && number.is_none())
 }
 
-fn action(dispatch: &Seen) -> &Value {
+fn action(dispatch: &SeenFrame) -> &Value {
     let message = dispatch.message();
     message.and_then(|message| message.params().get("action")).unwrap_or(&Value::Null)
 }
 
 /// C4.
-fn payload(cx: &Context, dispatch: &Seen, line: u64, delivery: &Delivery<'_>, out: &mut Sink) {
+fn payload(
+    cx: &OracleContext,
+    dispatch: &SeenFrame,
+    line: u64,
+    delivery: &ActionDelivery<'_>,
+    out: &mut FindingSink,
+) {
     let requirement = match delivery.envelope.rejected {
         true => "envelope.rejection.carries-original",
         false => "envelope.echo.payload-preserved",
@@ -548,7 +573,7 @@ fn payload(cx: &Context, dispatch: &Seen, line: u64, delivery: &Delivery<'_>, ou
 }
 
 /// C6.
-fn client_dispatchable(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+fn client_dispatchable(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(row) = delivery.row else {
         return;
     };
@@ -557,9 +582,9 @@ fn client_dispatchable(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
     }
     out.seen(Rule::ClientDispatchableOnly);
     let weight = match row.dispatch {
-        Dispatch::Client => return,
-        Dispatch::Host => Weight::Should,
-        Dispatch::Disputed => Weight::Note,
+        DispatchRight::Client => return,
+        DispatchRight::Host => Weight::Should,
+        DispatchRight::Disputed => Weight::Note,
     };
     let name = delivery.envelope.action_type;
     let message = format!("expected a client's `{name}` to be rejected, found it accepted");

@@ -3,14 +3,14 @@
 //! Knows: JSON. Never knows: whether what it reads is valid.
 
 use crate::wire::json::Value;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 
 use super::channel::canonical;
 use crate::wire::channel::ROOT;
 
 /// An `ActionEnvelope`: the params of `action`, or an entry of a replay.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Envelope<'a> {
+pub(super) struct ActionEnvelope<'a> {
     /// The URI of the channel.
     pub channel: &'a str,
     /// The action, an object.
@@ -22,43 +22,43 @@ pub(super) struct Envelope<'a> {
     /// The `serverSeq`.
     pub seq: u64,
     /// The client and number of the dispatch that it answers.
-    pub origin: Option<Origin<'a>>,
+    pub origin: Option<DispatchOrigin<'a>>,
     /// Whether it answers a dispatch with a refusal.
     pub rejected: bool,
 }
 
 /// Which dispatch an action answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Origin<'a> {
+pub(super) struct DispatchOrigin<'a> {
     /// The client's id.
     pub client_id: &'a str,
     /// The client's own number.
     pub client_seq: i64,
 }
 
-impl<'a> Envelope<'a> {
+impl<'a> ActionEnvelope<'a> {
     /// Reads an envelope; `None` where a needed member is absent or of another type, which the
     /// shape check reports.
     #[inline]
-    pub(super) fn read(value: &'a Value) -> Option<Envelope<'a>> {
+    pub(super) fn read(value: &'a Value) -> Option<ActionEnvelope<'a>> {
         let action = value.get("action")?;
         let action_type = action.get("type")?.as_str()?;
-        Some(Envelope {
+        Some(ActionEnvelope {
             channel: channel_of(value, action)?,
             action,
             action_type,
             name: action_type.split_once('/').map_or("", |(_, name)| name),
             seq: value.get("serverSeq")?.as_u64()?,
-            origin: value.get("origin").and_then(Origin::read),
+            origin: value.get("origin").and_then(DispatchOrigin::read),
             rejected: value.get("rejectionReason").is_some_and(|reason| !reason.is_null()),
         })
     }
 }
 
-impl<'a> Origin<'a> {
+impl<'a> DispatchOrigin<'a> {
     #[inline]
-    fn read(value: &'a Value) -> Option<Origin<'a>> {
-        Some(Origin {
+    fn read(value: &'a Value) -> Option<DispatchOrigin<'a>> {
+        Some(DispatchOrigin {
             client_id: value.get("clientId")?.as_str()?,
             client_seq: value.get("clientSeq")?.as_i64()?,
         })
@@ -68,7 +68,7 @@ impl<'a> Origin<'a> {
 /// Whether a message of the host brings an action.
 #[inline]
 pub(super) fn is_action(message: &Message) -> bool {
-    message.kind() == Kind::Notification && message.method() == Some("action")
+    message.kind() == MessageKind::Notification && message.method() == Some("action")
 }
 
 /// The channel of an envelope or of a dispatch: its `channel`, or the URI inside of the action

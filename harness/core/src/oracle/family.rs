@@ -6,15 +6,15 @@
 //!
 //! Knows: catalogues of chats, folds. Never knows: what is compared.
 //!
-//! Start at [`Families`].
+//! Start at [`SessionFamilies`].
 
 use std::collections::{HashMap, HashSet};
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
-use super::channel::{ChannelId, Fold};
-use super::context::Context;
+use super::channel::{ChannelFold, ChannelId};
+use super::context::OracleContext;
 use super::members::{given, list, text};
 
 /// Sessions that may wait to be looked at; those beyond are not.
@@ -28,12 +28,12 @@ pub(super) const QUIET: &[&str] =
 
 /// The sessions of chats, and what was touched since the host was last at rest.
 #[derive(Default)]
-pub(super) struct Families {
+pub(super) struct SessionFamilies {
     sessions: HashMap<String, ChannelId>,
     touched: HashSet<ChannelId>,
 }
 
-impl Families {
+impl SessionFamilies {
     /// The session that a chat was last seen in.
     pub(super) fn session_of(&self, chat: &str) -> Option<ChannelId> {
         self.sessions.get(chat).copied()
@@ -100,17 +100,17 @@ impl Families {
 }
 
 /// A session that is followed.
-pub(super) struct Family<'a> {
+pub(super) struct SessionFamily<'a> {
     pub id: ChannelId,
     pub uri: &'a str,
-    pub fold: &'a Fold,
+    pub fold: &'a ChannelFold,
 }
 
-impl<'a> Family<'a> {
+impl<'a> SessionFamily<'a> {
     /// The session, if somebody listens to it.
-    pub(super) fn of(cx: &'a Context, session: ChannelId) -> Option<Family<'a>> {
+    pub(super) fn of(cx: &'a OracleContext, session: ChannelId) -> Option<SessionFamily<'a>> {
         let fold = cx.followed(session).filter(|fold| fold.kind == ChannelKind::Session)?;
-        Some(Family { id: session, uri: cx.uri(session), fold })
+        Some(SessionFamily { id: session, uri: cx.uri(session), fold })
     }
 
     /// The entries of its catalogue.
@@ -119,14 +119,20 @@ impl<'a> Family<'a> {
     }
 
     /// Those of its chats that somebody listens to, with their URIs.
-    pub(super) fn chats(&self, cx: &'a Context) -> impl Iterator<Item = (&'a str, &'a Fold)> {
+    pub(super) fn chats(
+        &self,
+        cx: &'a OracleContext,
+    ) -> impl Iterator<Item = (&'a str, &'a ChannelFold)> {
         let uris = self.entries().iter().filter_map(|entry| text(entry, "resource"));
         uris.filter_map(|uri| Some((uri, followed_chat(cx, uri)?)))
     }
 
     /// The states that have turns: of the chats of its catalogue that somebody listens to and, before there were
     /// chats, its own.
-    pub(super) fn with_turns(&self, cx: &'a Context) -> impl Iterator<Item = (&'a str, &'a Fold)> {
+    pub(super) fn with_turns(
+        &self,
+        cx: &'a OracleContext,
+    ) -> impl Iterator<Item = (&'a str, &'a ChannelFold)> {
         let own = self.fold.state.get("turns").map(|_| (self.uri, self.fold));
         self.chats(cx).chain(own)
     }
@@ -138,7 +144,7 @@ impl<'a> Family<'a> {
 }
 
 /// The fold of a chat, if somebody listens to it.
-pub(super) fn followed_chat<'a>(cx: &'a Context, uri: &str) -> Option<&'a Fold> {
+pub(super) fn followed_chat<'a>(cx: &'a OracleContext, uri: &str) -> Option<&'a ChannelFold> {
     let fold = cx.followed(cx.channels.find(uri)?)?;
     (fold.kind == ChannelKind::Chat).then_some(fold)
 }

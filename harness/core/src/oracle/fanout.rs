@@ -7,20 +7,20 @@ use std::collections::HashMap;
 use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::catalogue::{CheckRule, Rule};
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::connection::{Conn, Request, Sub};
-use super::context::Context;
-use super::envelope::{Envelope, target};
-use super::log::Logged;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::{ConnectionRecord, OpenRequest, SubscriptionRecord};
+use super::context::OracleContext;
+use super::envelope::{ActionEnvelope, target};
+use super::log::LoggedAction;
 use super::members::list;
-use super::step::{Delivery, Step};
+use super::step::{ActionDelivery, OracleStep};
 use super::subscriptions::uris;
 
 /// Actions whose audience the specification leaves open.
@@ -49,19 +49,19 @@ const MAX_REPORTED: usize = 4_096;
 
 /// What was reported already, so that a lost action is reported once.
 #[derive(Default)]
-pub(super) struct Fanout {
+pub(super) struct FanoutChecks {
     /// The highest missed number of a subscription.
-    reported: Reported,
+    reported: ReportedLosses,
     /// The highest number on a channel that came before its subscription was answered, with its line.
     early: HashMap<(ConnId, ChannelId), (u64, u64)>,
 }
 
-type Reported = HashMap<(ConnId, ChannelId), u64>;
+type ReportedLosses = HashMap<(ConnId, ChannelId), u64>;
 
-impl Check for Fanout {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for FanoutChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Envelope(delivery) => {
+            OracleStep::Envelope(delivery) => {
                 if delivery.replayed.is_none() {
                     self.is_early(cx, delivery);
                     subscribed_only(cx, delivery, out);
@@ -73,20 +73,22 @@ impl Check for Fanout {
                 family(cx, delivery, out);
                 known_actions(cx, delivery, out);
             }
-            Step::Notified { method, channel, .. } => notified(cx, method, *channel, out),
-            Step::Snapshot { channel, from_seq, .. } => self.early(cx, *channel, *from_seq, out),
-            Step::Reconnected { request, result } if result.get("actions").is_some() => {
+            OracleStep::Notified { method, channel, .. } => notified(cx, method, *channel, out),
+            OracleStep::Snapshot { channel, from_seq, .. } => {
+                self.early(cx, *channel, *from_seq, out)
+            }
+            OracleStep::Reconnected { request, result } if result.get("actions").is_some() => {
                 self.before_replay(cx, request, result, out);
             }
-            Step::Closed => {
+            OracleStep::Closed => {
                 let here = cx.now.conn;
                 self.early.retain(|(conn, _), _| *conn != here);
             }
-            Step::Ending { conn, channel } => {
+            OracleStep::Ending { conn, channel } => {
                 let known = cx.conns.get(conn);
                 let sub = known.and_then(|conn| conn.subs.get(channel));
                 if let Some((known, sub)) = known.zip(sub) {
-                    let who = Who { id: *conn, conn: known, sub, channel: *channel };
+                    let who = SubscriberKey { id: *conn, conn: known, sub, channel: *channel };
                     self.tail(cx, &who, out);
                 }
             }
@@ -94,10 +96,10 @@ impl Check for Fanout {
         }
     }
 
-    fn finish(&mut self, cx: &Context, out: &mut Sink) {
+    fn finish(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         for (id, conn) in cx.conns.iter().filter(|(_, conn)| !conn.stale && !conn.closed) {
             for (channel, sub) in &conn.subs {
-                let who = Who { id: *id, conn, sub, channel: *channel };
+                let who = SubscriberKey { id: *id, conn, sub, channel: *channel };
                 self.tail(cx, &who, out);
             }
         }
@@ -105,7 +107,7 @@ impl Check for Fanout {
 }
 
 /// A5 for actions.
-fn subscribed_only(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+fn subscribed_only(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(conn) = cx.here() else {
         return;
     };
@@ -120,12 +122,12 @@ fn subscribed_only(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
 }
 
 /// A5 and L10 for notifications.
-fn notified(cx: &Context, method: &str, channel: Option<ChannelId>, out: &mut Sink) {
+fn notified(cx: &OracleContext, method: &str, channel: Option<ChannelId>, out: &mut FindingSink) {
     let Some(conn) = cx.here().filter(|conn| !conn.stale) else {
         return;
     };
     // Before there were channels everybody was told everything, in one wrapper.
-    if conn.protocol.is_some_and(|protocol| !protocol.has(Feature::Channels)) {
+    if conn.protocol.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels)) {
         return;
     }
     let relayed = channel.is_some_and(|channel| cx.uri(channel).starts_with(MCP));
@@ -164,14 +166,14 @@ fn notified(cx: &Context, method: &str, channel: Option<ChannelId>, out: &mut Si
 }
 
 /// Whether a connection may get messages of a channel, as far as the transcript can tell.
-fn may_receive(cx: &Context, conn: &Conn, channel: ChannelId) -> bool {
+fn may_receive(cx: &OracleContext, conn: &ConnectionRecord, channel: ChannelId) -> bool {
     conn.subs.contains_key(&channel)
         || asked_for(cx, conn, channel)
         || (conn.partial() && !conn.left.contains(&channel))
 }
 
 /// Whether an open request would subscribe to the channel.
-fn asked_for(cx: &Context, conn: &Conn, channel: ChannelId) -> bool {
+fn asked_for(cx: &OracleContext, conn: &ConnectionRecord, channel: ChannelId) -> bool {
     let uri = cx.uri(channel);
     conn.open_requests().any(|request| {
         let params = request.params();
@@ -185,12 +187,12 @@ fn asked_for(cx: &Context, conn: &Conn, channel: ChannelId) -> bool {
 }
 
 fn unsubscribed(
-    cx: &Context,
-    conn: &Conn,
+    cx: &OracleContext,
+    conn: &ConnectionRecord,
     channel: ChannelId,
     what: &str,
     (rule, weight): (Rule, Weight),
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let uri = cx.uri(channel);
     let (weight, message) = if conn.left.contains(&channel) {
@@ -203,7 +205,7 @@ fn unsubscribed(
 }
 
 /// A6.
-fn after_snapshot(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+fn after_snapshot(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
     let Some((sub, from_seq)) = sub.and_then(|sub| Some((sub, sub.from_seq?))) else {
         return;
@@ -223,7 +225,7 @@ fn after_snapshot(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
 }
 
 /// A7.
-fn family(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+fn family(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some((row, channel)) = delivery.row.zip(cx.channel(delivery.channel)) else {
         return;
     };
@@ -247,7 +249,7 @@ fn family(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
 }
 
 /// A8.
-fn known_actions(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+fn known_actions(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let conn = cx.here().filter(|conn| conn.protocol.is_some());
     if conn.is_none() || delivery.envelope.rejected {
         return;
@@ -266,11 +268,11 @@ const NOTIFICATIONS: &str = "version.notification-methods-known";
 const NEWER: &str = "version.host-no-newer-behaviour";
 
 fn unknown(
-    cx: &Context,
+    cx: &OracleContext,
     (what, requirement): (&str, &'static str),
     name: &str,
     has: &dyn Fn(&Protocol) -> bool,
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     if name.starts_with("x-") {
         return;
@@ -301,16 +303,16 @@ fn unknown(
 }
 
 /// A subscription and whose it is.
-struct Who<'a> {
+struct SubscriberKey<'a> {
     id: ConnId,
-    conn: &'a Conn,
-    sub: &'a Sub,
+    conn: &'a ConnectionRecord,
+    sub: &'a SubscriptionRecord,
     channel: ChannelId,
 }
 
-impl Fanout {
+impl FanoutChecks {
     /// Remembers what comes on a channel that is asked for and not yet answered, own actions aside.
-    fn is_early(&mut self, cx: &Context, delivery: &Delivery<'_>) {
+    fn is_early(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) {
         let Some(conn) = cx.here().filter(|conn| !conn.partial()) else { return };
         let key = (cx.now.conn, delivery.channel);
         let origin = delivery.envelope.origin.map(|origin| origin.client_id);
@@ -325,7 +327,13 @@ impl Fanout {
     }
 
     /// A4, when the state comes: clients that begin with the answer have lost what came before it and is not in the state.
-    fn early(&mut self, cx: &Context, channel: ChannelId, from_seq: u64, out: &mut Sink) {
+    fn early(
+        &mut self,
+        cx: &OracleContext,
+        channel: ChannelId,
+        from_seq: u64,
+        out: &mut FindingSink,
+    ) {
         let early = self.early.remove(&(cx.now.conn, channel));
         let Some((seq, line)) = early.filter(|(seq, _)| *seq > from_seq) else { return };
         let uri = cx.uri(channel);
@@ -338,7 +346,13 @@ impl Fanout {
     }
 
     /// A4, when a replay comes: clients apply it after what came before it, though it is older.
-    fn before_replay(&mut self, cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+    fn before_replay(
+        &mut self,
+        cx: &OracleContext,
+        request: &OpenRequest,
+        result: &Value,
+        out: &mut FindingSink,
+    ) {
         let replayed: Vec<u64> =
             list(result, "actions").iter().filter_map(|it| it.get("serverSeq")?.as_u64()).collect();
         for uri in uris(request.params().get("subscriptions")) {
@@ -357,7 +371,12 @@ impl Fanout {
     }
 
     /// A4, when a number arrives: what lies between it and the last one was skipped.
-    fn skipped(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    fn skipped(
+        &mut self,
+        cx: &OracleContext,
+        delivery: &ActionDelivery<'_>,
+        out: &mut FindingSink,
+    ) {
         let seq = delivery.envelope.seq;
         let Some((conn, channel)) = cx.here().zip(cx.channel(delivery.channel)) else {
             return;
@@ -367,7 +386,7 @@ impl Fanout {
             if channel.subscribers.len() > 1 {
                 out.seen(Rule::FanoutComplete);
             }
-            let who = Who { id: cx.now.conn, conn, sub, channel: delivery.channel };
+            let who = SubscriberKey { id: cx.now.conn, conn, sub, channel: delivery.channel };
             self.report(cx, &who, channel.between(sub.last, seq), seq, out);
         }
         // Others may already be past a number that shows up only now.
@@ -380,7 +399,7 @@ impl Fanout {
 
     /// A4 at the end: what is below the last number received, or was there before the last barrier,
     /// would have come.
-    fn tail(&mut self, cx: &Context, who: &Who<'_>, out: &mut Sink) {
+    fn tail(&mut self, cx: &OracleContext, who: &SubscriberKey<'_>, out: &mut FindingSink) {
         let Some(channel) = cx.channel(who.channel) else {
             return;
         };
@@ -397,24 +416,25 @@ impl Fanout {
     /// others before the last barrier.
     fn report(
         &mut self,
-        cx: &Context,
-        who: &Who<'_>,
+        cx: &OracleContext,
+        who: &SubscriberKey<'_>,
         numbers: impl Iterator<Item = u64>,
         before: u64,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
-        let Who { id, conn, sub, channel } = *who;
+        let SubscriberKey { id, conn, sub, channel } = *who;
         let mut missed = Vec::new();
         let mut lines = vec![sub.line];
         for seq in numbers {
             // A barrier counts from the moment on that the subscription was confirmed.
             let barrier = conn.fence > sub.tick;
-            let due = |logged: &&Logged| seq < before || (barrier && logged.tick < conn.fence);
+            let due =
+                |logged: &&LoggedAction| seq < before || (barrier && logged.tick < conn.fence);
             let Some(logged) = cx.log.get(seq).filter(due) else {
                 continue;
             };
             let value = logged.value();
-            let Some(envelope) = value.as_deref().and_then(Envelope::read) else {
+            let Some(envelope) = value.as_deref().and_then(ActionEnvelope::read) else {
                 continue;
             };
             // What was there before a replay was asked for is for the replay to bring.
@@ -447,7 +467,7 @@ impl Fanout {
 }
 
 /// A4 for a connection that went past a number which only another one received.
-fn overtaken(cx: &Context, id: ConnId, delivery: &Delivery<'_>, out: &mut Sink) {
+fn overtaken(cx: &OracleContext, id: ConnId, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let seq = delivery.envelope.seq;
     let Some(other) = cx.conns.get(&id) else {
         return;
@@ -473,7 +493,7 @@ fn overtaken(cx: &Context, id: ConnId, delivery: &Delivery<'_>, out: &mut Sink) 
     out.broken(Rule::FanoutComplete, message, &[sub.line, after, cx.now.line]);
 }
 
-fn open_audience(cx: &Context, channel: ChannelId, action_type: &str) -> bool {
+fn open_audience(cx: &OracleContext, channel: ChannelId, action_type: &str) -> bool {
     let kind = cx.channel(channel).and_then(|channel| channel.kind);
     OPEN_AUDIENCE.contains(&action_type)
         || matches!(kind, Some(ChannelKind::Automations | ChannelKind::AutomationRun))

@@ -11,21 +11,23 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::model::{Outcome, Reducer, apply};
-use crate::transcript::{ConnId, Seen};
+use crate::model::{ActionOutcome, ActionReducer, apply};
+use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 
-use super::channel::{ChannelId, Fold, MAX_REJECTED, MAX_WAITING, Waiting, folded_kind};
-use super::context::{Context, Emit};
-use super::envelope::Envelope;
+use super::channel::{
+    ChannelFold, ChannelId, MAX_REJECTED, MAX_WAITING, WaitingSnapshot, folded_kind,
+};
+use super::context::{OracleContext, StepEmitter};
+use super::envelope::ActionEnvelope;
 use super::log::envelope_value;
-use super::step::{Comparison, Folding, Step};
-use super::subscriptions::Arrival;
+use super::step::{ActionFolding, OracleStep, StateComparison};
+use super::subscriptions::SnapshotArrival;
 
 /// How an action came.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Way {
+pub(super) enum ActionArrival {
     /// As it happened.
     Live,
     /// In a replay.
@@ -34,23 +36,23 @@ pub(super) enum Way {
     Resuming,
 }
 
-impl Context {
+impl OracleContext {
     /// Takes in a snapshot and returns its `fromSeq`.
     pub(super) fn snapshot(
         &mut self,
         channel: ChannelId,
         snapshot: &Value,
-        arrival: &Arrival<'_>,
-        emit: Emit<'_>,
+        arrival: &SnapshotArrival<'_>,
+        emit: StepEmitter<'_>,
     ) -> Option<u64> {
         let from_seq = snapshot.get("fromSeq").and_then(Value::as_u64)?;
         let state = snapshot.get("state")?;
         let request = arrival.request;
         let protocol = self.here().and_then(|conn| conn.protocol);
         let kind = protocol.and_then(|it| folded_kind(self.uri(channel), state, it));
-        emit(self, &Step::Snapshot { request, channel, kind, from_seq, state });
+        emit(self, &OracleStep::Snapshot { request, channel, kind, from_seq, state });
         self.counted(from_seq);
-        let waiting = Waiting {
+        let waiting = WaitingSnapshot {
             seen: arrival.seen.clone(),
             place: arrival.place,
             from_seq,
@@ -74,8 +76,8 @@ impl Context {
         id: ChannelId,
         kind: Option<ChannelKind>,
         state: &Value,
-        waiting: Waiting,
-        emit: Emit<'_>,
+        waiting: WaitingSnapshot,
+        emit: StepEmitter<'_>,
     ) {
         let protocol = self.here().and_then(|conn| conn.protocol);
         let covers = self.covers(id, self.now.conn);
@@ -94,7 +96,7 @@ impl Context {
             channel.kind_line = waiting.line;
         }
         let Some(fold) = &channel.fold else {
-            channel.fold = Some(Fold::begin(kind, protocol, state, &waiting));
+            channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
             return;
         };
         if fold.kind != kind {
@@ -104,7 +106,7 @@ impl Context {
             // Nobody listens in the version of the fold any more: it goes on in this one.
             if !followed {
                 channel.lose();
-                channel.fold = Some(Fold::begin(kind, protocol, state, &waiting));
+                channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
             }
             return;
         }
@@ -115,7 +117,7 @@ impl Context {
         } else if !followed {
             // What happened since the last subscriber left is not known.
             channel.lose();
-            channel.fold = Some(Fold::begin(kind, protocol, state, &waiting));
+            channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
         } else {
             if channel.waiting.len() >= MAX_WAITING {
                 channel.waiting.remove(0);
@@ -128,7 +130,13 @@ impl Context {
     }
 
     /// Compares a snapshot that the fold has reached, and goes on from the snapshot.
-    fn compare(&mut self, id: ChannelId, state: &Value, waiting: &Waiting, emit: Emit<'_>) {
+    fn compare(
+        &mut self,
+        id: ChannelId,
+        state: &Value,
+        waiting: &WaitingSnapshot,
+        emit: StepEmitter<'_>,
+    ) {
         let Some(channel) = self.channels.get(id) else {
             return;
         };
@@ -138,7 +146,7 @@ impl Context {
         // Known from elsewhere, but not delivered to the connection that feeds the fold.
         let skipped = channel.between(fold.seq, waiting.from_seq + 1).next().is_some();
         if !skipped {
-            let comparison = Comparison {
+            let comparison = StateComparison {
                 channel: id,
                 kind: fold.kind,
                 protocol: fold.protocol,
@@ -148,7 +156,7 @@ impl Context {
                 lines: fold.lines(waiting.line),
                 windowed: waiting.windowed || fold.windowed,
             };
-            emit(self, &Step::Compared(comparison));
+            emit(self, &OracleStep::Compared(comparison));
         }
         let Some(channel) = self.channels.get_mut(id) else {
             return;
@@ -156,10 +164,10 @@ impl Context {
         channel.rejected.clear();
         if let Some(fold) = &mut channel.fold {
             if skipped {
-                *fold = Fold::begin(fold.kind, fold.protocol, state, waiting);
+                *fold = ChannelFold::begin(fold.kind, fold.protocol, state, waiting);
             } else if !waiting.windowed {
                 let (since_seq, since_line) = (fold.since_seq, fold.since_line);
-                *fold = Fold::begin(fold.kind, fold.protocol, state, waiting);
+                *fold = ChannelFold::begin(fold.kind, fold.protocol, state, waiting);
                 (fold.since_seq, fold.since_line) = (since_seq, since_line);
             } else {
                 fold.known_to = fold.known_to.max(waiting.from_seq);
@@ -168,7 +176,13 @@ impl Context {
     }
 
     /// Compares a snapshot that is behind the fold, folded up to the same number.
-    fn compare_behind(&mut self, id: ChannelId, state: &Value, waiting: &Waiting, emit: Emit<'_>) {
+    fn compare_behind(
+        &mut self,
+        id: ChannelId,
+        state: &Value,
+        waiting: &WaitingSnapshot,
+        emit: StepEmitter<'_>,
+    ) {
         let Some(channel) = self.channels.get(id) else {
             return;
         };
@@ -188,13 +202,13 @@ impl Context {
                 return;
             };
             let value = logged.value();
-            let Some(envelope) = value.as_deref().and_then(Envelope::read) else {
+            let Some(envelope) = value.as_deref().and_then(ActionEnvelope::read) else {
                 return;
             };
             let version = fold.protocol.version();
             apply(version, fold.kind, &mut snapshot, envelope.action);
         }
-        let comparison = Comparison {
+        let comparison = StateComparison {
             channel: id,
             kind: fold.kind,
             protocol: fold.protocol,
@@ -204,7 +218,7 @@ impl Context {
             lines: fold.lines(waiting.line),
             windowed: waiting.windowed || fold.windowed,
         };
-        emit(self, &Step::Compared(comparison));
+        emit(self, &OracleStep::Compared(comparison));
         if let Some(channel) = self.channels.get_mut(id) {
             channel.rejected.clear();
         }
@@ -214,9 +228,9 @@ impl Context {
     pub(super) fn fold(
         &mut self,
         id: ChannelId,
-        envelope: &Envelope<'_>,
-        way: Way,
-        emit: Emit<'_>,
+        envelope: &ActionEnvelope<'_>,
+        way: ActionArrival,
+        emit: StepEmitter<'_>,
     ) {
         let seq = envelope.seq;
         let Some(channel) = self.channels.get(id) else {
@@ -227,30 +241,30 @@ impl Context {
         };
         let protocol = self.here().and_then(|conn| conn.protocol);
         let same = protocol.is_some_and(|protocol| std::ptr::eq(protocol, fold.protocol));
-        if !same || !(way == Way::Resuming || self.covers(id, self.now.conn)) {
+        if !same || !(way == ActionArrival::Resuming || self.covers(id, self.now.conn)) {
             return;
         }
         let extension = envelope.action_type.starts_with("x-");
-        let reducer = Reducer::of(fold.protocol.version(), envelope.action_type);
+        let reducer = ActionReducer::of(fold.protocol.version(), envelope.action_type);
         let reduced = reducer.is_some() || extension;
         // A connection was not sent what another one was, or nobody knows what the action does.
         if channel.between(fold.seq, seq).next().is_some() || !reduced {
             self.lose(id);
             return;
         }
-        let folding = Folding {
+        let folding = ActionFolding {
             envelope: *envelope,
             channel: id,
             protocol: fold.protocol,
             line: self.now.line,
-            live: way == Way::Live,
+            live: way == ActionArrival::Live,
         };
-        emit(self, &Step::Folding(folding));
+        emit(self, &OracleStep::Folding(folding));
         let line = self.now.line;
         let Some(fold) = self.channels.get_mut(id).and_then(|channel| channel.fold.as_mut()) else {
             return;
         };
-        let outcome = reducer.map_or(Outcome::OutOfScope, |reducer| {
+        let outcome = reducer.map_or(ActionOutcome::OutOfScope, |reducer| {
             reducer.apply(fold.kind, 0, &mut fold.state, envelope.action)
         });
         fold.seq = seq;
@@ -259,27 +273,27 @@ impl Context {
             let (action, action_type) = (envelope.action, envelope.action_type);
             self.families.folded(id, &channel.uri, action, action_type);
         }
-        emit(self, &Step::Folded { folding, outcome: &outcome });
-        let lost = matches!(outcome, Outcome::OutOfScope) && !extension;
-        if lost || matches!(outcome, Outcome::Invalid { .. }) {
+        emit(self, &OracleStep::Folded { folding, outcome: &outcome });
+        let lost = matches!(outcome, ActionOutcome::OutOfScope) && !extension;
+        if lost || matches!(outcome, ActionOutcome::Invalid { .. }) {
             self.lose(id);
         }
     }
 
     /// A connection received `seq`: the snapshots below it can be compared, where it covers.
-    pub(super) fn reached(&mut self, seq: u64, emit: Emit<'_>) {
-        let ready = |waiting: &Waiting| waiting.from_seq < seq;
+    pub(super) fn reached(&mut self, seq: u64, emit: StepEmitter<'_>) {
+        let ready = |waiting: &WaitingSnapshot| waiting.from_seq < seq;
         self.settle_waiting(&ready, emit);
     }
 
     /// The connection at hand ends: the snapshots taken before its last barrier can be compared.
-    pub(super) fn fenced(&mut self, emit: Emit<'_>) {
+    pub(super) fn fenced(&mut self, emit: StepEmitter<'_>) {
         let fence = self.here().map_or(0, |conn| conn.fence);
-        let ready = |waiting: &Waiting| waiting.tick < fence;
+        let ready = |waiting: &WaitingSnapshot| waiting.tick < fence;
         self.settle_waiting(&ready, emit);
     }
 
-    fn settle_waiting(&mut self, ready: &dyn Fn(&Waiting) -> bool, emit: Emit<'_>) {
+    fn settle_waiting(&mut self, ready: &dyn Fn(&WaitingSnapshot) -> bool, emit: StepEmitter<'_>) {
         for id in self.waiting.clone() {
             if !self.covers(id, self.now.conn) {
                 continue;
@@ -287,7 +301,7 @@ impl Context {
             let Some(channel) = self.channels.get_mut(id) else {
                 continue;
             };
-            let mut due: Vec<Waiting> = Vec::new();
+            let mut due: Vec<WaitingSnapshot> = Vec::new();
             channel.waiting.retain(|waiting| {
                 if ready(waiting) {
                     due.push(waiting.clone());
@@ -324,7 +338,7 @@ impl Context {
     }
 
     /// The state of a channel that somebody listens to, so that it is up to date.
-    pub(super) fn followed(&self, id: ChannelId) -> Option<&Fold> {
+    pub(super) fn followed(&self, id: ChannelId) -> Option<&ChannelFold> {
         let channel = self.channels.get(id)?;
         let listens = channel.subscribers.iter().any(|conn| self.covers(id, *conn));
         channel.fold.as_ref().filter(|_| listens)
@@ -371,7 +385,7 @@ impl Context {
         {
             return;
         }
-        let listens = |waiting: &&Waiting| {
+        let listens = |waiting: &&WaitingSnapshot| {
             let conn = self.conns.get(&waiting.conn);
             let sub = conn.and_then(|conn| conn.subs.get(&id));
             sub.and_then(|sub| sub.complete_from()) == Some(waiting.from_seq)
@@ -383,7 +397,7 @@ impl Context {
         let Some((fold, state)) = channel.fold.as_ref().zip(state) else {
             return;
         };
-        let mut fold = Fold::begin(fold.kind, fold.protocol, state, &waiting);
+        let mut fold = ChannelFold::begin(fold.kind, fold.protocol, state, &waiting);
         let numbers: Vec<u64> = channel.between(fold.seq, u64::MAX).collect();
         for seq in numbers.into_iter().rev() {
             let Some(logged) = self.log.get(seq) else {
@@ -392,7 +406,7 @@ impl Context {
             if !logged.is_of(fold.protocol) {
                 return;
             }
-            if let Some(envelope) = logged.value().as_deref().and_then(Envelope::read) {
+            if let Some(envelope) = logged.value().as_deref().and_then(ActionEnvelope::read) {
                 apply(fold.protocol.version(), fold.kind, &mut fold.state, envelope.action);
                 fold.seq = seq;
                 fold.last_line = logged.line;
@@ -411,14 +425,14 @@ impl Context {
     }
 
     /// Remembers a rejected action of a channel whose state is followed.
-    pub(super) fn reject(&mut self, id: ChannelId, seen: &Arc<Seen>, replayed: Option<usize>) {
+    pub(super) fn reject(&mut self, id: ChannelId, seen: &Arc<SeenFrame>, replayed: Option<usize>) {
         let line = self.now.line;
         let Some(channel) = self.channels.get_mut(id).filter(|channel| channel.fold.is_some())
         else {
             return;
         };
         let value = envelope_value(seen, replayed);
-        let known = |(other, _): &(Arc<Seen>, u64)| envelope_value(other, None) == value;
+        let known = |(other, _): &(Arc<SeenFrame>, u64)| envelope_value(other, None) == value;
         if replayed.is_none()
             && channel.rejected.len() < MAX_REJECTED
             && !channel.rejected.iter().any(known)
@@ -449,14 +463,14 @@ impl Context {
     }
 }
 
-impl Fold {
+impl ChannelFold {
     fn begin(
         kind: ChannelKind,
         protocol: &'static Protocol,
         state: &Value,
-        waiting: &Waiting,
-    ) -> Fold {
-        Fold {
+        waiting: &WaitingSnapshot,
+    ) -> ChannelFold {
+        ChannelFold {
             kind,
             protocol,
             state: state.clone(),

@@ -10,13 +10,13 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::{CheckRule, Rule};
-use super::channel::{Channel, ChannelId, canonical, kind_of_scheme};
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
+use super::channel::{ChannelId, ChannelRecord, canonical, kind_of_scheme};
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
 use super::envelope::target;
 use super::members::{given, list, repeated, text};
-use super::step::Step;
+use super::step::OracleStep;
 use super::subscriptions::uris;
 
 const SUBSCRIBED: &str = "subscribe.snapshot-state-bearing";
@@ -26,9 +26,9 @@ const RESUMED: &str = "reconnect.snapshot.one-per-subscription";
 /// Everything needed is in the context.
 pub(super) struct StatesGiven;
 
-impl Check for StatesGiven {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
-        let Step::Answered { request, message } = step else { return };
+impl CheckFamily for StatesGiven {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
+        let OracleStep::Answered { request, message } = step else { return };
         let spoken = cx.here().filter(|conn| !conn.stale && conn.protocol.is_some());
         let Some(result) = message.result().filter(|_| spoken.is_some()) else { return };
         match request.method.as_str() {
@@ -44,7 +44,7 @@ impl Check for StatesGiven {
 }
 
 /// D6: every kind of channel has a state; what is of no known kind may have none.
-fn subscribed(cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+fn subscribed(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut FindingSink) {
     let Some(uri) = target(request.params()) else { return };
     let channel = cx.channels.find(uri).and_then(|id| cx.channel(id));
     let known = channel.and_then(|channel| Some((channel.kind?, channel.kind_line)));
@@ -63,11 +63,11 @@ fn subscribed(cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
 
 /// D6: a list of snapshots has each channel once. Of two snapshots nobody can tell which one counts.
 fn once(
-    cx: &Context,
-    request: &Request,
+    cx: &OracleContext,
+    request: &OpenRequest,
     result: &Value,
     requirement: &'static str,
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let snapshots = list(result, "snapshots");
     let rule = Rule::StateGiven.of(requirement);
@@ -87,7 +87,12 @@ fn once(
 }
 
 /// D6: the root channel is always there. Another one may be gone, or not be for everybody.
-fn initialized(cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+fn initialized(
+    cx: &OracleContext,
+    request: &OpenRequest,
+    message: &Message,
+    out: &mut FindingSink,
+) {
     let wanted = uris(request.params().get("initialSubscriptions"));
     let result = message.result().unwrap_or(&Value::Null);
     let snapshots = list(result, "snapshots").iter();
@@ -112,7 +117,7 @@ fn initialized(cx: &Context, request: &Request, message: &Message, out: &mut Sin
 }
 
 /// The line of another connection's subscription with a snapshot.
-pub(super) fn served(cx: &Context, id: ChannelId, channel: &Channel) -> Option<u64> {
+pub(super) fn served(cx: &OracleContext, id: ChannelId, channel: &ChannelRecord) -> Option<u64> {
     let others = channel.subscribers.iter().filter(|conn| **conn != cx.now.conn);
     let mut subs = others.filter_map(|conn| cx.conns.get(conn)?.subs.get(&id));
     subs.find(|sub| sub.complete_from().is_some()).map(|sub| sub.line)

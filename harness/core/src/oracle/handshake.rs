@@ -2,7 +2,7 @@
 //!
 //! Knows: offers, answers to `initialize`, versions that the host has spoken. Never knows: tables of messages.
 //!
-//! Start at [`Handshakes`].
+//! Start at [`HandshakeChecks`].
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::catalogue::{CheckRule, Rule};
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
 use super::members::list;
-use super::step::Step;
+use super::step::OracleStep;
 
 const OFFERED: &str = "lifecycle.initialize.version-selected-from-offer";
 const SHAPE: &str = "lifecycle.initialize.result-shape";
@@ -41,7 +41,7 @@ const MAX_CONNECTIONS: usize = 4_096;
 
 /// What became of handshakes.
 #[derive(Default)]
-pub(super) struct Handshakes {
+pub(super) struct HandshakeChecks {
     /// Connections whose handshake was answered with a result.
     agreed: HashSet<ConnId>,
     /// Connections whose handshake was answered with an error: when, in entries and in time, its line, and whether the
@@ -63,27 +63,27 @@ struct VersionRefusal {
     closes: bool,
 }
 
-/// The places of [`Handshakes::kept`].
+/// The places of [`HandshakeChecks::kept`].
 const KEPT: [&str; 3] = [EARLY, DATA, CLOSE];
 
-impl Check for Handshakes {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for HandshakeChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Answered { request, message } => self.answered(cx, request, message, out),
-            Step::Closed => {
+            OracleStep::Answered { request, message } => self.answered(cx, request, message, out),
+            OracleStep::Closed => {
                 self.agreed.remove(&cx.now.conn);
                 if self.refused.remove(&cx.now.conn).is_some_and(|refusal| refusal.closes) {
                     self.keeps(CLOSE);
                 }
             }
-            Step::Restarted | Step::Gap => {
-                *self = Handshakes { kept: self.kept, ..Handshakes::default() }
+            OracleStep::Restarted | OracleStep::Gap => {
+                *self = HandshakeChecks { kept: self.kept, ..HandshakeChecks::default() }
             }
             _ => {}
         }
     }
 
-    fn finish(&mut self, _cx: &Context, out: &mut Sink) {
+    fn finish(&mut self, _cx: &OracleContext, out: &mut FindingSink) {
         for (requirement, times) in KEPT.iter().zip(self.kept) {
             let rule = rule_of(requirement).of(requirement);
             (0..times).for_each(|_| out.seen(rule));
@@ -96,7 +96,7 @@ impl Check for Handshakes {
     }
 }
 
-impl Handshakes {
+impl HandshakeChecks {
     fn keeps(&mut self, requirement: &str) {
         let kept = KEPT.iter().zip(&mut self.kept).find(|(known, _)| **known == requirement);
         if let Some((_, times)) = kept {
@@ -104,7 +104,13 @@ impl Handshakes {
         }
     }
 
-    fn answered(&mut self, cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+    fn answered(
+        &mut self,
+        cx: &OracleContext,
+        request: &OpenRequest,
+        message: &Message,
+        out: &mut FindingSink,
+    ) {
         let handshake = matches!(request.method.as_str(), "initialize" | "reconnect");
         let here = cx.now.conn;
         if cx.here().is_none_or(|conn| conn.partial() || conn.stale) {
@@ -128,7 +134,13 @@ impl Handshakes {
     }
 
     /// O1: the answer names an offered version. Whether its other members are sound is for the tables, where one is known.
-    fn agreed_on(&mut self, cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+    fn agreed_on(
+        &mut self,
+        cx: &OracleContext,
+        request: &OpenRequest,
+        result: &Value,
+        out: &mut FindingSink,
+    ) {
         let lines = [request.line, cx.now.line];
         let params = request.params();
         let single = params.get("protocolVersion").filter(|it| it.is_string() || it.is_number());
@@ -170,7 +182,7 @@ impl Handshakes {
     }
 
     /// O2: a refusal says what is supported.
-    fn refused(&mut self, cx: &Context, request: &Request, message: &Message) {
+    fn refused(&mut self, cx: &OracleContext, request: &OpenRequest, message: &Message) {
         let closes = message.error_code() == Some(UNSUPPORTED);
         let (tick, at, line) = (cx.now.tick, cx.now.at, cx.now.line);
         if self.refused.len() < MAX_CONNECTIONS {
@@ -193,7 +205,7 @@ impl Handshakes {
     }
 
     /// The host speaks a version that asks for it.
-    fn bare(&mut self, out: &mut Sink) {
+    fn bare(&mut self, out: &mut FindingSink) {
         let Some(line) = self.modern else { return };
         for [request, answer] in std::mem::take(&mut self.bare) {
             let message = "expected `data.supportedVersions`, a list of texts, in the refusal by a \
@@ -204,7 +216,7 @@ impl Handshakes {
     }
 
     /// O2: the connection is closed after the refusal. What was on its way may still be answered.
-    fn late(&mut self, cx: &Context, request: &Request, out: &mut Sink) {
+    fn late(&mut self, cx: &OracleContext, request: &OpenRequest, out: &mut FindingSink) {
         let refusal = self.refused.get(&cx.now.conn).filter(|refusal| refusal.closes);
         let Some(refusal) = refusal.filter(|it| request.at >= it.at + CLOSING) else {
             return;
@@ -222,7 +234,7 @@ impl Handshakes {
     }
 
     /// Whether a request was sent with no handshake before it, or after one that was refused.
-    fn is_early(&self, cx: &Context, request: &Request) -> bool {
+    fn is_early(&self, cx: &OracleContext, request: &OpenRequest) -> bool {
         let Some(conn) = cx.here() else { return false };
         let refused = self.refused.get(&cx.now.conn).is_some_and(|it| request.tick > it.tick);
         let before = conn.handshake_line == 0 || request.line < conn.handshake_line;
@@ -230,7 +242,7 @@ impl Handshakes {
     }
 
     /// O1: nothing but `ping` is served before the handshake.
-    fn early(&self, cx: &Context, request: &Request, out: &mut Sink) {
+    fn early(&self, cx: &OracleContext, request: &OpenRequest, out: &mut FindingSink) {
         if self.is_early(cx, request) {
             let message = format!(
                 "expected an error for `{}` without a handshake, found a result",

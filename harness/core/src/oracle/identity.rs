@@ -3,29 +3,29 @@
 //!
 //! Knows: folded sessions and chats, summaries. Never knows: whole lists.
 //!
-//! Start at [`Identity`].
+//! Start at [`IdentityChecks`].
 
 use std::collections::HashMap;
 
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::protocol::Protocol;
 use crate::wire::timestamp;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 use crate::wire::version::Version;
 
 use super::asking::replaced;
 use super::catalogue::{CheckRule, Rule};
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
-use super::family::Family;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
+use super::family::SessionFamily;
 use super::masks::plain;
 use super::members::{given, list, repeated, repeated_text, text};
-use super::step::{Comparison, Folding, Step};
+use super::step::{ActionFolding, OracleStep, StateComparison};
 
 /// The members of a summary that its changes leave out.
 const FIXED: &[&str] = &["resource", "provider", "createdAt"];
@@ -37,22 +37,22 @@ const MAX_SESSIONS: usize = 4_096;
 
 /// The sessions that summaries told of.
 #[derive(Default)]
-pub(super) struct Identity {
-    sessions: HashMap<String, Born>,
+pub(super) struct IdentityChecks {
+    sessions: HashMap<String, SessionOrigin>,
 }
 
 /// What a session was when it was first told of.
-struct Born {
+struct SessionOrigin {
     members: [Option<Value>; BORN.len()],
     /// Times were numbers once: summaries of other versions are not compared.
     version: Option<Version>,
     line: u64,
 }
 
-impl Check for Identity {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for IdentityChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Snapshot { channel, kind, state, .. } => {
+            OracleStep::Snapshot { channel, kind, state, .. } => {
                 snapshot(cx, *channel, state, out);
                 match kind {
                     Some(ChannelKind::Session) => self.state(cx, cx.uri(*channel), state, out),
@@ -62,20 +62,20 @@ impl Check for Identity {
                     _ => {}
                 }
             }
-            Step::Folding(folding) => fold(cx, folding, out),
-            Step::Compared(comparison) => compare(cx, comparison, out),
-            Step::Envelope(delivery)
+            OracleStep::Folding(folding) => fold(cx, folding, out),
+            OracleStep::Compared(comparison) => compare(cx, comparison, out),
+            OracleStep::Envelope(delivery)
                 if !delivery.envelope.rejected
                     && delivery.envelope.action_type == "session/chatUpdated" =>
             {
                 fixed(cx, given(delivery.envelope.action, "changes"), CHAT_CHANGES, out);
             }
-            Step::Notified { seen, method, .. } => {
+            OracleStep::Notified { seen, method, .. } => {
                 if let Some(params) = seen.message().map(Message::params) {
                     self.notified(cx, method, params, out);
                 }
             }
-            Step::Answered { request, message } => match request.method.as_str() {
+            OracleStep::Answered { request, message } => match request.method.as_str() {
                 "listSessions" => {
                     let items = message.result().map_or(&[][..], |result| list(result, "items"));
                     items.iter().for_each(|summary| self.summary(cx, summary, out));
@@ -87,9 +87,10 @@ impl Check for Identity {
                 }
                 _ => {}
             },
-            Step::Restarted | Step::Gap => self.sessions.clear(),
-            Step::SessionsAtRest { sessions } => {
-                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
+            OracleStep::Restarted | OracleStep::Gap => self.sessions.clear(),
+            OracleStep::SessionsAtRest { sessions } => {
+                let families =
+                    sessions.iter().filter_map(|session| SessionFamily::of(cx, *session));
                 families.for_each(|family| directories(cx, &family, out));
             }
             _ => {}
@@ -97,8 +98,14 @@ impl Check for Identity {
     }
 }
 
-impl Identity {
-    fn notified(&mut self, cx: &Context, method: &str, params: &Value, out: &mut Sink) {
+impl IdentityChecks {
+    fn notified(
+        &mut self,
+        cx: &OracleContext,
+        method: &str,
+        params: &Value,
+        out: &mut FindingSink,
+    ) {
         match method {
             "root/sessionSummaryChanged" => {
                 fixed(cx, given(params, "changes"), SUMMARY_CHANGES, out);
@@ -114,7 +121,7 @@ impl Identity {
     }
 
     /// I9: what every summary of a session repeats.
-    fn summary(&mut self, cx: &Context, summary: &Value, out: &mut Sink) {
+    fn summary(&mut self, cx: &OracleContext, summary: &Value, out: &mut FindingSink) {
         let Some(uri) = text(summary, "resource") else {
             return;
         };
@@ -122,23 +129,23 @@ impl Identity {
     }
 
     /// I9: a session's state says of it what its summaries do. Up to 0.4.0 it has a summary of its own.
-    fn state(&mut self, cx: &Context, uri: &str, state: &Value, out: &mut Sink) {
+    fn state(&mut self, cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSink) {
         let holder = given(state, "summary").unwrap_or(state);
         self.agrees(cx, uri, &[given(holder, BORN[0]), None, None], out);
     }
 
     fn agrees(
         &mut self,
-        cx: &Context,
+        cx: &OracleContext,
         uri: &str,
         members: &[Option<&Value>; BORN.len()],
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         let version = cx.here().and_then(|conn| conn.version);
         let Some(born) = self.sessions.get_mut(uri) else {
             if self.sessions.len() < MAX_SESSIONS {
                 let members = members.map(|member| member.cloned());
-                let born = Born { members, version, line: cx.now.line };
+                let born = SessionOrigin { members, version, line: cx.now.line };
                 self.sessions.insert(uri.to_owned(), born);
             }
             return;
@@ -171,20 +178,20 @@ fn known(name: &str, value: &Value, protocol: Option<&Protocol>) -> Value {
     }
     let mut value = value.clone();
     if let Some(protocol) = protocol.filter(|_| name == "origin") {
-        ORIGINS.iter().for_each(|origin| protocol.canonical(Of::Named(origin), &mut value));
+        ORIGINS.iter().for_each(|origin| protocol.canonical(TrimType::Named(origin), &mut value));
     }
     value
 }
 
 /// I9: one member, before and after. What was not told before may be told now.
 fn kept(
-    cx: &Context,
+    cx: &OracleContext,
     uri: &str,
     name: &str,
     before: Option<&Value>,
     after: Option<&Value>,
     lines: [u64; 3],
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let Some(before) = before else {
         return;
@@ -209,12 +216,12 @@ fn kept(
 
 /// I9: items of a list before and after, by what they are called.
 fn kept_items(
-    cx: &Context,
+    cx: &OracleContext,
     before: &[Value],
     after: &[Value],
     names: &[&str],
     lines: [u64; 3],
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let known = before.iter().filter_map(|item| Some((text(item, "resource")?, item)));
     let known: foldhash::HashMap<&str, &Value> = known.collect();
@@ -229,7 +236,7 @@ fn kept_items(
 }
 
 /// I9: a state that names itself has the name of its channel. URIs that are written in two ways may be of one thing.
-fn named(cx: &Context, channel: &str, state: &Value, out: &mut Sink) {
+fn named(cx: &OracleContext, channel: &str, state: &Value, out: &mut FindingSink) {
     let Some(uri) = text(state, "resource") else { return };
     let rule = Rule::IdentityKept.of(NAMED);
     out.seen(rule);
@@ -245,7 +252,7 @@ fn named(cx: &Context, channel: &str, state: &Value, out: &mut Sink) {
 }
 
 /// I10 and I11, of a snapshot.
-fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let uri = cx.uri(channel);
     let clients = list(state, "activeClients");
     if !clients.is_empty() {
@@ -267,7 +274,7 @@ fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
     }
 }
 
-fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let action = folding.envelope.action;
     let whose = match folding.envelope.action_type {
         "session/ready" | "session/creationFailed" => return once(cx, folding, out),
@@ -293,7 +300,7 @@ fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// I8.
-fn once(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn once(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
     };
@@ -313,7 +320,7 @@ fn once(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// I9: an entry of a list that an action changes.
-fn entry(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
     };
@@ -341,7 +348,12 @@ fn entry(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// I9: what partial updates leave out.
-fn fixed(cx: &Context, changes: Option<&Value>, requirement: &'static str, out: &mut Sink) {
+fn fixed(
+    cx: &OracleContext,
+    changes: Option<&Value>,
+    requirement: &'static str,
+    out: &mut FindingSink,
+) {
     let Some(changes) = changes else {
         return;
     };
@@ -354,7 +366,7 @@ fn fixed(cx: &Context, changes: Option<&Value>, requirement: &'static str, out: 
 }
 
 /// I9: what later snapshots repeat.
-fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     let (names, items): (&[&str], Option<(&str, &str)>) = match comparison.kind {
         ChannelKind::Session => (&["provider", "origin"], Some(("chats", "origin"))),
         ChannelKind::Chat => (&["resource", "origin"], None),
@@ -362,7 +374,7 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
         ChannelKind::AutomationRun => (&["resource", "automation", "origin"], None),
         _ => return,
     };
-    let Comparison { folded, snapshot, lines, .. } = comparison;
+    let StateComparison { folded, snapshot, lines, .. } = comparison;
     let uri = cx.uri(comparison.channel);
     for name in names {
         kept(cx, uri, name, given(folded, name), given(snapshot, name), *lines, out);
@@ -373,8 +385,8 @@ fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
 }
 
 /// I10. What becomes of a chat's directory when the session loses it takes a moment.
-fn directories(cx: &Context, family: &Family<'_>, out: &mut Sink) {
-    if !family.fold.protocol.has(Feature::WorkingDirectories) {
+fn directories(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
+    if !family.fold.protocol.has(ProtocolFeature::WorkingDirectories) {
         return;
     }
     let allowed = list(&family.fold.state, "workingDirectories");

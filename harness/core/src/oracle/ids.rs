@@ -9,10 +9,10 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
 use super::catalogue::{CheckRule, Rule};
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{given, list, repeated};
-use super::step::Step;
+use super::step::OracleStep;
 
 /// A list whose items are told apart by a member.
 struct IdList {
@@ -119,17 +119,17 @@ const LISTS: &[IdList] = {
 };
 
 /// Everything needed is in the context.
-pub(super) struct Ids;
+pub(super) struct IdChecks;
 
-impl Check for Ids {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for IdChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Snapshot { channel, kind: Some(kind), state, .. } => {
+            OracleStep::Snapshot { channel, kind: Some(kind), state, .. } => {
                 for row in LISTS.iter().filter(|row| row.kind == *kind) {
                     at(cx, row, state, row.place, cx.uri(*channel), out);
                 }
             }
-            Step::Envelope(delivery) if !delivery.envelope.rejected => {
+            OracleStep::Envelope(delivery) if !delivery.envelope.rejected => {
                 let (name, action) = (delivery.envelope.action_type, delivery.envelope.action);
                 let mut rows = LISTS.iter().filter(|row| row.action == name);
                 if let Some(first) = rows.next() {
@@ -147,7 +147,14 @@ impl Check for Ids {
 }
 
 /// D7: the list at a place, wherever that leads.
-fn at(cx: &Context, row: &IdList, value: &Value, place: &[&str], uri: &str, out: &mut Sink) {
+fn at(
+    cx: &OracleContext,
+    row: &IdList,
+    value: &Value,
+    place: &[&str],
+    uri: &str,
+    out: &mut FindingSink,
+) {
     let Some((name, rest)) = place.split_first() else { return };
     match (*name, rest.is_empty()) {
         ("*", _) => {

@@ -4,15 +4,15 @@
 //!
 //! Knows: how such texts look. Never knows: what went wrong.
 //!
-//! Start at [`Internals`].
+//! Start at [`InternalsChecks`].
 
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::text;
-use super::step::{Delivery, Step};
+use super::step::{ActionDelivery, OracleStep};
 
 /// Parts of texts that only the inside of a program has, in any of the usual languages.
 const MARKS: &[&str] = &[
@@ -34,17 +34,17 @@ const HOMES: &[&str] = &["home", "root", "Users"];
 
 /// Looks at what errors and rejections say.
 #[derive(Default)]
-pub(super) struct Internals;
+pub(super) struct InternalsChecks;
 
-impl Check for Internals {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for InternalsChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Answered { request, message } => {
+            OracleStep::Answered { request, message } => {
                 if let Some(error) = message.error() {
                     look(cx, error, request.params(), out);
                 }
             }
-            Step::Envelope(Delivery { envelope, value, .. }) if envelope.rejected => {
+            OracleStep::Envelope(ActionDelivery { envelope, value, .. }) if envelope.rejected => {
                 if let Some(reason) = text(value, "rejectionReason") {
                     told(cx, reason, envelope.action, out);
                 }
@@ -55,7 +55,7 @@ impl Check for Internals {
 }
 
 /// The message of an error, and the texts of its data.
-fn look(cx: &Context, error: &Value, asked: &Value, out: &mut Sink) {
+fn look(cx: &OracleContext, error: &Value, asked: &Value, out: &mut FindingSink) {
     let data = error.get("data");
     let stack = data.and_then(|data| text(data, "stack"));
     let whole = data.and_then(Value::as_str);
@@ -65,7 +65,7 @@ fn look(cx: &Context, error: &Value, asked: &Value, out: &mut Sink) {
 }
 
 /// What the client said itself is no news to it.
-fn told(cx: &Context, said: &str, asked: &Value, out: &mut Sink) {
+fn told(cx: &OracleContext, said: &str, asked: &Value, out: &mut FindingSink) {
     out.seen(Rule::NoInternals);
     let homes = HOMES.iter().map(|home| format!("/{home}/"));
     let mut marks = MARKS.iter().map(|mark| (*mark).to_owned()).chain(homes);

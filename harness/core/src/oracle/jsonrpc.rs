@@ -13,10 +13,10 @@ use crate::wire::channel::ROOT;
 use crate::wire::error_code::ErrorCode;
 
 use super::catalogue::Rule;
-use super::check::{Check, Sink};
-use super::connection::{Conn, Request};
-use super::context::Context;
-use super::step::Step;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::{ConnectionRecord, OpenRequest};
+use super::context::OracleContext;
+use super::step::OracleStep;
 
 /// Unanswered pings of one connection from which on the host counts as stuck.
 const WEDGED: usize = 2;
@@ -26,25 +26,25 @@ const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;
 /// When a connection last heard of the host.
 #[derive(Default)]
 pub(super) struct JsonRpc {
-    heard: LiteMap<ConnId, Heard>,
+    heard: LiteMap<ConnId, HeardId>,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Heard {
+struct HeardId {
     /// The last frame of the host.
     frame: Duration,
     /// The last answer: when the request was sent, in entries, when it came, and its line.
     answer: Option<(u64, Duration, u64)>,
 }
 
-impl Check for JsonRpc {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for JsonRpc {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         let line = cx.now.line;
         match step {
-            Step::Frame { sender: crate::wire::validate::Sender::Host, .. } => {
+            OracleStep::Frame { sender: crate::wire::validate::MessageOrigin::Host, .. } => {
                 self.heard.entry(cx.now.conn).or_default().frame = cx.now.at;
             }
-            Step::Answered { request, message } => {
+            OracleStep::Answered { request, message } => {
                 out.seen(Rule::AnsweredOnce);
                 out.seen(Rule::NoStrayResponse);
                 let answer = (request.tick, cx.now.at, line);
@@ -60,36 +60,36 @@ impl Check for JsonRpc {
                     }
                 }
             }
-            Step::Stray { first: Some(first), id } => {
+            OracleStep::Stray { first: Some(first), id } => {
                 let message = format!("expected one response to the request `{id}`, found another");
                 out.broken(Rule::AnsweredOnce, message, &[*first, line]);
             }
-            Step::Stray { first: None, id } => {
+            OracleStep::Stray { first: None, id } => {
                 let message = format!(
                     "expected responses to open requests only, found one with the id `{id}`"
                 );
                 out.broken(Rule::NoStrayResponse, message, &[line]);
             }
-            Step::HostAsked { open } => {
+            OracleStep::HostAsked { open } => {
                 out.seen(Rule::HostRequestIds);
                 if let Some(first) = open {
                     let message = "expected a new id, found that of an open request of the host";
                     out.broken(Rule::HostRequestIds, message.to_owned(), &[*first, line]);
                 }
             }
-            Step::Closed => {
+            OracleStep::Closed => {
                 if let Some(conn) = cx.here() {
                     self.unanswered(cx, cx.now.conn, conn, out);
                 }
                 self.heard.remove(&cx.now.conn);
             }
-            Step::Gap => drop(self.heard.remove(&cx.now.conn)),
-            Step::Restarted => self.heard.clear(),
+            OracleStep::Gap => drop(self.heard.remove(&cx.now.conn)),
+            OracleStep::Restarted => self.heard.clear(),
             _ => {}
         }
     }
 
-    fn finish(&mut self, cx: &Context, out: &mut Sink) {
+    fn finish(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         for (id, conn) in &cx.conns {
             self.unanswered(cx, *id, conn, out);
         }
@@ -98,7 +98,13 @@ impl Check for JsonRpc {
 
 impl JsonRpc {
     /// Judges the requests that are still open when the connection, or the transcript, ends.
-    fn unanswered(&self, cx: &Context, id: ConnId, conn: &Conn, out: &mut Sink) {
+    fn unanswered(
+        &self,
+        cx: &OracleContext,
+        id: ConnId,
+        conn: &ConnectionRecord,
+        out: &mut FindingSink,
+    ) {
         if conn.closed || conn.stale || conn.overflow || conn.partial() {
             return;
         }
@@ -139,7 +145,7 @@ impl JsonRpc {
 
 /// Whether a request is a `ping` that has to succeed. One with odd members may be refused, and the
 /// first protocol has none.
-fn is_ping(conn: Option<&Conn>, request: &Request) -> bool {
+fn is_ping(conn: Option<&ConnectionRecord>, request: &OpenRequest) -> bool {
     let channel = request.params().get("channel").and_then(Value::as_str);
     let protocol = conn.and_then(|conn| conn.protocol);
     request.method == "ping"
@@ -148,7 +154,7 @@ fn is_ping(conn: Option<&Conn>, request: &Request) -> bool {
         && protocol.is_none_or(|protocol| protocol.method("ping").is_some())
 }
 
-fn code(cx: &Context, code: Option<i64>, out: &mut Sink) {
+fn code(cx: &OracleContext, code: Option<i64>, out: &mut FindingSink) {
     let version = cx.here().and_then(|conn| conn.version);
     let (Some(code), Some(version)) = (code, version) else {
         return;

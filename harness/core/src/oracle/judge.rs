@@ -7,15 +7,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::transcript::{ConnId, Entry};
+use crate::transcript::{ConnId, TranscriptEntry};
 use crate::verdict::{CheckReport, Finding};
-use crate::wire::version::{Standard, Version};
+use crate::wire::version::{ProtocolStandard, Version};
 
 use super::acp;
 use super::catalogue::{CHECKS, CheckRow};
-use super::check::{Check, Sink};
-use super::context::Context;
-use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, RARE, Step};
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
+use super::step::{ENVELOPE, FOLDED, FOLDING, FRAME, OracleStep, RARE};
 use super::{
     annotations, announcements, automations, catalog, changesets, customizations, given, handshake,
     identity, ids, internals, merging, owners, pending, progress, refusals, rollup, scalars,
@@ -32,7 +32,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 
 /// What a transcript cannot say about itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Options {
+pub struct OracleOptions {
     /// The version of connections whose handshake is not in the transcript. Its presence also says
     /// that the transcript may begin in the middle of a connection.
     pub assume_version: Option<Version>,
@@ -41,7 +41,7 @@ pub struct Options {
     /// How long the host may take to answer a request or to settle a dispatch.
     pub deadline: Duration,
     /// Which protocol the transcript is of.
-    pub standard: Standard,
+    pub standard: ProtocolStandard,
     /// By how much the times of two connections may be wrong with respect to each other.
     pub spread: Duration,
     /// Frames that are no JSON objects are not in the transcript.
@@ -50,20 +50,20 @@ pub struct Options {
     pub odd_client: bool,
 }
 
-impl Options {
+impl OracleOptions {
     /// How long it has to take until something is late beyond doubt.
     pub(super) fn patience(&self) -> Duration {
         self.deadline + self.spread
     }
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for OracleOptions {
+    fn default() -> OracleOptions {
+        OracleOptions {
             assume_version: None,
             foreign: false,
             deadline: DEADLINE,
-            standard: Standard::Ahp,
+            standard: ProtocolStandard::Ahp,
             spread: Duration::ZERO,
             objects_only: false,
             odd_client: false,
@@ -72,10 +72,10 @@ impl Default for Options {
 }
 
 /// The always-on checks of a protocol.
-pub fn checks(standard: Standard) -> &'static [CheckRow] {
+pub fn checks(standard: ProtocolStandard) -> &'static [CheckRow] {
     match standard {
-        Standard::Ahp => CHECKS,
-        Standard::Acp => acp::CHECKS,
+        ProtocolStandard::Ahp => CHECKS,
+        ProtocolStandard::Acp => acp::CHECKS,
     }
 }
 
@@ -86,38 +86,39 @@ pub fn all_checks() -> impl Iterator<Item = &'static CheckRow> {
 
 /// Judges a transcript, entry by entry.
 pub struct Oracle {
-    fold: Fold,
-    sink: Sink,
+    fold: ProtocolFold,
+    sink: FindingSink,
 }
 
 /// What is told the entries, by the protocol that they are of.
-enum Fold {
-    Ahp(Box<Families>),
-    Acp(Box<acp::Fold>),
+enum ProtocolFold {
+    Ahp(Box<CheckFamilies>),
+    Acp(Box<acp::AgentFold>),
 }
 
 /// The checks of AHP, and what they share.
-struct Families {
-    context: Context,
+struct CheckFamilies {
+    context: OracleContext,
     /// The families, each with the frequent steps that it looks at.
-    checks: Vec<(u8, Box<dyn Check + Send>)>,
+    checks: Vec<(u8, Box<dyn CheckFamily + Send>)>,
 }
 
 impl Oracle {
     /// An oracle that has seen nothing yet.
-    pub fn new(options: Options) -> Oracle {
+    pub fn new(options: OracleOptions) -> Oracle {
         let fold = match options.standard {
-            Standard::Ahp => Fold::Ahp(Box::new(Families::new(options))),
-            Standard::Acp => {
-                Fold::Acp(Box::new(acp::Fold::new(options.deadline, options.odd_client)))
-            }
+            ProtocolStandard::Ahp => ProtocolFold::Ahp(Box::new(CheckFamilies::new(options))),
+            ProtocolStandard::Acp => ProtocolFold::Acp(Box::new(acp::AgentFold::new(
+                options.deadline,
+                options.odd_client,
+            ))),
         };
-        Oracle { fold, sink: Sink::new(checks(options.standard)) }
+        Oracle { fold, sink: FindingSink::new(checks(options.standard)) }
     }
 
     /// Says what no frame of the host may contain from here on, such as a token of the handshake.
     pub fn keep_secret(&mut self, secret: &str) {
-        let Fold::Ahp(families) = &mut self.fold else { return };
+        let ProtocolFold::Ahp(families) = &mut self.fold else { return };
         let known = &mut families.context.secrets;
         if let Some(form) = secrets::form(secret)
             && known.len() < secrets::MAX_SECRETS
@@ -129,20 +130,20 @@ impl Oracle {
 
     /// Says what a connection is called in messages.
     pub fn name_connection(&mut self, conn: ConnId, name: &str) {
-        let Fold::Ahp(families) = &mut self.fold else { return };
+        let ProtocolFold::Ahp(families) = &mut self.fold else { return };
         families.context.names.insert(conn, Arc::from(name));
     }
 
     /// Takes in the next entry and returns what it proves wrong. The same findings are in the
     /// reports, up to a bound.
-    pub fn observe(&mut self, entry: &Entry) -> Vec<Finding> {
+    pub fn observe(&mut self, entry: &TranscriptEntry) -> Vec<Finding> {
         let Oracle { fold, sink } = self;
         match fold {
-            Fold::Ahp(families) => {
-                let Families { context, checks } = &mut **families;
+            ProtocolFold::Ahp(families) => {
+                let CheckFamilies { context, checks } = &mut **families;
                 context.observe(entry, &mut |cx, step| tell(checks, cx, step, sink));
             }
-            Fold::Acp(fold) => fold.observe(entry, sink),
+            ProtocolFold::Acp(fold) => fold.observe(entry, sink),
         }
         sink.take_fresh()
     }
@@ -157,66 +158,66 @@ impl Oracle {
     pub fn finish_with_findings(self) -> (Vec<CheckReport>, Vec<Finding>) {
         let Oracle { fold, mut sink } = self;
         match fold {
-            Fold::Ahp(families) => families.finish(&mut sink),
-            Fold::Acp(fold) => fold.finish(&mut sink),
+            ProtocolFold::Ahp(families) => families.finish(&mut sink),
+            ProtocolFold::Acp(fold) => fold.finish(&mut sink),
         }
         let fresh = sink.take_fresh();
         (sink.into_reports(), fresh)
     }
 }
 
-impl Families {
-    fn new(options: Options) -> Families {
-        Families {
-            context: Context::new(options),
+impl CheckFamilies {
+    fn new(options: OracleOptions) -> CheckFamilies {
+        CheckFamilies {
+            context: OracleContext::new(options),
             checks: vec![
-                (FRAME, Box::new(shape::Shapes)),
+                (FRAME, Box::new(shape::ShapeChecks)),
                 (FRAME, Box::new(jsonrpc::JsonRpc::default())),
-                (RARE, Box::new(handshake::Handshakes::default())),
-                (FRAME, Box::new(refusals::Refusals::default())),
+                (RARE, Box::new(handshake::HandshakeChecks::default())),
+                (FRAME, Box::new(refusals::RefusalChecks::default())),
                 (RARE, Box::new(given::StatesGiven)),
-                (ENVELOPE, Box::new(ids::Ids)),
-                (FRAME | FOLDING, Box::new(announcements::Announcements::default())),
-                (ENVELOPE, Box::new(sequence::Sequence)),
-                (ENVELOPE, Box::new(fanout::Fanout::default())),
-                (FRAME | ENVELOPE, Box::new(removal::Removal::default())),
-                (FRAME | ENVELOPE, Box::new(dispatch::Dispatches::default())),
-                (ENVELOPE, Box::new(causality::Causality::default())),
-                (FOLDED, Box::new(convergence::Convergence)),
-                (ENVELOPE | FOLDED, Box::<merging::Merging>::default()),
-                (FOLDING, Box::new(turns::Turns::default())),
+                (ENVELOPE, Box::new(ids::IdChecks)),
+                (FRAME | FOLDING, Box::new(announcements::AnnouncementChecks::default())),
+                (ENVELOPE, Box::new(sequence::SequenceChecks)),
+                (ENVELOPE, Box::new(fanout::FanoutChecks::default())),
+                (FRAME | ENVELOPE, Box::new(removal::RemovalChecks::default())),
+                (FRAME | ENVELOPE, Box::new(dispatch::DispatchChecks::default())),
+                (ENVELOPE, Box::new(causality::CausalityChecks::default())),
+                (FOLDED, Box::new(convergence::ConvergenceChecks)),
+                (ENVELOPE | FOLDED, Box::<merging::MergeChecks>::default()),
+                (FOLDING, Box::new(turns::TurnChecks::default())),
                 (FOLDING, Box::new(turn_ids::TurnIds::default())),
                 (FRAME | FOLDING, Box::new(turn_starts::TurnStarts::default())),
-                (FOLDING | FOLDED, Box::new(tools::Tools::default())),
-                (FOLDING, Box::new(owners::Owners::default())),
-                (ENVELOPE, Box::new(status::Statuses)),
-                (FOLDING | FOLDED, Box::<rollup::Rollup>::default()),
-                (FOLDING | FOLDED, Box::<catalog::Catalog>::default()),
-                (FRAME, Box::new(sessions::Sessions::default())),
-                (ENVELOPE | FOLDING, Box::new(identity::Identity::default())),
-                (FOLDING, Box::new(pending::Pending::default())),
-                (FOLDING, Box::new(terminals::Terminals::default())),
-                (FRAME, Box::new(progress::Progress::default())),
-                (FOLDING, Box::new(changesets::Changesets::default())),
-                (FOLDING, Box::new(annotations::Annotations::default())),
-                (FOLDING, Box::new(watches::Watches::default())),
-                (FOLDING, Box::new(automations::Automations::default())),
-                (FOLDED, Box::new(customizations::Customizations)),
+                (FOLDING | FOLDED, Box::new(tools::ToolDecisionChecks::default())),
+                (FOLDING, Box::new(owners::OwnerChecks::default())),
+                (ENVELOPE, Box::new(status::StatusChecks)),
+                (FOLDING | FOLDED, Box::<rollup::RollupChecks>::default()),
+                (FOLDING | FOLDED, Box::<catalog::CatalogChecks>::default()),
+                (FRAME, Box::new(sessions::SessionListChecks::default())),
+                (ENVELOPE | FOLDING, Box::new(identity::IdentityChecks::default())),
+                (FOLDING, Box::new(pending::PendingChecks::default())),
+                (FOLDING, Box::new(terminals::TerminalChecks::default())),
+                (FRAME, Box::new(progress::ProgressChecks::default())),
+                (FOLDING, Box::new(changesets::ChangesetChecks::default())),
+                (FOLDING, Box::new(annotations::AnnotationChecks::default())),
+                (FOLDING, Box::new(watches::WatchChecks::default())),
+                (FOLDING, Box::new(automations::AutomationChecks::default())),
+                (FOLDED, Box::new(customizations::CustomizationChecks)),
                 (FOLDED, Box::new(side_channels::SideChannels)),
-                (FOLDING, Box::new(windows::Windows)),
-                (ENVELOPE, Box::new(scalars::Scalars)),
-                (FRAME | ENVELOPE, Box::new(secrets::Secrets::default())),
-                (ENVELOPE, Box::new(internals::Internals)),
-                (FRAME, Box::new(published::Published::default())),
-                (ENVELOPE, Box::new(telemetry::Telemetry::default())),
-                (ENVELOPE, Box::new(reconnect::Reconnect::default())),
-                (FOLDING, Box::new(translation::Translation::default())),
+                (FOLDING, Box::new(windows::WindowChecks)),
+                (ENVELOPE, Box::new(scalars::ScalarChecks)),
+                (FRAME | ENVELOPE, Box::new(secrets::SecretChecks::default())),
+                (ENVELOPE, Box::new(internals::InternalsChecks)),
+                (FRAME, Box::new(published::PublishedChecks::default())),
+                (ENVELOPE, Box::new(telemetry::TelemetryChecks::default())),
+                (ENVELOPE, Box::new(reconnect::ReconnectChecks::default())),
+                (FOLDING, Box::new(translation::TranslationChecks::default())),
             ],
         }
     }
 
-    fn finish(self, sink: &mut Sink) {
-        let Families { mut context, mut checks } = self;
+    fn finish(self, sink: &mut FindingSink) {
+        let CheckFamilies { mut context, mut checks } = self;
         context.finish(&mut |cx, step| tell(&mut checks, cx, step, sink));
         sink.counts(context.counts(true));
         for (_, check) in &mut checks {
@@ -229,10 +230,10 @@ impl Families {
 /// frame brings all of them.
 #[inline]
 fn tell(
-    checks: &mut [(u8, Box<dyn Check + Send>)],
-    cx: &Context,
-    step: &Step<'_>,
-    sink: &mut Sink,
+    checks: &mut [(u8, Box<dyn CheckFamily + Send>)],
+    cx: &OracleContext,
+    step: &OracleStep<'_>,
+    sink: &mut FindingSink,
 ) {
     sink.counts(cx.counts(false));
     let kind = step.frequency();

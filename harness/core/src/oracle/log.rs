@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::transcript::Seen;
+use crate::transcript::SeenFrame;
 use crate::wire::frame::Frame;
-use crate::wire::message::{Decoded, decode};
+use crate::wire::message::{DecodedFrame, decode};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
@@ -28,9 +28,9 @@ const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// One accepted action.
 #[derive(Clone, Debug)]
-pub(super) struct Logged {
+pub(super) struct LoggedAction {
     pub channel: ChannelId,
-    pub kept: Kept,
+    pub kept: KeptAction,
     pub line: u64,
     /// When it was received first, in entries.
     pub tick: u64,
@@ -41,25 +41,27 @@ pub(super) struct Logged {
 /// The envelope of an action. Hardly any is ever looked at again: the text is kept, and decoded
 /// where it is wanted.
 #[derive(Clone, Debug)]
-pub(super) enum Kept {
+pub(super) enum KeptAction {
     /// The params of this frame.
     Live(Arc<Frame>),
     /// An entry of the replay in this response.
-    Replayed(Arc<Seen>, usize),
+    Replayed(Arc<SeenFrame>, usize),
 }
 
-impl Logged {
+impl LoggedAction {
     /// The envelope as JSON.
     pub(super) fn value(&self) -> Option<Cow<'_, Value>> {
         match &self.kept {
-            Kept::Live(frame) => {
-                let Decoded::Message(message) = decode(frame) else {
+            KeptAction::Live(frame) => {
+                let DecodedFrame::Message(message) = decode(frame) else {
                     return None;
                 };
                 let mut value = message.into_value();
                 value.get_mut("params").map(Value::take).map(Cow::Owned)
             }
-            Kept::Replayed(seen, index) => envelope_value(seen, Some(*index)).map(Cow::Borrowed),
+            KeptAction::Replayed(seen, index) => {
+                envelope_value(seen, Some(*index)).map(Cow::Borrowed)
+            }
         }
     }
 
@@ -71,19 +73,19 @@ impl Logged {
 
     /// Whether it came live in a frame of the same text.
     pub(super) fn came_as(&self, frame: &Frame) -> bool {
-        matches!(&self.kept, Kept::Live(kept) if **kept == *frame)
+        matches!(&self.kept, KeptAction::Live(kept) if **kept == *frame)
     }
 
     fn len(&self) -> usize {
         match &self.kept {
-            Kept::Live(frame) => frame.len(),
-            Kept::Replayed(seen, _) => seen.frame.len(),
+            KeptAction::Live(frame) => frame.len(),
+            KeptAction::Replayed(seen, _) => seen.frame.len(),
         }
     }
 }
 
 /// The envelope of a live frame, or the one at an index of a replay.
-pub(super) fn envelope_value(seen: &Seen, replayed: Option<usize>) -> Option<&Value> {
+pub(super) fn envelope_value(seen: &SeenFrame, replayed: Option<usize>) -> Option<&Value> {
     let message = seen.message()?;
     match replayed {
         None => Some(message.params()),
@@ -93,15 +95,15 @@ pub(super) fn envelope_value(seen: &Seen, replayed: Option<usize>) -> Option<&Va
 
 /// Accepted actions by `serverSeq`, of one life of the host.
 #[derive(Default)]
-pub(super) struct Log {
+pub(super) struct AcceptedLog {
     /// By number, ascending. Nearly every number is the highest yet.
-    entries: VecDeque<(u64, Logged)>,
+    entries: VecDeque<(u64, LoggedAction)>,
     bytes: usize,
 }
 
-impl Log {
+impl AcceptedLog {
     #[inline]
-    pub(super) fn get(&self, seq: u64) -> Option<&Logged> {
+    pub(super) fn get(&self, seq: u64) -> Option<&LoggedAction> {
         // Most are asked for when they are new.
         if self.entries.back().is_none_or(|(highest, _)| *highest < seq) {
             return None;
@@ -111,7 +113,7 @@ impl Log {
     }
 
     /// Adds an action whose number is not there yet, and gives back those forgotten in exchange.
-    pub(super) fn insert(&mut self, seq: u64, logged: Logged) -> Vec<(u64, ChannelId)> {
+    pub(super) fn insert(&mut self, seq: u64, logged: LoggedAction) -> Vec<(u64, ChannelId)> {
         self.bytes += logged.len();
         if self.entries.back().is_none_or(|(highest, _)| *highest < seq) {
             self.entries.push_back((seq, logged));
@@ -132,7 +134,7 @@ impl Log {
     }
 
     /// The actions after a number.
-    pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = (u64, &Logged)> {
+    pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = (u64, &LoggedAction)> {
         let first = self.entries.partition_point(|(known, _)| *known <= seq);
         self.entries.range(first..).map(|(seq, logged)| (*seq, logged))
     }

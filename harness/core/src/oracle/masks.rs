@@ -11,16 +11,16 @@
 use crate::wire::json::{Map, Value};
 
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 
 use super::same::{META, same, same_items};
-use super::step::Comparison;
+use super::step::StateComparison;
 
 /// How a member is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum How {
+enum CompareMode {
     /// As it is.
     Whole,
     /// Only the bit IsArchived: the other bits of a session follow its chats or the host's policy.
@@ -42,26 +42,26 @@ enum How {
     Own,
 }
 
-struct Member {
+struct MaskedMember {
     kind: ChannelKind,
     name: &'static str,
-    how: How,
+    how: CompareMode,
     /// The actions that change it; where the version has none of them, it is not compared.
     by: &'static [&'static str],
 }
 
 macro_rules! members {
     ($($kind:ident { $($name:literal $how:ident $by:literal $(or $other:literal)*;)* })*) => {
-        &[$($(Member {
+        &[$($(MaskedMember {
             kind: ChannelKind::$kind,
             name: $name,
-            how: How::$how,
+            how: CompareMode::$how,
             by: &[$by $(, $other)*],
         },)*)*]
     };
 }
 
-const MEMBERS: &[Member] = members! {
+const MEMBERS: &[MaskedMember] = members! {
     Root {
         "agents" Whole "root/agentsChanged";
         "activeSessions" Whole "root/activeSessionsChanged";
@@ -155,7 +155,7 @@ const IS_ARCHIVED: u64 = 64;
 
 /// What is compared of a state.
 #[derive(Clone, Debug)]
-pub(super) struct Comparable {
+pub(super) struct ComparableState {
     /// A difference is a mistake.
     pub hard: Value,
     /// A difference is worth a remark.
@@ -168,14 +168,14 @@ pub(super) struct Comparable {
 fn members(
     kind: ChannelKind,
     protocol: &'static Protocol,
-) -> impl Iterator<Item = &'static Member> {
-    let known = move |row: &&Member| row.by.iter().any(|by| protocol.action(by).is_some());
+) -> impl Iterator<Item = &'static MaskedMember> {
+    let known = move |row: &&MaskedMember| row.by.iter().any(|by| protocol.action(by).is_some());
     MEMBERS.iter().filter(move |row| row.kind == kind).filter(known)
 }
 
 /// Whether two states say the same in every member that is compared. Costs no copy; where it is
 /// false, [`comparable`] and [`align`] tell what differs, and whether that matters.
-pub(super) fn agree(comparison: &Comparison<'_>) -> bool {
+pub(super) fn agree(comparison: &StateComparison<'_>) -> bool {
     let (folded, snapshot) = (comparison.folded, comparison.snapshot);
     members(comparison.kind, comparison.protocol).all(|row| {
         let (one, other) = (folded.get(row.name), snapshot.get(row.name));
@@ -185,19 +185,23 @@ pub(super) fn agree(comparison: &Comparison<'_>) -> bool {
             return same_items(&one[one.len() - common..], &other[other.len() - common..]);
         }
         match row.how {
-            How::Timed if !comparison.protocol.has(Feature::DeterministicTimes) => true,
-            How::Archived => archived(one) == archived(other),
-            How::Values | How::Summary | How::Output => {
+            CompareMode::Timed if !comparison.protocol.has(ProtocolFeature::DeterministicTimes) => {
+                true
+            }
+            CompareMode::Archived => archived(one) == archived(other),
+            CompareMode::Values | CompareMode::Summary | CompareMode::Output => {
                 one == other || taken(row, comparison, one) == taken(row, comparison, other)
             }
-            How::Activity => taken(row, comparison, one) == taken(row, comparison, other),
-            How::Whole | How::Timed | How::Summaries | How::Own => same(one, other),
+            CompareMode::Activity => taken(row, comparison, one) == taken(row, comparison, other),
+            CompareMode::Whole | CompareMode::Timed | CompareMode::Summaries | CompareMode::Own => {
+                same(one, other)
+            }
         }
     })
 }
 
 /// Whether one of the states may lack older turns.
-fn is_window(comparison: &Comparison<'_>) -> bool {
+fn is_window(comparison: &StateComparison<'_>) -> bool {
     let cut = |state: &Value| state.get("turnsNextCursor").is_some_and(|cursor| !cursor.is_null());
     comparison.windowed || cut(comparison.folded) || cut(comparison.snapshot)
 }
@@ -211,20 +215,28 @@ fn archived(status: Option<&Value>) -> Option<u64> {
 }
 
 /// What is compared of one member.
-fn taken(row: &Member, comparison: &Comparison<'_>, value: Option<&Value>) -> Option<Value> {
+fn taken(
+    row: &MaskedMember,
+    comparison: &StateComparison<'_>,
+    value: Option<&Value>,
+) -> Option<Value> {
     let value = value?;
     match row.how {
-        How::Timed if !comparison.protocol.has(Feature::DeterministicTimes) => None,
-        How::Whole | How::Timed | How::Summaries | How::Own => plain(value),
-        How::Archived => archived(Some(value)).map(Value::from),
-        How::Activity if comparison.protocol.action("chat/isReadChanged").is_some() => plain(value),
-        How::Activity => value.as_u64().map(|bits| Value::from(bits & !IS_READ)),
-        How::Values => value.get("values").and_then(plain),
-        How::Summary => {
+        CompareMode::Timed if !comparison.protocol.has(ProtocolFeature::DeterministicTimes) => None,
+        CompareMode::Whole | CompareMode::Timed | CompareMode::Summaries | CompareMode::Own => {
+            plain(value)
+        }
+        CompareMode::Archived => archived(Some(value)).map(Value::from),
+        CompareMode::Activity if comparison.protocol.action("chat/isReadChanged").is_some() => {
+            plain(value)
+        }
+        CompareMode::Activity => value.as_u64().map(|bits| Value::from(bits & !IS_READ)),
+        CompareMode::Values => value.get("values").and_then(plain),
+        CompareMode::Summary => {
             let member = |name: &&'static str| Some((*name, value.get(name).and_then(plain)?));
             Some(IN_SUMMARY.iter().filter_map(member).collect())
         }
-        How::Output => Some(Value::from(output(value))),
+        CompareMode::Output => Some(Value::from(output(value))),
     }
 }
 
@@ -239,21 +251,21 @@ fn output(content: &Value) -> String {
 }
 
 /// Takes what is compared out of a state: members that the version defines, each in one spelling.
-pub(super) fn comparable(comparison: &Comparison<'_>, state: &Value) -> Comparable {
+pub(super) fn comparable(comparison: &StateComparison<'_>, state: &Value) -> ComparableState {
     let mut state = state.clone();
-    comparison.protocol.canonical(Of::State(comparison.kind), &mut state);
+    comparison.protocol.canonical(TrimType::State(comparison.kind), &mut state);
     let mut hard = Map::new();
     let mut soft = Map::new();
     for row in members(comparison.kind, comparison.protocol) {
         let value = state.get(row.name);
         let kept = match (row.how, value) {
-            (How::Own, _) => {
+            (CompareMode::Own, _) => {
                 if let Some(value) = taken(row, comparison, value) {
                     soft.insert(row.name, value);
                 }
                 None
             }
-            (How::Summaries, Some(value)) => {
+            (CompareMode::Summaries, Some(value)) => {
                 let (entries, lagging) = summaries(value);
                 soft.insert(row.name, lagging);
                 plain(&entries)
@@ -264,7 +276,7 @@ pub(super) fn comparable(comparison: &Comparison<'_>, state: &Value) -> Comparab
             hard.insert(row.name, value);
         }
     }
-    Comparable {
+    ComparableState {
         hard: Value::Object(hard),
         soft: Value::Object(soft),
         windowed: state.get("turnsNextCursor").is_some_and(|cursor| !cursor.is_null()),
@@ -274,10 +286,10 @@ pub(super) fn comparable(comparison: &Comparison<'_>, state: &Value) -> Comparab
 /// Makes two states comparable with each other: a configuration that appears, turns that only one
 /// of them has loaded, and output that only one of them has kept, are left out.
 pub(super) fn align(
-    mut first: Comparable,
-    mut second: Comparable,
+    mut first: ComparableState,
+    mut second: ComparableState,
     windowed: bool,
-) -> (Comparable, Comparable) {
+) -> (ComparableState, ComparableState) {
     let (Some(one), Some(other)) = (first.hard.as_object_mut(), second.hard.as_object_mut()) else {
         return (first, second);
     };

@@ -7,26 +7,26 @@
 
 use litemap::LiteMap;
 
-use super::channel::{ChannelId, Fold};
+use super::channel::{ChannelFold, ChannelId};
 
 /// Chats that a check remembers something of; of further ones it says nothing.
 pub(super) const MAX_CHATS: usize = 4_096;
 
 /// Something of each chat.
-pub(super) struct Memory<T> {
+pub(super) struct ChatMemory<T> {
     /// With the line that each fold began anew with.
     chats: LiteMap<ChannelId, (u64, T)>,
 }
 
-impl<T> Default for Memory<T> {
-    fn default() -> Memory<T> {
-        Memory { chats: LiteMap::new() }
+impl<T> Default for ChatMemory<T> {
+    fn default() -> ChatMemory<T> {
+        ChatMemory { chats: LiteMap::new() }
     }
 }
 
-impl<T: Default> Memory<T> {
+impl<T: Default> ChatMemory<T> {
     /// What is remembered of a chat, from now on at least; `None` where there are too many.
-    pub(super) fn of(&mut self, chat: ChannelId, fold: &Fold) -> Option<&mut T> {
+    pub(super) fn of(&mut self, chat: ChannelId, fold: &ChannelFold) -> Option<&mut T> {
         let room = self.chats.len() < MAX_CHATS || self.chats.contains_key(&chat);
         let (since, known) = room.then(|| self.chats.entry(chat).or_default())?;
         if *since != fold.since_line {

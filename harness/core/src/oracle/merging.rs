@@ -7,9 +7,9 @@
 //!
 //! Knows: folded channels, deliveries. Never knows: what the host may merge.
 //!
-//! Start at [`Merging`].
+//! Start at [`MergeChecks`].
 
-use crate::model::{Outcome, Reducer};
+use crate::model::{ActionOutcome, ActionReducer};
 use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
@@ -18,11 +18,11 @@ use crate::wire::protocol::Protocol;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::difference::difference;
 use super::masks;
-use super::step::{Comparison, Delivery, Step};
+use super::step::{ActionDelivery, OracleStep, StateComparison};
 use super::subscriptions::may_merge;
 
 /// Subscriptions that are followed at a time.
@@ -32,11 +32,11 @@ const SAVED: usize = 16;
 
 /// The subscriptions whose deliveries may be merged.
 #[derive(Default)]
-pub(super) struct Merging {
-    followed: Vec<Followed>,
+pub(super) struct MergeChecks {
+    followed: Vec<FollowedChannel>,
 }
 
-struct Followed {
+struct FollowedChannel {
     conn: ConnId,
     channel: ChannelId,
     kind: ChannelKind,
@@ -55,43 +55,43 @@ struct Followed {
     cost: usize,
 }
 
-impl Check for Merging {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for MergeChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Snapshot { request, channel, kind, from_seq, state }
+            OracleStep::Snapshot { request, channel, kind, from_seq, state }
                 if may_merge(request.params()) =>
             {
                 let windowed = request.params().get("view").is_some();
                 self.follow(cx, (*channel, *kind), *from_seq, state, windowed);
             }
             _ if self.followed.is_empty() => {}
-            Step::Envelope(delivery) => self.take(cx, delivery, out),
-            Step::Folded { folding, .. } => {
-                let here = |it: &&mut Followed| it.channel == folding.channel;
+            OracleStep::Envelope(delivery) => self.take(cx, delivery, out),
+            OracleStep::Folded { folding, .. } => {
+                let here = |it: &&mut FollowedChannel| it.channel == folding.channel;
                 self.followed.iter_mut().filter(here).for_each(|it| it.compare(cx, false, out));
             }
-            Step::Rest { .. } => {
+            OracleStep::Rest { .. } => {
                 self.followed.iter_mut().for_each(|it| it.compare(cx, true, out));
             }
-            Step::Ending { conn, channel } => {
+            OracleStep::Ending { conn, channel } => {
                 self.end(cx, |it| it.conn == *conn && it.channel == *channel, out);
             }
-            Step::Closed => self.end(cx, |it| it.conn == cx.now.conn, out),
-            Step::Restarted | Step::Gap => self.followed.clear(),
+            OracleStep::Closed => self.end(cx, |it| it.conn == cx.now.conn, out),
+            OracleStep::Restarted | OracleStep::Gap => self.followed.clear(),
             _ => {}
         }
     }
 
-    fn finish(&mut self, cx: &Context, out: &mut Sink) {
+    fn finish(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         self.end(cx, |_| true, out);
     }
 }
 
-impl Merging {
+impl MergeChecks {
     /// Begins with a snapshot, in place of an older one of the same subscription.
     fn follow(
         &mut self,
-        cx: &Context,
+        cx: &OracleContext,
         (channel, kind): (ChannelId, Option<ChannelKind>),
         seq: u64,
         state: &Value,
@@ -103,7 +103,7 @@ impl Merging {
         if let Some((protocol, kind)) = protocol.zip(kind)
             && self.followed.len() < MAX_FOLLOWED
         {
-            self.followed.push(Followed {
+            self.followed.push(FollowedChannel {
                 conn,
                 channel,
                 kind,
@@ -120,9 +120,9 @@ impl Merging {
     }
 
     /// An action came on the connection at hand.
-    fn take(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    fn take(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         let (conn, channel) = (cx.now.conn, delivery.channel);
-        let mine = |it: &Followed| it.conn == conn && it.channel == channel;
+        let mine = |it: &FollowedChannel| it.conn == conn && it.channel == channel;
         let Some(at) = self.followed.iter().position(mine) else {
             return;
         };
@@ -141,7 +141,12 @@ impl Merging {
     }
 
     /// Compares what is left to compare of some, and forgets them.
-    fn end(&mut self, cx: &Context, which: impl Fn(&Followed) -> bool, out: &mut Sink) {
+    fn end(
+        &mut self,
+        cx: &OracleContext,
+        which: impl Fn(&FollowedChannel) -> bool,
+        out: &mut FindingSink,
+    ) {
         self.followed.retain_mut(|it| {
             let ends = which(it);
             if ends {
@@ -152,15 +157,15 @@ impl Merging {
     }
 }
 
-impl Followed {
+impl FollowedChannel {
     /// Applies an action; `false` where nobody knows what it does.
-    fn fold(&mut self, cx: &Context, delivery: &Delivery<'_>) -> bool {
+    fn fold(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) -> bool {
         let envelope = &delivery.envelope;
-        let reducer = Reducer::of(self.protocol.version(), envelope.action_type);
+        let reducer = ActionReducer::of(self.protocol.version(), envelope.action_type);
         let known = match reducer {
             Some(reducer) => {
                 let outcome = reducer.apply(self.kind, 0, &mut self.state, envelope.action);
-                matches!(outcome, Outcome::Applied | Outcome::NoOp(_))
+                matches!(outcome, ActionOutcome::Applied | ActionOutcome::NoOp(_))
             }
             None => envelope.action_type.starts_with("x-"),
         };
@@ -172,7 +177,7 @@ impl Followed {
     }
 
     /// Compares with the channel's state, where both are at one number and it is paid for.
-    fn compare(&mut self, cx: &Context, in_any_case: bool, out: &mut Sink) {
+    fn compare(&mut self, cx: &OracleContext, in_any_case: bool, out: &mut FindingSink) {
         let followed = cx.folded(self.channel).filter(|fold| fold.seq == self.seq);
         let Some(fold) =
             followed.filter(|_| self.fresh && (in_any_case || self.cost <= self.saved))
@@ -187,7 +192,7 @@ impl Followed {
         self.cost = values(&self.state);
         out.seen(Rule::MergedAgrees);
         let [base, last] = self.lines;
-        let comparison = Comparison {
+        let comparison = StateComparison {
             channel: self.channel,
             kind: self.kind,
             protocol: self.protocol,

@@ -2,8 +2,8 @@
 //!
 //! A pure fold over the entries of a transcript. [`context`] derives once per entry what the rules
 //! talk about (connections, subscriptions, the log of envelopes, one folded state per channel) and
-//! tells it as a sequence of [`step::Step`]s; each family of rules is a file with a small struct
-//! that implements [`check::Check`] and looks at the steps it cares for.
+//! tells it as a sequence of [`step::OracleStep`]s; each family of rules is a file with a small struct
+//! that implements [`check::CheckFamily`] and looks at the steps it cares for.
 //!
 //! A false accusation is the worst failure. Whatever depends on traffic that was not seen, on an
 //! evicted part of the log or on an open point of the specification is not judged, or only noted.
@@ -82,7 +82,7 @@ mod windows;
 pub use alike::alike;
 pub use catalogue::{CHECKS, CheckRow};
 pub use check::with_findings;
-pub use judge::{Options, Oracle, all_checks, checks};
+pub use judge::{Oracle, OracleOptions, all_checks, checks};
 
 #[cfg(test)]
 mod testkit;

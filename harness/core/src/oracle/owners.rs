@@ -2,22 +2,22 @@
 //!
 //! Knows: folded chats and sessions. Never knows: what a tool does.
 //!
-//! Start at [`Owners`].
+//! Start at [`OwnerChecks`].
 
 use std::collections::HashMap;
 
 use crate::model::tool_call::ToolCallStatus;
 use crate::verdict::Weight;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
-use super::family::Family;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
+use super::family::SessionFamily;
 use super::members::{given, list, text};
-use super::step::{Folding, Step};
+use super::step::{ActionFolding, OracleStep};
 use super::tools::find;
 
 /// Departures of active clients that are remembered.
@@ -25,19 +25,19 @@ const MAX_GONE: usize = 1_024;
 
 /// Remembers which clients left which sessions.
 #[derive(Default)]
-pub(super) struct Owners {
+pub(super) struct OwnerChecks {
     /// The number and line of a client's last departure, by session and client.
     gone: HashMap<(ChannelId, String), (u64, u64)>,
 }
 
-impl Check for Owners {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for OwnerChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Folding(folding) => self.fold(cx, folding, out),
-            Step::Restarted | Step::Gap => self.gone.clear(),
-            Step::SessionsAtRest { sessions } => {
+            OracleStep::Folding(folding) => self.fold(cx, folding, out),
+            OracleStep::Restarted | OracleStep::Gap => self.gone.clear(),
+            OracleStep::SessionsAtRest { sessions } => {
                 for session in *sessions {
-                    if let Some(family) = Family::of(cx, *session) {
+                    if let Some(family) = SessionFamily::of(cx, *session) {
                         self.orphans(cx, *session, &family, out);
                     }
                 }
@@ -47,8 +47,8 @@ impl Check for Owners {
     }
 }
 
-impl Owners {
-    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+impl OwnerChecks {
+    fn fold(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let action = folding.envelope.action;
         if folding.envelope.action_type == "session/activeClientRemoved" {
             let client = text(action, "clientId");
@@ -72,7 +72,7 @@ impl Owners {
 
     /// F7. The session is looked at by its own fold, which may be ahead of the chat's: a client
     /// that left after the start was still there.
-    fn started(&self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn started(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(client) = owner(folding.envelope.action) else {
             return;
         };
@@ -99,7 +99,7 @@ impl Owners {
     }
 
     /// F9, where it holds: the host ends the call of a client that has left.
-    fn ended(&self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn ended(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let session = session_of(cx, folding);
         let owner = named(cx, folding).and_then(|(call, _)| owner(call));
         if let (Some(session), Some(owner), None) = (session, owner, folding.envelope.origin)
@@ -110,7 +110,13 @@ impl Owners {
     }
 
     /// F9.
-    fn orphans(&self, cx: &Context, session: ChannelId, family: &Family<'_>, out: &mut Sink) {
+    fn orphans(
+        &self,
+        cx: &OracleContext,
+        session: ChannelId,
+        family: &SessionFamily<'_>,
+        out: &mut FindingSink,
+    ) {
         for (chat, fold) in family.chats(cx) {
             for call in calls(&fold.state) {
                 let running = text(call, "status") == Some(ToolCallStatus::Running.name());
@@ -134,11 +140,11 @@ impl Owners {
 }
 
 /// F3.
-fn ready(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn ready(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some((call, line)) = named(cx, folding) else {
         return;
     };
-    if !folding.protocol.has(Feature::FlatSession) {
+    if !folding.protocol.has(ProtocolFeature::FlatSession) {
         return;
     }
     out.seen(Rule::OwnerConstant);
@@ -158,7 +164,7 @@ fn ready(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// F6.
-fn auth_required(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn auth_required(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some((call, line)) = named(cx, folding) else {
         return;
     };
@@ -176,7 +182,7 @@ fn auth_required(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// F5.
-fn acts(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn acts(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let (Some(origin), Some((call, line))) = (folding.envelope.origin, named(cx, folding)) else {
         return;
     };
@@ -202,7 +208,7 @@ fn acts(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// The tool call that an action names, in the active turn, with the line its chat was read from.
-fn named<'a>(cx: &'a Context, folding: &Folding<'_>) -> Option<(&'a Value, u64)> {
+fn named<'a>(cx: &'a OracleContext, folding: &ActionFolding<'_>) -> Option<(&'a Value, u64)> {
     let fold = cx.folded(folding.channel)?;
     let turn = given(&fold.state, "activeTurn")?;
     let call = find(turn, text(folding.envelope.action, "toolCallId")?)?;
@@ -210,8 +216,8 @@ fn named<'a>(cx: &'a Context, folding: &Folding<'_>) -> Option<(&'a Value, u64)>
 }
 
 /// The session that an action is about: its own channel, where turns are the session's.
-fn session_of(cx: &Context, folding: &Folding<'_>) -> Option<ChannelId> {
-    match folding.protocol.has(Feature::Chats) {
+fn session_of(cx: &OracleContext, folding: &ActionFolding<'_>) -> Option<ChannelId> {
+    match folding.protocol.has(ProtocolFeature::Chats) {
         true => cx.families.session_of(cx.uri(folding.channel)),
         false => Some(folding.channel),
     }

@@ -3,46 +3,46 @@
 //!
 //! Knows: folded chats. Never knows: what an agent does with a message.
 //!
-//! Start at [`Pending`].
+//! Start at [`PendingChecks`].
 
 use crate::model::status::{ACTIVITY_MASK, IDLE, IS_ARCHIVED};
 use crate::verdict::Weight;
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 
 use super::catalogue::Rule;
-use super::channel::Fold;
-use super::check::{Check, Sink};
-use super::context::Context;
-use super::family::Family;
+use super::channel::ChannelFold;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
+use super::family::SessionFamily;
 use super::masks::plain;
 use super::members::{given, list, text};
-use super::memory::Memory;
-use super::step::{Folding, Step};
+use super::memory::ChatMemory;
+use super::step::{ActionFolding, OracleStep};
 
 /// Messages of one chat that are remembered.
 const MAX_MESSAGES: usize = 64;
 
 /// What became of the messages of each chat.
 #[derive(Default)]
-pub(super) struct Pending {
-    chats: Memory<Chat>,
+pub(super) struct PendingChecks {
+    chats: ChatMemory<PendingChat>,
 }
 
 #[derive(Default)]
-struct Chat {
+struct PendingChat {
     /// Queued messages that were delivered or taken back, oldest first.
-    past: Vec<Past>,
+    past: Vec<PastMessage>,
     /// The message that the host took from the queue last.
-    taken: Option<Taken>,
+    taken: Option<ConsumedMessage>,
     /// A steering message that came while nothing ran, and its line.
     idle_steering: Option<(Value, u64)>,
     /// Whether the last turn was dropped by a truncation while it was active.
     turn_dropped: bool,
 }
 
-struct Taken {
+struct ConsumedMessage {
     id: String,
     message: Value,
     /// The first message of the queue, where that was another one.
@@ -50,36 +50,37 @@ struct Taken {
     line: u64,
 }
 
-struct Past {
+struct PastMessage {
     id: String,
     line: u64,
-    how: How,
+    how: PendingEnd,
 }
 
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum How {
+enum PendingEnd {
     Delivered,
     TakenBack,
 }
 
-impl Check for Pending {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for PendingChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Folding(folding) => self.fold(cx, folding, out),
-            Step::SessionsAtRest { sessions } => {
-                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
+            OracleStep::Folding(folding) => self.fold(cx, folding, out),
+            OracleStep::SessionsAtRest { sessions } => {
+                let families =
+                    sessions.iter().filter_map(|session| SessionFamily::of(cx, *session));
                 families.for_each(|family| self.drains(cx, &family, out));
             }
-            Step::Restarted | Step::Gap => self.chats.clear(),
+            OracleStep::Restarted | OracleStep::Gap => self.chats.clear(),
             _ => {}
         }
     }
 }
 
-impl Pending {
+impl PendingChecks {
     /// J2. What a turn that was cancelled, failed or was dropped means for the queue is open, as is a session that is still
     /// being created, or is archived.
-    fn drains(&mut self, cx: &Context, family: &Family<'_>, out: &mut Sink) {
+    fn drains(&mut self, cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
         if text(&family.fold.state, "lifecycle") != Some("ready") {
             return;
         }
@@ -107,7 +108,7 @@ impl Pending {
         }
     }
 
-    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn fold(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let name = folding.envelope.name;
         const NAMES: [&str; 4] =
             ["turnStarted", "truncated", "pendingMessageSet", "pendingMessageRemoved"];
@@ -129,8 +130,8 @@ impl Pending {
     }
 }
 
-impl Chat {
-    fn set(&mut self, folding: &Folding<'_>, fold: &Fold) {
+impl PendingChat {
+    fn set(&mut self, folding: &ActionFolding<'_>, fold: &ChannelFold) {
         let action = folding.envelope.action;
         match (text(action, "kind"), text(action, "id")) {
             (Some("queued"), Some(id)) => self.past.retain(|past| past.id != id),
@@ -144,7 +145,7 @@ impl Chat {
         }
     }
 
-    fn removed(&mut self, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+    fn removed(&mut self, folding: &ActionFolding<'_>, fold: &ChannelFold, out: &mut FindingSink) {
         let action = folding.envelope.action;
         if text(action, "kind") == Some("steering") {
             if self.idle_steering.take().is_some() {
@@ -161,11 +162,11 @@ impl Chat {
             return;
         };
         if folding.envelope.origin.is_some() {
-            self.past(id, folding.line, How::TakenBack);
+            self.past(id, folding.line, PendingEnd::TakenBack);
             return;
         }
         let head = queue.first().and_then(|message| text(message, "id"));
-        self.taken = Some(Taken {
+        self.taken = Some(ConsumedMessage {
             id: id.to_owned(),
             message: message.clone(),
             head: head.filter(|head| *head != id).map(str::to_owned),
@@ -173,7 +174,13 @@ impl Chat {
         });
     }
 
-    fn started(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+    fn started(
+        &mut self,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
+        out: &mut FindingSink,
+    ) {
         let action = folding.envelope.action;
         self.turn_dropped = false;
         let taken = self.taken.take();
@@ -186,7 +193,7 @@ impl Chat {
                 if by_host {
                     consumed(cx, folding, fold, id, taken.as_ref(), out);
                 }
-                self.past(id, folding.line, How::Delivered);
+                self.past(id, folding.line, PendingEnd::Delivered);
             }
             None if by_host => {
                 let Some((steered, line)) = steering else {
@@ -207,39 +214,45 @@ impl Chat {
     }
 
     /// J1: once, and not after it was taken back.
-    fn delivered(&self, cx: &Context, folding: &Folding<'_>, id: &str, out: &mut Sink) {
+    fn delivered(
+        &self,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        id: &str,
+        out: &mut FindingSink,
+    ) {
         out.seen(Rule::QueueOnce);
         let Some(past) = self.past.iter().rev().find(|past| past.id == id) else {
             return;
         };
         let uri = cx.uri(folding.channel);
         let message = match past.how {
-            How::Delivered => {
+            PendingEnd::Delivered => {
                 format!("expected the queued message `{id}` of `{uri}` once, found it again")
             }
-            How::TakenBack => {
+            PendingEnd::TakenBack => {
                 format!("expected no turn from the removed message `{id}` of `{uri}`, found one")
             }
         };
         out.broken(Rule::QueueOnce, message, &[past.line, folding.line]);
     }
 
-    fn past(&mut self, id: &str, line: u64, how: How) {
+    fn past(&mut self, id: &str, line: u64, how: PendingEnd) {
         if self.past.len() >= MAX_MESSAGES {
             self.past.remove(0);
         }
-        self.past.push(Past { id: id.to_owned(), line, how });
+        self.past.push(PastMessage { id: id.to_owned(), line, how });
     }
 }
 
 /// J1: the two steps, with one message.
 fn consumed(
-    cx: &Context,
-    folding: &Folding<'_>,
-    fold: &Fold,
+    cx: &OracleContext,
+    folding: &ActionFolding<'_>,
+    fold: &ChannelFold,
     id: &str,
-    taken: Option<&Taken>,
-    out: &mut Sink,
+    taken: Option<&ConsumedMessage>,
+    out: &mut FindingSink,
 ) {
     let uri = cx.uri(folding.channel);
     let queue = list(&fold.state, "queuedMessages");
@@ -282,7 +295,7 @@ fn consumed(
 fn known_members(protocol: &Protocol, message: Option<&Value>) -> Option<Value> {
     let mut message = message?.clone();
     let name = if protocol.has_type("Message") { "Message" } else { "UserMessage" };
-    protocol.canonical(Of::Named(name), &mut message);
+    protocol.canonical(TrimType::Named(name), &mut message);
     plain(&message)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Knows: tokens, notifications. Never knows: what takes so long.
 //!
-//! Start at [`Progress`].
+//! Start at [`ProgressChecks`].
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -11,29 +11,29 @@ use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::connection::{Conn, Request};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::{ConnectionRecord, OpenRequest};
+use super::context::OracleContext;
 use super::envelope::target;
 use super::members::text;
-use super::step::Step;
+use super::step::OracleStep;
 
 /// Tokens that are remembered, and sequences of frames; with more, nothing is said about new ones.
 const MAX_TOKENS: usize = 4_096;
 
 /// The tokens of all clients, and how far each connection was told.
 #[derive(Default)]
-pub(super) struct Progress {
-    tokens: HashMap<String, Asked>,
-    told: HashMap<(ConnId, String), Told>,
+pub(super) struct ProgressChecks {
+    tokens: HashMap<String, ProgressRequest>,
+    told: HashMap<(ConnId, String), ProgressFrame>,
 }
 
 /// A request with a token.
-struct Asked {
+struct ProgressRequest {
     line: u64,
     /// What it creates.
     channel: Option<ChannelId>,
@@ -41,17 +41,17 @@ struct Asked {
 }
 
 /// The latest frame about a token on one connection.
-struct Told {
+struct ProgressFrame {
     progress: u64,
     ended: bool,
     at: Duration,
     line: u64,
 }
 
-impl Check for Progress {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for ProgressChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Frame { seen, sender: Sender::Client, .. } => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Client, .. } => {
                 let params = seen.message().map(Message::params);
                 if let Some(params) = params
                     && let Some(token) = text(params, "progressToken")
@@ -59,34 +59,34 @@ impl Check for Progress {
                     self.asked(cx, token, params);
                 }
             }
-            Step::Answered { request, message } if !self.tokens.is_empty() => {
+            OracleStep::Answered { request, message } if !self.tokens.is_empty() => {
                 self.answered(cx, request, message);
             }
-            Step::Notified { seen, method: "root/progress", .. } => {
+            OracleStep::Notified { seen, method: "root/progress", .. } => {
                 if let Some(params) = seen.message().map(Message::params) {
                     self.frame(cx, params, out);
                 }
             }
-            Step::Rest { .. } if !self.told.is_empty() => self.rest(cx, out),
-            Step::Closed => self.told.retain(|(conn, _), _| *conn != cx.now.conn),
-            Step::Restarted | Step::Gap => *self = Progress::default(),
+            OracleStep::Rest { .. } if !self.told.is_empty() => self.rest(cx, out),
+            OracleStep::Closed => self.told.retain(|(conn, _), _| *conn != cx.now.conn),
+            OracleStep::Restarted | OracleStep::Gap => *self = ProgressChecks::default(),
             _ => {}
         }
     }
 }
 
-impl Progress {
+impl ProgressChecks {
     /// A token is unique among open requests, so that what was told about it is over.
-    fn asked(&mut self, cx: &Context, token: &str, params: &Value) {
+    fn asked(&mut self, cx: &OracleContext, token: &str, params: &Value) {
         if self.tokens.len() < MAX_TOKENS || self.tokens.contains_key(token) {
             let channel = target(params).and_then(|uri| cx.channels.find(uri));
-            let asked = Asked { line: cx.now.line, channel, refused: false };
+            let asked = ProgressRequest { line: cx.now.line, channel, refused: false };
             self.tokens.insert(token.to_owned(), asked);
         }
         self.told.retain(|(_, told), _| told != token);
     }
 
-    fn answered(&mut self, cx: &Context, request: &Request, message: &Message) {
+    fn answered(&mut self, cx: &OracleContext, request: &OpenRequest, message: &Message) {
         let token = text(request.params(), "progressToken");
         if let Some(asked) = token.and_then(|token| self.tokens.get_mut(token)) {
             asked.refused = message.error().is_some();
@@ -95,7 +95,7 @@ impl Progress {
     }
 
     /// L1, each frame by itself and after the ones before it.
-    fn frame(&mut self, cx: &Context, params: &Value, out: &mut Sink) {
+    fn frame(&mut self, cx: &OracleContext, params: &Value, out: &mut FindingSink) {
         let number = |name: &str| params.get(name).and_then(Value::as_u64);
         let (Some(token), Some(progress)) = (text(params, "progressToken"), number("progress"))
         else {
@@ -131,20 +131,20 @@ impl Progress {
             out.seen(Rule::ProgressEnds);
         }
         if self.told.len() < MAX_TOKENS || self.told.contains_key(&key) {
-            self.told.insert(key, Told { progress, ended, at: cx.now.at, line });
+            self.told.insert(key, ProgressFrame { progress, ended, at: cx.now.at, line });
         }
     }
 
     /// Whether every token that was sent is known: clients that are not in the transcript have theirs.
-    fn knows_all(&self, cx: &Context) -> bool {
+    fn knows_all(&self, cx: &OracleContext) -> bool {
         !cx.options.foreign
             && self.tokens.len() < MAX_TOKENS
-            && !cx.conns.values().any(Conn::partial)
+            && !cx.conns.values().any(ConnectionRecord::partial)
     }
 
     /// L1: what begins ends, once that which was created is there or will never be, and nothing came
     /// for as long as a host may take.
-    fn rest(&mut self, cx: &Context, out: &mut Sink) {
+    fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let root = cx.channels.find(ROOT);
         for ((conn, token), told) in self.told.iter_mut().filter(|(_, told)| !told.ended) {
             let listens = cx.conns.get(conn).zip(root).is_some_and(|(conn, root)| {
@@ -166,7 +166,7 @@ impl Progress {
     }
 }
 
-fn is_created(cx: &Context, channel: Option<ChannelId>) -> bool {
+fn is_created(cx: &OracleContext, channel: Option<ChannelId>) -> bool {
     let fold = channel.and_then(|channel| cx.folded(channel));
     let stage = fold.and_then(|fold| text(&fold.state, "lifecycle"));
     stage.is_some_and(|stage| stage != "creating")

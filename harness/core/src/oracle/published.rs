@@ -2,18 +2,18 @@
 //!
 //! Knows: URIs that clients named, requests of the host. Never knows: what is read.
 //!
-//! Start at [`Published`].
+//! Start at [`PublishedChecks`].
 
 use std::collections::HashMap;
 
-use crate::wire::message::{Kind, Message};
-use crate::wire::validate::Sender;
+use crate::wire::message::{Message, MessageKind};
+use crate::wire::validate::MessageOrigin;
 
 use super::catalogue::Rule;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{given, list, text};
-use super::step::Step;
+use super::step::OracleStep;
 
 /// URIs that are remembered.
 const MAX_URIS: usize = 4_096;
@@ -22,18 +22,18 @@ const SHARED: &str = "file:";
 
 /// Who published what, with the line.
 #[derive(Default)]
-pub(super) struct Published {
+pub(super) struct PublishedChecks {
     uris: HashMap<String, (String, u64)>,
 }
 
-impl Check for Published {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
-        let Step::Frame { seen, sender, .. } = step else { return };
+impl CheckFamily for PublishedChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
+        let OracleStep::Frame { seen, sender, .. } = step else { return };
         let Some(message) = seen.message() else { return };
         match sender {
-            Sender::Client => self.learn(cx, message),
-            Sender::Host => {
-                let asks = message.kind() == Kind::Request && !self.uris.is_empty();
+            MessageOrigin::Client => self.learn(cx, message),
+            MessageOrigin::Host => {
+                let asks = message.kind() == MessageKind::Request && !self.uris.is_empty();
                 let uri = text(message.params(), "uri").filter(|_| asks);
                 if let Some(uri) = uri {
                     self.asked(cx, uri, out);
@@ -43,8 +43,8 @@ impl Check for Published {
     }
 }
 
-impl Published {
-    fn learn(&mut self, cx: &Context, message: &Message) {
+impl PublishedChecks {
+    fn learn(&mut self, cx: &OracleContext, message: &Message) {
         let params = message.params();
         let holder = match message.method() {
             Some("createSession") => Some(params),
@@ -61,7 +61,7 @@ impl Published {
         }
     }
 
-    fn asked(&self, cx: &Context, uri: &str, out: &mut Sink) {
+    fn asked(&self, cx: &OracleContext, uri: &str, out: &mut FindingSink) {
         let here = cx.here().and_then(|conn| conn.client_id.as_deref());
         let within = |own: &str| {
             uri.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))

@@ -7,20 +7,20 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::transcript::{ConnId, Seen};
+use crate::transcript::{ConnId, SeenFrame};
 use crate::verdict::Weight;
 use crate::wire::channel::ROOT;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 
 use super::catalogue::Rule;
 use super::channel::{ChannelId, canonical};
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
-use super::envelope::{Envelope, channel_of};
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
+use super::envelope::{ActionEnvelope, channel_of};
 use super::given::served;
-use super::log::Logged;
-use super::step::{Delivery, Step};
+use super::log::LoggedAction;
+use super::step::{ActionDelivery, OracleStep};
 use super::subscriptions::uris;
 
 /// Notifications that are remembered.
@@ -34,42 +34,42 @@ const ONCE: &[&str] = &["root/sessionAdded", "root/sessionRemoved"];
 
 /// What observers were told, and who is coming back.
 #[derive(Default)]
-pub(super) struct Reconnect {
-    notified: VecDeque<Notified>,
+pub(super) struct ReconnectChecks {
+    notified: VecDeque<NotifiedClient>,
     /// When a client's last connection ended, in entries.
     dropped: HashMap<Arc<str>, u64>,
     /// Connections between their reconnect and the first barrier after it.
-    returning: HashMap<ConnId, Returning>,
+    returning: HashMap<ConnId, ReturningClient>,
     /// Replays that the counter has not caught up with: what they followed, and their line.
     ahead: HashMap<ConnId, (u64, u64)>,
 }
 
-struct Notified {
-    seen: Arc<Seen>,
+struct NotifiedClient {
+    seen: Arc<SeenFrame>,
     conn: ConnId,
     tick: u64,
     line: u64,
 }
 
 #[derive(Clone, Copy)]
-struct Returning {
+struct ReturningClient {
     /// The gap, in entries.
     from: u64,
     to: u64,
     line: u64,
 }
 
-impl Check for Reconnect {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for ReconnectChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Reconnected { request, result } => {
+            OracleStep::Reconnected { request, result } => {
                 reconnected(cx, request, result, out);
                 self.returned(cx, request, result);
             }
-            Step::Notified { seen, method, .. } if ONCE.contains(method) => {
+            OracleStep::Notified { seen, method, .. } if ONCE.contains(method) => {
                 self.told(cx, seen, out);
             }
-            Step::Envelope(delivery) if delivery.replayed.is_none() => {
+            OracleStep::Envelope(delivery) if delivery.replayed.is_none() => {
                 self.future(cx, delivery, out);
                 let missing = cx.here().and_then(|conn| conn.missing.get(&delivery.channel));
                 let own = cx.here().and_then(|conn| conn.client_id.as_deref());
@@ -83,14 +83,14 @@ impl Check for Reconnect {
                     out.broken(Rule::Missing, message, &[*line, cx.now.line]);
                 }
             }
-            Step::Fence { sent } => {
+            OracleStep::Fence { sent } => {
                 let known = self.returning.get(&cx.now.conn);
                 if known.is_some_and(|known| known.to < *sent) {
                     out.seen(Rule::NoNotificationReplay);
                     self.returning.remove(&cx.now.conn);
                 }
             }
-            Step::Closed => {
+            OracleStep::Closed => {
                 self.returning.remove(&cx.now.conn);
                 self.ahead.remove(&cx.now.conn);
                 let client = cx.here().and_then(|conn| conn.client_id.clone());
@@ -98,14 +98,14 @@ impl Check for Reconnect {
                     self.dropped.insert(client, cx.now.tick);
                 }
             }
-            Step::Restarted | Step::Gap => *self = Reconnect::default(),
+            OracleStep::Restarted | OracleStep::Gap => *self = ReconnectChecks::default(),
             _ => {}
         }
     }
 }
 
-impl Reconnect {
-    fn returned(&mut self, cx: &Context, request: &Request, result: &Value) {
+impl ReconnectChecks {
+    fn returned(&mut self, cx: &OracleContext, request: &OpenRequest, result: &Value) {
         let seen_to = request.params().get("lastSeenServerSeq").and_then(Value::as_u64);
         let replayed = result.get("actions").is_some_and(Value::is_array);
         if let Some(seen_to) = seen_to.filter(|_| replayed) {
@@ -114,13 +114,13 @@ impl Reconnect {
         let client = cx.here().and_then(|conn| conn.client_id.as_ref());
         let dropped = client.and_then(|client| self.dropped.get(client)).copied();
         if let Some(from) = dropped.filter(|tick| *tick < request.tick) {
-            let gap = Returning { from, to: request.tick, line: request.line };
+            let gap = ReturningClient { from, to: request.tick, line: request.line };
             self.returning.insert(cx.now.conn, gap);
         }
     }
 
     /// M5: a replay after a number that the host never reached, perhaps because it was restarted.
-    fn future(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    fn future(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if delivery.envelope.rejected {
             return;
         }
@@ -139,12 +139,13 @@ impl Reconnect {
     }
 
     /// M4.
-    fn told(&mut self, cx: &Context, seen: &Arc<Seen>, out: &mut Sink) {
+    fn told(&mut self, cx: &OracleContext, seen: &Arc<SeenFrame>, out: &mut FindingSink) {
         let (conn, line, tick) = (cx.now.conn, cx.now.line, cx.now.tick);
         if let Some(gap) = self.returning.get(&conn) {
             let news = news(seen);
-            let same = |known: &&Notified| known.conn != conn && self::news(&known.seen) == news;
-            let inside = |known: &&Notified| gap.from < known.tick && known.tick < gap.to;
+            let same =
+                |known: &&NotifiedClient| known.conn != conn && self::news(&known.seen) == news;
+            let inside = |known: &&NotifiedClient| gap.from < known.tick && known.tick < gap.to;
             if let Some(first) = self.notified.iter().filter(inside).find(same) {
                 let message = "expected no notification of the gap after a reconnect, found one \
                                that others received before it";
@@ -155,20 +156,20 @@ impl Reconnect {
         if self.notified.len() >= MAX_NOTIFIED {
             self.notified.pop_front();
         }
-        self.notified.push_back(Notified { seen: seen.clone(), conn, tick, line });
+        self.notified.push_back(NotifiedClient { seen: seen.clone(), conn, tick, line });
     }
 }
 
 /// One answered reconnect.
-struct Answer<'a> {
-    request: &'a Request,
+struct ReconnectAnswer<'a> {
+    request: &'a OpenRequest,
     wanted: Vec<&'a str>,
     missing: Vec<&'a str>,
 }
 
-fn reconnected(cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+fn reconnected(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut FindingSink) {
     let params = request.params();
-    let answer = Answer {
+    let answer = ReconnectAnswer {
         request,
         wanted: uris(params.get("subscriptions")),
         missing: uris(result.get("missing")),
@@ -185,7 +186,13 @@ fn reconnected(cx: &Context, request: &Request, result: &Value, out: &mut Sink) 
 }
 
 /// M1 and M5.
-fn replay(cx: &Context, answer: &Answer<'_>, actions: &[Value], seen_to: u64, out: &mut Sink) {
+fn replay(
+    cx: &OracleContext,
+    answer: &ReconnectAnswer<'_>,
+    actions: &[Value],
+    seen_to: u64,
+    out: &mut FindingSink,
+) {
     let lines = [answer.request.line, cx.now.line];
     out.seen(Rule::ReplayComplete);
     let mut last = seen_to;
@@ -222,7 +229,7 @@ fn replay(cx: &Context, answer: &Answer<'_>, actions: &[Value], seen_to: u64, ou
     }
     let early = |seq: u64| first.is_some_and(|first| seq < first);
     let (before, within): (Vec<_>, Vec<_>) = missed.into_iter().partition(|(seq, _)| early(*seq));
-    let uncovered = |rule: Rule, missed: &[(u64, u64)], text: &str, out: &mut Sink| {
+    let uncovered = |rule: Rule, missed: &[(u64, u64)], text: &str, out: &mut FindingSink| {
         if missed.is_empty() {
             return;
         }
@@ -246,7 +253,12 @@ fn replay(cx: &Context, answer: &Answer<'_>, actions: &[Value], seen_to: u64, ou
 
 /// What the replay does not have although others had received it before the request was sent, or although it comes
 /// before the last action that the replay has.
-fn missed(cx: &Context, answer: &Answer<'_>, seen_to: u64, replayed: &[u64]) -> Vec<(u64, u64)> {
+fn missed(
+    cx: &OracleContext,
+    answer: &ReconnectAnswer<'_>,
+    seen_to: u64,
+    replayed: &[u64],
+) -> Vec<(u64, u64)> {
     let version = cx.here().and_then(|conn| conn.version);
     let resumed: Vec<ChannelId> = answer
         .wanted
@@ -256,7 +268,7 @@ fn missed(cx: &Context, answer: &Answer<'_>, seen_to: u64, replayed: &[u64]) -> 
         .filter(|id| cx.channel(*id).is_some_and(|channel| channel.disposed.is_none()))
         .collect();
     let last = replayed.last().copied().unwrap_or(0);
-    let owed = |seq: u64, logged: &Logged| {
+    let owed = |seq: u64, logged: &LoggedAction| {
         (logged.tick < answer.request.tick || seq < last)
             && logged.version == version
             && resumed.contains(&logged.channel)
@@ -266,17 +278,17 @@ fn missed(cx: &Context, answer: &Answer<'_>, seen_to: u64, replayed: &[u64]) -> 
     // Actions are decoded again where they are looked at: the few that are left.
     let missed = missed.filter(|(_, logged)| {
         let value = logged.value();
-        let envelope = value.as_deref().and_then(Envelope::read);
+        let envelope = value.as_deref().and_then(ActionEnvelope::read);
         envelope.is_some_and(|envelope| envelope.action_type != "chat/turnsLoaded")
     });
     missed.map(|(seq, logged)| (seq, logged.line)).collect()
 }
 
 /// M3 for a replay.
-fn missing(cx: &Context, answer: &Answer<'_>, out: &mut Sink) {
+fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSink) {
     let lines = [answer.request.line, cx.now.line];
     let protocol = cx.here().and_then(|conn| conn.protocol);
-    if protocol.is_none_or(|protocol| !protocol.has(Feature::Missing)) {
+    if protocol.is_none_or(|protocol| !protocol.has(ProtocolFeature::Missing)) {
         return;
     }
     out.seen(Rule::Missing);
@@ -306,7 +318,12 @@ fn missing(cx: &Context, answer: &Answer<'_>, out: &mut Sink) {
 }
 
 /// M3 for snapshots.
-fn snapshots<'a>(cx: &Context, answer: &Answer<'a>, result: &'a Value, out: &mut Sink) {
+fn snapshots<'a>(
+    cx: &OracleContext,
+    answer: &ReconnectAnswer<'a>,
+    result: &'a Value,
+    out: &mut FindingSink,
+) {
     let Some(snapshots) = result.get("snapshots").and_then(Value::as_array) else {
         return;
     };
@@ -327,7 +344,7 @@ fn snapshots<'a>(cx: &Context, answer: &Answer<'a>, result: &'a Value, out: &mut
 }
 
 /// What a notification is the news of: a session that is added is the same one whatever is said of it by then.
-fn news(seen: &Seen) -> Option<(Option<&str>, &Value)> {
+fn news(seen: &SeenFrame) -> Option<(Option<&str>, &Value)> {
     let message = seen.message()?;
     let params = message.params();
     let added = params.get("summary").and_then(|summary| summary.get("resource"));

@@ -5,26 +5,26 @@
 //!
 //! Knows: sessions and disposals by URI. Never knows: states, lists.
 //!
-//! Start at [`Refusals`].
+//! Start at [`RefusalChecks`].
 
 use std::collections::HashMap;
 
 use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::message::Message;
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 use super::asking::replaced;
 use super::catalogue::{CheckRule, Rule};
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
 use super::envelope::target;
-use super::family::Family;
+use super::family::SessionFamily;
 use super::members::text;
-use super::step::Step;
+use super::step::OracleStep;
 
 const DUPLICATE: &str = "session.create.duplicate";
 const GONE: &str = "subscribe.unknown-resource";
@@ -36,13 +36,13 @@ const MAX_SESSIONS: usize = 4_096;
 
 /// The sessions that there are.
 #[derive(Default)]
-pub(super) struct Refusals {
-    sessions: HashMap<String, Existence>,
+pub(super) struct RefusalChecks {
+    sessions: HashMap<String, SessionExistence>,
 }
 
 /// What is known of the session at a URI.
 #[derive(Clone, Copy, Default)]
-struct Existence {
+struct SessionExistence {
     /// It was there: the entry that proves it, and its line.
     there: Option<(u64, u64)>,
     /// The line of the first answer that says it was created, and not disposed of since.
@@ -53,10 +53,10 @@ struct Existence {
     watched: bool,
 }
 
-impl Check for Refusals {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for RefusalChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Frame { seen, sender: Sender::Client, .. } => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Client, .. } => {
                 let asked = seen.message().and_then(|it| replaced(it.method()?, it.params()));
                 match asked {
                     Some((uri, true)) => self.leaves(uri, cx.now.tick),
@@ -69,43 +69,49 @@ impl Check for Refusals {
                     None => {}
                 }
             }
-            Step::Notified { seen, method: "root/sessionRemoved", .. } => {
+            OracleStep::Notified { seen, method: "root/sessionRemoved", .. } => {
                 let params = seen.message().map(Message::params);
                 if let Some(uri) = params.and_then(|params| text(params, "session")) {
                     self.leaves(uri, cx.now.tick);
                 }
             }
-            Step::Snapshot { request, channel, kind: Some(ChannelKind::Session), .. } => {
+            OracleStep::Snapshot { request, channel, kind: Some(ChannelKind::Session), .. } => {
                 self.there(cx, cx.uri(*channel), request);
             }
-            Step::Answered { request, message } => self.answered(cx, request, message, out),
-            Step::Restarted | Step::Gap => self.sessions.clear(),
+            OracleStep::Answered { request, message } => self.answered(cx, request, message, out),
+            OracleStep::Restarted | OracleStep::Gap => self.sessions.clear(),
             _ => {}
         }
     }
 }
 
-impl Refusals {
+impl RefusalChecks {
     fn leaves(&mut self, uri: &str, tick: u64) {
         if let Some(known) = self.known(uri) {
-            *known = Existence { disposed: tick, ..Existence::default() };
+            *known = SessionExistence { disposed: tick, ..SessionExistence::default() };
         }
     }
 
-    fn known(&mut self, uri: &str) -> Option<&mut Existence> {
+    fn known(&mut self, uri: &str) -> Option<&mut SessionExistence> {
         if self.sessions.len() >= MAX_SESSIONS && !self.sessions.contains_key(uri) {
             return None;
         }
         Some(self.sessions.entry(uri.to_owned()).or_default())
     }
 
-    fn there(&mut self, cx: &Context, uri: &str, request: &Request) {
+    fn there(&mut self, cx: &OracleContext, uri: &str, request: &OpenRequest) {
         if let Some(known) = self.known(uri).filter(|known| known.disposed < request.tick) {
             known.there = known.there.or(Some((cx.now.tick, cx.now.line)));
         }
     }
 
-    fn answered(&mut self, cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+    fn answered(
+        &mut self,
+        cx: &OracleContext,
+        request: &OpenRequest,
+        message: &Message,
+        out: &mut FindingSink,
+    ) {
         if cx.here().is_none_or(|conn| conn.stale) {
             return;
         }
@@ -124,11 +130,11 @@ impl Refusals {
     /// answered later came second.
     fn created(
         &mut self,
-        cx: &Context,
+        cx: &OracleContext,
         uri: &str,
-        request: &Request,
+        request: &OpenRequest,
         served: bool,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         let known = self.sessions.get(uri).copied().unwrap_or_default();
         let before = known.there.filter(|(tick, _)| *tick < request.tick).map(|(_, line)| line);
@@ -157,17 +163,17 @@ impl Refusals {
 
 /// Whether somebody would have been told of the end of a session: who follows it with its chats, or the sessions of the
 /// host.
-fn is_watched(cx: &Context, session: &str) -> bool {
-    let followed = cx.channels.find(session).and_then(|session| Family::of(cx, session));
-    let chats =
-        followed.is_some_and(|it| it.fold.protocol.has(Feature::Chats) && !it.entries().is_empty());
+fn is_watched(cx: &OracleContext, session: &str) -> bool {
+    let followed = cx.channels.find(session).and_then(|session| SessionFamily::of(cx, session));
+    let chats = followed
+        .is_some_and(|it| it.fold.protocol.has(ProtocolFeature::Chats) && !it.entries().is_empty());
     let root = cx.channels.find(ROOT);
     let root = root.and_then(|root| cx.here()?.subs.get(&root));
     chats || root.is_some_and(|sub| sub.certain && sub.ending.is_none())
 }
 
 /// B7: what was disposed of cannot be subscribed to, until somebody asks for it anew.
-fn gone(cx: &Context, request: &Request, served: bool, out: &mut Sink) {
+fn gone(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut FindingSink) {
     let channel = target(request.params()).and_then(|uri| cx.channels.find(uri));
     let Some(channel) = channel.and_then(|id| cx.channel(id)) else { return };
     let Some(line) = channel.disposed.filter(|line| *line < request.line) else { return };
@@ -183,7 +189,7 @@ fn gone(cx: &Context, request: &Request, served: bool, out: &mut Sink) {
 }
 
 /// B7: what no version has, a host may have agreed on with its clients.
-fn unknown(cx: &Context, request: &Request, served: bool, out: &mut Sink) {
+fn unknown(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut FindingSink) {
     let method = request.method.as_str();
     let relayed = text(request.params(), "channel").is_some_and(|uri| uri.starts_with(MCP));
     let mut tables = Protocol::all_played().iter().filter_map(|version| Protocol::of(*version));

@@ -8,17 +8,17 @@ use crate::wire::json::Value;
 
 use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 use super::asking::replaced;
 use super::catalogue::{CheckRule as _, Rule};
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::text;
-use super::step::{Delivery, Step};
+use super::step::{ActionDelivery, OracleStep};
 
 /// Removed channels that are remembered, and asked-for disposals.
 const MAX_GONE: usize = 1_024;
@@ -33,8 +33,8 @@ const IGNORED: &str = "dispatch.disposed-channel-ignored";
 
 /// What is gone, and what somebody asked to dispose of.
 #[derive(Default)]
-pub(super) struct Removal {
-    gone: VecDeque<Gone>,
+pub(super) struct RemovalChecks {
+    gone: VecDeque<GoneResource>,
     disposed: VecDeque<ChannelId>,
     vain: VecDeque<VainDispatch>,
 }
@@ -48,25 +48,25 @@ struct VainDispatch {
     lines: [u64; 2],
 }
 
-struct Gone {
+struct GoneResource {
     channel: ChannelId,
-    since: Since,
+    since: SilentSince,
     line: u64,
 }
 
 /// From when on nothing may come.
 #[derive(Clone, Copy, PartialEq)]
-enum Since {
+enum SilentSince {
     /// After this number.
     Number(u64),
     /// After a notification or the answer to a request, which have no number, on the connection that received it.
     Notice(ConnId),
 }
 
-impl Check for Removal {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for RemovalChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Frame { seen, sender: Sender::Client, .. } => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Client, .. } => {
                 let asked = seen.message().and_then(|it| replaced(it.method()?, it.params()));
                 if let Some((uri, disposes)) = asked
                     && let Some(channel) = cx.channels.find(uri)
@@ -74,7 +74,7 @@ impl Check for Removal {
                     self.asked(cx, channel, disposes);
                 }
             }
-            Step::Answered { request, message } if message.result().is_some() => {
+            OracleStep::Answered { request, message } if message.result().is_some() => {
                 if let Some((uri, true)) = replaced(&request.method, request.params())
                     && let Some(channel) = cx.channels.find(uri)
                     && self.disposed.contains(&channel)
@@ -82,10 +82,10 @@ impl Check for Removal {
                     self.taken(cx, channel);
                 }
             }
-            Step::Dispatched { channel, client_seq, .. } if !self.gone.is_empty() => {
+            OracleStep::Dispatched { channel, client_seq, .. } if !self.gone.is_empty() => {
                 self.dispatched(cx, *channel, *client_seq);
             }
-            Step::Notified { seen, method, .. } => {
+            OracleStep::Notified { seen, method, .. } => {
                 let params = seen.message().map_or(&Value::Null, |message| message.params());
                 match *method {
                     "root/sessionRemoved" => self.session_removed(cx, params),
@@ -96,27 +96,27 @@ impl Check for Removal {
                     _ => {}
                 }
             }
-            Step::Envelope(delivery) if delivery.envelope.rejected => {
+            OracleStep::Envelope(delivery) if delivery.envelope.rejected => {
                 self.answered(cx, delivery, out);
             }
-            Step::Envelope(delivery) => {
+            OracleStep::Envelope(delivery) => {
                 self.after(cx, delivery, out);
                 self.removed(cx, delivery);
             }
-            Step::Closed => {
-                let here = Since::Notice(cx.now.conn);
+            OracleStep::Closed => {
+                let here = SilentSince::Notice(cx.now.conn);
                 self.gone.retain(|gone| gone.since != here);
                 self.vain.retain(|dispatch| dispatch.conn != cx.now.conn);
             }
-            Step::Restarted | Step::Gap => *self = Removal::default(),
+            OracleStep::Restarted | OracleStep::Gap => *self = RemovalChecks::default(),
             _ => {}
         }
     }
 }
 
-impl Removal {
+impl RemovalChecks {
     /// Somebody asks for a new channel, or to dispose of one.
-    fn asked(&mut self, cx: &Context, channel: ChannelId, disposes: bool) {
+    fn asked(&mut self, cx: &OracleContext, channel: ChannelId, disposes: bool) {
         if !disposes {
             self.gone.retain(|gone| gone.channel != channel);
             self.disposed.retain(|other| *other != channel);
@@ -132,7 +132,7 @@ impl Removal {
         }
     }
 
-    fn session_removed(&mut self, cx: &Context, params: &Value) {
+    fn session_removed(&mut self, cx: &OracleContext, params: &Value) {
         let session = params.get("session").and_then(Value::as_str);
         let Some(session) = session.and_then(|uri| cx.channels.find(uri)) else {
             return;
@@ -141,8 +141,8 @@ impl Removal {
     }
 
     /// The connection at hand is told that something is gone, and its chats with it.
-    fn taken(&mut self, cx: &Context, channel: ChannelId) {
-        let since = Since::Notice(cx.now.conn);
+    fn taken(&mut self, cx: &OracleContext, channel: ChannelId) {
+        let since = SilentSince::Notice(cx.now.conn);
         let chats = cx.channel(channel).map_or(&[][..], |channel| &channel.chats);
         for channel in std::iter::once(&channel).chain(chats) {
             self.goes(*channel, since, cx.now.line);
@@ -150,9 +150,9 @@ impl Removal {
     }
 
     /// A client dispatches on a channel that it knows to be gone.
-    fn dispatched(&mut self, cx: &Context, channel: ChannelId, client_seq: i64) {
+    fn dispatched(&mut self, cx: &OracleContext, channel: ChannelId, client_seq: i64) {
         let conn = cx.now.conn;
-        let here = Since::Notice(conn);
+        let here = SilentSince::Notice(conn);
         let gone = self.gone.iter().find(|gone| gone.channel == channel && gone.since == here);
         let Some(gone) = gone else { return };
         if self.vain.len() >= MAX_VAIN {
@@ -163,7 +163,12 @@ impl Removal {
     }
 
     /// A rejection, which is an answer: what is dispatched to a channel that is gone gets none.
-    fn answered(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    fn answered(
+        &mut self,
+        cx: &OracleContext,
+        delivery: &ActionDelivery<'_>,
+        out: &mut FindingSink,
+    ) {
         let Some(origin) = delivery.envelope.origin.filter(|_| !self.vain.is_empty()) else {
             return;
         };
@@ -186,9 +191,9 @@ impl Removal {
     }
 
     /// Actions that take something away, or bring it back.
-    fn removed(&mut self, cx: &Context, delivery: &Delivery<'_>) {
+    fn removed(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) {
         let action = delivery.envelope.action;
-        let since = Since::Number(delivery.envelope.seq);
+        let since = SilentSince::Number(delivery.envelope.seq);
         match delivery.envelope.action_type {
             "session/chatRemoved" => {
                 let chat = action.get("chat").and_then(Value::as_str);
@@ -197,7 +202,7 @@ impl Removal {
                 };
                 // Where anybody can move chats, it may live on in a session that nobody watches: clients of
                 // older versions are told of that in the same words.
-                let moves = |protocol: &Protocol| protocol.has(Feature::ChatMoves);
+                let moves = |protocol: &Protocol| protocol.has(ProtocolFeature::ChatMoves);
                 let mut spoken = cx.conns.values().filter_map(|conn| conn.protocol);
                 let known = cx.here().is_some_and(|conn| conn.protocol.is_some());
                 let own = delivery.envelope.origin.is_none();
@@ -217,14 +222,15 @@ impl Removal {
     }
 
     /// Terminals that are no longer listed.
-    fn terminals(&mut self, cx: &Context, action: &Value, since: Since) {
+    fn terminals(&mut self, cx: &OracleContext, action: &Value, since: SilentSince) {
         let Some(list) = action.get("terminals") else {
             return;
         };
         let root = cx.channels.find(ROOT).and_then(|root| cx.channel(root));
         let fold = root.and_then(|root| root.fold.as_ref());
         // What is folded already says nothing about what was before.
-        let before = fold.filter(|fold| matches!(since, Since::Number(seq) if fold.seq < seq));
+        let before =
+            fold.filter(|fold| matches!(since, SilentSince::Number(seq) if fold.seq < seq));
         let before = before.and_then(|fold| fold.state.get("terminals"));
         for uri in before.into_iter().flat_map(resources) {
             if !resources(list).any(|listed| listed == uri)
@@ -240,35 +246,35 @@ impl Removal {
         }
     }
 
-    fn returned(&mut self, cx: &Context, resource: Option<&Value>) {
+    fn returned(&mut self, cx: &OracleContext, resource: Option<&Value>) {
         let uri = resource.and_then(Value::as_str);
         if let Some(channel) = uri.and_then(|uri| cx.channels.find(uri)) {
             self.gone.retain(|gone| gone.channel != channel);
         }
     }
 
-    fn goes(&mut self, channel: ChannelId, since: Since, line: u64) {
+    fn goes(&mut self, channel: ChannelId, since: SilentSince, line: u64) {
         if self.gone.iter().any(|gone| gone.channel == channel && gone.since == since) {
             return;
         }
         if self.gone.len() >= MAX_GONE {
             self.gone.pop_front();
         }
-        self.gone.push_back(Gone { channel, since, line });
+        self.gone.push_back(GoneResource { channel, since, line });
     }
 
     /// A12.
-    fn after(&mut self, cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+    fn after(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.gone.is_empty() || LAST_WORDS.contains(&delivery.envelope.action_type) {
             return;
         }
         out.seen(Rule::AfterRemoval);
         let seq = delivery.envelope.seq;
-        let late = |gone: &&Gone| {
+        let late = |gone: &&GoneResource| {
             gone.channel == delivery.channel
                 && match gone.since {
-                    Since::Number(removal) => seq > removal,
-                    Since::Notice(conn) => conn == cx.now.conn && delivery.replayed.is_none(),
+                    SilentSince::Number(removal) => seq > removal,
+                    SilentSince::Notice(conn) => conn == cx.now.conn && delivery.replayed.is_none(),
                 }
         };
         if let Some(gone) = self.gone.iter().find(late) {
@@ -281,7 +287,7 @@ impl Removal {
 }
 
 /// Whether a chat that leaves is the default one of its session, which can be moved by nobody.
-fn is_default(cx: &Context, session: ChannelId, chat: ChannelId) -> bool {
+fn is_default(cx: &OracleContext, session: ChannelId, chat: ChannelId) -> bool {
     let seen = cx.followed(session).and_then(|fold| text(&fold.state, "defaultChat"));
     seen.is_some_and(|uri| uri == cx.uri(chat))
 }

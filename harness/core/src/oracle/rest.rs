@@ -11,17 +11,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::transcript::{Entry, Event, Seen};
+use crate::transcript::{ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::channel::ChannelId;
-use super::connection::{Request, id_key};
-use super::context::{Context, Emit};
+use super::connection::{OpenRequest, id_key};
+use super::context::{OracleContext, StepEmitter};
 use super::envelope::{channel_of, is_action, target};
 use super::members::text;
-use super::step::Step;
+use super::step::OracleStep;
 
 /// How long nothing may have happened in a session of a busy host for the session to be at rest. The text gives no
 /// figure. It is longer than for a host that has nothing else to do.
@@ -104,14 +104,14 @@ impl SessionRests {
     }
 }
 
-impl Context {
+impl OracleContext {
     /// Tells which sessions are at rest before this entry. Where the whole host is, `touched` has the sessions that
     /// were touched.
     pub(super) fn sessions_at_rest(
         &mut self,
-        entry: &Entry,
+        entry: &TranscriptEntry,
         touched: Option<&[ChannelId]>,
-        emit: Emit<'_>,
+        emit: StepEmitter<'_>,
     ) {
         let at = entry.at;
         let mut sessions = Vec::new();
@@ -127,7 +127,7 @@ impl Context {
             }
         }
         if !sessions.is_empty() {
-            emit(self, &Step::SessionsAtRest { sessions: &sessions });
+            emit(self, &OracleStep::SessionsAtRest { sessions: &sessions });
         }
         if let Some(about) = self.about(entry) {
             self.rests.disturb(at, about);
@@ -147,20 +147,21 @@ impl Context {
         if open.clone().any(|(_, conn)| conn.gap) {
             return false;
         }
-        let young = |request: &&Request| at.saturating_sub(request.at) < self.options.patience();
+        let young =
+            |request: &&OpenRequest| at.saturating_sub(request.at) < self.options.patience();
         open.flat_map(|(_, conn)| conn.open_requests()).filter(young).all(|request| {
             let about = self.about_params(&request.method, request.params());
             about != FrameSubject::Anything && about != FrameSubject::Session(session)
         })
     }
 
-    /// What an entry is about; `None` for actions of the host, for which [`Context::action_came`] is called once
+    /// What an entry is about; `None` for actions of the host, for which [`OracleContext::action_came`] is called once
     /// their channel is known.
-    fn about(&self, entry: &Entry) -> Option<FrameSubject> {
+    fn about(&self, entry: &TranscriptEntry) -> Option<FrameSubject> {
         let about = match &entry.event {
-            Event::Open { .. } | Event::Below { .. } => FrameSubject::Nothing,
-            Event::Sent(seen) => self.about_frame(seen, None),
-            Event::Received(seen) => {
+            ConnectionEvent::Open { .. } | ConnectionEvent::Below { .. } => FrameSubject::Nothing,
+            ConnectionEvent::Sent(seen) => self.about_frame(seen, None),
+            ConnectionEvent::Received(seen) => {
                 let message = seen.message();
                 if message.is_some_and(is_action) {
                     return None;
@@ -175,7 +176,7 @@ impl Context {
         Some(about)
     }
 
-    fn about_frame(&self, seen: &Arc<Seen>, asked: Option<&Request>) -> FrameSubject {
+    fn about_frame(&self, seen: &Arc<SeenFrame>, asked: Option<&OpenRequest>) -> FrameSubject {
         let Some(message) = seen.message() else { return FrameSubject::Anything };
         match (message.method(), asked) {
             (Some(method), _) => self.about_params(method, message.params()),
@@ -229,7 +230,7 @@ impl Context {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oracle::channel::Channels;
+    use crate::oracle::channel::ChannelRecords;
 
     fn second(seconds: u64) -> Duration {
         Duration::from_secs(seconds)
@@ -237,7 +238,7 @@ mod tests {
 
     #[test]
     fn a_session_rests_while_others_do_not() {
-        let mut channels = Channels::default();
+        let mut channels = ChannelRecords::default();
         let mut session = |uri| channels.intern(uri).expect("room");
         let (busy, calm) = (session("ahp-session:/busy"), session("ahp-session:/calm"));
         let mut rests = SessionRests::default();
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_host_at_rest_has_all_its_sessions_at_rest() {
-        let mut channels = Channels::default();
+        let mut channels = ChannelRecords::default();
         let mut session = |uri| channels.intern(uri).expect("room");
         let (one, other) = (session("ahp-session:/1"), session("ahp-session:/2"));
         let mut rests = SessionRests::default();

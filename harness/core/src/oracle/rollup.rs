@@ -5,30 +5,30 @@
 //!
 //! Knows: folded sessions and chats. Never knows: who answers.
 //!
-//! Start at [`Rollup`].
+//! Start at [`RollupChecks`].
 
 use crate::model::tool_call::ToolCallStatus;
 use crate::verdict::Weight;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, Fold};
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::channel::{ChannelFold, ChannelId};
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::difference::difference;
-use super::family::{Family, followed_chat};
+use super::family::{SessionFamily, followed_chat};
 use super::masks::plain;
 use super::members::{given, list, repeated, text};
-use super::step::{Folding, Step};
+use super::step::{ActionFolding, OracleStep};
 
 /// Entries that are remembered because they have equalled nothing in their chat yet.
 const MAX_UNLIKE: usize = 256;
 
 /// Entries that have not equalled what they repeat at any time since they were set.
 #[derive(Default)]
-pub(super) struct Rollup {
+pub(super) struct RollupChecks {
     unlike: Vec<UnlikeEntry>,
 }
 
@@ -45,16 +45,16 @@ struct UnlikeEntry {
     seen: Option<Value>,
 }
 
-impl Check for Rollup {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for RollupChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Folding(folding) => {
+            OracleStep::Folding(folding) => {
                 self.leaves(cx, folding, out);
                 fold(cx, folding, out);
             }
-            Step::Folded { folding, .. } => self.folded(cx, folding),
-            Step::Restarted | Step::Gap => self.unlike.clear(),
-            Step::Snapshot { channel, state, .. } => {
+            OracleStep::Folded { folding, .. } => self.folded(cx, folding),
+            OracleStep::Restarted | OracleStep::Gap => self.unlike.clear(),
+            OracleStep::Snapshot { channel, state, .. } => {
                 if let Some(id) = repeated(list(state, "inputNeeded"), "id") {
                     let uri = cx.uri(*channel);
                     let message = format!(
@@ -64,8 +64,9 @@ impl Check for Rollup {
                 }
                 list(state, "inputNeeded").iter().for_each(|entry| fits(cx, entry, out));
             }
-            Step::SessionsAtRest { sessions } => {
-                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
+            OracleStep::SessionsAtRest { sessions } => {
+                let families =
+                    sessions.iter().filter_map(|session| SessionFamily::of(cx, *session));
                 families.for_each(|family| {
                     self.unlike.retain(|unlike| unlike.session != family.id);
                     compare(cx, &family, out);
@@ -76,9 +77,9 @@ impl Check for Rollup {
     }
 }
 
-impl Rollup {
+impl RollupChecks {
     /// An entry is set, or what its chat waits for changes.
-    fn folded(&mut self, cx: &Context, folding: &Folding<'_>) {
+    fn folded(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>) {
         if folding.envelope.action_type == "session/inputNeededSet" {
             self.set(cx, folding);
             return;
@@ -95,7 +96,7 @@ impl Rollup {
         });
     }
 
-    fn set(&mut self, cx: &Context, folding: &Folding<'_>) {
+    fn set(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>) {
         let Some(entry) = given(folding.envelope.action, "request") else { return };
         let id = text(entry, "id");
         let same = |it: &UnlikeEntry| it.session == folding.channel && text(&it.entry, "id") == id;
@@ -123,7 +124,7 @@ impl Rollup {
     }
 
     /// H2: what an entry shows is what its chat waits for at some time while the entry stands.
-    fn leaves(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn leaves(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         if folding.envelope.action_type != "session/inputNeededRemoved" {
             return;
         }
@@ -188,20 +189,20 @@ fn member_of(entry: &Value) -> &'static str {
 }
 
 /// Whether an entry repeats what its chat waits for. What the tables do not name may stand in one of the two.
-fn is_copy(chat: &Fold, block: &Block<'_>, entry: &Value) -> bool {
+fn is_copy(chat: &ChannelFold, block: &ChatBlock<'_>, entry: &Value) -> bool {
     known_part(chat, entry, block.value)
         == known_part(chat, entry, given(entry, member_of(entry)).unwrap_or(&Value::Null))
 }
 
 /// What the tables name of a copy in an entry, or of its original.
-fn known_part(chat: &Fold, entry: &Value, value: &Value) -> Option<Value> {
+fn known_part(chat: &ChannelFold, entry: &Value, value: &Value) -> Option<Value> {
     let name = if member_of(entry) == "request" { "ChatInputRequest" } else { "ToolCallState" };
     let mut value = value.clone();
-    chat.protocol.canonical(Of::Named(name), &mut value);
+    chat.protocol.canonical(TrimType::Named(name), &mut value);
     plain(&value)
 }
 
-fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let action = folding.envelope.action;
     match folding.envelope.action_type {
         "session/inputNeededSet" => {
@@ -215,7 +216,7 @@ fn fold(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// H1. That a request needs an active turn is another check's to say.
-fn open_only(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn open_only(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let fold = cx.folded(folding.channel);
     let (Some(fold), Some(id)) = (fold, text(folding.envelope.action, "requestId")) else {
         return;
@@ -234,7 +235,7 @@ fn open_only(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// H2, of one entry: its kind fits what it holds.
-fn fits(cx: &Context, entry: &Value, out: &mut Sink) {
+fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
     use ToolCallStatus::{AuthRequired, PendingConfirmation, PendingResultConfirmation, Running};
     let allowed: &[ToolCallStatus] = match text(entry, "kind") {
         Some("toolConfirmation") => &[PendingConfirmation, PendingResultConfirmation],
@@ -272,7 +273,7 @@ fn fits(cx: &Context, entry: &Value, out: &mut Sink) {
 }
 
 /// Something that a chat waits for.
-struct Block<'a> {
+struct ChatBlock<'a> {
     kind: &'static str,
     /// The turn, and the tool call or the request.
     turn: &'a str,
@@ -283,7 +284,7 @@ struct Block<'a> {
     required: bool,
 }
 
-impl Block<'_> {
+impl ChatBlock<'_> {
     /// Whether an entry is about this block.
     fn is(&self, entry: &Value) -> bool {
         let (turn, id) = match text(entry, "kind") {
@@ -299,8 +300,8 @@ impl Block<'_> {
 }
 
 /// H2 and H3.
-fn compare(cx: &Context, family: &Family<'_>, out: &mut Sink) {
-    if !family.fold.protocol.has(Feature::InputNeeded) {
+fn compare(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
+    if !family.fold.protocol.has(ProtocolFeature::InputNeeded) {
         return;
     }
     let entries = list(&family.fold.state, "inputNeeded");
@@ -351,7 +352,14 @@ fn compare(cx: &Context, family: &Family<'_>, out: &mut Sink) {
 }
 
 /// H3: an entry is about a chat of the session. One that nobody has ever named is none.
-fn of_a_chat(cx: &Context, uri: &str, session: &Fold, entry: &Value, line: u64, out: &mut Sink) {
+fn of_a_chat(
+    cx: &OracleContext,
+    uri: &str,
+    session: &ChannelFold,
+    entry: &Value,
+    line: u64,
+    out: &mut FindingSink,
+) {
     let Some(chat) = text(entry, "chat") else { return };
     let mut catalogue = list(&session.state, "chats").iter();
     let listed = catalogue.any(|it| text(it, "resource") == Some(chat));
@@ -366,7 +374,7 @@ fn of_a_chat(cx: &Context, uri: &str, session: &Fold, entry: &Value, line: u64, 
 }
 
 /// H3: entries whose chat was in the catalogue and has left it.
-fn gone(cx: &Context, family: &Family<'_>, entries: &[Value], out: &mut Sink) {
+fn gone(cx: &OracleContext, family: &SessionFamily<'_>, entries: &[Value], out: &mut FindingSink) {
     let catalogue: Vec<&str> =
         family.entries().iter().filter_map(|chat| text(chat, "resource")).collect();
     for entry in entries {
@@ -392,13 +400,13 @@ const KINDS: [&str; 4] =
     ["chatInput", "toolConfirmation", "toolClientExecution", "toolAuthentication"];
 
 fn mirrors(
-    cx: &Context,
-    family: &Family<'_>,
+    cx: &OracleContext,
+    family: &SessionFamily<'_>,
     uri: &str,
-    chat: &Fold,
-    block: &Block<'_>,
+    chat: &ChannelFold,
+    block: &ChatBlock<'_>,
     entry: &Value,
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let member = member_of(entry);
     let found = given(entry, member).and_then(|found| known_part(chat, entry, found));
@@ -418,17 +426,17 @@ fn mirrors(
     }
 }
 
-fn lines(cx: &Context, family: &Family<'_>, chat: &Fold) -> [u64; 5] {
+fn lines(cx: &OracleContext, family: &SessionFamily<'_>, chat: &ChannelFold) -> [u64; 5] {
     let [base, last] = family.lines();
     [base, last, chat.base_line, chat.last_line, cx.now.line]
 }
 
 /// Everything that a chat waits for. Whether a client's own tool is put on the list is up to the
 /// host.
-fn blocks(chat: &Value) -> Vec<Block<'_>> {
+fn blocks(chat: &Value) -> Vec<ChatBlock<'_>> {
     let asked = requests(chat).filter_map(|request| {
         let id = text(request, "id")?;
-        Some(Block { kind: "chatInput", turn: "", id, value: request, required: true })
+        Some(ChatBlock { kind: "chatInput", turn: "", id, value: request, required: true })
     });
     let turn = given(chat, "activeTurn");
     let parts = turn.map_or(&[][..], |turn| list(turn, "responseParts"));
@@ -446,7 +454,7 @@ fn blocks(chat: &Value) -> Vec<Block<'_>> {
             ToolCallStatus::Running if client => ("toolClientExecution", false),
             _ => return None,
         };
-        Some(Block { kind, turn, id, value: call, required })
+        Some(ChatBlock { kind, turn, id, value: call, required })
     });
     asked.chain(waiting).collect()
 }

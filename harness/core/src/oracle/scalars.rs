@@ -13,25 +13,25 @@ use crate::wire::message::Message;
 use crate::wire::timestamp;
 
 use super::catalogue::Rule;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{given, list};
-use super::step::Step;
+use super::step::OracleStep;
 
 /// What a value looks like inside.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Form {
+enum ScalarForm {
     Time,
     Count,
     Uri,
 }
 
-use Form::{Count, Time, Uri};
+use ScalarForm::{Count, Time, Uri};
 
 /// Members with their forms. A path has dots; a list in it means each of its items.
-type Members = &'static [(&'static str, Form)];
+type ScalarMembers = &'static [(&'static str, ScalarForm)];
 
-const SUMMARY: Members = &[
+const SUMMARY: ScalarMembers = &[
     ("resource", Uri),
     ("createdAt", Time),
     ("modifiedAt", Time),
@@ -41,17 +41,17 @@ const SUMMARY: Members = &[
     ("annotations.annotationCount", Count),
     ("annotations.entryCount", Count),
 ];
-const RUN: Members =
+const RUN: ScalarMembers =
     &[("createdAt", Time), ("startedAt", Time), ("completedAt", Time), ("scheduledFor", Time)];
 
 /// Where an action has values, and which.
-fn members_of(action_type: &str) -> Option<(&'static str, Members)> {
+fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     Some(match action_type {
         "root/activeSessionsChanged" => ("", &[("activeSessions", Count)]),
         "session/chatAdded" => ("summary", SUMMARY),
         "session/chatUpdated" => ("changes", SUMMARY),
         "chat/usage" | "session/usage" => {
-            let tokens: Members =
+            let tokens: ScalarMembers =
                 &[("inputTokens", Count), ("outputTokens", Count), ("cacheReadTokens", Count)];
             ("usage", tokens)
         }
@@ -76,7 +76,7 @@ fn members_of(action_type: &str) -> Option<(&'static str, Members)> {
 }
 
 /// What states have, whatever their kind.
-const STATE: Members = &[
+const STATE: ScalarMembers = &[
     ("resource", Uri),
     ("modifiedAt", Time),
     ("terminals.resource", Uri),
@@ -92,12 +92,12 @@ const STATE: Members = &[
 ];
 
 /// Everything needed is in the step.
-pub(super) struct Scalars;
+pub(super) struct ScalarChecks;
 
-impl Check for Scalars {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for ScalarChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Envelope(delivery) => {
+            OracleStep::Envelope(delivery) => {
                 let envelope = &delivery.envelope;
                 let rows = members_of(envelope.action_type).filter(|_| envelope.origin.is_none());
                 if let Some((holder, members)) = rows {
@@ -108,12 +108,12 @@ impl Check for Scalars {
                     holder.into_iter().for_each(|holder| all(cx, holder, members, out));
                 }
             }
-            Step::Snapshot { state, .. } => all(cx, state, STATE, out),
-            Step::Answered { request, message } if request.method == "listSessions" => {
+            OracleStep::Snapshot { state, .. } => all(cx, state, STATE, out),
+            OracleStep::Answered { request, message } if request.method == "listSessions" => {
                 let items = message.result().map_or(&[][..], |result| list(result, "items"));
                 items.iter().for_each(|summary| all(cx, summary, SUMMARY, out));
             }
-            Step::Notified { seen, method, .. } => {
+            OracleStep::Notified { seen, method, .. } => {
                 let holder = match *method {
                     "root/sessionAdded" => "summary",
                     "root/sessionSummaryChanged" => "changes",
@@ -129,14 +129,21 @@ impl Check for Scalars {
     }
 }
 
-fn all(cx: &Context, holder: &Value, members: Members, out: &mut Sink) {
+fn all(cx: &OracleContext, holder: &Value, members: ScalarMembers, out: &mut FindingSink) {
     for (path, form) in members {
         one(cx, holder, path, path, *form, out);
     }
 }
 
 /// L8, at the end of a path.
-fn one(cx: &Context, value: &Value, rest: &str, path: &str, form: Form, out: &mut Sink) {
+fn one(
+    cx: &OracleContext,
+    value: &Value,
+    rest: &str,
+    path: &str,
+    form: ScalarForm,
+    out: &mut FindingSink,
+) {
     if let Value::Array(items) = value {
         items.iter().for_each(|item| one(cx, item, rest, path, form, out));
         return;

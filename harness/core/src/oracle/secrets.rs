@@ -6,18 +6,18 @@
 //!
 //! Knows: secrets, frames. Never knows: what they are for.
 //!
-//! Start at [`Secrets`].
+//! Start at [`SecretChecks`].
 
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 use super::catalogue::Rule;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{given, text};
-use super::step::{Delivery, Step};
+use super::step::{ActionDelivery, OracleStep};
 
 /// The fewest bytes of a secret that is looked for.
 pub const MIN_SECRET: usize = 12;
@@ -26,11 +26,11 @@ pub(super) const MAX_SECRETS: usize = 32;
 
 /// What is looked for.
 #[derive(Default)]
-pub(super) struct Secrets {
-    secrets: Vec<Secret>,
+pub(super) struct SecretChecks {
+    secrets: Vec<KnownSecret>,
 }
 
-struct Secret {
+struct KnownSecret {
     /// As it stands in a frame.
     text: String,
     /// The line that told it.
@@ -53,17 +53,19 @@ pub(super) fn form(secret: &str) -> Option<String> {
     Some(quoted.get(1..quoted.len() - 1)?.to_owned())
 }
 
-impl Check for Secrets {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for SecretChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Frame { seen, sender: Sender::Client, .. } => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Client, .. } => {
                 let message = seen.message().filter(|it| it.method() == Some("authenticate"));
                 if let Some(token) = message.map(Message::params).and_then(|it| text(it, "token")) {
                     self.learn(token, cx.now.line, false);
                 }
             }
-            Step::Frame { seen, sender: Sender::Host, .. } => self.look(cx, &seen.frame, out),
-            Step::Envelope(delivery) => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Host, .. } => {
+                self.look(cx, &seen.frame, out)
+            }
+            OracleStep::Envelope(delivery) => {
                 if let Some(secret) = challenge(delivery) {
                     self.learn(secret, cx.now.line, true);
                 }
@@ -73,18 +75,18 @@ impl Check for Secrets {
     }
 }
 
-impl Secrets {
+impl SecretChecks {
     fn learn(&mut self, secret: &str, line: u64, challenge: bool) {
         let Some(text) = form(secret).filter(|_| self.secrets.len() < MAX_SECRETS) else {
             return;
         };
         if !self.secrets.iter().any(|known| known.text == text) {
-            self.secrets.push(Secret { text, line, challenge });
+            self.secrets.push(KnownSecret { text, line, challenge });
         }
     }
 
     /// L9.
-    fn look(&self, cx: &Context, frame: &Frame, out: &mut Sink) {
+    fn look(&self, cx: &OracleContext, frame: &Frame, out: &mut FindingSink) {
         if self.secrets.is_empty() && cx.secrets.is_empty() {
             return;
         }
@@ -108,7 +110,7 @@ impl Secrets {
 const CHALLENGE: &str = "\"clientSecret\"";
 
 /// The client secret that an action challenges somebody to authenticate with.
-fn challenge<'a>(delivery: &Delivery<'a>) -> Option<&'a str> {
+fn challenge<'a>(delivery: &ActionDelivery<'a>) -> Option<&'a str> {
     let holder = match delivery.envelope.name {
         "mcpServerStateChanged" => "state",
         "toolCallAuthRequired" => "auth",

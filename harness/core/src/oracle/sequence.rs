@@ -8,20 +8,20 @@ use crate::verdict::Weight;
 
 use super::catalogue::{CheckRule, Rule};
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
 use super::members::{given, list};
 use super::same::written_alike;
-use super::step::{Delivery, Step};
+use super::step::{ActionDelivery, OracleStep};
 
 /// Everything needed is in the context.
-pub(super) struct Sequence;
+pub(super) struct SequenceChecks;
 
-impl Check for Sequence {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for SequenceChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Envelope(delivery) => {
+            OracleStep::Envelope(delivery) => {
                 if delivery.replayed.is_none() {
                     grows(cx, delivery, out);
                     covered(cx, delivery, out);
@@ -31,7 +31,7 @@ impl Check for Sequence {
                     one_envelope(cx, delivery, out);
                 }
             }
-            Step::Answered { request, message } => {
+            OracleStep::Answered { request, message } => {
                 let result = message.result().unwrap_or(&Value::Null);
                 negative(cx, request, result, out);
                 if request.method != "initialize" {
@@ -51,7 +51,7 @@ impl Check for Sequence {
                     out.broken(Rule::RealTime, message, &[line, request.line, cx.now.line]);
                 }
             }
-            Step::Snapshot { request, channel, from_seq, .. } => {
+            OracleStep::Snapshot { request, channel, from_seq, .. } => {
                 welcomed(cx, request, *channel, *from_seq, out);
                 let Some((floor, line)) = request.floor else {
                     return;
@@ -85,7 +85,7 @@ impl Check for Sequence {
 }
 
 /// A10: numbers are counted from 0.
-fn negative(cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
+fn negative(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut FindingSink) {
     let listed = list(result, "snapshots").iter().chain(given(result, "snapshot"));
     let numbers = listed.filter_map(|snapshot| snapshot.get("fromSeq"));
     let numbers = numbers.chain([&result["serverSeq"], &result["fromSeq"]]);
@@ -100,7 +100,13 @@ fn negative(cx: &Context, request: &Request, result: &Value, out: &mut Sink) {
 }
 
 /// A10: the number that `initialize` tells is not behind the snapshots beside it.
-fn welcomed(cx: &Context, request: &Request, channel: ChannelId, from_seq: u64, out: &mut Sink) {
+fn welcomed(
+    cx: &OracleContext,
+    request: &OpenRequest,
+    channel: ChannelId,
+    from_seq: u64,
+    out: &mut FindingSink,
+) {
     let welcome = cx.here().and_then(|conn| conn.welcome);
     let Some((seq, line)) = welcome.filter(|_| request.method == "initialize") else {
         return;
@@ -118,7 +124,7 @@ fn welcomed(cx: &Context, request: &Request, channel: ChannelId, from_seq: u64, 
 
 /// A10: what had happened when a channel was subscribed to is in its snapshot. An action that comes later and is older than
 /// a number that had been told by then is not, or the number was not reached yet.
-fn covered(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
     let Some((sub, (counter, line))) = sub.and_then(|sub| Some((sub, sub.counter?))) else {
         return;
@@ -145,7 +151,7 @@ fn covered(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
 const WELCOME: &str = "lifecycle.initialize.serverseq-matches-snapshots";
 
 /// A1.
-fn grows(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(conn) = cx.here() else {
         return;
     };
@@ -171,7 +177,7 @@ fn grows(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
 }
 
 /// A2.
-fn one_envelope(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+fn one_envelope(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let seq = delivery.envelope.seq;
     let Some((conn, logged)) = cx.here().zip(cx.log.get(seq)) else {
         return;
@@ -206,7 +212,7 @@ fn one_envelope(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
 }
 
 /// A3.
-fn order(cx: &Context, delivery: &Delivery<'_>, out: &mut Sink) {
+fn order(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     if delivery.envelope.rejected {
         return;
     }

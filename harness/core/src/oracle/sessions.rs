@@ -6,7 +6,7 @@
 //!
 //! Knows: lists, notifications, folded sessions. Never knows: catalogues of chats.
 //!
-//! Start at [`Sessions`].
+//! Start at [`SessionListChecks`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,24 +17,24 @@ use crate::model::status::IS_ARCHIVED;
 use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::message::Message;
 use crate::wire::protocol::Protocol;
-use crate::wire::trim::Of;
-use crate::wire::validate::Sender;
+use crate::wire::trim::TrimType;
+use crate::wire::validate::MessageOrigin;
 
 use super::asking::replaced;
 use super::catalogue::{CheckRule, Rule};
-use super::channel::{ChannelId, Fold};
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
+use super::channel::{ChannelFold, ChannelId};
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
 use super::difference::difference;
-use super::family::Family;
+use super::family::SessionFamily;
 use super::masks::plain;
 use super::members::{given, list, repeated, text};
-use super::step::Step;
+use super::step::OracleStep;
 
 /// Sessions that are remembered of one list.
 const MAX_LISTED: usize = 4_096;
@@ -54,8 +54,8 @@ const CHANGED: &str = "root.summaryChanged.emitted";
 
 /// The list of each connection that asked for one.
 #[derive(Default)]
-pub(super) struct Sessions {
-    lists: LiteMap<ConnId, List>,
+pub(super) struct SessionListChecks {
+    lists: LiteMap<ConnId, SessionListRecord>,
     /// Since the host was at rest, nothing has happened that could change a list.
     at_rest: bool,
     /// Sessions that clients have created: by whom, when it was answered, in entries, and its line.
@@ -84,20 +84,20 @@ struct LatestSummaryValues {
 }
 
 #[derive(Default)]
-struct List {
-    known: HashMap<String, Known>,
+struct SessionListRecord {
+    known: HashMap<String, KnownSession>,
     /// The answer that the list begins with; 0 before there was a complete one.
     line: u64,
 }
 
 /// Whether a session is ready.
-fn is_ready(family: &Family<'_>) -> bool {
+fn is_ready(family: &SessionFamily<'_>) -> bool {
     text(&family.fold.state, "lifecycle") == Some("ready")
 }
 
 /// A session's own state.
 #[derive(Clone, Copy)]
-struct Own<'a> {
+struct OwnSessionState<'a> {
     uri: &'a str,
     state: &'a Value,
     protocol: &'static Protocol,
@@ -106,7 +106,7 @@ struct Own<'a> {
     fresh: bool,
 }
 
-struct Known {
+struct KnownSession {
     /// The summary; null for a session that was removed, or was announced before any list.
     summary: Value,
     /// The line of its last announcement or change.
@@ -115,13 +115,13 @@ struct Known {
     removed: bool,
 }
 
-impl Check for Sessions {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for SessionListChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Frame { seen, sender: Sender::Host, .. } => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Host, .. } => {
                 self.at_rest &= seen.message().is_none_or(|message| message.method().is_none());
             }
-            Step::Frame { seen, sender: Sender::Client, .. } => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Client, .. } => {
                 if let Some((method, message)) =
                     seen.message().and_then(|it| Some((it.method()?, it)))
                 {
@@ -132,50 +132,57 @@ impl Check for Sessions {
                     }
                 }
             }
-            Step::SessionsAtRest { sessions } if !self.created.is_empty() => {
-                let families = sessions.iter().filter_map(|session| Family::of(cx, *session));
+            OracleStep::SessionsAtRest { sessions } if !self.created.is_empty() => {
+                let families =
+                    sessions.iter().filter_map(|session| SessionFamily::of(cx, *session));
                 families.filter(is_ready).for_each(|family| {
                     if let Some(created) = self.created.get_mut(family.uri) {
                         created.settled = true;
                     }
                 });
             }
-            Step::Rest { touched } => {
+            OracleStep::Rest { touched } => {
                 self.at_rest = true;
                 self.still_missing(out);
                 self.spread(cx, out);
-                let families = touched.iter().filter_map(|session| Family::of(cx, *session));
+                let families = touched.iter().filter_map(|session| SessionFamily::of(cx, *session));
                 families.for_each(|family| self.followed(cx, &family, out));
             }
-            Step::Snapshot { channel, kind: Some(ChannelKind::Session), state, .. }
+            OracleStep::Snapshot { channel, kind: Some(ChannelKind::Session), state, .. }
                 if self.at_rest =>
             {
                 self.snapshot(cx, *channel, state, out);
             }
-            Step::Answered { request, message } if request.method == "listSessions" => {
+            OracleStep::Answered { request, message } if request.method == "listSessions" => {
                 self.listed(cx, request, message, out);
             }
-            Step::Answered { request, message } if message.result().is_some() => {
+            OracleStep::Answered { request, message } if message.result().is_some() => {
                 self.is_created(cx, request);
             }
-            Step::Notified { seen, method, .. } => {
+            OracleStep::Notified { seen, method, .. } => {
                 if let Some(message) = seen.message() {
                     self.notified(cx, method, message.params(), out);
                 }
             }
-            Step::Ending { conn, channel } if cx.uri(*channel) == ROOT => {
+            OracleStep::Ending { conn, channel } if cx.uri(*channel) == ROOT => {
                 self.lists.remove(conn);
             }
-            Step::Closed => drop(self.lists.remove(&cx.now.conn)),
-            Step::Restarted | Step::Gap => *self = Sessions::default(),
+            OracleStep::Closed => drop(self.lists.remove(&cx.now.conn)),
+            OracleStep::Restarted | OracleStep::Gap => *self = SessionListChecks::default(),
             _ => {}
         }
     }
 }
 
-impl Sessions {
+impl SessionListChecks {
     /// I5: an answer, against itself and against what was known.
-    fn listed(&mut self, cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+    fn listed(
+        &mut self,
+        cx: &OracleContext,
+        request: &OpenRequest,
+        message: &Message,
+        out: &mut FindingSink,
+    ) {
         let Some(items) = message.result().map(|result| list(result, "items")) else {
             return;
         };
@@ -201,15 +208,22 @@ impl Sessions {
         let line = cx.now.line;
         let known = |summary: &Value| {
             let uri = text(summary, "resource")?.to_owned();
-            let known = Known { summary: summary.clone(), line, announced: false, removed: false };
+            let known =
+                KnownSession { summary: summary.clone(), line, announced: false, removed: false };
             Some((uri, known))
         };
         let known = items.iter().filter_map(known).collect();
-        self.lists.insert(cx.now.conn, List { known, line });
+        self.lists.insert(cx.now.conn, SessionListRecord { known, line });
     }
 
     /// I5: what is announced happens once, and in order.
-    fn notified(&mut self, cx: &Context, method: &str, params: &Value, out: &mut Sink) {
+    fn notified(
+        &mut self,
+        cx: &OracleContext,
+        method: &str,
+        params: &Value,
+        out: &mut FindingSink,
+    ) {
         let summary = given(params, "summary");
         let uri = text(params, "session").or_else(|| text(summary?, "resource"));
         let Some(uri) = uri else {
@@ -243,7 +257,7 @@ impl Sessions {
                 }
                 if fits || known.is_some() {
                     let summary = summary.cloned().unwrap_or_default();
-                    let known = Known { summary, line, announced: true, removed: false };
+                    let known = KnownSession { summary, line, announced: true, removed: false };
                     list.known.insert(uri.to_owned(), known);
                 }
             }
@@ -264,14 +278,15 @@ impl Sessions {
                 known.line = line;
             }
             ("root/sessionRemoved", None) if fits => {
-                let known = Known { summary: Value::Null, line, announced: false, removed: true };
+                let known =
+                    KnownSession { summary: Value::Null, line, announced: false, removed: true };
                 list.known.insert(uri.to_owned(), known);
             }
             _ => {}
         }
     }
 
-    fn is_created(&mut self, cx: &Context, request: &Request) {
+    fn is_created(&mut self, cx: &OracleContext, request: &OpenRequest) {
         let asked = replaced(&request.method, request.params());
         let Some((uri, _)) = asked.filter(|_| request.method == "createSession") else { return };
         if self.created.len() < MAX_LISTED {
@@ -284,7 +299,7 @@ impl Sessions {
 
     /// I5: what was created before a list was asked for, and announced there, is in the whole list. Somebody may have
     /// removed it just then: that has been announced when the host is at rest.
-    fn announced(&mut self, cx: &Context, request: &Request, items: &[Value]) {
+    fn announced(&mut self, cx: &OracleContext, request: &OpenRequest, items: &[Value]) {
         let Some(list) = self.lists.get(&cx.now.conn) else { return };
         let listed: foldhash::HashSet<&str> =
             items.iter().filter_map(|item| text(item, "resource")).collect();
@@ -299,7 +314,7 @@ impl Sessions {
     }
 
     /// I5: what was missing in a list and was not removed.
-    fn still_missing(&mut self, out: &mut Sink) {
+    fn still_missing(&mut self, out: &mut FindingSink) {
         let mut missing: Vec<_> = self.missing.drain().collect();
         missing.sort_unstable_by_key(|(_, lines)| *lines);
         for (uri, lines) in missing {
@@ -315,11 +330,11 @@ impl Sessions {
     /// is known from its own channel, or from the root channel.
     fn contains(
         &mut self,
-        cx: &Context,
-        request: &Request,
+        cx: &OracleContext,
+        request: &OpenRequest,
         message: &Message,
         items: &[Value],
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         let whole = request.params().as_object().into_iter().flatten();
         let whole = whole.map(|(name, _)| name).all(|name| WHOLE.contains(&name.as_str()));
@@ -342,7 +357,7 @@ impl Sessions {
         let mut own: Vec<(&String, &CreatedSession)> = own.collect();
         own.sort_unstable_by_key(|(_, created)| created.line);
         for (uri, created) in own {
-            let family = cx.channels.find(uri).and_then(|session| Family::of(cx, session));
+            let family = cx.channels.find(uri).and_then(|session| SessionFamily::of(cx, session));
             let Some(family) = family.filter(is_ready) else { continue };
             if cx.options.foreign && family.entries().is_empty() && !subscribed(cx) {
                 continue;
@@ -362,7 +377,7 @@ impl Sessions {
     }
 
     /// Somebody was told of changes.
-    fn changes(&mut self, cx: &Context, uri: &str, changes: &Map) {
+    fn changes(&mut self, cx: &OracleContext, uri: &str, changes: &Map) {
         let Some((conn, protocol)) = cx.here().and_then(|conn| Some((conn, conn.protocol?))) else {
             return;
         };
@@ -381,7 +396,7 @@ impl Sessions {
 
     /// I12: what one connection was told of a session, the others that know the session have been told when the host is
     /// at rest.
-    fn spread(&mut self, cx: &Context, out: &mut Sink) {
+    fn spread(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let Some(root) = cx.channels.find(ROOT) else { return };
         let mut changed: Vec<(String, LatestSummaryValues)> = self.changed.drain().collect();
         changed.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -424,24 +439,36 @@ impl Sessions {
     }
 
     /// I6: a session's snapshot, taken while nothing happened.
-    fn snapshot(&self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+    fn snapshot(
+        &self,
+        cx: &OracleContext,
+        channel: ChannelId,
+        state: &Value,
+        out: &mut FindingSink,
+    ) {
         if let Some(protocol) = cx.here().and_then(|conn| conn.protocol) {
-            let own = Own { uri: cx.uri(channel), state, protocol, fresh: true };
+            let own = OwnSessionState { uri: cx.uri(channel), state, protocol, fresh: true };
             self.agrees(cx, own, &[cx.now.line], out);
         }
     }
 
     /// I6: a session that is followed, when the host is at rest.
-    fn followed(&self, cx: &Context, family: &Family<'_>, out: &mut Sink) {
-        let Fold { state, protocol, .. } = family.fold;
-        let own = Own { uri: family.uri, state, protocol, fresh: false };
+    fn followed(&self, cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
+        let ChannelFold { state, protocol, .. } = family.fold;
+        let own = OwnSessionState { uri: family.uri, state, protocol, fresh: false };
         self.agrees(cx, own, &family.lines(), out);
     }
 
     /// I6, for every list that has the session, told in the version of the state: what a status has to say differs.
-    fn agrees(&self, cx: &Context, own: Own<'_>, lines: &[u64], out: &mut Sink) {
-        let Own { uri, state, protocol, fresh } = own;
-        if !protocol.has(Feature::FlatSession) {
+    fn agrees(
+        &self,
+        cx: &OracleContext,
+        own: OwnSessionState<'_>,
+        lines: &[u64],
+        out: &mut FindingSink,
+    ) {
+        let OwnSessionState { uri, state, protocol, fresh } = own;
+        if !protocol.has(ProtocolFeature::FlatSession) {
             return;
         }
         for (conn, list) in &self.lists {
@@ -492,7 +519,7 @@ impl Sessions {
     }
 }
 
-impl Known {
+impl KnownSession {
     fn merge(&mut self, changes: &Map) {
         let Some(summary) = self.summary.as_object_mut() else {
             return;
@@ -503,17 +530,17 @@ impl Known {
     }
 }
 
-impl List {
+impl SessionListRecord {
     /// I5: the list as it was, with what was announced since, against a new answer. Partial changes cannot clear a member:
     /// one that the answer lacks is not compared.
-    fn compare(&self, cx: &Context, items: &[Value], out: &mut Sink) {
+    fn compare(&self, cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
         out.seen(Rule::ListAgrees);
         let protocol = cx.here().and_then(|conn| conn.protocol);
         // Members that no table names, and how instants are written, may differ from one time to the next.
         let told = |summary: &Value| {
             let mut told = steady(summary);
             if let Some(protocol) = protocol {
-                protocol.canonical(Of::Named("SessionSummary"), &mut told);
+                protocol.canonical(TrimType::Named("SessionSummary"), &mut told);
             }
             told
         };
@@ -576,7 +603,7 @@ fn projected(chats: &Value) -> Value {
 }
 
 /// I7. What counts as active is not defined.
-fn active_count(cx: &Context, listed: usize, out: &mut Sink) {
+fn active_count(cx: &OracleContext, listed: usize, out: &mut FindingSink) {
     let root = cx.channels.find(ROOT).and_then(|root| cx.followed(root));
     let Some(root) = root else {
         return;
@@ -594,7 +621,7 @@ fn active_count(cx: &Context, listed: usize, out: &mut Sink) {
 }
 
 /// Whether the connection at hand gets every notification of the root channel.
-fn subscribed(cx: &Context) -> bool {
+fn subscribed(cx: &OracleContext) -> bool {
     let root = cx.channels.find(ROOT);
     let sub = root.and_then(|root| cx.here()?.subs.get(&root));
     sub.is_some_and(|sub| sub.certain && sub.ending.is_none())

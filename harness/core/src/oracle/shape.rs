@@ -4,59 +4,65 @@
 
 use std::fmt::Write;
 
-use crate::transcript::Seen;
+use crate::transcript::SeenFrame;
 use crate::verdict::Weight;
 use crate::wire::frame::MAX_VALUES;
-use crate::wire::message::{Decoded, Kind, MAX_NESTING, Message};
-use crate::wire::validate::{Sender, ShapeError};
+use crate::wire::message::{DecodedFrame, MAX_NESTING, Message, MessageKind};
+use crate::wire::validate::{MessageOrigin, ShapeError};
 
 use super::catalogue::{CheckRule, Rule};
-use super::check::{Check, Sink};
-use super::context::Context;
-use super::step::Step;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
+use super::step::OracleStep;
 
 /// Errors of one frame that a message names; the others are counted.
 const MAX_NAMED: usize = 3;
 
 /// The shape checks keep nothing.
-pub(super) struct Shapes;
+pub(super) struct ShapeChecks;
 
-impl Check for Shapes {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
-        let Step::Frame { seen, sender, errors, checked } = step else {
+impl CheckFamily for ShapeChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
+        let OracleStep::Frame { seen, sender, errors, checked } = step else {
             return;
         };
         match sender {
-            Sender::Host => host(cx, seen, errors, *checked, out),
-            Sender::Client => client(cx, seen, errors, out),
+            MessageOrigin::Host => host(cx, seen, errors, *checked, out),
+            MessageOrigin::Client => client(cx, seen, errors, out),
         }
     }
 }
 
-fn host(cx: &Context, seen: &Seen, errors: &[ShapeError], checked: bool, out: &mut Sink) {
+fn host(
+    cx: &OracleContext,
+    seen: &SeenFrame,
+    errors: &[ShapeError],
+    checked: bool,
+    out: &mut FindingSink,
+) {
     let line = [cx.now.line];
     out.seen(Rule::ShapeHost);
     about(seen).for_each(|id| out.seen_of(Rule::ShapeHost, id));
     let odd = match &seen.decoded {
-        Decoded::Message(message) if checked => {
+        DecodedFrame::Message(message) if checked => {
             out.seen(Rule::ShapeNullOptional);
             None.or_else(|| {
-                (message.kind() == Kind::Malformed && errors.is_empty())
+                (message.kind() == MessageKind::Malformed && errors.is_empty())
                     .then_some("no JSON-RPC message".to_owned())
             })
         }
-        Decoded::Message(message) => {
+        DecodedFrame::Message(message) => {
             let tagged = message.value().get("jsonrpc").and_then(|tag| tag.as_str()) == Some("2.0");
             match (message.kind(), tagged) {
-                (Kind::Malformed, _) => Some("an object of no kind of message".to_owned()),
+                (MessageKind::Malformed, _) => Some("an object of no kind of message".to_owned()),
                 (_, false) => Some("a message without `jsonrpc`: `2.0`".to_owned()),
                 _ => None,
             }
         }
-        Decoded::Batch(items) => Some(format!("a batch of {}", items.len())),
-        Decoded::Scalar(_) => Some("a JSON value that is no object".to_owned()),
-        Decoded::Odd(why) => Some(why.clone()),
-        Decoded::Deep => {
+        DecodedFrame::Batch(items) => Some(format!("a batch of {}", items.len())),
+        DecodedFrame::Scalar(_) => Some("a JSON value that is no object".to_owned()),
+        DecodedFrame::Odd(why) => Some(why.clone()),
+        DecodedFrame::Deep => {
             let message = format!(
                 "expected JSON nested at most {MAX_NESTING} levels deep and of at most {MAX_VALUES} values, found more: the frame was not judged"
             );
@@ -66,8 +72,10 @@ fn host(cx: &Context, seen: &Seen, errors: &[ShapeError], checked: bool, out: &m
     if let Some(odd) = odd {
         let message = format!("expected one JSON-RPC 2.0 message, found {odd}");
         let requirement = match &seen.decoded {
-            Decoded::Odd(_) => Some(WHOLE),
-            Decoded::Message(untagged) if untagged.kind() != Kind::Malformed => Some(TAG),
+            DecodedFrame::Odd(_) => Some(WHOLE),
+            DecodedFrame::Message(untagged) if untagged.kind() != MessageKind::Malformed => {
+                Some(TAG)
+            }
             _ => None,
         };
         out.broken(Rule::ShapeHost.about(requirement), message, &line);
@@ -93,14 +101,14 @@ fn host(cx: &Context, seen: &Seen, errors: &[ShapeError], checked: bool, out: &m
 }
 
 /// Whether the frame gives a client its own words back. Soft errors in them are the client's.
-fn is_refusal(seen: &Seen) -> bool {
+fn is_refusal(seen: &SeenFrame) -> bool {
     seen.message().is_some_and(|message| message.params()["rejectionReason"].is_string())
 }
 
-fn client(cx: &Context, seen: &Seen, errors: &[ShapeError], out: &mut Sink) {
+fn client(cx: &OracleContext, seen: &SeenFrame, errors: &[ShapeError], out: &mut FindingSink) {
     let line = [cx.now.line];
     out.seen(Rule::ShapeHarness);
-    let malformed = seen.message().is_none_or(|message| message.kind() == Kind::Malformed);
+    let malformed = seen.message().is_none_or(|message| message.kind() == MessageKind::Malformed);
     let message = list(errors.iter().filter(|error| !error.soft));
     if malformed && message.is_none() {
         let message = "the client's frame is no JSON-RPC 2.0 message".to_owned();
@@ -128,27 +136,27 @@ const SNAPSHOT: &str = "snapshot.schema-valid";
 const AUTH_REQUIRED: i64 = -32007;
 
 /// The requirements that a frame puts to the test.
-fn about(seen: &Seen) -> impl Iterator<Item = &'static str> {
+fn about(seen: &SeenFrame) -> impl Iterator<Item = &'static str> {
     let message = seen.message();
     let kind = message.map(Message::kind);
-    let response = matches!(kind, Some(Kind::Success | Kind::Failure));
+    let response = matches!(kind, Some(MessageKind::Success | MessageKind::Failure));
     let missing_token = message.is_some_and(|message| code(message) == Some(AUTH_REQUIRED));
     let action = message.is_some_and(|message| message.method() == Some("action"));
     let result = message.and_then(Message::result);
     let snapshot = result.is_some_and(|result| {
         result.get("snapshot").is_some() || result.get("snapshots").is_some()
     });
-    let notified = kind == Some(Kind::Notification);
+    let notified = kind == Some(MessageKind::Notification);
     [
         (true, WHOLE),
         (message.is_some(), TAG),
         (response, RESULT_OR_ERROR),
-        (kind == Some(Kind::Success), RESULT),
-        (kind == Some(Kind::Failure), ERROR),
+        (kind == Some(MessageKind::Success), RESULT),
+        (kind == Some(MessageKind::Failure), ERROR),
         (missing_token, MISSING_TOKEN),
         (notified && action, ENVELOPE),
         (notified, NOTIFIED),
-        (kind == Some(Kind::Request), ASKED),
+        (kind == Some(MessageKind::Request), ASKED),
         (snapshot, SNAPSHOT),
     ]
     .into_iter()
@@ -160,7 +168,7 @@ fn code(message: &Message) -> Option<i64> {
 }
 
 /// The requirement that a mistake in a frame breaks; `None` where it is about what no requirement says.
-fn requirement_of(seen: &Seen, error: &ShapeError) -> Option<&'static str> {
+fn requirement_of(seen: &SeenFrame, error: &ShapeError) -> Option<&'static str> {
     let message = seen.message()?;
     let path = error.path.as_str();
     let below = |place: &str| {
@@ -168,26 +176,26 @@ fn requirement_of(seen: &Seen, error: &ShapeError) -> Option<&'static str> {
     };
     let action = message.method() == Some("action");
     match message.kind() {
-        Kind::Malformed => {
+        MessageKind::Malformed => {
             let has = |name: &str| message.value().get(name).is_some();
             let neither = has("id") && message.method().is_none();
             (neither || (has("result") && has("error"))).then_some(RESULT_OR_ERROR)
         }
         _ if path == "jsonrpc" => Some(TAG),
-        Kind::Failure if below("error.data") => {
+        MessageKind::Failure if below("error.data") => {
             (code(message) == Some(AUTH_REQUIRED)).then_some(MISSING_TOKEN)
         }
-        Kind::Failure => below("error").then_some(ERROR),
-        Kind::Success if path == "result" && error.found == "nothing" => Some(RESULT),
-        Kind::Success => {
+        MessageKind::Failure => below("error").then_some(ERROR),
+        MessageKind::Success if path == "result" && error.found == "nothing" => Some(RESULT),
+        MessageKind::Success => {
             (below("result.snapshot") || below("result.snapshots")).then_some(SNAPSHOT)
         }
-        Kind::Notification if action && below("params.action") => {
+        MessageKind::Notification if action && below("params.action") => {
             matches!(path, "params.action" | "params.action.type").then_some(ENVELOPE)
         }
-        Kind::Notification if action => Some(ENVELOPE),
-        Kind::Notification => (path == "params.channel").then_some(NOTIFIED),
-        Kind::Request => (path == "params.channel").then_some(ASKED),
+        MessageKind::Notification if action => Some(ENVELOPE),
+        MessageKind::Notification => (path == "params.channel").then_some(NOTIFIED),
+        MessageKind::Request => (path == "params.channel").then_some(ASKED),
     }
 }
 

@@ -9,23 +9,23 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::customizations::with_children;
 use super::members::{given, list, text};
-use super::step::{Comparison, Folding, Step};
+use super::step::{ActionFolding, OracleStep, StateComparison};
 
 /// Everything needed is in the context.
 pub(super) struct SideChannels;
 
-impl Check for SideChannels {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for SideChannels {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Snapshot { state, .. } => {
+            OracleStep::Snapshot { state, .. } => {
                 servers(state).for_each(|server| capable(server, &[cx.now.line], out));
             }
-            Step::Folded { folding, .. } => folded(cx, folding, out),
-            Step::Compared(comparison) if comparison.kind == ChannelKind::Session => {
+            OracleStep::Folded { folding, .. } => folded(cx, folding, out),
+            OracleStep::Compared(comparison) if comparison.kind == ChannelKind::Session => {
                 compare(comparison, out);
             }
             _ => {}
@@ -40,7 +40,7 @@ fn servers(session: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// L11, after an action that may have brought one.
-fn folded(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn folded(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let changed = match folding.envelope.action_type {
         "session/mcpServerStateChanged" => text(folding.envelope.action, "id"),
         "session/customizationsChanged" | "session/customizationUpdated" => None,
@@ -55,7 +55,7 @@ fn folded(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// L11: a side channel comes with something that may be asked on it.
-fn capable(server: &Value, lines: &[u64], out: &mut Sink) {
+fn capable(server: &Value, lines: &[u64], out: &mut FindingSink) {
     if given(server, "channel").is_none() {
         return;
     }
@@ -72,7 +72,7 @@ fn capable(server: &Value, lines: &[u64], out: &mut Sink) {
 }
 
 /// L11: a side channel that the last change of state left out is gone.
-fn compare(comparison: &Comparison<'_>, out: &mut Sink) {
+fn compare(comparison: &StateComparison<'_>, out: &mut FindingSink) {
     for server in servers(comparison.snapshot).filter(|server| given(server, "channel").is_some()) {
         let id = text(server, "id");
         let before = servers(comparison.folded).find(|before| text(before, "id") == id);

@@ -6,35 +6,35 @@
 //!
 //! Knows: the bits, snapshots, folded states. Never knows: who changed them.
 //!
-//! Start at [`Statuses`].
+//! Start at [`StatusChecks`].
 
 use crate::model::status::{ACTIVITY_MASK, ERROR, IDLE, IN_PROGRESS, INPUT_NEEDED};
 use crate::model::status::{IS_ARCHIVED, IS_READ, activity_of};
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::protocol::Protocol;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
-use super::step::{Comparison, Step};
+use super::step::{OracleStep, StateComparison};
 
 /// Everything needed is in the context.
-pub(super) struct Statuses;
+pub(super) struct StatusChecks;
 
-impl Check for Statuses {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for StatusChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Snapshot { channel, kind, state, .. } => {
+            OracleStep::Snapshot { channel, kind, state, .. } => {
                 snapshot(cx, *channel, *kind, state, out);
             }
-            Step::Envelope(delivery) if !delivery.envelope.rejected => {
+            OracleStep::Envelope(delivery) if !delivery.envelope.rejected => {
                 let action = delivery.envelope.action;
                 match delivery.envelope.action_type {
                     "session/chatAdded" => {
@@ -46,7 +46,7 @@ impl Check for Statuses {
                     _ => {}
                 }
             }
-            Step::Notified { seen, method, .. } => {
+            OracleStep::Notified { seen, method, .. } => {
                 let params = seen.message().map(Message::params);
                 let member = match *method {
                     "root/sessionAdded" => "summary",
@@ -62,14 +62,14 @@ impl Check for Statuses {
                     summarised(cx, uri.unwrap_or_default(), summary, out);
                 }
             }
-            Step::Answered { request, message } => listed(cx, request, message, out),
-            Step::Compared(comparison) => flags(cx, comparison, out),
+            OracleStep::Answered { request, message } => listed(cx, request, message, out),
+            OracleStep::Compared(comparison) => flags(cx, comparison, out),
             _ => {}
         }
     }
 }
 
-fn listed(cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
+fn listed(cx: &OracleContext, request: &OpenRequest, message: &Message, out: &mut FindingSink) {
     if request.method == "listSessions" {
         for summary in message.result().map_or(&[][..], |result| list(result, "items")) {
             one_activity(cx, Some(summary), out);
@@ -79,14 +79,14 @@ fn listed(cx: &Context, request: &Request, message: &Message, out: &mut Sink) {
     }
 }
 
-fn chats(cx: &Context, summary: Option<&Value>, out: &mut Sink) {
+fn chats(cx: &OracleContext, summary: Option<&Value>, out: &mut FindingSink) {
     for chat in summary.map_or(&[][..], |summary| list(summary, "chats")) {
         one_activity(cx, Some(chat), out);
     }
 }
 
 /// G3. Bits above the flags are of newer versions.
-fn one_activity(cx: &Context, holder: Option<&Value>, out: &mut Sink) {
+fn one_activity(cx: &OracleContext, holder: Option<&Value>, out: &mut FindingSink) {
     let status = holder.and_then(|holder| holder.get("status")).and_then(Value::as_u64);
     let (Some(holder), Some(status)) = (holder, status) else {
         return;
@@ -104,11 +104,11 @@ fn one_activity(cx: &Context, holder: Option<&Value>, out: &mut Sink) {
 }
 
 fn snapshot(
-    cx: &Context,
+    cx: &OracleContext,
     channel: ChannelId,
     kind: Option<ChannelKind>,
     state: &Value,
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else {
         return;
@@ -137,7 +137,13 @@ fn activity(holder: &Value) -> Option<u64> {
 
 /// G1. Without an active turn an error stays until the next change of the turns, so that Idle and
 /// Error are both possible after a turn that failed.
-fn derived(cx: &Context, channel: ChannelId, protocol: &Protocol, state: &Value, out: &mut Sink) {
+fn derived(
+    cx: &OracleContext,
+    channel: ChannelId,
+    protocol: &Protocol,
+    state: &Value,
+    out: &mut FindingSink,
+) {
     let Some(found) = activity(state) else {
         return;
     };
@@ -157,7 +163,7 @@ fn derived(cx: &Context, channel: ChannelId, protocol: &Protocol, state: &Value,
 }
 
 /// G2. Which of waiting and failing comes first is not said: either is taken.
-fn aggregated(cx: &Context, uri: &str, state: &Value, out: &mut Sink) {
+fn aggregated(cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSink) {
     let chats = list(state, "chats");
     let (Some(found), false) = (activity(state), chats.is_empty()) else {
         return;
@@ -187,7 +193,7 @@ fn aggregated(cx: &Context, uri: &str, state: &Value, out: &mut Sink) {
 }
 
 /// G2, of a summary. It does not say what waits beside its chats, and which chat counts only by the default one.
-fn summarised(cx: &Context, uri: &str, summary: &Value, out: &mut Sink) {
+fn summarised(cx: &OracleContext, uri: &str, summary: &Value, out: &mut FindingSink) {
     let chats = list(summary, "chats");
     let default = text(summary, "defaultChat");
     let decided = chats.len() == 1 || (default.is_some() && repeated(chats, "resource").is_none());
@@ -200,9 +206,15 @@ fn summarised(cx: &Context, uri: &str, summary: &Value, out: &mut Sink) {
 }
 
 /// G5. Entries of kinds that nobody knows may or may not be for people.
-fn waits(cx: &Context, channel: ChannelId, protocol: &Protocol, state: &Value, out: &mut Sink) {
+fn waits(
+    cx: &OracleContext,
+    channel: ChannelId,
+    protocol: &Protocol,
+    state: &Value,
+    out: &mut FindingSink,
+) {
     const FOR_PEOPLE: [&str; 3] = ["chatInput", "toolConfirmation", "toolAuthentication"];
-    let clients = protocol.has(Feature::ClientToolsRaiseInputNeeded);
+    let clients = protocol.has(ProtocolFeature::ClientToolsRaiseInputNeeded);
     let person = |entry: &&Value| {
         let kind = text(entry, "kind").unwrap_or_default();
         FOR_PEOPLE.contains(&kind) || (clients && kind == "toolClientExecution")
@@ -224,7 +236,7 @@ fn waits(cx: &Context, channel: ChannelId, protocol: &Protocol, state: &Value, o
 }
 
 /// G4. The flags of the fold were changed by actions only.
-fn flags(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+fn flags(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     let read = match comparison.kind {
         ChannelKind::Chat => "chat/isReadChanged",
         ChannelKind::Session => "session/isReadChanged",

@@ -8,49 +8,49 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::model::Outcome;
-use crate::transcript::{Below, ConnId, Seen};
+use crate::model::ActionOutcome;
+use crate::transcript::{BelowEvent, ConnId, SeenFrame};
 use crate::wire::channel::ChannelKind;
 use crate::wire::message::Message;
 use crate::wire::protocol::{ActionRow, Protocol};
-use crate::wire::validate::{Sender, ShapeError};
+use crate::wire::validate::{MessageOrigin, ShapeError};
 
 use super::channel::ChannelId;
-use super::connection::Request;
-use super::envelope::Envelope;
+use super::connection::OpenRequest;
+use super::envelope::ActionEnvelope;
 
 /// One thing that happened.
-pub(super) enum Step<'a> {
+pub(super) enum OracleStep<'a> {
     /// A frame crossed the wire.
     Frame {
-        seen: &'a Arc<Seen>,
-        sender: Sender,
+        seen: &'a Arc<SeenFrame>,
+        sender: MessageOrigin,
         /// What is wrong with it, by the version's table.
         errors: &'a [ShapeError],
         /// A table was there to check it.
         checked: bool,
     },
     /// The host answered a request.
-    Answered { request: &'a Request, message: &'a Message },
+    Answered { request: &'a OpenRequest, message: &'a Message },
     /// The host answered what is not open. `first` is the line of the first answer.
     Stray { first: Option<u64>, id: &'a Value },
     /// The host asked. `open` is the line of an open request of the same id.
     HostAsked { open: Option<u64> },
     /// The client dispatched an action.
     Dispatched {
-        seen: &'a Arc<Seen>,
+        seen: &'a Arc<SeenFrame>,
         channel: ChannelId,
         client_seq: i64,
         /// It is valid, of a type for clients, and sent as a notification.
         sound: bool,
     },
     /// An action came from the host.
-    Envelope(Delivery<'a>),
+    Envelope(ActionDelivery<'a>),
     /// Another notification came from the host.
-    Notified { seen: &'a Arc<Seen>, method: &'a str, channel: Option<ChannelId> },
+    Notified { seen: &'a Arc<SeenFrame>, method: &'a str, channel: Option<ChannelId> },
     /// A snapshot came, as a part of the answer to `request`.
     Snapshot {
-        request: &'a Request,
+        request: &'a OpenRequest,
         channel: ChannelId,
         /// The kind of channel that its state shows.
         kind: Option<ChannelKind>,
@@ -58,17 +58,17 @@ pub(super) enum Step<'a> {
         state: &'a Value,
     },
     /// A reconnect was answered with a result.
-    Reconnected { request: &'a Request, result: &'a Value },
+    Reconnected { request: &'a OpenRequest, result: &'a Value },
     /// The subscriptions of a connection to one channel end here, or may end with the channel.
     Ending { conn: ConnId, channel: ChannelId },
     /// The host answered a request that was sent at this tick: what it sent before is here.
     Fence { sent: u64 },
     /// An accepted action is about to be folded.
-    Folding(Folding<'a>),
+    Folding(ActionFolding<'a>),
     /// An accepted action was folded.
-    Folded { folding: Folding<'a>, outcome: &'a Outcome },
+    Folded { folding: ActionFolding<'a>, outcome: &'a ActionOutcome },
     /// A snapshot can be compared with the fold.
-    Compared(Comparison<'a>),
+    Compared(StateComparison<'a>),
     /// For a while nothing had crossed any connection, and nothing was left to answer: what a host
     /// does later has been done.
     /// `touched` are the sessions that something happened in since the last time.
@@ -77,7 +77,7 @@ pub(super) enum Step<'a> {
     /// happened elsewhere. A host at rest has all its sessions at rest.
     SessionsAtRest { sessions: &'a [ChannelId] },
     /// Something passed below the host.
-    Below { way: Below, seen: &'a Arc<Seen> },
+    Below { way: BelowEvent, seen: &'a Arc<SeenFrame> },
     /// Something on the connection at hand is not in the transcript: nothing that was learnt so far can be
     /// relied on, of the host's life as of the connection.
     Gap,
@@ -89,24 +89,24 @@ pub(super) enum Step<'a> {
 
 /// A step that is told to every family of checks.
 pub(super) const RARE: u8 = 0;
-/// [`Step::Frame`], told to the families that look at it.
+/// [`OracleStep::Frame`], told to the families that look at it.
 pub(super) const FRAME: u8 = 1;
-/// [`Step::Envelope`], likewise.
+/// [`OracleStep::Envelope`], likewise.
 pub(super) const ENVELOPE: u8 = 2;
-/// [`Step::Folding`], likewise.
+/// [`OracleStep::Folding`], likewise.
 pub(super) const FOLDING: u8 = 4;
-/// [`Step::Folded`], likewise.
+/// [`OracleStep::Folded`], likewise.
 pub(super) const FOLDED: u8 = 8;
 
-impl Step<'_> {
+impl OracleStep<'_> {
     /// Which of the steps that nearly every frame brings this is.
     #[inline]
     pub(super) fn frequency(&self) -> u8 {
         match self {
-            Step::Frame { .. } => FRAME,
-            Step::Envelope(_) => ENVELOPE,
-            Step::Folding(_) => FOLDING,
-            Step::Folded { .. } => FOLDED,
+            OracleStep::Frame { .. } => FRAME,
+            OracleStep::Envelope(_) => ENVELOPE,
+            OracleStep::Folding(_) => FOLDING,
+            OracleStep::Folded { .. } => FOLDED,
             _ => RARE,
         }
     }
@@ -114,10 +114,10 @@ impl Step<'_> {
 
 /// An action on its way.
 #[derive(Clone, Copy)]
-pub(super) struct Delivery<'a> {
+pub(super) struct ActionDelivery<'a> {
     /// The frame it came in.
-    pub seen: &'a Arc<Seen>,
-    pub envelope: Envelope<'a>,
+    pub seen: &'a Arc<SeenFrame>,
+    pub envelope: ActionEnvelope<'a>,
     /// The envelope as JSON.
     pub value: &'a Value,
     pub channel: ChannelId,
@@ -129,8 +129,8 @@ pub(super) struct Delivery<'a> {
 
 /// An action and the state that it meets.
 #[derive(Clone, Copy)]
-pub(super) struct Folding<'a> {
-    pub envelope: Envelope<'a>,
+pub(super) struct ActionFolding<'a> {
+    pub envelope: ActionEnvelope<'a>,
     pub channel: ChannelId,
     pub protocol: &'static Protocol,
     /// The line it came on.
@@ -140,7 +140,7 @@ pub(super) struct Folding<'a> {
 }
 
 /// Two states of one channel at one number.
-pub(super) struct Comparison<'a> {
+pub(super) struct StateComparison<'a> {
     pub channel: ChannelId,
     pub kind: ChannelKind,
     pub protocol: &'static Protocol,

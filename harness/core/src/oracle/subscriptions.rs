@@ -9,31 +9,31 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::transcript::{ConnId, Seen};
+use crate::transcript::{ConnId, SeenFrame};
 
-use super::channel::{ChannelId, Place, canonical};
-use super::connection::{Request, Sub};
-use super::context::{Context, Emit};
+use super::channel::{ChannelId, SnapshotPlace, canonical};
+use super::connection::{OpenRequest, SubscriptionRecord};
+use super::context::{OracleContext, StepEmitter};
 use super::envelope::{channel_of, target};
-use super::step::Step;
+use super::step::OracleStep;
 
 /// Where a snapshot came from.
-pub(super) struct Arrival<'a> {
-    pub seen: &'a Arc<Seen>,
-    pub place: Place,
-    pub request: &'a Request,
+pub(super) struct SnapshotArrival<'a> {
+    pub seen: &'a Arc<SeenFrame>,
+    pub place: SnapshotPlace,
+    pub request: &'a OpenRequest,
     /// Older turns may have been left out on purpose.
     pub windowed: bool,
 }
 
-impl Context {
+impl OracleContext {
     /// An `initialize` succeeded: its snapshots are subscriptions.
     pub(super) fn initialized(
         &mut self,
-        seen: &Arc<Seen>,
-        request: &Request,
+        seen: &Arc<SeenFrame>,
+        request: &OpenRequest,
         result: &Value,
-        emit: Emit<'_>,
+        emit: StepEmitter<'_>,
     ) {
         self.superseded();
         let counter = result.get("serverSeq").and_then(Value::as_u64);
@@ -46,11 +46,11 @@ impl Context {
     /// Takes in `result.snapshots`. What was wanted and has none is stateless, or does not exist.
     fn listed(
         &mut self,
-        seen: &Arc<Seen>,
-        request: &Request,
+        seen: &Arc<SeenFrame>,
+        request: &OpenRequest,
         result: &Value,
         wanted: &[&str],
-        emit: Emit<'_>,
+        emit: StepEmitter<'_>,
     ) {
         let snapshots = result.get("snapshots").and_then(Value::as_array);
         let mut found = Vec::new();
@@ -59,8 +59,8 @@ impl Context {
                 continue;
             };
             found.push(uri);
-            let place = Place::Listed(index);
-            let arrival = Arrival { seen, place, request, windowed: false };
+            let place = SnapshotPlace::Listed(index);
+            let arrival = SnapshotArrival { seen, place, request, windowed: false };
             if let Some(channel) = self.channels.intern(uri) {
                 let from_seq = self.snapshot(channel, snapshot, &arrival, emit);
                 let mut sub = self.begin(from_seq, from_seq.is_some());
@@ -79,10 +79,10 @@ impl Context {
     /// A `subscribe` succeeded.
     pub(super) fn subscribed(
         &mut self,
-        seen: &Arc<Seen>,
-        request: &Request,
+        seen: &Arc<SeenFrame>,
+        request: &OpenRequest,
         result: &Value,
-        emit: Emit<'_>,
+        emit: StepEmitter<'_>,
     ) {
         let params = request.params();
         let Some(channel) = target(params).and_then(|uri| self.channels.intern(uri)) else {
@@ -90,11 +90,11 @@ impl Context {
         };
         let single = result.get("snapshot").filter(|snapshot| !snapshot.is_null());
         let bare = Some(result).filter(|result| result.get("fromSeq").is_some());
-        let snapshot = single.map(|snapshot| (Place::Single, snapshot));
+        let snapshot = single.map(|snapshot| (SnapshotPlace::Single, snapshot));
         let mut from_seq = None;
-        if let Some((place, snapshot)) = snapshot.or(bare.map(|bare| (Place::Bare, bare))) {
+        if let Some((place, snapshot)) = snapshot.or(bare.map(|bare| (SnapshotPlace::Bare, bare))) {
             let windowed = params.get("view").is_some();
-            let arrival = Arrival { seen, place, request, windowed };
+            let arrival = SnapshotArrival { seen, place, request, windowed };
             from_seq = self.snapshot(channel, snapshot, &arrival, emit);
         }
         let mut sub = self.begin(from_seq, true);
@@ -107,12 +107,12 @@ impl Context {
     /// A `reconnect` succeeded.
     pub(super) fn reconnected(
         &mut self,
-        seen: &Arc<Seen>,
-        request: &Request,
+        seen: &Arc<SeenFrame>,
+        request: &OpenRequest,
         result: &Value,
-        emit: Emit<'_>,
+        emit: StepEmitter<'_>,
     ) {
-        emit(self, &Step::Reconnected { request, result });
+        emit(self, &OracleStep::Reconnected { request, result });
         let conn = self.here_mut();
         // What happens to older subscriptions of the connection is open.
         for (_, sub) in &mut conn.subs {
@@ -183,17 +183,17 @@ impl Context {
         }
     }
 
-    fn begin(&self, from_seq: Option<u64>, certain: bool) -> Sub {
-        Sub {
+    fn begin(&self, from_seq: Option<u64>, certain: bool) -> SubscriptionRecord {
+        SubscriptionRecord {
             from_seq,
             last: from_seq.unwrap_or(0),
             certain,
-            ..Sub::possible(self.now.line, self.now.tick)
+            ..SubscriptionRecord::possible(self.now.line, self.now.tick)
         }
     }
 
     /// Enters a subscription of the connection at hand, in place of an older one.
-    fn enter(&mut self, channel: ChannelId, mut sub: Sub) {
+    fn enter(&mut self, channel: ChannelId, mut sub: SubscriptionRecord) {
         let id = self.now.conn;
         let conn = self.here_mut();
         if let Some(early) = conn.early.remove(&channel) {
@@ -213,13 +213,13 @@ impl Context {
     }
 
     /// The client sent `unsubscribe`.
-    pub(super) fn unsubscribed(&mut self, params: &Value, emit: Emit<'_>) {
+    pub(super) fn unsubscribed(&mut self, params: &Value, emit: StepEmitter<'_>) {
         let Some(channel) = target(params).and_then(|uri| self.channels.intern(uri)) else {
             return;
         };
         let uri = target(params);
         let now = (self.now.tick, self.now.line);
-        emit(self, &Step::Ending { conn: self.now.conn, channel });
+        emit(self, &OracleStep::Ending { conn: self.now.conn, channel });
         self.uncover(channel, self.now.conn);
         let conn = self.here_mut();
         for request in conn.requests.values_mut().flatten() {
@@ -237,14 +237,14 @@ impl Context {
     }
 
     /// A request that was sent at tick `sent` was answered.
-    pub(super) fn fence(&mut self, sent: u64, emit: Emit<'_>) {
-        emit(self, &Step::Fence { sent });
+    pub(super) fn fence(&mut self, sent: u64, emit: StepEmitter<'_>) {
+        emit(self, &OracleStep::Fence { sent });
         let conn = self.here_mut();
         conn.fence = conn.fence.max(sent);
         let Some(conn) = self.here() else {
             return;
         };
-        let over = |(channel, sub): (&ChannelId, &Sub)| {
+        let over = |(channel, sub): (&ChannelId, &SubscriptionRecord)| {
             sub.ending.is_some_and(|(tick, _)| tick < sent).then_some(*channel)
         };
         let ended: Vec<ChannelId> = conn.subs.iter().filter_map(over).collect();
@@ -255,9 +255,9 @@ impl Context {
     }
 
     /// The subscription of the connection at hand is over.
-    pub(super) fn end(&mut self, channel: ChannelId, emit: Emit<'_>) {
+    pub(super) fn end(&mut self, channel: ChannelId, emit: StepEmitter<'_>) {
         let id = self.now.conn;
-        emit(self, &Step::Ending { conn: id, channel });
+        emit(self, &OracleStep::Ending { conn: id, channel });
         self.uncover(channel, id);
         self.here_mut().subs.remove(&channel);
         if let Some(channel) = self.channels.get_mut(channel) {
@@ -267,10 +267,10 @@ impl Context {
     }
 
     /// The subscriptions of every connection to the channel may end with it.
-    pub(super) fn ending(&self, channel: ChannelId, emit: Emit<'_>) {
+    pub(super) fn ending(&self, channel: ChannelId, emit: StepEmitter<'_>) {
         let subscribers = self.channel(channel).map_or(&[][..], |known| &known.subscribers);
         for conn in subscribers {
-            emit(self, &Step::Ending { conn: *conn, channel });
+            emit(self, &OracleStep::Ending { conn: *conn, channel });
         }
     }
 

@@ -5,12 +5,12 @@
 //!
 //! Knows: templates, severities. Never knows: what is logged, or who listens.
 //!
-//! Start at [`Telemetry`].
+//! Start at [`TelemetryChecks`].
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::transcript::{ConnId, Seen};
+use crate::transcript::{ConnId, SeenFrame};
 use crate::wire::channel::ChannelKind;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
@@ -18,10 +18,10 @@ use crate::wire::message::Message;
 use crate::wire::template::{expand, uses};
 
 use super::catalogue::Rule;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{list, text};
-use super::step::Step;
+use super::step::OracleStep;
 
 /// Names of levels, and the severity that each begins with. Source: OpenTelemetry, log data model.
 const LEVELS: &[(&str, u64)] =
@@ -50,7 +50,7 @@ const MAX_KEPT: usize = 200;
 const MIN_ADDRESS: usize = 10;
 
 /// Where a canvas is shown.
-struct Address {
+struct CanvasAddress {
     url: String,
     /// The other way in which JSON may write it.
     escaped: String,
@@ -60,24 +60,24 @@ struct Address {
 
 /// What is known of telemetry, and what must not be in it.
 #[derive(Default)]
-pub(super) struct Telemetry {
+pub(super) struct TelemetryChecks {
     /// The least severity of each channel that a level expands to, by connection.
     levels: HashMap<ConnId, Vec<(String, u64)>>,
     /// Where canvases are shown.
-    addresses: Vec<Address>,
+    addresses: Vec<CanvasAddress>,
     /// The latest log records.
     logs: VecDeque<(u64, Arc<Frame>)>,
 }
 
-impl Check for Telemetry {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for TelemetryChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Answered { request, message } if request.method == "initialize" => {
+            OracleStep::Answered { request, message } if request.method == "initialize" => {
                 if let Some(result) = message.result() {
                     self.declared(cx, result, out);
                 }
             }
-            Step::Notified { seen, method, .. } if method.starts_with("otlp/") => {
+            OracleStep::Notified { seen, method, .. } if method.starts_with("otlp/") => {
                 if let Some(params) = seen.message().map(Message::params) {
                     payload(cx, method, params, out);
                     self.records(cx, params, out);
@@ -86,21 +86,21 @@ impl Check for Telemetry {
                     self.logged(cx, seen, out);
                 }
             }
-            Step::Envelope(delivery) if delivery.envelope.action_type == CANVAS => {
+            OracleStep::Envelope(delivery) if delivery.envelope.action_type == CANVAS => {
                 self.shown(cx, &delivery.envelope.action["canvas"], out);
             }
-            Step::Snapshot { kind: Some(ChannelKind::Canvas), state, .. } => {
+            OracleStep::Snapshot { kind: Some(ChannelKind::Canvas), state, .. } => {
                 self.shown(cx, state, out);
             }
-            Step::Closed | Step::Gap => drop(self.levels.remove(&cx.now.conn)),
+            OracleStep::Closed | OracleStep::Gap => drop(self.levels.remove(&cx.now.conn)),
             _ => {}
         }
     }
 }
 
-impl Telemetry {
+impl TelemetryChecks {
     /// A canvas is shown somewhere.
-    fn shown(&mut self, cx: &Context, canvas: &Value, out: &mut Sink) {
+    fn shown(&mut self, cx: &OracleContext, canvas: &Value, out: &mut FindingSink) {
         let Some(url) = canvas["url"].as_str().filter(|url| url.len() >= MIN_ADDRESS) else {
             return;
         };
@@ -109,7 +109,7 @@ impl Telemetry {
             return;
         }
         let (url, line) = (url.to_owned(), cx.now.line);
-        let address = Address { escaped: url.replace('/', "\\/"), url, line };
+        let address = CanvasAddress { escaped: url.replace('/', "\\/"), url, line };
         for (line, frame) in &self.logs {
             unaddressed(&address, *line, frame, out);
         }
@@ -117,7 +117,7 @@ impl Telemetry {
     }
 
     /// Log records came.
-    fn logged(&mut self, cx: &Context, seen: &Seen, out: &mut Sink) {
+    fn logged(&mut self, cx: &OracleContext, seen: &SeenFrame, out: &mut FindingSink) {
         for address in &self.addresses {
             unaddressed(address, cx.now.line, &seen.frame, out);
         }
@@ -127,7 +127,7 @@ impl Telemetry {
         self.logs.push_back((cx.now.line, Arc::clone(&seen.frame)));
     }
 
-    fn declared(&mut self, cx: &Context, result: &Value, out: &mut Sink) {
+    fn declared(&mut self, cx: &OracleContext, result: &Value, out: &mut FindingSink) {
         let Some(members) = result.get("telemetry").and_then(Value::as_object) else {
             return;
         };
@@ -154,7 +154,7 @@ impl Telemetry {
     }
 
     /// Every record of a batch against the level of its channel.
-    fn records(&self, cx: &Context, params: &Value, out: &mut Sink) {
+    fn records(&self, cx: &OracleContext, params: &Value, out: &mut FindingSink) {
         let channel = text(params, "channel").unwrap_or("");
         let levels = self.levels.get(&cx.now.conn).map_or(&[][..], Vec::as_slice);
         let Some((_, least)) = levels.iter().find(|(uri, _)| uri == channel) else {
@@ -179,9 +179,9 @@ impl Telemetry {
 }
 
 /// Holds log records against the address of a canvas.
-fn unaddressed(address: &Address, line: u64, frame: &Frame, out: &mut Sink) {
+fn unaddressed(address: &CanvasAddress, line: u64, frame: &Frame, out: &mut FindingSink) {
     let Frame::Text(text) = frame else { return };
-    let Address { url, escaped, line: told } = address;
+    let CanvasAddress { url, escaped, line: told } = address;
     out.seen(Rule::TelemetryAddresses);
     if text.contains(url.as_str()) || text.contains(escaped.as_str()) {
         let message = format!("expected no address of a canvas in log records, found `{url}`");
@@ -189,7 +189,7 @@ fn unaddressed(address: &Address, line: u64, frame: &Frame, out: &mut Sink) {
     }
 }
 
-fn payload(cx: &Context, method: &str, params: &Value, out: &mut Sink) {
+fn payload(cx: &OracleContext, method: &str, params: &Value, out: &mut FindingSink) {
     let Some((_, member)) = PAYLOADS.iter().find(|(name, _)| *name == method) else {
         return;
     };

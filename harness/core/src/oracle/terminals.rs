@@ -6,26 +6,26 @@
 //!
 //! Knows: folded terminals and the root. Never knows: what a program prints.
 //!
-//! Start at [`Terminals`].
+//! Start at [`TerminalChecks`].
 
 use crate::transcript::ConnId;
 use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::error_code::ErrorCode;
 use crate::wire::json::{Value, json};
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 
 use super::asking::replaced;
 use super::catalogue::Rule;
-use super::channel::{ChannelId, Fold};
-use super::check::{Check, Sink};
-use super::connection::Conn;
-use super::context::Context;
+use super::channel::{ChannelFold, ChannelId};
+use super::check::{CheckFamily, FindingSink};
+use super::connection::ConnectionRecord;
+use super::context::OracleContext;
 use super::envelope::target;
 use super::members::{given, list, repeated_text, text};
-use super::memory::Memory;
+use super::memory::ChatMemory;
 use super::same::same;
-use super::step::{Folding, Step};
+use super::step::{ActionFolding, OracleStep};
 
 /// Commands that are remembered of one terminal; with more, the finished ones are forgotten.
 const MAX_COMMANDS: usize = 1_024;
@@ -50,8 +50,8 @@ const LISTED: [&str; 4] = ["title", "claim", "lifecycle", "exitCode"];
 
 /// What became of each terminal.
 #[derive(Default)]
-pub(super) struct Terminals {
-    shells: Memory<Shell>,
+pub(super) struct TerminalChecks {
+    shells: ChatMemory<TerminalRecord>,
     /// Something happened to a terminal, or to their list, since the host was at rest.
     touched: bool,
     /// Terminals that somebody made since then, with the line of the answer and its connection.
@@ -62,7 +62,7 @@ pub(super) struct Terminals {
 
 /// What is remembered of one terminal.
 #[derive(Default)]
-struct Shell {
+struct TerminalRecord {
     /// The snapshot that this begins with, by its line.
     base: u64,
     /// Commands, with the lines of their ends; 0 for those that run.
@@ -77,31 +77,31 @@ struct Shell {
     tail: String,
 }
 
-impl Check for Terminals {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for TerminalChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Folding(folding) => match folding.envelope.action_type {
+            OracleStep::Folding(folding) => match folding.envelope.action_type {
                 "root/terminalsChanged" => self.touched = true,
                 other if other.starts_with("terminal/") => self.fold(cx, folding, out),
                 _ => {}
             },
-            Step::Snapshot { channel, state, .. } => flagged(cx, *channel, state, out),
-            Step::Answered { request, message } => match request.method.as_str() {
+            OracleStep::Snapshot { channel, state, .. } => flagged(cx, *channel, state, out),
+            OracleStep::Answered { request, message } => match request.method.as_str() {
                 "subscribe" => self.subscribed(cx, request.params(), message.error_code()),
                 "createTerminal" if message.result().is_some() => {
                     self.made(cx, request.params());
                 }
                 _ => {}
             },
-            Step::Rest { .. } => self.rest(cx, out),
-            Step::Restarted | Step::Gap => *self = Terminals::default(),
+            OracleStep::Rest { .. } => self.rest(cx, out),
+            OracleStep::Restarted | OracleStep::Gap => *self = TerminalChecks::default(),
             _ => {}
         }
     }
 }
 
-impl Terminals {
-    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+impl TerminalChecks {
+    fn fold(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let name = folding.envelope.name;
         self.touched |= !matches!(name, "data" | "input");
         let Some(fold) = cx.folded(folding.channel) else {
@@ -113,7 +113,7 @@ impl Terminals {
         if shell.base != fold.base_line {
             shell.begin(fold);
         }
-        let seen = Seen { uri: cx.uri(folding.channel), folding, fold };
+        let seen = TerminalAction { uri: cx.uri(folding.channel), folding, fold };
         shell.after_exit(&seen, out);
         match name {
             "data" => shell.printed(&seen, out),
@@ -125,7 +125,7 @@ impl Terminals {
     }
 
     /// A terminal that somebody made is in the list, and what was known of its URI is not its own.
-    fn made(&mut self, cx: &Context, params: &Value) {
+    fn made(&mut self, cx: &OracleContext, params: &Value) {
         let channel = replaced("createTerminal", params).and_then(|(uri, _)| cx.channels.find(uri));
         let Some(channel) = channel else {
             return;
@@ -138,7 +138,7 @@ impl Terminals {
     }
 
     /// A terminal that is listed can be subscribed to. Whether somebody may is another matter.
-    fn subscribed(&mut self, cx: &Context, params: &Value, code: Option<i64>) {
+    fn subscribed(&mut self, cx: &OracleContext, params: &Value, code: Option<i64>) {
         let gone = code.is_some() && code == ErrorCode::by_name("NotFound");
         let uri = target(params).filter(|_| gone);
         let channel = uri.filter(|uri| is_listed(cx, uri)).and_then(|uri| cx.channels.find(uri));
@@ -149,7 +149,7 @@ impl Terminals {
     }
 
     /// K4.
-    fn rest(&mut self, cx: &Context, out: &mut Sink) {
+    fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         if !std::mem::take(&mut self.touched) {
             return;
         }
@@ -176,7 +176,7 @@ impl Terminals {
         }
         for (channel, line, maker) in made {
             // Who follows the list has to be there still, which its frames show.
-            let listens = |(id, conn): (&ConnId, &Conn)| {
+            let listens = |(id, conn): (&ConnId, &ConnectionRecord)| {
                 cx.covers(root_id, *id)
                     && (*id == maker || conn.last_any.is_some_and(|(_, last)| last > line))
             };
@@ -198,21 +198,21 @@ impl Terminals {
 }
 
 /// An action, the terminal that it meets, and its URI for messages.
-struct Seen<'a> {
+struct TerminalAction<'a> {
     uri: &'a str,
-    folding: &'a Folding<'a>,
-    fold: &'a Fold,
+    folding: &'a ActionFolding<'a>,
+    fold: &'a ChannelFold,
 }
 
-impl Seen<'_> {
+impl TerminalAction<'_> {
     fn lines(&self) -> [u64; 3] {
         self.fold.lines(self.folding.line)
     }
 }
 
-impl Shell {
+impl TerminalRecord {
     /// Begins with a state, or takes in what it knows besides.
-    fn begin(&mut self, fold: &Fold) {
+    fn begin(&mut self, fold: &ChannelFold) {
         let first = std::mem::replace(&mut self.base, fold.base_line) == 0;
         let content = list(&fold.state, "content");
         // What scrolled away may have been a command.
@@ -244,7 +244,7 @@ impl Shell {
     }
 
     /// K3.
-    fn after_exit(&self, seen: &Seen<'_>, out: &mut Sink) {
+    fn after_exit(&self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let name = seen.folding.envelope.name;
         let weight = match name {
             "exited" => Weight::Essential,
@@ -262,7 +262,7 @@ impl Shell {
     }
 
     /// K1 and K2: a command begins under a new id, after the one before it.
-    fn executed(&mut self, seen: &Seen<'_>, out: &mut Sink) {
+    fn executed(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(id) = text(seen.folding.envelope.action, "commandId") else {
             return;
         };
@@ -285,7 +285,7 @@ impl Shell {
     }
 
     /// K1: what finishes has begun, and has not finished.
-    fn finished(&mut self, seen: &Seen<'_>, out: &mut Sink) {
+    fn finished(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(id) = text(seen.folding.envelope.action, "commandId") else {
             return;
         };
@@ -315,7 +315,7 @@ impl Shell {
     }
 
     /// K5 and K6. A marker may be in two pieces.
-    fn printed(&mut self, seen: &Seen<'_>, out: &mut Sink) {
+    fn printed(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(data) = text(seen.folding.envelope.action, "data") else {
             return;
         };
@@ -346,7 +346,7 @@ impl Shell {
 }
 
 /// K1: commands are told apart only where the terminal says so, and each has its own id.
-fn flagged(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+fn flagged(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let mut parts = commands(list(state, "content")).peekable();
     if parts.peek().is_none() {
         return;
@@ -366,7 +366,13 @@ fn flagged(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
 }
 
 /// K4: an entry of the list says what the terminal does, and the terminal is there.
-fn agrees(cx: &Context, entry: &Value, channel: ChannelId, lines: [u64; 2], out: &mut Sink) {
+fn agrees(
+    cx: &OracleContext,
+    entry: &Value,
+    channel: ChannelId,
+    lines: [u64; 2],
+    out: &mut FindingSink,
+) {
     let uri = cx.uri(channel);
     if let Some(line) = cx.channel(channel).and_then(|channel| channel.disposed) {
         let message = format!("expected the disposed `{uri}` to leave the list, found it there");
@@ -386,7 +392,7 @@ fn agrees(cx: &Context, entry: &Value, channel: ChannelId, lines: [u64; 2], out:
         let known = |value: &Value| {
             let mut state = json!({});
             state[name] = value.clone();
-            terminal.protocol.canonical(Of::State(terminal.kind), &mut state);
+            terminal.protocol.canonical(TrimType::State(terminal.kind), &mut state);
             state
         };
         if !same(Some(&known(listed)), Some(&known(own))) {
@@ -402,7 +408,7 @@ fn agrees(cx: &Context, entry: &Value, channel: ChannelId, lines: [u64; 2], out:
 
 /// Whether one connection gets the list and the terminal. Of a connection that is still open, or only seems to be, two
 /// states are of the same age then.
-fn both_follow(cx: &Context, terminal: ChannelId) -> bool {
+fn both_follow(cx: &OracleContext, terminal: ChannelId) -> bool {
     let subscribers = cx.channel(terminal).map_or(&[][..], |channel| &channel.subscribers);
     let root = cx.channels.find(ROOT);
     subscribers
@@ -410,7 +416,7 @@ fn both_follow(cx: &Context, terminal: ChannelId) -> bool {
         .any(|conn| cx.covers(terminal, *conn) && root.is_some_and(|root| cx.covers(root, *conn)))
 }
 
-fn is_listed(cx: &Context, uri: &str) -> bool {
+fn is_listed(cx: &OracleContext, uri: &str) -> bool {
     let root = cx.channels.find(ROOT).and_then(|root| cx.folded(root));
     let terminals = root.map_or(&[][..], |root| list(&root.state, "terminals"));
     terminals.iter().any(|entry| text(entry, "resource") == Some(uri))

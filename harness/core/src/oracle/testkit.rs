@@ -9,19 +9,19 @@ use std::time::Duration;
 
 use crate::wire::json::{Value, json};
 
-use crate::transcript::{ConnId, Entry, Event, Seen, Side};
+use crate::transcript::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::verdict::{CheckReport, Finding};
 use crate::wire::frame::Frame;
 
-use super::{Options, Oracle};
+use super::{Oracle, OracleOptions};
 
 /// What the oracle says about a script.
-pub(super) struct Said {
+pub(super) struct TestVerdict {
     pub findings: Vec<Finding>,
     pub reports: Vec<CheckReport>,
 }
 
-impl Said {
+impl TestVerdict {
     /// The checks that found something, in order, without repetitions.
     pub(super) fn checks(&self) -> Vec<&'static str> {
         let mut checks: Vec<_> = self.reports.iter().filter(|it| !it.findings.is_empty()).collect();
@@ -30,7 +30,7 @@ impl Said {
     }
 }
 
-struct Player {
+struct TestPlayer {
     oracle: Oracle,
     findings: Vec<Finding>,
     line: u64,
@@ -42,8 +42,8 @@ struct Player {
 }
 
 /// Plays a script. Clients are words; `A2` is another connection of the client `A`.
-pub(super) fn play(options: Options, script: &str) -> Said {
-    let mut player = Player {
+pub(super) fn play(options: OracleOptions, script: &str) -> TestVerdict {
+    let mut player = TestPlayer {
         oracle: Oracle::new(options),
         findings: Vec::new(),
         line: 0,
@@ -55,10 +55,10 @@ pub(super) fn play(options: Options, script: &str) -> Said {
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         player.word(line);
     }
-    Said { findings: player.findings, reports: player.oracle.finish() }
+    TestVerdict { findings: player.findings, reports: player.oracle.finish() }
 }
 
-impl Player {
+impl TestPlayer {
     fn word(&mut self, line: &str) {
         let (who, rest) = line.split_once(' ').unwrap_or((line, ""));
         let (verb, rest) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -66,7 +66,7 @@ impl Player {
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
         let number = |index: usize| word(index).parse::<u64>().unwrap();
         match (who, verb) {
-            ("restart", _) => self.put("A", Event::Restarted),
+            ("restart", _) => self.put("A", ConnectionEvent::Restarted),
             ("wait", seconds) => self.at += Duration::from_secs_f64(seconds.parse().unwrap()),
             (_, "open") => self.open(who),
             (_, "hello") => {
@@ -74,8 +74,8 @@ impl Player {
                 self.hello(who, number(0), version);
             }
             (_, "close") => {
-                let (by, reason) = (Side::Host, String::new());
-                self.put(who, Event::Closed { by, code: None, reason });
+                let (by, reason) = (ClosingSide::Host, String::new());
+                self.put(who, ConnectionEvent::Closed { by, code: None, reason });
             }
             (_, ">") => self.text(who, true, rest),
             (_, "<") => self.text(who, false, rest),
@@ -130,7 +130,7 @@ impl Player {
         let conn = self.next_conn;
         self.conns.retain(|(known, _)| known != who);
         self.conns.push((who.to_owned(), conn));
-        self.put(who, Event::open(who));
+        self.put(who, ConnectionEvent::open(who));
     }
 
     fn hello(&mut self, who: &str, seq: u64, version: &str) {
@@ -175,11 +175,14 @@ impl Player {
     }
 
     fn text(&mut self, who: &str, sent: bool, text: &str) {
-        let seen = Arc::new(Seen::new(Frame::Text(text.to_owned())));
-        self.put(who, if sent { Event::Sent(seen) } else { Event::Received(seen) });
+        let seen = Arc::new(SeenFrame::new(Frame::Text(text.to_owned())));
+        self.put(
+            who,
+            if sent { ConnectionEvent::Sent(seen) } else { ConnectionEvent::Received(seen) },
+        );
     }
 
-    fn put(&mut self, who: &str, event: Event) {
+    fn put(&mut self, who: &str, event: ConnectionEvent) {
         self.line += 1;
         self.at += Duration::from_millis(1);
         let conn = match self.conns.iter().find(|(known, _)| known == who) {
@@ -190,7 +193,7 @@ impl Player {
                 self.next_conn
             }
         };
-        let entry = Entry { line: self.line, at: self.at, conn: ConnId(conn), event };
+        let entry = TranscriptEntry { line: self.line, at: self.at, conn: ConnId(conn), event };
         self.findings.extend(self.oracle.observe(&entry));
     }
 }

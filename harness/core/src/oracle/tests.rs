@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::testkit::{Said, play};
-use super::{CHECKS, Options};
+use super::testkit::{TestVerdict, play};
+use super::{CHECKS, OracleOptions};
 use crate::verdict::{Finding, FindingSubject, Weight};
 
 /// Plays a script and expects exactly these checks to find something.
-pub(super) fn check(script: &str, expected: &[&str]) -> Said {
-    check_with(Options::default(), script, expected)
+pub(super) fn check(script: &str, expected: &[&str]) -> TestVerdict {
+    check_with(OracleOptions::default(), script, expected)
 }
 
-fn check_with(options: Options, script: &str, expected: &[&str]) -> Said {
+fn check_with(options: OracleOptions, script: &str, expected: &[&str]) -> TestVerdict {
     let said = play(options, script);
     let found: Vec<String> = said
         .reports
@@ -24,7 +24,7 @@ fn check_with(options: Options, script: &str, expected: &[&str]) -> Said {
 }
 
 /// The only finding of a check.
-pub(super) fn only<'a>(said: &'a Said, id: &str) -> &'a Finding {
+pub(super) fn only<'a>(said: &'a TestVerdict, id: &str) -> &'a Finding {
     let report = said.reports.iter().find(|report| report.check == id).unwrap();
     let [finding] = report.findings.as_slice() else {
         panic!("{:#?}", report.findings);
@@ -220,7 +220,7 @@ fn numbers() {
     );
     assert_eq!(only(&said, "sequence.real-time").weight, Weight::Note);
     // Others may restart their host unseen, but not under an open connection.
-    let foreign = Options { foreign: true, ..Options::default() };
+    let foreign = OracleOptions { foreign: true, ..OracleOptions::default() };
     let script = "A hello 0\nA got root 7 agents\nA close\nB hello 1\nB got root 2 agents";
     check_with(foreign, script, &[]);
     check(script, &["sequence.real-time"]);
@@ -313,7 +313,7 @@ fn dispatches() {
     // Somebody sent what cannot be read, perhaps this.
     play("A > [{}]\nA echo session 1 A 1 title x", &[]);
     check_with(
-        Options { foreign: true, ..Options::default() },
+        OracleOptions { foreign: true, ..OracleOptions::default() },
         &format!("{start}A echo session 1 Z 1 title x"),
         &[],
     );
@@ -525,17 +525,17 @@ fn reconnects() {
 
 #[test]
 fn captures_may_begin_in_the_middle() {
-    let middle = Options { assume_version: "1.0.0".parse().ok(), ..Options::default() };
+    let middle = OracleOptions { assume_version: "1.0.0".parse().ok(), ..OracleOptions::default() };
     let script = "A got chat 7 delta t1 p1\nA ok 5\nA echo session 8 Z 3 title x\nA got chat 9 end t1\nB got session 20 title y\nA got session 20 title y\nA sub chat 21\nA got chat 22 start t2\nA got chat 23 delta t2 p1";
     check_with(middle, script, &["state.dead-host-action", "turns.part-before-append"]);
-    let slow = Options { deadline: Duration::from_secs(60), ..Options::default() };
+    let slow = OracleOptions { deadline: Duration::from_secs(60), ..OracleOptions::default() };
     check_with(slow, "A hello 0\nA ask 1 ping\nwait 11\nA barrier", &[]);
 }
 
 #[test]
 fn a_finding_names_the_requirement_that_it_breaks() {
     let error = r#"A < {"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"m"}}"#;
-    let said = play(Options::default(), &format!("A hello 0\n{error}"));
+    let said = play(OracleOptions::default(), &format!("A hello 0\n{error}"));
     let report = said.reports.iter().find(|it| it.check == "shape.host").unwrap();
     assert_eq!(report.findings[0].subject, FindingSubject::Requirement("jsonrpc.error.shape"));
     let seen = |id: &str| report.apart.iter().find(|(known, _)| *known == id).unwrap().1;
@@ -559,14 +559,14 @@ fn findings_are_bounded() {
         same.push_str("\nA < {}");
     }
     // What is the same is told once, with the number of times.
-    let said = play(Options::default(), &same);
+    let said = play(OracleOptions::default(), &same);
     let report = said.reports.iter().find(|it| it.check == "shape.host").unwrap();
     assert_eq!((report.findings.len(), report.breaches(), report.left_out), (1, 150, 0));
     assert!(report.observations >= report.breaches());
     assert_eq!(report.findings[0].lines, [4]);
     assert_eq!(said.findings.len(), 150);
     // What differs is bounded.
-    let said = play(Options::default(), &script);
+    let said = play(OracleOptions::default(), &script);
     for report in &said.reports {
         assert!(report.findings.len() <= 100 && report.observations >= report.breaches());
     }

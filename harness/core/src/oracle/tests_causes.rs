@@ -5,7 +5,7 @@ use crate::verdict::Weight;
 
 const START: &str = "A hello 0\nA sub session 0\nA sub chat 0\n";
 
-fn play(rest: &str, expected: &[&str]) -> super::testkit::Said {
+fn play(rest: &str, expected: &[&str]) -> super::testkit::TestVerdict {
     check(&format!("{START}{rest}"), expected)
 }
 

@@ -85,7 +85,7 @@ fn an_older_snapshot_may_arrive_late() {
         answer("A", 1, &at("wrong")),
         "A got session 2 {\"type\":\"session/activityChanged\",\"activity\":\"x\"}".to_owned(),
     ];
-    let said = super::testkit::play(super::Options::default(), &known.join("\n"));
+    let said = super::testkit::play(super::OracleOptions::default(), &known.join("\n"));
     assert!(!said.findings.is_empty());
 }
 
@@ -181,7 +181,7 @@ fn a_client_that_speaks_for_another_is_a_should() {
     let script = format!(
         "A hello 0\nA sub session 0\nA sends session 1 {entry}\nA echo session 1 A 1 {entry}"
     );
-    let said = super::testkit::play(super::Options::default(), &script);
+    let said = super::testkit::play(super::OracleOptions::default(), &script);
     let weights: Vec<Weight> = said
         .reports
         .iter()

@@ -5,7 +5,7 @@ use super::tests::{check, only};
 const START: &str = "A hello 0\nA sub session 0\nA sub chat 0\n";
 const DISPOSAL: &str = r#"A ask 1 disposeSession {"channel":"ahp-session:/1"}"#;
 
-fn play(rest: &str, expected: &[&str]) -> super::testkit::Said {
+fn play(rest: &str, expected: &[&str]) -> super::testkit::TestVerdict {
     check(&format!("{START}{rest}"), expected)
 }
 

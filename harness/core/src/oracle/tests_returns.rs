@@ -1,7 +1,7 @@
 //! What is owed while requests are open: to a client that comes back, to two that want the same, and before any
 //! handshake. Each rule is kept and broken.
 
-use super::testkit::Said;
+use super::testkit::TestVerdict;
 use super::tests::{check, only};
 
 /// Two clients with the same channels; the second one leaves.
@@ -10,7 +10,7 @@ const START: &str = "A hello 0\nA sub session 0\nA sub chat 0\nB hello 0\nB sub 
 /// It asks for what it has missed since the first action.
 const ASKED: &str = r#"B2 > {"jsonrpc":"2.0","id":9,"method":"reconnect","params":{"channel":"ahp-root://","clientId":"B","lastSeenServerSeq":1,"subscriptions":["ahp-session:/1","ahp-chat:/1"]}}"#;
 
-fn returns(between: &str, replayed: &str, after: &str, expected: &[&str]) -> Said {
+fn returns(between: &str, replayed: &str, after: &str, expected: &[&str]) -> TestVerdict {
     let answer = format!(
         r#"B2 < {{"jsonrpc":"2.0","id":9,"result":{{"type":"replay","actions":[{replayed}],"missing":[]}}}}"#
     );

@@ -11,30 +11,30 @@ use crate::verdict::Weight;
 
 use super::catalogue::{CheckRule, Rule};
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{given, list, text};
-use super::memory::Memory;
-use super::step::{Folding, Step};
+use super::memory::ChatMemory;
+use super::step::{ActionFolding, OracleStep};
 
 /// Decisions of one turn that are remembered.
 const MAX_DECISIONS: usize = 256;
 
 /// A decision that is taken once.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-enum Decision {
+enum ToolDecision {
     Confirmed,
     Completed,
     ResultConfirmed,
 }
 
-impl Decision {
-    fn of(event: ToolEvent) -> Option<Decision> {
+impl ToolDecision {
+    fn of(event: ToolEvent) -> Option<ToolDecision> {
         use ToolEvent::*;
         match event {
-            Approved | Denied => Some(Decision::Confirmed),
-            Complete | CompleteNeedsConfirmation => Some(Decision::Completed),
-            ResultApproved | ResultDenied => Some(Decision::ResultConfirmed),
+            Approved | Denied => Some(ToolDecision::Confirmed),
+            Complete | CompleteNeedsConfirmation => Some(ToolDecision::Completed),
+            ResultApproved | ResultDenied => Some(ToolDecision::ResultConfirmed),
             _ => None,
         }
     }
@@ -42,34 +42,36 @@ impl Decision {
 
 /// The decisions taken in the active turn of each chat.
 #[derive(Default)]
-pub(super) struct Tools {
-    chats: Memory<Vec<Taken>>,
+pub(super) struct ToolDecisionChecks {
+    chats: ChatMemory<Vec<TakenDecision>>,
 }
 
-struct Taken {
+struct TakenDecision {
     call: String,
-    decision: Decision,
+    decision: ToolDecision,
     line: u64,
 }
 
-impl Check for Tools {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for ToolDecisionChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Folding(folding) => self.fold(cx, folding, out),
-            Step::Snapshot { channel, state, .. } => {
+            OracleStep::Folding(folding) => self.fold(cx, folding, out),
+            OracleStep::Snapshot { channel, state, .. } => {
                 finished(cx, *channel, list(state, "turns"), out);
             }
-            Step::Folded { folding, .. } if folding.envelope.action_type == "chat/turnsLoaded" => {
+            OracleStep::Folded { folding, .. }
+                if folding.envelope.action_type == "chat/turnsLoaded" =>
+            {
                 finished(cx, folding.channel, list(folding.envelope.action, "turns"), out);
             }
-            Step::Restarted | Step::Gap => self.chats.clear(),
+            OracleStep::Restarted | OracleStep::Gap => self.chats.clear(),
             _ => {}
         }
     }
 }
 
-impl Tools {
-    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+impl ToolDecisionChecks {
+    fn fold(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let action = folding.envelope.action;
         if folding.envelope.name == "turnStarted" {
             self.chats.forget(folding.channel);
@@ -144,18 +146,18 @@ impl Tools {
 
 /// F4. Returns whether the decision had been taken before.
 fn again(
-    cx: &Context,
-    folding: &Folding<'_>,
-    taken: &mut Vec<Taken>,
+    cx: &OracleContext,
+    folding: &ActionFolding<'_>,
+    taken: &mut Vec<TakenDecision>,
     (call, event, from): (&str, ToolEvent, Option<ToolCallStatus>),
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) -> bool {
     if event == ToolEvent::ReadyUnconfirmed
         && matches!(from, Some(ToolCallStatus::Running | ToolCallStatus::PendingConfirmation))
     {
-        taken.retain(|it| it.call != call || it.decision != Decision::Confirmed);
+        taken.retain(|it| it.call != call || it.decision != ToolDecision::Confirmed);
     }
-    let Some(decision) = Decision::of(event) else {
+    let Some(decision) = ToolDecision::of(event) else {
         return false;
     };
     out.seen(Rule::OneDecision);
@@ -167,20 +169,20 @@ fn again(
             format!("expected one `{name}` for the tool call `{call}` of `{uri}`, found another");
         // Only of confirmations the text says that a second one MUST be rejected.
         let weight = match decision {
-            Decision::Confirmed => Weight::Must,
-            Decision::Completed | Decision::ResultConfirmed => Weight::Essential,
+            ToolDecision::Confirmed => Weight::Must,
+            ToolDecision::Completed | ToolDecision::ResultConfirmed => Weight::Essential,
         };
         out.weaker(Rule::OneDecision, weight, message, &[first.line, folding.line]);
         return true;
     }
     if taken.len() < MAX_DECISIONS {
-        taken.push(Taken { call: call.to_owned(), decision, line: folding.line });
+        taken.push(TakenDecision { call: call.to_owned(), decision, line: folding.line });
     }
     false
 }
 
 /// F8. A status that the table does not know is of a newer version.
-fn finished(cx: &Context, channel: ChannelId, turns: &[Value], out: &mut Sink) {
+fn finished(cx: &OracleContext, channel: ChannelId, turns: &[Value], out: &mut FindingSink) {
     for turn in turns {
         for call in list(turn, "responseParts").iter().filter_map(|part| given(part, "toolCall")) {
             let status = text(call, "status").and_then(ToolCallStatus::from_name);

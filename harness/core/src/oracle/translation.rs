@@ -8,24 +8,24 @@
 //!
 //! Knows: folded chats, facts of conversations. Never knows: ACP, models.
 //!
-//! Start at [`Translation`].
+//! Start at [`TranslationChecks`].
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::transcript::Below;
+use crate::transcript::BelowEvent;
 use crate::verdict::Weight;
 use crate::wire::json::Value;
 
-use super::below::{Fact, Reading};
+use super::below::{BelowReading, ConversationFact};
 use super::catalogue::{CheckRule as _, Rule};
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{list, text};
-use super::step::{Folding, Step};
+use super::step::{ActionFolding, OracleStep};
 
 /// Turns and conversations that are remembered; about further ones nothing is said.
 const MAX_TURNS: usize = 4_096;
@@ -46,11 +46,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What was seen of turns and conversations.
 #[derive(Default)]
-pub(super) struct Translation {
-    reading: Reading,
+pub(super) struct TranslationChecks {
+    reading: BelowReading,
     /// The latest turn of each chat.
-    turns: LiteMap<ChannelId, Turn>,
-    talks: LiteMap<String, Talk>,
+    turns: LiteMap<ChannelId, ClientTurn>,
+    talks: LiteMap<String, AgentTalk>,
     /// Chats whose turn has no conversation yet, and conversations without a turn.
     waiting: Vec<ChannelId>,
     early: Vec<String>,
@@ -62,18 +62,18 @@ pub(super) struct Translation {
 
 /// A turn as the clients see it.
 #[derive(Default)]
-struct Turn {
+struct ClientTurn {
     text: String,
     line: u64,
     talk: Option<String>,
-    calls: Vec<Above>,
+    calls: Vec<CallAbove>,
     cancelled: Option<(Duration, u64)>,
-    over: Option<Over>,
+    over: Option<TurnEnd>,
     judged: bool,
 }
 
 /// How a turn ended.
-enum Over {
+enum TurnEnd {
     /// With all that it said; nothing where not all of it is in the state.
     Complete { said: Option<String>, line: u64 },
     /// Before its time: what is missing proves nothing.
@@ -82,7 +82,7 @@ enum Over {
 
 /// A tool call above.
 #[derive(Default)]
-struct Above {
+struct CallAbove {
     id: String,
     /// `None` where it is not a text.
     input: Option<String>,
@@ -96,12 +96,12 @@ struct Above {
 
 /// What is said with an agent.
 #[derive(Default)]
-struct Talk {
+struct AgentTalk {
     /// What a model is asked to say its agent may change.
     model: bool,
     chat: Option<ChannelId>,
     prompt: String,
-    calls: Vec<Call>,
+    calls: Vec<CallBelow>,
     /// What was said before, between and after the calls.
     texts: Vec<String>,
     bytes: usize,
@@ -114,7 +114,7 @@ struct Talk {
 }
 
 /// A tool call below.
-struct Call {
+struct CallBelow {
     id: String,
     leaf: String,
     line: u64,
@@ -122,15 +122,15 @@ struct Call {
     ran: Option<u64>,
 }
 
-impl Check for Translation {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for TranslationChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         if !self.cancelled.is_empty() {
             self.look_for_cancels(cx, out);
         }
         match step {
-            Step::Below { way, seen } => {
+            OracleStep::Below { way, seen } => {
                 if let Some(message) = seen.message() {
-                    if *way == Below::Model {
+                    if *way == BelowEvent::Model {
                         offered(cx, message.value(), out);
                     }
                     for (talk, fact) in self.reading.facts(cx.now.conn, *way, message) {
@@ -138,17 +138,17 @@ impl Check for Translation {
                     }
                 }
             }
-            Step::Dispatched { seen, channel, .. } => {
+            OracleStep::Dispatched { seen, channel, .. } => {
                 let action = seen.message().and_then(|message| message.params().get("action"));
                 self.approving(cx, *channel, action.unwrap_or(&Value::Null));
             }
-            Step::Folding(folding) => self.above(cx, folding, out),
-            Step::Restarted | Step::Gap => *self = Translation::default(),
+            OracleStep::Folding(folding) => self.above(cx, folding, out),
+            OracleStep::Restarted | OracleStep::Gap => *self = TranslationChecks::default(),
             _ => {}
         }
     }
 
-    fn finish(&mut self, cx: &Context, out: &mut Sink) {
+    fn finish(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         self.look_for_cancels(cx, out);
         let chats: Vec<ChannelId> = self.turns.keys().copied().collect();
         chats.into_iter().for_each(|chat| self.judge(cx, chat, out));
@@ -156,7 +156,7 @@ impl Check for Translation {
 }
 
 /// The names of the tools that a model is offered.
-fn offered(cx: &Context, record: &Value, out: &mut Sink) {
+fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
     let tools = list(record, "tools");
     if tools.is_empty() {
         return;
@@ -170,10 +170,10 @@ fn offered(cx: &Context, record: &Value, out: &mut Sink) {
     }
 }
 
-impl Translation {
+impl TranslationChecks {
     // Above
 
-    fn above(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn above(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let (chat, action, line) = (folding.channel, folding.envelope.action, folding.line);
         let call = text(action, "toolCallId");
         match (folding.envelope.name, call) {
@@ -185,12 +185,12 @@ impl Translation {
                 let turn = self.turns.get_mut(&chat);
                 if let Some(turn) = turn.filter(|turn| turn.calls.len() < MAX_CALLS) {
                     let (id, input) = (call.to_owned(), Some(String::new()));
-                    turn.calls.push(Above { id, input, line, ..Above::default() });
+                    turn.calls.push(CallAbove { id, input, line, ..CallAbove::default() });
                 }
             }
             ("toolCallDelta", Some(call)) => {
                 let more = text(action, "content").unwrap_or_default();
-                if let Some(Above { input: Some(input), .. }) = self.call(chat, call)
+                if let Some(CallAbove { input: Some(input), .. }) = self.call(chat, call)
                     && input.len() + more.len() < MAX_TEXT
                 {
                     input.push_str(more);
@@ -214,7 +214,7 @@ impl Translation {
                 }
             }
             ("turnCancelled", _) => {
-                self.over(cx, chat, Over::Short, out);
+                self.over(cx, chat, TurnEnd::Short, out);
                 let turn = self.turns.get_mut(&chat);
                 if let Some(turn) = turn.filter(|turn| turn.talk.is_some()) {
                     turn.cancelled = Some((cx.now.at, line));
@@ -222,13 +222,13 @@ impl Translation {
                     self.look_for_cancels(cx, out);
                 }
             }
-            ("error", _) => self.over(cx, chat, Over::Short, out),
+            ("error", _) => self.over(cx, chat, TurnEnd::Short, out),
             ("turnComplete", _) => self.over(cx, chat, complete(cx, folding), out),
             _ => {}
         }
     }
 
-    fn call(&mut self, chat: ChannelId, call: &str) -> Option<&mut Above> {
+    fn call(&mut self, chat: ChannelId, call: &str) -> Option<&mut CallAbove> {
         self.turns.get_mut(&chat)?.calls.iter_mut().rev().find(|above| above.id == call)
     }
 
@@ -242,9 +242,10 @@ impl Translation {
             self.turns.remove(&chat);
             return;
         }
-        self.turns.insert(chat, Turn { text: said.to_owned(), line, ..Turn::default() });
+        self.turns
+            .insert(chat, ClientTurn { text: said.to_owned(), line, ..ClientTurn::default() });
         // The prompt may have been seen before the turn was.
-        let fits = |talk: &Talk| talk.chat.is_none() && talk.prompt.contains(said);
+        let fits = |talk: &AgentTalk| talk.chat.is_none() && talk.prompt.contains(said);
         match self.early.iter().position(|key| self.talks.get(key).is_some_and(fits)) {
             Some(at) => {
                 let key = self.early.swap_remove(at);
@@ -255,7 +256,7 @@ impl Translation {
         }
     }
 
-    fn approving(&mut self, cx: &Context, chat: ChannelId, action: &Value) {
+    fn approving(&mut self, cx: &OracleContext, chat: ChannelId, action: &Value) {
         let confirms = text(action, "type").is_some_and(|it| it.ends_with("/toolCallConfirmed"));
         let approves = action.get("approved").and_then(Value::as_bool) == Some(true);
         let call = text(action, "toolCallId").filter(|_| confirms && approves);
@@ -264,7 +265,7 @@ impl Translation {
         }
     }
 
-    fn over(&mut self, cx: &Context, chat: ChannelId, over: Over, out: &mut Sink) {
+    fn over(&mut self, cx: &OracleContext, chat: ChannelId, over: TurnEnd, out: &mut FindingSink) {
         if let Some(turn) = self.turns.get_mut(&chat) {
             turn.over = Some(over);
         }
@@ -273,26 +274,35 @@ impl Translation {
 
     // Below
 
-    fn below(&mut self, cx: &Context, way: Below, key: &str, fact: Fact, out: &mut Sink) {
+    fn below(
+        &mut self,
+        cx: &OracleContext,
+        way: BelowEvent,
+        key: &str,
+        fact: ConversationFact,
+        out: &mut FindingSink,
+    ) {
         let line = cx.now.line;
-        if let Fact::Prompted(prompt) = fact {
+        if let ConversationFact::Prompted(prompt) = fact {
             return self.prompted(way, key, prompt);
         }
         let Some(talk) = self.talks.get_mut(key) else {
             return;
         };
         match fact {
-            Fact::Prompted(_) => {}
-            Fact::Round(round) => talk.round(round),
-            Fact::Text(said) => {
+            ConversationFact::Prompted(_) => {}
+            ConversationFact::Round(round) => talk.round(round),
+            ConversationFact::Text(said) => {
                 let room = self.bytes + said.len() <= MAX_TEXTS;
                 self.bytes += talk.said(&said, room);
             }
-            Fact::Called { id, leaf } => talk.called(id, leaf, line),
-            Fact::Answered { id, allowed: true } | Fact::Ran { id } => talk.shows(&id, line),
-            Fact::Answered { .. } => {}
-            Fact::Cancelled => talk.stopped = Some(line),
-            Fact::Ended => talk.ended = true,
+            ConversationFact::Called { id, leaf } => talk.called(id, leaf, line),
+            ConversationFact::Answered { id, allowed: true } | ConversationFact::Ran { id } => {
+                talk.shows(&id, line)
+            }
+            ConversationFact::Answered { .. } => {}
+            ConversationFact::Cancelled => talk.stopped = Some(line),
+            ConversationFact::Ended => talk.ended = true,
         }
         let chat = talk.chat.filter(|_| talk.ended || talk.stopped.is_some());
         if let Some(chat) = chat {
@@ -300,7 +310,7 @@ impl Translation {
         }
     }
 
-    fn prompted(&mut self, way: Below, key: &str, prompt: String) {
+    fn prompted(&mut self, way: BelowEvent, key: &str, prompt: String) {
         let room = self.talks.len() < MAX_TURNS || self.talks.contains_key(key);
         if !room || prompt.len() > MAX_TEXT {
             return;
@@ -318,7 +328,12 @@ impl Translation {
         let best = |chat: &ChannelId| (Some(*chat) == own, text(*chat).len());
         let found = self.waiting.iter().copied().filter(fits).max_by_key(best);
         self.bytes = self.bytes.saturating_sub(known.bytes);
-        *known = Talk { model: way == Below::Model, prompt, whole: true, ..Talk::default() };
+        *known = AgentTalk {
+            model: way == BelowEvent::Model,
+            prompt,
+            whole: true,
+            ..AgentTalk::default()
+        };
         match found {
             Some(chat) => self.join(key, chat),
             None if self.early.len() < MAX_EARLY => self.early.push(key.to_owned()),
@@ -338,7 +353,7 @@ impl Translation {
     }
 
     /// The turn of a chat and what is said about it below.
-    fn pair(&self, chat: ChannelId) -> Option<(&Turn, &Talk)> {
+    fn pair(&self, chat: ChannelId) -> Option<(&ClientTurn, &AgentTalk)> {
         let turn = self.turns.get(&chat)?;
         Some((turn, self.talks.get(turn.talk.as_ref()?)?))
     }
@@ -346,8 +361,8 @@ impl Translation {
     // Rules
 
     /// Judges a turn when nothing more of it is to come on either side.
-    fn judge_ended(&mut self, cx: &Context, chat: ChannelId, out: &mut Sink) {
-        let ended = |(turn, talk): (&Turn, &Talk)| {
+    fn judge_ended(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
+        let ended = |(turn, talk): (&ClientTurn, &AgentTalk)| {
             turn.over.is_some() && (talk.ended || talk.stopped.is_some())
         };
         if self.pair(chat).is_some_and(ended) {
@@ -356,7 +371,7 @@ impl Translation {
     }
 
     /// Judges a turn by what was seen of it, once.
-    fn judge(&mut self, cx: &Context, chat: ChannelId, out: &mut Sink) {
+    fn judge(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
         let Some((turn, talk)) = self.pair(chat).filter(|(turn, _)| !turn.judged) else {
             return;
         };
@@ -366,7 +381,7 @@ impl Translation {
                 decided(uri, above, call, out);
             }
         }
-        if let (Some(Over::Complete { said, line }), true) = (&turn.over, talk.ended) {
+        if let (Some(TurnEnd::Complete { said, line }), true) = (&turn.over, talk.ended) {
             told_once(uri, *line, turn, talk, &pairs, out);
             if let Some(said) = said.as_ref().filter(|_| talk.whole) {
                 text_arrived(uri, [turn.line, *line], said, talk, out);
@@ -381,12 +396,12 @@ impl Translation {
         if let Some(talk) = key.and_then(|key| self.talks.get_mut(&key)) {
             self.bytes = self.bytes.saturating_sub(talk.bytes);
             let (chat, ended, stopped) = (talk.chat, talk.ended, talk.stopped);
-            *talk = Talk { chat, ended, stopped, ..Talk::default() };
+            *talk = AgentTalk { chat, ended, stopped, ..AgentTalk::default() };
         }
     }
 
     /// Looks which of the cancelled turns' agents have heard of it, and which have had the time to.
-    fn look_for_cancels(&mut self, cx: &Context, out: &mut Sink) {
+    fn look_for_cancels(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let mut waiting = std::mem::take(&mut self.cancelled);
         waiting.retain(|chat| {
             let Some((turn, talk)) = self.pair(*chat) else {
@@ -419,7 +434,7 @@ impl Translation {
     }
 }
 
-impl Talk {
+impl AgentTalk {
     /// A round of calls is over. An exchange that is asked for again counts once.
     fn round(&mut self, round: u64) {
         self.ended = false;
@@ -453,7 +468,7 @@ impl Talk {
                 call.leaf = leaf;
             }
         } else if self.calls.len() < MAX_CALLS {
-            self.calls.push(Call { id, leaf, line, ran: None });
+            self.calls.push(CallBelow { id, leaf, line, ran: None });
             self.texts.push(String::new());
         }
     }
@@ -467,17 +482,17 @@ impl Talk {
 }
 
 /// What a turn says that is about to be complete. A text that is kept elsewhere is not compared.
-fn complete(cx: &Context, folding: &Folding<'_>) -> Over {
+fn complete(cx: &OracleContext, folding: &ActionFolding<'_>) -> TurnEnd {
     let state = cx.folded(folding.channel).map(|fold| &fold.state);
     let turn = state.and_then(|state| state.get("activeTurn"));
     let parts = turn.map(|turn| list(turn, "responseParts")).unwrap_or_default();
     let texts = parts.iter().filter(|part| text(part, "kind") == Some("markdown"));
     let said = turn.and_then(|_| texts.map(|part| text(part, "content")).collect());
-    Over::Complete { said, line: folding.line }
+    TurnEnd::Complete { said, line: folding.line }
 }
 
 /// Which call above each call below is, the longest inputs first.
-fn matched(above: &[Above], below: &[Call]) -> Vec<Option<usize>> {
+fn matched(above: &[CallAbove], below: &[CallBelow]) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..below.len()).filter(|at| !below[*at].leaf.is_empty()).collect();
     order.sort_unstable_by_key(|at| (std::cmp::Reverse(below[*at].leaf.len()), *at));
     let mut pairs = vec![None; below.len()];
@@ -489,7 +504,7 @@ fn matched(above: &[Above], below: &[Call]) -> Vec<Option<usize>> {
     pairs
 }
 
-impl Above {
+impl CallAbove {
     /// Whether a text stands in the input, as it is or as JSON writes it.
     fn has(&self, leaf: &str) -> bool {
         let quoted = Value::from(leaf).to_text();
@@ -499,7 +514,7 @@ impl Above {
 }
 
 /// Whether a call ran only if it was allowed to.
-fn decided(uri: &str, above: &Above, call: &Call, out: &mut Sink) {
+fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink) {
     let id = &above.id;
     match (above.denied, call.ran) {
         (Some(denied), ran) => {
@@ -534,10 +549,10 @@ fn decided(uri: &str, above: &Above, call: &Call, out: &mut Sink) {
 fn told_once(
     uri: &str,
     end: u64,
-    turn: &Turn,
-    talk: &Talk,
+    turn: &ClientTurn,
+    talk: &AgentTalk,
     pairs: &[Option<usize>],
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let rule = Rule::CallsToldOnce;
     let weight = if talk.model { Weight::Note } else { rule.row().weight };
@@ -554,9 +569,9 @@ fn told_once(
             out.weaker(rule, weight, message, &[call.line, end]);
         }
     }
-    let free = |(at, _): &(usize, &Above)| !pairs.contains(&Some(*at));
+    let free = |(at, _): &(usize, &CallAbove)| !pairs.contains(&Some(*at));
     for (_, above) in turn.calls.iter().enumerate().filter(free) {
-        let known = |call: &&Call| !call.leaf.is_empty() && above.has(&call.leaf);
+        let known = |call: &&CallBelow| !call.leaf.is_empty() && above.has(&call.leaf);
         if let Some(call) = talk.calls.iter().find(known) {
             let message = format!(
                 "expected the agent's tool call `{}` once in `{uri}`, found it again as `{}`",
@@ -568,7 +583,7 @@ fn told_once(
 }
 
 /// Whether what the agent said stands above, in order. White space is the host's own.
-fn text_arrived(uri: &str, lines: [u64; 2], said: &str, talk: &Talk, out: &mut Sink) {
+fn text_arrived(uri: &str, lines: [u64; 2], said: &str, talk: &AgentTalk, out: &mut FindingSink) {
     let rule = Rule::TextArrives;
     let bare = |text: &str| text.split_whitespace().collect::<String>();
     let said = bare(said);

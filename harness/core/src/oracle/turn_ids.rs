@@ -9,24 +9,24 @@
 use crate::wire::json::{Text, Value};
 
 use crate::verdict::Weight;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, Fold};
-use super::check::{Check, Sink};
-use super::context::Context;
+use super::channel::{ChannelFold, ChannelId};
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
 use super::members::{list, repeated_text, text};
-use super::memory::Memory;
-use super::step::{Folding, Step};
+use super::memory::ChatMemory;
+use super::step::{ActionFolding, OracleStep};
 
 /// The ids of every folded chat.
 #[derive(Default)]
 pub(super) struct TurnIds {
-    chats: Memory<Chat>,
+    chats: ChatMemory<TurnIdChat>,
 }
 
 #[derive(Default)]
-struct Chat {
+struct TurnIdChat {
     /// The line of the snapshot that the fold began with; 0 where the turns have to be read anew.
     base: u64,
     turns: foldhash::HashSet<Text>,
@@ -36,19 +36,19 @@ struct Chat {
     parts: foldhash::HashMap<Text, bool>,
 }
 
-impl Check for TurnIds {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for TurnIds {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Folding(folding) => self.fold(cx, folding, out),
-            Step::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
-            Step::Restarted | Step::Gap => self.chats.clear(),
+            OracleStep::Folding(folding) => self.fold(cx, folding, out),
+            OracleStep::Snapshot { channel, state, .. } => snapshot(cx, *channel, state, out),
+            OracleStep::Restarted | OracleStep::Gap => self.chats.clear(),
             _ => {}
         }
     }
 }
 
 impl TurnIds {
-    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn fold(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let action = folding.envelope.action;
         let name = folding.envelope.name;
         if !matches!(
@@ -78,9 +78,15 @@ impl TurnIds {
     }
 }
 
-impl Chat {
+impl TurnIdChat {
     /// E4.
-    fn start(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+    fn start(
+        &mut self,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
+        out: &mut FindingSink,
+    ) {
         let Some(turn) = text(folding.envelope.action, "turnId") else {
             return;
         };
@@ -105,7 +111,7 @@ impl Chat {
     }
 
     /// Reads the parts of the active turn where they are not known.
-    fn know_parts(&mut self, fold: &Fold) {
+    fn know_parts(&mut self, fold: &ChannelFold) {
         let Some(active) = fold.state.get("activeTurn") else {
             return;
         };
@@ -123,16 +129,16 @@ impl Chat {
     /// E5 and E7 for a part of its own.
     fn part(
         &mut self,
-        cx: &Context,
-        folding: &Folding<'_>,
-        fold: &Fold,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
         part: Option<&Value>,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         let Some(part) = part else {
             return;
         };
-        if folding.protocol.has(Feature::ErrorPart) {
+        if folding.protocol.has(ProtocolFeature::ErrorPart) {
             out.seen(Rule::ErrorParts);
             if text(part, "kind") == Some("error") {
                 let uri = cx.uri(folding.channel);
@@ -150,7 +156,13 @@ impl Chat {
     }
 
     /// E5 for a tool call. That no call has the id of another is the business of the transitions.
-    fn call(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+    fn call(
+        &mut self,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
+        out: &mut FindingSink,
+    ) {
         self.know_parts(fold);
         let call = text(folding.envelope.action, "toolCallId");
         if let Some(call) = call.filter(|call| self.parts.get(*call) != Some(&true)) {
@@ -160,12 +172,12 @@ impl Chat {
 
     fn add(
         &mut self,
-        cx: &Context,
-        folding: &Folding<'_>,
-        fold: &Fold,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
         id: &str,
         call: bool,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         out.seen(Rule::UniqueParts);
         let Some(other) = self.parts.insert(id.into(), call) else {
@@ -180,7 +192,7 @@ impl Chat {
 }
 
 /// E4 and E5 in a snapshot.
-fn snapshot(cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let lines = [cx.now.line];
     let uri = cx.uri(channel);
     if state.get("turns").is_none() {

@@ -8,14 +8,14 @@ use std::time::Duration;
 use crate::wire::json::{Text, Value};
 
 use crate::wire::timestamp;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 use super::catalogue::Rule;
-use super::channel::{ChannelId, Fold};
-use super::check::{Check, Sink};
-use super::context::Context;
-use super::memory::Memory;
-use super::step::{Folding, Step};
+use super::channel::{ChannelFold, ChannelId};
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
+use super::memory::ChatMemory;
+use super::step::{ActionFolding, OracleStep};
 
 /// Chats that were asked for.
 const MAX_CHATS: usize = 4_096;
@@ -27,28 +27,28 @@ const TOLERANCE: Duration = Duration::from_secs(10);
 pub(super) struct TurnStarts {
     /// Chats that a client asked for, by URI, and whether they begin with a turn.
     made: foldhash::HashMap<Text, bool>,
-    started: Memory<Option<Started>>,
+    started: ChatMemory<Option<StartedTurn>>,
     /// The newest session that was noted as not ready, which is said once.
     unready: Option<ChannelId>,
 }
 
-struct Started {
+struct StartedTurn {
     turn: Text,
     at: Duration,
     line: u64,
 }
 
-impl Check for TurnStarts {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for TurnStarts {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Frame { seen, sender: Sender::Client, .. } => {
+            OracleStep::Frame { seen, sender: MessageOrigin::Client, .. } => {
                 let message = seen.message().filter(|it| it.method() == Some("createChat"));
                 if let Some(message) = message {
                     self.make(message.params());
                 }
             }
-            Step::Folding(folding) => self.fold(cx, folding, out),
-            Step::Restarted | Step::Gap => *self = TurnStarts::default(),
+            OracleStep::Folding(folding) => self.fold(cx, folding, out),
+            OracleStep::Restarted | OracleStep::Gap => *self = TurnStarts::default(),
             _ => {}
         }
     }
@@ -63,7 +63,7 @@ impl TurnStarts {
         }
     }
 
-    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+    fn fold(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let name = folding.envelope.name;
         let known = matches!(
             name,
@@ -86,7 +86,13 @@ impl TurnStarts {
     }
 
     /// E9.
-    fn explained(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+    fn explained(
+        &mut self,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
+        out: &mut FindingSink,
+    ) {
         out.seen(Rule::Explained);
         let made = self.made.remove(folding.envelope.channel);
         let action = folding.envelope.action;
@@ -113,7 +119,13 @@ impl TurnStarts {
         }
     }
 
-    fn start(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+    fn start(
+        &mut self,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
+        out: &mut FindingSink,
+    ) {
         let action = folding.envelope.action;
         if let Some(text) = action.get("startedAt").and_then(Value::as_str) {
             out.seen(Rule::TurnTimes);
@@ -127,12 +139,18 @@ impl TurnStarts {
         let turn = action.get("turnId").and_then(Value::as_str);
         let turn = turn.filter(|_| folding.live).map(Text::from);
         if let Some(started) = self.started.of(folding.channel, fold) {
-            *started = turn.map(|turn| Started { turn, at: cx.now.at, line: folding.line });
+            *started = turn.map(|turn| StartedTurn { turn, at: cx.now.at, line: folding.line });
         }
     }
 
     /// E10 at the end of a turn.
-    fn end(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+    fn end(
+        &mut self,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
+        out: &mut FindingSink,
+    ) {
         let action = folding.envelope.action;
         let turn = action.get("turnId").and_then(Value::as_str);
         let active = fold.state.get("activeTurn").and_then(|turn| turn.get("id")?.as_str());
@@ -164,7 +182,13 @@ impl TurnStarts {
     }
 
     /// E8.
-    fn ready(&mut self, cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+    fn ready(
+        &mut self,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        fold: &ChannelFold,
+        out: &mut FindingSink,
+    ) {
         let own = Some(folding.channel).filter(|_| fold.state.get("lifecycle").is_some());
         let owner = own.or(cx.channel(folding.channel).and_then(|channel| channel.owner));
         let session = owner.and_then(|id| Some((id, cx.channel(id)?)));

@@ -7,20 +7,20 @@
 use crate::wire::json::Value;
 
 use crate::verdict::Weight;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 
 use super::catalogue::Rule;
-use super::check::{Check, Sink};
-use super::context::Context;
-use super::memory::Memory;
-use super::step::{Comparison, Folding, Step};
+use super::check::{CheckFamily, FindingSink};
+use super::context::OracleContext;
+use super::memory::ChatMemory;
+use super::step::{ActionFolding, OracleStep, StateComparison};
 
 /// Ended turns of one chat that are remembered.
 const MAX_ENDED: usize = 256;
 
 /// What an action means for turns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Role {
+enum TurnActionRole {
     Start,
     Resume,
     End,
@@ -35,39 +35,39 @@ enum Role {
 }
 
 /// The actions about turns. Source: chat-channel.md; the tool-call actions have their own table.
-const ROLES: &[(&str, Role)] = &[
-    ("turnStarted", Role::Start),
-    ("turnResume", Role::Resume),
-    ("turnComplete", Role::End),
-    ("turnCancelled", Role::End),
-    ("error", Role::End),
-    ("delta", Role::Append("markdown")),
-    ("reasoning", Role::Append("reasoning")),
-    ("responsePart", Role::Within),
-    ("usage", Role::Within),
-    ("toolCallStart", Role::Within),
-    ("toolCallDelta", Role::Within),
-    ("toolCallReady", Role::Within),
-    ("toolCallConfirmed", Role::Within),
-    ("toolCallComplete", Role::Within),
-    ("toolCallResultConfirmed", Role::Within),
-    ("toolCallContentChanged", Role::Within),
-    ("toolCallAuthRequired", Role::Within),
-    ("toolCallAuthResolved", Role::Within),
-    ("inputRequested", Role::Unnamed),
-    ("inputAnswerChanged", Role::Unnamed),
-    ("inputCompleted", Role::Unnamed),
-    ("truncated", Role::Truncate),
+const ROLES: &[(&str, TurnActionRole)] = &[
+    ("turnStarted", TurnActionRole::Start),
+    ("turnResume", TurnActionRole::Resume),
+    ("turnComplete", TurnActionRole::End),
+    ("turnCancelled", TurnActionRole::End),
+    ("error", TurnActionRole::End),
+    ("delta", TurnActionRole::Append("markdown")),
+    ("reasoning", TurnActionRole::Append("reasoning")),
+    ("responsePart", TurnActionRole::Within),
+    ("usage", TurnActionRole::Within),
+    ("toolCallStart", TurnActionRole::Within),
+    ("toolCallDelta", TurnActionRole::Within),
+    ("toolCallReady", TurnActionRole::Within),
+    ("toolCallConfirmed", TurnActionRole::Within),
+    ("toolCallComplete", TurnActionRole::Within),
+    ("toolCallResultConfirmed", TurnActionRole::Within),
+    ("toolCallContentChanged", TurnActionRole::Within),
+    ("toolCallAuthRequired", TurnActionRole::Within),
+    ("toolCallAuthResolved", TurnActionRole::Within),
+    ("inputRequested", TurnActionRole::Unnamed),
+    ("inputAnswerChanged", TurnActionRole::Unnamed),
+    ("inputCompleted", TurnActionRole::Unnamed),
+    ("truncated", TurnActionRole::Truncate),
 ];
 
 /// The turns of every folded chat.
 #[derive(Default)]
-pub(super) struct Turns {
-    chats: Memory<Chat>,
+pub(super) struct TurnChecks {
+    chats: ChatMemory<TurnChat>,
 }
 
 #[derive(Default)]
-struct Chat {
+struct TurnChat {
     /// The ends of turns, with their lines.
     ended: Vec<(String, u64)>,
     /// Turns that another one took the place of, with the lines of both starts.
@@ -76,19 +76,19 @@ struct Chat {
     started: Option<(String, u64)>,
 }
 
-impl Check for Turns {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for TurnChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Folding(folding) => self.fold(cx, folding, out),
-            Step::Compared(comparison) => self.compare(cx, comparison, out),
-            Step::Restarted | Step::Gap => self.chats.clear(),
+            OracleStep::Folding(folding) => self.fold(cx, folding, out),
+            OracleStep::Compared(comparison) => self.compare(cx, comparison, out),
+            OracleStep::Restarted | OracleStep::Gap => self.chats.clear(),
             _ => {}
         }
     }
 }
 
-impl Turns {
-    fn fold(&mut self, cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+impl TurnChecks {
+    fn fold(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let name = folding.envelope.name;
         let Some((_, role)) = ROLES.iter().find(|(known, _)| *known == name) else {
             return;
@@ -103,21 +103,25 @@ impl Turns {
             return;
         };
         match (role, turn) {
-            (Role::Start | Role::Resume, Some(turn)) => {
+            (TurnActionRole::Start | TurnActionRole::Resume, Some(turn)) => {
                 chat.start(cx, folding, *role, active, turn, out);
             }
-            (Role::End, Some(turn)) => chat.end(cx, folding, active, turn, out),
-            (Role::Truncate, _) => {
+            (TurnActionRole::End, Some(turn)) => chat.end(cx, folding, active, turn, out),
+            (TurnActionRole::Truncate, _) => {
                 chat.ended.clear();
                 chat.replaced.clear();
             }
-            (Role::Within, Some(turn)) => {
+            (TurnActionRole::Within, Some(turn)) => {
                 chat.within(cx, folding, active, turn, out);
             }
-            (Role::Append(kind), Some(turn)) if chat.within(cx, folding, active, turn, out) => {
+            (TurnActionRole::Append(kind), Some(turn))
+                if chat.within(cx, folding, active, turn, out) =>
+            {
                 append(cx, folding, state, kind, out);
             }
-            (Role::Unnamed, _) if folding.protocol.has(Feature::InputRequestParts) => {
+            (TurnActionRole::Unnamed, _)
+                if folding.protocol.has(ProtocolFeature::InputRequestParts) =>
+            {
                 out.seen(Rule::ActiveOnly);
                 if active.is_none() {
                     inactive(cx, folding, "an active turn", &[], out);
@@ -128,7 +132,12 @@ impl Turns {
     }
 
     /// The second half of E3: a turn that was replaced is in the history all the same.
-    fn compare(&mut self, cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+    fn compare(
+        &mut self,
+        cx: &OracleContext,
+        comparison: &StateComparison<'_>,
+        out: &mut FindingSink,
+    ) {
         let Some(chat) = self.chats.known(comparison.channel) else {
             return;
         };
@@ -153,15 +162,15 @@ impl Turns {
     }
 }
 
-impl Chat {
+impl TurnChat {
     fn start(
         &mut self,
-        cx: &Context,
-        folding: &Folding<'_>,
-        role: Role,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
+        role: TurnActionRole,
         active: Option<&str>,
         turn: &str,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         out.seen(Rule::OneActive);
         if let Some(active) = active {
@@ -176,7 +185,7 @@ impl Chat {
             let own = folding.envelope.origin.is_none();
             let weight = if own { Weight::Essential } else { Weight::Note };
             out.weaker(Rule::OneActive, weight, message, &[before, folding.line]);
-            if active != turn && role == Role::Start && self.replaced.len() < MAX_ENDED {
+            if active != turn && role == TurnActionRole::Start && self.replaced.len() < MAX_ENDED {
                 self.replaced.push((active.to_owned(), before, folding.line));
             }
         }
@@ -186,11 +195,11 @@ impl Chat {
 
     fn end(
         &mut self,
-        cx: &Context,
-        folding: &Folding<'_>,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
         active: Option<&str>,
         turn: &str,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         if active == Some(turn) {
             out.seen(Rule::OneEnd);
@@ -219,11 +228,11 @@ impl Chat {
     /// E2. Returns whether the action names the active turn.
     fn within(
         &self,
-        cx: &Context,
-        folding: &Folding<'_>,
+        cx: &OracleContext,
+        folding: &ActionFolding<'_>,
         active: Option<&str>,
         turn: &str,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) -> bool {
         out.seen(Rule::ActiveOnly);
         if active == Some(turn) {
@@ -244,7 +253,13 @@ impl Chat {
     }
 }
 
-fn inactive(cx: &Context, folding: &Folding<'_>, expected: &str, lines: &[u64], out: &mut Sink) {
+fn inactive(
+    cx: &OracleContext,
+    folding: &ActionFolding<'_>,
+    expected: &str,
+    lines: &[u64],
+    out: &mut FindingSink,
+) {
     let uri = cx.uri(folding.channel);
     let name = folding.envelope.action_type;
     let turn = folding.envelope.action.get("turnId").and_then(Value::as_str);
@@ -258,7 +273,13 @@ fn inactive(cx: &Context, folding: &Folding<'_>, expected: &str, lines: &[u64], 
 }
 
 /// E6.
-fn append(cx: &Context, folding: &Folding<'_>, state: &Value, kind: &str, out: &mut Sink) {
+fn append(
+    cx: &OracleContext,
+    folding: &ActionFolding<'_>,
+    state: &Value,
+    kind: &str,
+    out: &mut FindingSink,
+) {
     let Some(id) = folding.envelope.action.get("partId").and_then(Value::as_str) else {
         return;
     };

@@ -2,23 +2,23 @@
 //!
 //! Knows: watches as they were asked for, events. Never knows: files.
 //!
-//! Start at [`Watches`].
+//! Start at [`WatchChecks`].
 
 use std::collections::HashMap;
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
-use crate::wire::trim::Of;
+use crate::wire::trim::TrimType;
 
 use super::catalogue::Rule;
 use super::channel::ChannelId;
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
 use super::members::{given, list, text};
 use super::same::same;
-use super::step::{Comparison, Folding, Step};
+use super::step::{ActionFolding, OracleStep, StateComparison};
 
 /// What a watch is described by: in its state, and in the request for it.
 const DESCRIPTOR: [(&str, &str); 4] = [
@@ -33,33 +33,39 @@ const MAX_WATCHES: usize = 1_024;
 
 /// The requests for watches, by the URIs that they got, with the lines of the answers.
 #[derive(Default)]
-pub(super) struct Watches {
+pub(super) struct WatchChecks {
     asked: HashMap<String, (Value, u64)>,
 }
 
-impl Check for Watches {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for WatchChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Folding(folding) if folding.envelope.action_type == "resourceWatch/changed" => {
+            OracleStep::Folding(folding)
+                if folding.envelope.action_type == "resourceWatch/changed" =>
+            {
                 batch(cx, folding, out);
             }
-            Step::Answered { request, message } if request.method == "createResourceWatch" => {
+            OracleStep::Answered { request, message }
+                if request.method == "createResourceWatch" =>
+            {
                 self.asked(cx, request, message);
             }
-            Step::Snapshot { channel, kind: Some(ChannelKind::ResourceWatch), state, .. } => {
+            OracleStep::Snapshot {
+                channel, kind: Some(ChannelKind::ResourceWatch), state, ..
+            } => {
                 self.snapshot(cx, *channel, state, out);
             }
-            Step::Compared(comparison) if comparison.kind == ChannelKind::ResourceWatch => {
+            OracleStep::Compared(comparison) if comparison.kind == ChannelKind::ResourceWatch => {
                 compare(cx, comparison, out);
             }
-            Step::Restarted | Step::Gap => self.asked.clear(),
+            OracleStep::Restarted | OracleStep::Gap => self.asked.clear(),
             _ => {}
         }
     }
 }
 
-impl Watches {
-    fn asked(&mut self, cx: &Context, request: &Request, message: &Message) {
+impl WatchChecks {
+    fn asked(&mut self, cx: &OracleContext, request: &OpenRequest, message: &Message) {
         let channel = message.result().and_then(|result| text(result, "channel"));
         if let Some(uri) = channel.filter(|_| self.asked.len() < MAX_WATCHES) {
             self.asked.insert(uri.to_owned(), (request.params().clone(), cx.now.line));
@@ -67,7 +73,13 @@ impl Watches {
     }
 
     /// L4: the state is what was asked for. What was left out is up to the host.
-    fn snapshot(&self, cx: &Context, channel: ChannelId, state: &Value, out: &mut Sink) {
+    fn snapshot(
+        &self,
+        cx: &OracleContext,
+        channel: ChannelId,
+        state: &Value,
+        out: &mut FindingSink,
+    ) {
         let uri = cx.uri(channel);
         let Some((asked, line)) = self.asked.get(uri) else {
             return;
@@ -75,7 +87,7 @@ impl Watches {
         out.seen(Rule::WatchDescriptor);
         let mut state = state.clone();
         if let Some(protocol) = cx.here().and_then(|conn| conn.protocol) {
-            protocol.canonical(Of::State(ChannelKind::ResourceWatch), &mut state);
+            protocol.canonical(TrimType::State(ChannelKind::ResourceWatch), &mut state);
         }
         let differs = |(own, asked_as): &(&str, &str)| {
             let asked = given(asked, asked_as);
@@ -90,7 +102,7 @@ impl Watches {
 }
 
 /// L4: a batch has changes, and all of them are below the root of the watch.
-fn batch(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
+fn batch(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let changes = given(folding.envelope.action, "changes");
     let items = changes.map_or(&[][..], |changes| match changes {
         Value::Array(items) => items.as_slice(),
@@ -123,7 +135,7 @@ fn batch(cx: &Context, folding: &Folding<'_>, out: &mut Sink) {
 }
 
 /// L4: what is watched stays the same.
-fn compare(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     out.seen(Rule::WatchDescriptor);
     let differs = |(name, _): &(&str, &str)| {
         !same(comparison.folded.get(*name), comparison.snapshot.get(*name))

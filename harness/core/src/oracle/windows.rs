@@ -6,39 +6,41 @@
 //!
 //! Knows: folded chats, snapshots. Never knows: how many turns somebody wanted.
 //!
-//! Start at [`Windows`].
+//! Start at [`WindowChecks`].
 
 use crate::verdict::Weight;
 use crate::wire::channel::ChannelKind;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::Value;
 
 use super::catalogue::{CheckRule, Rule};
-use super::channel::{ChannelId, Fold};
-use super::check::{Check, Sink};
-use super::connection::Request;
-use super::context::Context;
+use super::channel::{ChannelFold, ChannelId};
+use super::check::{CheckFamily, FindingSink};
+use super::connection::OpenRequest;
+use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
-use super::step::{Comparison, Folding, Step};
+use super::step::{ActionFolding, OracleStep, StateComparison};
 
 /// The member that says that there are older turns.
 const CURSOR: &str = "turnsNextCursor";
 
 /// Everything needed is in the context.
-pub(super) struct Windows;
+pub(super) struct WindowChecks;
 
-impl Check for Windows {
-    fn step(&mut self, cx: &Context, step: &Step<'_>, out: &mut Sink) {
+impl CheckFamily for WindowChecks {
+    fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink) {
         match step {
-            Step::Folding(folding) if folding.envelope.action_type == "chat/turnsLoaded" => {
+            OracleStep::Folding(folding) if folding.envelope.action_type == "chat/turnsLoaded" => {
                 if let Some(fold) = cx.folded(folding.channel) {
                     loaded(cx, folding, fold, out);
                 }
             }
-            Step::Snapshot { request, channel, kind: Some(ChannelKind::Chat), state, .. } => {
+            OracleStep::Snapshot {
+                request, channel, kind: Some(ChannelKind::Chat), state, ..
+            } => {
                 whole(cx, request, *channel, state, out);
             }
-            Step::Compared(comparison) => cut(cx, comparison, out),
+            OracleStep::Compared(comparison) => cut(cx, comparison, out),
             _ => {}
         }
     }
@@ -53,7 +55,12 @@ const PREPEND: &str = "chat.fetchTurns.prepend";
 const CLEARED: &str = "chat.fetchTurns.cursor-cleared";
 
 /// L7, of a page.
-fn loaded(cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
+fn loaded(
+    cx: &OracleContext,
+    folding: &ActionFolding<'_>,
+    fold: &ChannelFold,
+    out: &mut FindingSink,
+) {
     let page = list(folding.envelope.action, "turns");
     let known = list(&fold.state, "turns");
     let uri = cx.uri(folding.channel);
@@ -107,17 +114,23 @@ fn loaded(cx: &Context, folding: &Folding<'_>, fold: &Fold, out: &mut Sink) {
 }
 
 /// Whether a fold has every turn.
-fn is_whole(fold: &Fold) -> bool {
+fn is_whole(fold: &ChannelFold) -> bool {
     !fold.windowed && given(&fold.state, CURSOR).is_none()
 }
 
 /// L7: who asks for no window gets everything.
-fn whole(cx: &Context, request: &Request, channel: ChannelId, state: &Value, out: &mut Sink) {
+fn whole(
+    cx: &OracleContext,
+    request: &OpenRequest,
+    channel: ChannelId,
+    state: &Value,
+    out: &mut FindingSink,
+) {
     let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else {
         return;
     };
     let asks = matches!(request.method.as_str(), "subscribe" | "initialize");
-    if !asks || !protocol.has(Feature::TurnWindows) {
+    if !asks || !protocol.has(ProtocolFeature::TurnWindows) {
         return;
     }
     let window = given(request.params(), "view").and_then(|view| given(view, "turns"));
@@ -134,7 +147,7 @@ fn whole(cx: &Context, request: &Request, channel: ChannelId, state: &Value, out
 }
 
 /// L7: a history that is cut off has a cursor, and only then.
-fn cut(cx: &Context, comparison: &Comparison<'_>, out: &mut Sink) {
+fn cut(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     if comparison.kind != ChannelKind::Chat || !comparison.windowed {
         return;
     }

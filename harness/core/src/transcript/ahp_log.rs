@@ -22,10 +22,10 @@ use serde_json::value::RawValue;
 
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
-use crate::wire::message::Decoded;
+use crate::wire::message::DecodedFrame;
 use crate::wire::timestamp;
 
-use super::{Event, Seen, Side, line};
+use super::{ClosingSide, ConnectionEvent, SeenFrame, line};
 
 /// The member that makes a line one of a log.
 pub const MEMBER: &str = "_ahpLog";
@@ -40,7 +40,7 @@ pub struct LogLine {
     /// What happened.
     pub content: LogContent,
     /// Where in a recording of this harness it stands.
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedPlace>,
 }
 
 /// What a line of a log is about.
@@ -49,17 +49,17 @@ pub enum LogContent {
     /// A message.
     Message {
         /// Who sent it.
-        by: Side,
+        by: ClosingSide,
         /// It, to the letter.
         frame: Frame,
     },
     /// Anything else.
-    Event(Event),
+    Event(ConnectionEvent),
 }
 
 /// A place in a recording of this harness.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Recorded {
+pub struct RecordedPlace {
     /// Which recording: the same text on each of its lines.
     pub recording: String,
     /// Counts its lines, over all connections.
@@ -69,7 +69,7 @@ pub struct Recorded {
 }
 
 #[derive(Deserialize)]
-struct Meta<'a> {
+struct LogMeta<'a> {
     #[serde(default)]
     ts: Value,
     #[serde(default)]
@@ -89,27 +89,30 @@ struct Meta<'a> {
 }
 
 /// The members of an object, in their order.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct MemberOrder<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de> Deserialize<'de> for Members<'de> {
+impl<'de> Deserialize<'de> for MemberOrder<'de> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Every;
-        impl<'de> Visitor<'de> for Every {
-            type Value = Members<'de>;
+        struct EveryLogLine;
+        impl<'de> Visitor<'de> for EveryLogLine {
+            type Value = MemberOrder<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<MemberOrder<'de>, A::Error> {
                 let mut members = Vec::new();
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(MemberOrder(members))
             }
         }
-        from.deserialize_map(Every)
+        from.deserialize_map(EveryLogLine)
     }
 }
 
@@ -123,8 +126,8 @@ pub fn read(text: &str) -> Result<Option<LogLine>, String> {
         return Ok(None);
     }
     let text = text.trim();
-    let members = match serde_json::from_str::<Members<'_>>(text) {
-        Ok(Members(members)) => members,
+    let members = match serde_json::from_str::<MemberOrder<'_>>(text) {
+        Ok(MemberOrder(members)) => members,
         Err(error) => return Err(format!("not a line of a log: {error}")),
     };
     let mut own = members.iter().enumerate().filter(|(_, (name, _))| name == MEMBER);
@@ -134,7 +137,7 @@ pub fn read(text: &str) -> Result<Option<LogLine>, String> {
     if again.is_some() {
         return Err(format!("expected one member `{MEMBER}`, found more"));
     }
-    let meta: Meta<'_> = serde_json::from_str(meta.get())
+    let meta: LogMeta<'_> = serde_json::from_str(meta.get())
         .map_err(|error| format!("`{MEMBER}` is not what it should be: {error}"))?;
     let at = meta.ts.as_str().and_then(timestamp::parse).ok_or_else(|| {
         format!(
@@ -143,8 +146,8 @@ pub fn read(text: &str) -> Result<Option<LogLine>, String> {
         )
     })?;
     let by = match meta.dir.as_str() {
-        Some("c2s") => Side::Client,
-        Some("s2c") => Side::Host,
+        Some("c2s") => ClosingSide::Client,
+        Some("s2c") => ClosingSide::Host,
         _ => {
             return Err(format!(
                 "expected `{MEMBER}.dir` to be `c2s` or `s2c`, found `{}`",
@@ -162,18 +165,18 @@ pub fn read(text: &str) -> Result<Option<LogLine>, String> {
         Some(capture) => {
             let line = line::read(capture.get()).map_err(|error| error.to_string())?;
             match line.event {
-                Event::Sent(seen) | Event::Received(seen) => {
+                ConnectionEvent::Sent(seen) | ConnectionEvent::Received(seen) => {
                     LogContent::Message { by, frame: (*seen.frame).clone() }
                 }
                 event => LogContent::Event(event),
             }
         }
-        None if truncated => LogContent::Event(Event::Gap { by }),
+        None if truncated => LogContent::Event(ConnectionEvent::Gap { by }),
         None => LogContent::Message { by, frame: Frame::Text(without(text, &members, place)) },
     };
     let since = Duration::from_micros((meta.t.clamp(0.0, 1e9) * 1e6).round() as u64);
     let recorded = meta.recording.zip(meta.order);
-    let recorded = recorded.map(|(recording, order)| Recorded { recording, order, at: since });
+    let recorded = recorded.map(|(recording, order)| RecordedPlace { recording, order, at: since });
     Ok(Some(LogLine { at, connection, content, recorded }))
 }
 
@@ -196,7 +199,7 @@ fn without(text: &str, members: &[(String, &RawValue)], place: usize) -> String 
 
 /// What is the same on every line of a recording.
 #[derive(Clone, Debug)]
-pub struct Recording {
+pub struct RecordingFacts {
     /// When it began, since 1970.
     pub epoch: Duration,
     /// What tells it from others.
@@ -205,7 +208,7 @@ pub struct Recording {
     pub transport: &'static str,
 }
 
-impl Recording {
+impl RecordingFacts {
     /// Appends one event as a line, with its end.
     pub fn write(
         &self,
@@ -213,14 +216,18 @@ impl Recording {
         order: u64,
         at: Duration,
         connection: &str,
-        event: &Event,
+        event: &ConnectionEvent,
     ) {
         let by = match event {
-            Event::Sent(_) | Event::Cut { by: Side::Client, .. } => "c2s",
+            ConnectionEvent::Sent(_) | ConnectionEvent::Cut { by: ClosingSide::Client, .. } => {
+                "c2s"
+            }
             _ => "s2c",
         };
         let (open, seen) = match event {
-            Event::Sent(seen) | Event::Received(seen) => (opening(seen), Some(seen)),
+            ConnectionEvent::Sent(seen) | ConnectionEvent::Received(seen) => {
+                (opening(seen), Some(seen))
+            }
             _ => (None, None),
         };
         let mut line = String::new();
@@ -260,13 +267,13 @@ impl Recording {
 }
 
 /// The text of a frame without its last brace, where it is an object that a member can be added to.
-fn opening(seen: &Seen) -> Option<&str> {
-    let (Frame::Text(text), Decoded::Message(_)) = (&*seen.frame, &seen.decoded) else {
+fn opening(seen: &SeenFrame) -> Option<&str> {
+    let (Frame::Text(text), DecodedFrame::Message(_)) = (&*seen.frame, &seen.decoded) else {
         return None;
     };
     let has_member = || {
-        let read = serde_json::from_str::<Members<'_>>(text);
-        read.is_ok_and(|Members(members)| members.iter().any(|(name, _)| name == MEMBER))
+        let read = serde_json::from_str::<MemberOrder<'_>>(text);
+        read.is_ok_and(|MemberOrder(members)| members.iter().any(|(name, _)| name == MEMBER))
     };
     let plain = text.starts_with('{') && !text.contains(['\n', '\r']);
     // The name may be spelled with escapes.
@@ -279,10 +286,10 @@ fn opening(seen: &Seen) -> Option<&str> {
 /// Whether a text is one of a log, as far as its first line tells.
 pub fn is_log(first: &str) -> bool {
     #[derive(Deserialize)]
-    struct Marked {
+    struct MarkedLine {
         #[serde(rename = "_ahpLog")]
         _member: IgnoredAny,
     }
     memchr::memmem::find(first.as_bytes(), b"\"_ahpLog\"").is_some()
-        && serde_json::from_str::<Marked>(first).is_ok()
+        && serde_json::from_str::<MarkedLine>(first).is_ok()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::frame::Frame;
-use crate::wire::message::{Decoded, Message, decode};
+use crate::wire::message::{DecodedFrame, Message, decode};
 
 /// One connection of a transcript, numbered in the order of opening.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -20,36 +20,36 @@ impl fmt::Display for ConnId {
 
 /// A frame with what it holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct SeenFrame {
     /// The frame, byte for byte. Shared, so that it can be kept without what it holds, which takes
     /// some fifteen times the space.
     pub frame: Arc<Frame>,
     /// What it turned out to hold.
-    pub decoded: Decoded,
+    pub decoded: DecodedFrame,
 }
 
-impl Seen {
+impl SeenFrame {
     /// Decodes a frame.
-    pub fn new(frame: Frame) -> Seen {
-        Seen::again(Arc::new(frame))
+    pub fn new(frame: Frame) -> SeenFrame {
+        SeenFrame::again(Arc::new(frame))
     }
 
     /// Decodes a frame that was kept.
-    pub fn again(frame: Arc<Frame>) -> Seen {
+    pub fn again(frame: Arc<Frame>) -> SeenFrame {
         let decoded = decode(&frame);
-        Seen { frame, decoded }
+        SeenFrame { frame, decoded }
     }
 
     /// Takes a message of our own making, which needs no decoding.
-    pub fn of(message: Message) -> Seen {
-        Seen { frame: Arc::new(message.frame()), decoded: Decoded::Message(message) }
+    pub fn of(message: Message) -> SeenFrame {
+        SeenFrame { frame: Arc::new(message.frame()), decoded: DecodedFrame::Message(message) }
     }
 
     /// The message, where the frame holds one.
     #[inline]
     pub fn message(&self) -> Option<&Message> {
         match &self.decoded {
-            Decoded::Message(message) => Some(message),
+            DecodedFrame::Message(message) => Some(message),
             _ => None,
         }
     }
@@ -57,7 +57,7 @@ impl Seen {
 
 /// Who ended a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Side {
+pub enum ClosingSide {
     /// The client, or the harness for it.
     Client,
     /// The host, or the network on its side.
@@ -66,24 +66,24 @@ pub enum Side {
 
 /// What happened on a connection.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum ConnectionEvent {
     /// It was opened, by the client of this name.
     Open {
         /// The name the client has in the scenario or the capture.
         client: String,
         /// What was said before the first frame, where that was seen.
-        handshake: Option<Box<Handshake>>,
+        handshake: Option<Box<HandshakeLines>>,
     },
     /// It was not opened: the host answered the WebSocket handshake with something else.
-    Refused(Box<Handshake>),
+    Refused(Box<HandshakeLines>),
     /// The client sent a frame.
-    Sent(Arc<Seen>),
+    Sent(Arc<SeenFrame>),
     /// The host sent a frame.
-    Received(Arc<Seen>),
+    Received(Arc<SeenFrame>),
     /// It ended.
     Closed {
         /// Who ended it.
-        by: Side,
+        by: ClosingSide,
         /// The WebSocket close code, where there was one.
         code: Option<u16>,
         /// The reason that came with it, or what went wrong below the protocol.
@@ -92,7 +92,7 @@ pub enum Event {
     /// A message that was never sent to its end: the connection ended first.
     Cut {
         /// Who began to send it.
-        by: Side,
+        by: ClosingSide,
         /// What of its payload there was.
         frame: Frame,
     },
@@ -104,15 +104,15 @@ pub enum Event {
     /// Something passed between the host and the agent behind it, or what that agent asks.
     Below {
         /// Which way, and to whom.
-        way: Below,
+        way: BelowEvent,
         /// What.
-        seen: Arc<Seen>,
+        seen: Arc<SeenFrame>,
     },
     /// Something passed here that the transcript does not have, or has in part only: what was known of
     /// the connection need not be so any more.
     Gap {
         /// Who sent it.
-        by: Side,
+        by: ClosingSide,
     },
     /// The host was restarted: numbers and states of before mean nothing after.
     Restarted,
@@ -120,7 +120,7 @@ pub enum Event {
 
 /// What passes below a host, or beside a conversation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Below {
+pub enum BelowEvent {
     /// The host sent a message to its agent, which it speaks ACP to.
     ToAgent,
     /// Its agent sent a message.
@@ -135,50 +135,50 @@ pub enum Below {
     Local,
 }
 
-impl Below {
+impl BelowEvent {
     /// Every way, with its word in a capture.
-    pub const ALL: [(Below, &'static str); 6] = [
-        (Below::ToAgent, "c2a"),
-        (Below::FromAgent, "a2c"),
-        (Below::Model, "model"),
-        (Below::Tool, "tool"),
-        (Below::Stderr, "err"),
-        (Below::Local, "local"),
+    pub const ALL: [(BelowEvent, &'static str); 6] = [
+        (BelowEvent::ToAgent, "c2a"),
+        (BelowEvent::FromAgent, "a2c"),
+        (BelowEvent::Model, "model"),
+        (BelowEvent::Tool, "tool"),
+        (BelowEvent::Stderr, "err"),
+        (BelowEvent::Local, "local"),
     ];
 
     /// Its word in a capture.
     pub fn word(self) -> &'static str {
-        Below::ALL.iter().find(|(way, _)| *way == self).map_or("", |(_, word)| word)
+        BelowEvent::ALL.iter().find(|(way, _)| *way == self).map_or("", |(_, word)| word)
     }
 
     /// Who is on the other side, as a capture calls the connection.
     pub fn peer(self) -> &'static str {
         match self {
-            Below::ToAgent | Below::FromAgent | Below::Stderr => "agent",
-            Below::Model => "model",
-            Below::Tool => "tool",
-            Below::Local => "client",
+            BelowEvent::ToAgent | BelowEvent::FromAgent | BelowEvent::Stderr => "agent",
+            BelowEvent::Model => "model",
+            BelowEvent::Tool => "tool",
+            BelowEvent::Local => "client",
         }
     }
 }
 
-impl Event {
+impl ConnectionEvent {
     /// A connection that was opened, of which nothing else is known.
-    pub fn open(client: impl Into<String>) -> Event {
-        Event::Open { client: client.into(), handshake: None }
+    pub fn open(client: impl Into<String>) -> ConnectionEvent {
+        ConnectionEvent::Open { client: client.into(), handshake: None }
     }
 }
 
 /// The WebSocket handshake, a line of HTTP each: the request or status line, then the headers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Handshake {
+pub struct HandshakeLines {
     /// What the client asked.
     pub request: Vec<String>,
     /// What the host answered; empty where it did not.
     pub response: Vec<String>,
 }
 
-impl Handshake {
+impl HandshakeLines {
     /// The HTTP status of the host's answer, where there is one.
     pub fn status(&self) -> Option<u16> {
         self.response.first()?.split(' ').nth(1)?.parse().ok()
@@ -195,7 +195,7 @@ impl Handshake {
 
 /// One line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct TranscriptEntry {
     /// Its line in the file that the transcript is kept in; counts from 1.
     pub line: u64,
     /// When it happened, since the transcript began.
@@ -203,5 +203,5 @@ pub struct Entry {
     /// Where it happened.
     pub conn: ConnId,
     /// What happened.
-    pub event: Event,
+    pub event: ConnectionEvent,
 }

@@ -9,7 +9,7 @@ use crate::wire::json::{Map, Value, json};
 
 /// What a member's value has to be.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Form {
+pub enum LineMemberForm {
     /// Any JSON value.
     Json,
     /// A text.
@@ -30,160 +30,194 @@ pub enum Form {
 
 /// One member of a line.
 #[derive(Debug)]
-pub struct Member {
+pub struct LineMember {
     /// Its name.
     pub name: &'static str,
     /// What its value has to be.
-    pub form: Form,
+    pub form: LineMemberForm,
     /// What it says.
     pub doc: &'static str,
 }
 
 /// One kind of line.
 #[derive(Debug)]
-pub struct Kind {
+pub struct LineKind {
     /// The value of `dir`.
     pub dir: &'static str,
     /// Whether it belongs to a connection, and has a `conn`.
     pub conn: bool,
     /// The members of this kind alone.
-    pub members: &'static [Member],
+    pub members: &'static [LineMember],
     /// Whether exactly one of `msg`, `raw` and `hex` has to be there.
     pub frame: bool,
     /// What it says.
     pub doc: &'static str,
 }
 
-const fn member(name: &'static str, form: Form, doc: &'static str) -> Member {
-    Member { name, form, doc }
+const fn member(name: &'static str, form: LineMemberForm, doc: &'static str) -> LineMember {
+    LineMember { name, form, doc }
 }
 
 /// The members that every line may have.
-pub const COMMON: &[Member] = &[
-    member("t", Form::Seconds, "seconds since the recording began, to the microsecond"),
+pub const COMMON: &[LineMember] = &[
+    member("t", LineMemberForm::Seconds, "seconds since the recording began, to the microsecond"),
     member(
         "conn",
-        Form::Text,
+        LineMemberForm::Text,
         "the connection's name; one that is opened again is a new connection",
     ),
-    member("case", Form::Count, "the scenario being played, in a run of this harness only"),
+    member(
+        "case",
+        LineMemberForm::Count,
+        "the scenario being played, in a run of this harness only",
+    ),
 ];
 
 /// The members of a frame.
-const FRAME: &[Member] = &[
+const FRAME: &[LineMember] = &[
     member(
         "msg",
-        Form::Json,
+        LineMemberForm::Json,
         "the frame, where its text is JSON on one line, without white space around it; kept to the letter",
     ),
-    member("raw", Form::Text, "the frame, where it is other text"),
-    member("hex", Form::Hex, "the frame, where it is binary or not UTF-8"),
-    member("text", Form::True, "beside `hex`: it was sent as a text, though it is not UTF-8"),
+    member("raw", LineMemberForm::Text, "the frame, where it is other text"),
+    member("hex", LineMemberForm::Hex, "the frame, where it is binary or not UTF-8"),
+    member(
+        "text",
+        LineMemberForm::True,
+        "beside `hex`: it was sent as a text, though it is not UTF-8",
+    ),
     member(
         "cut",
-        Form::True,
+        LineMemberForm::True,
         "the connection ended before the frame did; this is what there was of it",
     ),
 ];
 
 /// The members of a handshake.
-const HANDSHAKE: &[Member] = &[
+const HANDSHAKE: &[LineMember] = &[
     member(
         "request",
-        Form::Texts,
+        LineMemberForm::Texts,
         "the request line and the headers of the WebSocket handshake, secrets replaced",
     ),
     member(
         "response",
-        Form::Texts,
+        LineMemberForm::Texts,
         "the status line and the headers of its answer, with the subprotocol",
     ),
 ];
 
 /// Every kind of line.
-pub const KINDS: &[Kind] = &[
-    Kind { dir: "open", conn: true, members: HANDSHAKE, frame: false, doc: "a connection stands" },
-    Kind {
+pub const KINDS: &[LineKind] = &[
+    LineKind {
+        dir: "open",
+        conn: true,
+        members: HANDSHAKE,
+        frame: false,
+        doc: "a connection stands",
+    },
+    LineKind {
         dir: "refused",
         conn: true,
         members: HANDSHAKE,
         frame: false,
         doc: "the host answered the WebSocket handshake with something else: there is no connection",
     },
-    Kind { dir: "c2s", conn: true, members: FRAME, frame: true, doc: "the client sent a message" },
-    Kind { dir: "s2c", conn: true, members: FRAME, frame: true, doc: "the host sent a message" },
-    Kind {
+    LineKind {
+        dir: "c2s",
+        conn: true,
+        members: FRAME,
+        frame: true,
+        doc: "the client sent a message",
+    },
+    LineKind {
+        dir: "s2c",
+        conn: true,
+        members: FRAME,
+        frame: true,
+        doc: "the host sent a message",
+    },
+    LineKind {
         dir: "c2a",
         conn: true,
         members: FRAME,
         frame: true,
         doc: "the host sent a message to its agent, which it speaks ACP to",
     },
-    Kind {
+    LineKind {
         dir: "a2c",
         conn: true,
         members: FRAME,
         frame: true,
         doc: "the agent sent a message to the host",
     },
-    Kind {
+    LineKind {
         dir: "model",
         conn: true,
         members: FRAME,
         frame: true,
         doc: "the agent asked the model stand-in: a line of its log",
     },
-    Kind {
+    LineKind {
         dir: "tool",
         conn: true,
         members: FRAME,
         frame: true,
         doc: "the agent called a tool of the harness's own MCP server: a line of its log",
     },
-    Kind {
+    LineKind {
         dir: "err",
         conn: true,
         members: FRAME,
         frame: true,
         doc: "the agent wrote a line to standard error",
     },
-    Kind {
+    LineKind {
         dir: "local",
         conn: true,
         members: FRAME,
         frame: true,
         doc: "what came of a file or a command that a client of the harness sees to",
     },
-    Kind {
+    LineKind {
         dir: "close",
         conn: true,
         members: &[
-            member("by", Form::OneOf(&["client", "host"]), "who ended it; the host unless said"),
-            member("code", Form::Count, "the WebSocket close code, where there was one"),
-            member("reason", Form::Text, "the reason that came with it, or what went wrong below"),
+            member(
+                "by",
+                LineMemberForm::OneOf(&["client", "host"]),
+                "who ended it; the host unless said",
+            ),
+            member("code", LineMemberForm::Count, "the WebSocket close code, where there was one"),
+            member(
+                "reason",
+                LineMemberForm::Text,
+                "the reason that came with it, or what went wrong below",
+            ),
         ],
         frame: false,
         doc: "a connection ended, or could not be opened",
     },
-    Kind {
+    LineKind {
         dir: "fault",
         conn: true,
-        members: &[member("fault", Form::Text, "the fault, as it was asked for")],
+        members: &[member("fault", LineMemberForm::Text, "the fault, as it was asked for")],
         frame: false,
         doc: "the recorder did something of its own here, see `record --fault-on`",
     },
-    Kind {
+    LineKind {
         dir: "gap",
         conn: true,
         members: &[member(
             "by",
-            Form::OneOf(&["client", "host"]),
+            LineMemberForm::OneOf(&["client", "host"]),
             "who sent what is missing; the client unless said",
         )],
         frame: false,
         doc: "something that passed here is not in the capture, or not all of it",
     },
-    Kind {
+    LineKind {
         dir: "restart",
         conn: false,
         members: &[],
@@ -196,7 +230,7 @@ pub const KINDS: &[Kind] = &[
 pub fn is_word(text: &str) -> bool {
     let kinds = KINDS.iter().flat_map(|kind| kind.members);
     let mut members = COMMON.iter().chain(kinds);
-    let one_of = |form: Form| matches!(form, Form::OneOf(words) if words.contains(&text));
+    let one_of = |form: LineMemberForm| matches!(form, LineMemberForm::OneOf(words) if words.contains(&text));
     text == "dir"
         || KINDS.iter().any(|kind| kind.dir == text)
         || members.any(|member| member.name == text || one_of(member.form))
@@ -221,7 +255,7 @@ pub fn schema() -> String {
     text
 }
 
-fn kind(kind: &Kind) -> Value {
+fn kind(kind: &LineKind) -> Value {
     let mut properties = Map::new();
     properties.insert("dir", json!({"const": kind.dir}));
     let common = COMMON.iter().filter(|member| kind.conn || member.name != "conn");
@@ -248,15 +282,15 @@ fn kind(kind: &Kind) -> Value {
     schema
 }
 
-fn form(form: Form) -> Value {
+fn form(form: LineMemberForm) -> Value {
     match form {
-        Form::Json => json!({}),
-        Form::Text => json!({"type": "string"}),
-        Form::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        Form::Hex => json!({"type": "string", "pattern": "^([0-9a-fA-F]{2})*$"}),
-        Form::Seconds => json!({"type": "number", "minimum": 0}),
-        Form::Count => json!({"type": "integer", "minimum": 0}),
-        Form::True => json!({"type": "boolean"}),
-        Form::OneOf(words) => json!({"enum": words.to_vec()}),
+        LineMemberForm::Json => json!({}),
+        LineMemberForm::Text => json!({"type": "string"}),
+        LineMemberForm::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        LineMemberForm::Hex => json!({"type": "string", "pattern": "^([0-9a-fA-F]{2})*$"}),
+        LineMemberForm::Seconds => json!({"type": "number", "minimum": 0}),
+        LineMemberForm::Count => json!({"type": "integer", "minimum": 0}),
+        LineMemberForm::True => json!({"type": "boolean"}),
+        LineMemberForm::OneOf(words) => json!({"enum": words.to_vec()}),
     }
 }

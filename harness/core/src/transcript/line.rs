@@ -14,12 +14,18 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::wire::frame::Frame;
-use crate::wire::message::Decoded;
+use crate::wire::message::DecodedFrame;
 
-use super::{Below, Event, Handshake, Seen, Side};
+use super::{BelowEvent, ClosingSide, ConnectionEvent, HandshakeLines, SeenFrame};
 
 /// Appends one event as a line, with its end.
-pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, event: &Event) {
+pub fn write(
+    out: &mut String,
+    case: Option<u32>,
+    at: Duration,
+    conn: &str,
+    event: &ConnectionEvent,
+) {
     out.push('{');
     if let Some(case) = case {
         out.push_str("\"case\":");
@@ -30,39 +36,39 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
     number(out, at.as_secs(), 1);
     out.push('.');
     number(out, u64::from(at.subsec_micros()), 6);
-    if !matches!(event, Event::Restarted) {
+    if !matches!(event, ConnectionEvent::Restarted) {
         out.push_str(",\"conn\":");
         text(out, conn);
     }
     match event {
-        Event::Open { handshake, .. } => {
+        ConnectionEvent::Open { handshake, .. } => {
             out.push_str(",\"dir\":\"open\"");
             handshake.iter().for_each(|handshake| shaken(out, handshake));
         }
-        Event::Refused(handshake) => {
+        ConnectionEvent::Refused(handshake) => {
             out.push_str(",\"dir\":\"refused\"");
             shaken(out, handshake);
         }
-        Event::Sent(seen) => frame(out, "c2s", &seen.frame, is_json(&seen.decoded)),
-        Event::Received(seen) => frame(out, "s2c", &seen.frame, is_json(&seen.decoded)),
-        Event::Below { way, seen } => {
+        ConnectionEvent::Sent(seen) => frame(out, "c2s", &seen.frame, is_json(&seen.decoded)),
+        ConnectionEvent::Received(seen) => frame(out, "s2c", &seen.frame, is_json(&seen.decoded)),
+        ConnectionEvent::Below { way, seen } => {
             frame(out, way.word(), &seen.frame, is_json(&seen.decoded));
         }
-        Event::Cut { by, frame: begun } => {
-            frame(out, if *by == Side::Client { "c2s" } else { "s2c" }, begun, false);
+        ConnectionEvent::Cut { by, frame: begun } => {
+            frame(out, if *by == ClosingSide::Client { "c2s" } else { "s2c" }, begun, false);
             out.push_str(",\"cut\":true");
         }
-        Event::Fault { what } => {
+        ConnectionEvent::Fault { what } => {
             out.push_str(",\"dir\":\"fault\",\"fault\":");
             text(out, what);
         }
-        Event::Gap { by } => {
-            let by = if *by == Side::Client { "client" } else { "host" };
+        ConnectionEvent::Gap { by } => {
+            let by = if *by == ClosingSide::Client { "client" } else { "host" };
             let _ = write!(out, ",\"dir\":\"gap\",\"by\":\"{by}\"");
         }
-        Event::Restarted => out.push_str(",\"dir\":\"restart\""),
-        Event::Closed { by, code, reason } => {
-            let by = if *by == Side::Client { "client" } else { "host" };
+        ConnectionEvent::Restarted => out.push_str(",\"dir\":\"restart\""),
+        ConnectionEvent::Closed { by, code, reason } => {
+            let by = if *by == ClosingSide::Client { "client" } else { "host" };
             let _ = write!(out, ",\"dir\":\"close\",\"by\":\"{by}\"");
             if let Some(code) = code {
                 let _ = write!(out, ",\"code\":{code}");
@@ -78,11 +84,11 @@ pub fn write(out: &mut String, case: Option<u32>, at: Duration, conn: &str, even
 
 /// Whether a frame is JSON that stands on its own in a line.
 #[inline]
-fn is_json(decoded: &Decoded) -> bool {
-    !matches!(decoded, Decoded::Odd(_) | Decoded::Deep)
+fn is_json(decoded: &DecodedFrame) -> bool {
+    !matches!(decoded, DecodedFrame::Odd(_) | DecodedFrame::Deep)
 }
 
-fn shaken(out: &mut String, handshake: &Handshake) {
+fn shaken(out: &mut String, handshake: &HandshakeLines) {
     lines(out, ",\"request\":", &handshake.request);
     lines(out, ",\"response\":", &handshake.response);
 }
@@ -166,7 +172,7 @@ fn text(out: &mut String, value: &str) {
 
 /// One line of a transcript, read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct TranscriptLine {
     /// The scenario being played, in a run.
     pub case: Option<u32>,
     /// When, since the transcript began.
@@ -174,7 +180,7 @@ pub struct Line {
     /// The client's name; empty for a restart.
     pub conn: String,
     /// What happened.
-    pub event: Event,
+    pub event: ConnectionEvent,
 }
 
 /// A line that is no event.
@@ -198,7 +204,7 @@ pub enum LineError {
 }
 
 #[derive(Deserialize)]
-struct Raw<'a> {
+struct RawLine<'a> {
     #[serde(default)]
     case: Option<u32>,
     #[serde(default)]
@@ -240,43 +246,57 @@ fn even_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>
 ///
 /// # Errors
 /// What is wrong with it; the caller knows its number.
-pub fn read(line: &str) -> Result<Line, LineError> {
-    let raw: Raw<'_> =
+pub fn read(line: &str) -> Result<TranscriptLine, LineError> {
+    let raw: RawLine<'_> =
         serde_json::from_str(line).map_err(|error| LineError::Malformed(error.to_string()))?;
     let at = Duration::from_micros((raw.t.clamp(0.0, 1e9) * 1e6).round() as u64);
     let event = match raw.dir.as_str() {
         "open" => {
             let known = !(raw.request.is_empty() && raw.response.is_empty());
-            let handshake = Handshake { request: raw.request, response: raw.response };
-            Event::Open { client: raw.conn.clone(), handshake: known.then(|| Box::new(handshake)) }
+            let handshake = HandshakeLines { request: raw.request, response: raw.response };
+            ConnectionEvent::Open {
+                client: raw.conn.clone(),
+                handshake: known.then(|| Box::new(handshake)),
+            }
         }
-        "refused" => {
-            Event::Refused(Box::new(Handshake { request: raw.request, response: raw.response }))
-        }
-        "c2s" if raw.cut => Event::Cut { by: Side::Client, frame: content(&raw)? },
-        "s2c" if raw.cut => Event::Cut { by: Side::Host, frame: content(&raw)? },
-        "c2s" => Event::Sent(Arc::new(Seen::new(content(&raw)?))),
-        "s2c" => Event::Received(Arc::new(Seen::new(content(&raw)?))),
-        "fault" => Event::Fault { what: raw.fault },
+        "refused" => ConnectionEvent::Refused(Box::new(HandshakeLines {
+            request: raw.request,
+            response: raw.response,
+        })),
+        "c2s" if raw.cut => ConnectionEvent::Cut { by: ClosingSide::Client, frame: content(&raw)? },
+        "s2c" if raw.cut => ConnectionEvent::Cut { by: ClosingSide::Host, frame: content(&raw)? },
+        "c2s" => ConnectionEvent::Sent(Arc::new(SeenFrame::new(content(&raw)?))),
+        "s2c" => ConnectionEvent::Received(Arc::new(SeenFrame::new(content(&raw)?))),
+        "fault" => ConnectionEvent::Fault { what: raw.fault },
         // A client's frame may have changed anything, so a gap of which nothing is said counts as one.
-        "gap" => Event::Gap {
-            by: if raw.by.as_deref() == Some("host") { Side::Host } else { Side::Client },
+        "gap" => ConnectionEvent::Gap {
+            by: if raw.by.as_deref() == Some("host") {
+                ClosingSide::Host
+            } else {
+                ClosingSide::Client
+            },
         },
-        "restart" => Event::Restarted,
-        "close" => Event::Closed {
-            by: if raw.by.as_deref() == Some("client") { Side::Client } else { Side::Host },
+        "restart" => ConnectionEvent::Restarted,
+        "close" => ConnectionEvent::Closed {
+            by: if raw.by.as_deref() == Some("client") {
+                ClosingSide::Client
+            } else {
+                ClosingSide::Host
+            },
             code: raw.code,
             reason: raw.reason.unwrap_or_default(),
         },
-        other => match Below::ALL.iter().find(|(_, word)| *word == other) {
-            Some((way, _)) => Event::Below { way: *way, seen: Arc::new(Seen::new(content(&raw)?)) },
+        other => match BelowEvent::ALL.iter().find(|(_, word)| *word == other) {
+            Some((way, _)) => {
+                ConnectionEvent::Below { way: *way, seen: Arc::new(SeenFrame::new(content(&raw)?)) }
+            }
             None => return Err(LineError::Direction(other.to_owned())),
         },
     };
-    Ok(Line { case: raw.case, at, conn: raw.conn, event })
+    Ok(TranscriptLine { case: raw.case, at, conn: raw.conn, event })
 }
 
-fn content(raw: &Raw<'_>) -> Result<Frame, LineError> {
+fn content(raw: &RawLine<'_>) -> Result<Frame, LineError> {
     match (raw.msg, &raw.raw, &raw.hex) {
         (Some(json), ..) => Ok(Frame::Text(json.get().to_owned())),
         (_, Some(text), _) => Ok(Frame::Text(text.clone())),
@@ -299,7 +319,7 @@ fn bytes(hex: &str) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn check(event: Event, expected: &str) {
+    fn check(event: ConnectionEvent, expected: &str) {
         let at = Duration::from_micros(1_000_152);
         let mut out = String::new();
         write(&mut out, None, at, "A", &event);
@@ -308,8 +328,8 @@ mod tests {
         assert_eq!((line.at, line.event), (at, event));
     }
 
-    fn sent(frame: Frame) -> Event {
-        Event::Sent(Arc::new(Seen::new(frame)))
+    fn sent(frame: Frame) -> ConnectionEvent {
+        ConnectionEvent::Sent(Arc::new(SeenFrame::new(frame)))
     }
 
     #[test]
@@ -332,38 +352,46 @@ mod tests {
             r#"{"t":1.000152,"conn":"A","dir":"c2s","hex":"ff","text":true}"#,
         );
         check(
-            Event::Cut { by: Side::Host, frame: Frame::Text("{\"json".to_owned()) },
+            ConnectionEvent::Cut {
+                by: ClosingSide::Host,
+                frame: Frame::Text("{\"json".to_owned()),
+            },
             r#"{"t":1.000152,"conn":"A","dir":"s2c","raw":"{\"json","cut":true}"#,
         );
-        check(Event::open("A"), r#"{"t":1.000152,"conn":"A","dir":"open"}"#);
-        let handshake = Handshake {
+        check(ConnectionEvent::open("A"), r#"{"t":1.000152,"conn":"A","dir":"open"}"#);
+        let handshake = HandshakeLines {
             request: vec!["GET / HTTP/1.1".to_owned(), "Host: h".to_owned()],
             response: vec!["HTTP/1.1 101 Switching Protocols".to_owned()],
         };
         check(
-            Event::Open { client: "A".into(), handshake: Some(Box::new(handshake)) },
+            ConnectionEvent::Open { client: "A".into(), handshake: Some(Box::new(handshake)) },
             r#"{"t":1.000152,"conn":"A","dir":"open","request":["GET / HTTP/1.1","Host: h"],"response":["HTTP/1.1 101 Switching Protocols"]}"#,
         );
-        let refused = Handshake { request: Vec::new(), response: vec!["HTTP/1.1 401".to_owned()] };
+        let refused =
+            HandshakeLines { request: Vec::new(), response: vec!["HTTP/1.1 401".to_owned()] };
         assert_eq!(refused.status(), Some(401));
         check(
-            Event::Refused(Box::new(refused)),
+            ConnectionEvent::Refused(Box::new(refused)),
             r#"{"t":1.000152,"conn":"A","dir":"refused","response":["HTTP/1.1 401"]}"#,
         );
         check(
-            Event::Fault { what: "drop".into() },
+            ConnectionEvent::Fault { what: "drop".into() },
             r#"{"t":1.000152,"conn":"A","dir":"fault","fault":"drop"}"#,
         );
         check(
-            Event::Gap { by: Side::Host },
+            ConnectionEvent::Gap { by: ClosingSide::Host },
             r#"{"t":1.000152,"conn":"A","dir":"gap","by":"host"}"#,
         );
-        let asked = Seen::new(Frame::Text("{\"id\":1}".to_owned()));
+        let asked = SeenFrame::new(Frame::Text("{\"id\":1}".to_owned()));
         check(
-            Event::Below { way: Below::ToAgent, seen: Arc::new(asked) },
+            ConnectionEvent::Below { way: BelowEvent::ToAgent, seen: Arc::new(asked) },
             r#"{"t":1.000152,"conn":"A","dir":"c2a","msg":{"id":1}}"#,
         );
-        let closed = Event::Closed { by: Side::Host, code: Some(1000), reason: "bye".into() };
+        let closed = ConnectionEvent::Closed {
+            by: ClosingSide::Host,
+            code: Some(1000),
+            reason: "bye".into(),
+        };
         check(
             closed,
             r#"{"t":1.000152,"conn":"A","dir":"close","by":"host","code":1000,"reason":"bye"}"#,

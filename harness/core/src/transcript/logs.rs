@@ -3,12 +3,12 @@
 //!
 //! Within one log the order is the log's. Between logs it is that of the instants, which are
 //! milliseconds: what happened on connections of different logs in the same one has no order that can be
-//! told. [`Logs::in_order`] gives the entries in one of several possible orders; whoever judges asks for
-//! all of them ([`Logs::orders`]) and believes what holds in each.
+//! told. [`ConnectionLogs::in_order`] gives the entries in one of several possible orders; whoever judges asks for
+//! all of them ([`ConnectionLogs::orders`]) and believes what holds in each.
 //!
 //! Knows: lines of logs. Never knows: files, rules.
 //!
-//! Start at [`Logs::read`].
+//! Start at [`ConnectionLogs::read`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
@@ -16,13 +16,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::frame::Frame;
-use crate::wire::message::{Decoded, decode};
+use crate::wire::message::{DecodedFrame, decode};
 
-use super::ahp_log::{self, LogContent, LogLine, Recorded};
-use super::line::{self, Line};
-use super::reader::Reader;
+use super::ahp_log::{self, LogContent, LogLine, RecordedPlace};
+use super::line::{self, TranscriptLine};
+use super::reader::TranscriptReader;
 use super::same_log::{self, ConnectionDigest, DuplicateConnection, UndecidedReason};
-use super::{ConnId, Entry, Event, Seen, Side};
+use super::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 
 /// Logs that are read together.
 pub const MAX_LOGS: usize = 1_000;
@@ -37,7 +37,7 @@ const MAX_NAME: usize = 120;
 
 /// Logs, read and put together.
 #[derive(Debug, Default)]
-pub struct Logs {
+pub struct ConnectionLogs {
     /// The files, in the order in which they were read.
     pub files: Vec<LogFile>,
     /// The connections, in the order of their first lines in the files.
@@ -95,14 +95,14 @@ pub(super) struct LogItem {
     pub connection: usize,
     pub line: u64,
     pub content: LogItemSummary,
-    recorded: Option<Recorded>,
+    recorded: Option<RecordedPlace>,
 }
 
 /// What a log tells, in little space.
 #[derive(Clone, Debug)]
 pub(super) enum LogItemSummary {
-    Message(Side, Arc<Frame>),
-    Event(Event),
+    Message(ClosingSide, Arc<Frame>),
+    Event(ConnectionEvent),
 }
 
 /// Why logs cannot be put together.
@@ -113,14 +113,14 @@ pub struct LogsError(pub String);
 /// A file to be read: its name, and what is in it.
 pub type LogInput<R> = (String, R);
 
-impl Logs {
+impl ConnectionLogs {
     /// Reads files of logs. Those that are segments of one log (`NAME.jsonl`, `NAME.1.jsonl` ..) are
     /// joined.
     ///
     /// # Errors
     /// A file is no log, there are too many of them, or two logs seem to be of one connection and
     /// differ.
-    pub fn read<R: BufRead>(inputs: Vec<LogInput<R>>) -> Result<Logs, LogsError> {
+    pub fn read<R: BufRead>(inputs: Vec<LogInput<R>>) -> Result<ConnectionLogs, LogsError> {
         if inputs.len() > MAX_LOGS {
             return Err(LogsError(format!(
                 "expected at most {MAX_LOGS} logs at once, found {}",
@@ -132,7 +132,7 @@ impl Logs {
             let (log, segment) = segment(&name);
             groups.entry(log).or_default().entry(segment).or_insert((name, input));
         }
-        let mut logs = Logs::default();
+        let mut logs = ConnectionLogs::default();
         for segments in groups.into_values() {
             logs.source(segments)?;
         }
@@ -182,7 +182,7 @@ impl Logs {
     ) -> Result<bool, LogsError> {
         let before = self.lines;
         self.files.push(LogFile { name: name.clone(), before, source: self.sources.len() });
-        let mut reader = Reader::new(input);
+        let mut reader = TranscriptReader::new(input);
         let mut count = 0;
         let mut whole = true;
         loop {
@@ -233,10 +233,13 @@ impl Logs {
         }
         reading.latest = at;
         let handshake = match &content {
-            LogContent::Message { by: Side::Client, frame } => begins(frame),
+            LogContent::Message { by: ClosingSide::Client, frame } => begins(frame),
             _ => false,
         };
-        let opens = matches!(content, LogContent::Event(Event::Open { .. } | Event::Refused(_)));
+        let opens = matches!(
+            content,
+            LogContent::Event(ConnectionEvent::Open { .. } | ConnectionEvent::Refused(_))
+        );
         let exact = recorded.is_some();
         let known = reading.open.get(&name).copied();
         let again = match known {
@@ -357,7 +360,7 @@ impl Logs {
     }
 
     /// The message on a line, and who sent it.
-    pub fn message_at(&self, line: u64) -> Option<(Side, &Arc<Frame>)> {
+    pub fn message_at(&self, line: u64) -> Option<(ClosingSide, &Arc<Frame>)> {
         match &self.item(line)?.content {
             LogItemSummary::Message(by, frame) => Some((*by, frame)),
             LogItemSummary::Event(_) => None,
@@ -407,16 +410,20 @@ impl Logs {
     }
 
     /// Everything, in one of the [`orders`](Self::orders).
-    pub fn in_order(&self, order: usize) -> impl Iterator<Item = Entry> {
+    pub fn in_order(&self, order: usize) -> impl Iterator<Item = TranscriptEntry> {
         self.entries(order, |_| true)
     }
 
     /// One transcript for each log, without the entries of the other logs.
-    pub fn alone(&self) -> impl Iterator<Item = impl Iterator<Item = Entry>> {
+    pub fn alone(&self) -> impl Iterator<Item = impl Iterator<Item = TranscriptEntry>> {
         (0..self.sources.len()).map(|log| self.entries(0, move |source| source == log))
     }
 
-    fn entries(&self, order: usize, wanted: impl Fn(usize) -> bool) -> impl Iterator<Item = Entry> {
+    fn entries(
+        &self,
+        order: usize,
+        wanted: impl Fn(usize) -> bool,
+    ) -> impl Iterator<Item = TranscriptEntry> {
         let mut places: Vec<(i64, u64, usize, usize)> = Vec::new();
         let mut base = i64::MAX;
         for (number, source) in self.sources.iter().enumerate().filter(|(it, _)| wanted(*it)) {
@@ -456,14 +463,18 @@ impl Logs {
                 let connection = &self.connections[item.connection];
                 let at = Duration::from_micros(micros.saturating_sub(base).unsigned_abs());
                 let conn = ConnId(u32::try_from(item.connection).unwrap_or(u32::MAX));
-                let entry = |event| Entry { line: item.line, at, conn, event };
+                let entry = |event| TranscriptEntry { line: item.line, at, conn, event };
                 let silent = connection.exact || connection.again;
                 let begins =
                     connection.whole && !silent && first.get(&item.connection) == Some(&index);
                 // Nobody knows how long a connection stood after the last line of its log.
                 let ends = !silent && last.get(&item.connection) == Some(&index);
-                let opened = begins.then(|| entry(Event::open(connection.name.clone())));
-                let closed = Event::Closed { by: Side::Client, code: None, reason: String::new() };
+                let opened = begins.then(|| entry(ConnectionEvent::open(connection.name.clone())));
+                let closed = ConnectionEvent::Closed {
+                    by: ClosingSide::Client,
+                    code: None,
+                    reason: String::new(),
+                };
                 let closed = ends.then(|| entry(closed));
                 let itself = (!connection.again).then(|| entry(item.event(&connection.name)));
                 [opened, itself, closed].into_iter().flatten()
@@ -472,12 +483,12 @@ impl Logs {
     }
 
     /// Everything, as lines of a capture, in the first of the orders.
-    pub fn as_capture(&self) -> Vec<(u64, Line)> {
-        let line = |entry: Entry| {
+    pub fn as_capture(&self) -> Vec<(u64, TranscriptLine)> {
+        let line = |entry: TranscriptEntry| {
             let name = self.connections[entry.conn.0 as usize].name.clone();
             // Connections of one name are told apart by their numbers.
             let conn = format!("{name} {}", entry.conn.0);
-            (entry.line, Line { case: None, at: entry.at, conn, event: entry.event })
+            (entry.line, TranscriptLine { case: None, at: entry.at, conn, event: entry.event })
         };
         self.in_order(0).map(line).collect()
     }
@@ -499,7 +510,7 @@ impl LogReading {
         let at = self.latest;
         let line = self.source.items.last().map_or(0, |item| item.line);
         for connection in self.open.values() {
-            let content = LogItemSummary::Event(Event::Gap { by: Side::Client });
+            let content = LogItemSummary::Event(ConnectionEvent::Gap { by: ClosingSide::Client });
             let connection = *connection;
             self.source.items.push(LogItem { at, connection, line, content, recorded: None });
         }
@@ -507,16 +518,16 @@ impl LogReading {
 }
 
 impl LogItem {
-    fn event(&self, name: &str) -> Event {
+    fn event(&self, name: &str) -> ConnectionEvent {
         match &self.content {
-            LogItemSummary::Message(Side::Client, frame) => {
-                Event::Sent(Arc::new(Seen::again(frame.clone())))
+            LogItemSummary::Message(ClosingSide::Client, frame) => {
+                ConnectionEvent::Sent(Arc::new(SeenFrame::again(frame.clone())))
             }
-            LogItemSummary::Message(Side::Host, frame) => {
-                Event::Received(Arc::new(Seen::again(frame.clone())))
+            LogItemSummary::Message(ClosingSide::Host, frame) => {
+                ConnectionEvent::Received(Arc::new(SeenFrame::again(frame.clone())))
             }
-            LogItemSummary::Event(Event::Open { handshake, .. }) => {
-                Event::Open { client: name.to_owned(), handshake: handshake.clone() }
+            LogItemSummary::Event(ConnectionEvent::Open { handshake, .. }) => {
+                ConnectionEvent::Open { client: name.to_owned(), handshake: handshake.clone() }
             }
             LogItemSummary::Event(event) => event.clone(),
         }
@@ -551,7 +562,9 @@ fn begins(frame: &Frame) -> bool {
         return false;
     }
     match decode(frame) {
-        Decoded::Message(message) => message.method().is_some_and(|it| HANDSHAKES.contains(&it)),
+        DecodedFrame::Message(message) => {
+            message.method().is_some_and(|it| HANDSHAKES.contains(&it))
+        }
         _ => false,
     }
 }

@@ -5,11 +5,11 @@
 //!
 //! Knows: lines. Never knows: files, what a line means.
 //!
-//! Start at [`Reader::next_line`].
+//! Start at [`TranscriptReader::next_line`].
 
 use std::io::{BufRead, Read as _};
 
-use super::line::{self, Line};
+use super::line::{self, TranscriptLine};
 
 /// Longest line: a message of 32 MiB in hexadecimal digits, and some more.
 pub const MAX_LINE: usize = 80 << 20;
@@ -31,7 +31,7 @@ const OTHERS: [(&[u8], &str); 8] = [
 /// Why a capture cannot be read on.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{line}: {reason}")]
-pub struct Unreadable {
+pub struct CaptureUnreadable {
     /// The line, from 1.
     pub line: u64,
     /// What is wrong with it.
@@ -42,24 +42,24 @@ pub struct Unreadable {
 
 /// Reads a capture.
 #[derive(Debug)]
-pub struct Reader<R> {
+pub struct TranscriptReader<R> {
     input: R,
     number: u64,
     buffer: Vec<u8>,
     ended: bool,
 }
 
-impl<R: BufRead> Reader<R> {
+impl<R: BufRead> TranscriptReader<R> {
     /// A reader of this.
-    pub fn new(input: R) -> Reader<R> {
-        Reader { input, number: 0, buffer: Vec::new(), ended: false }
+    pub fn new(input: R) -> TranscriptReader<R> {
+        TranscriptReader { input, number: 0, buffer: Vec::new(), ended: false }
     }
 
     /// The next line that is not blank, with its number; `None` at the end.
     ///
     /// # Errors
     /// It is too long, is not UTF-8, or cannot be read; or the file has no lines.
-    pub fn next_line(&mut self) -> Result<Option<(u64, &str)>, Unreadable> {
+    pub fn next_line(&mut self) -> Result<Option<(u64, &str)>, CaptureUnreadable> {
         loop {
             self.buffer.clear();
             self.number += 1;
@@ -98,7 +98,7 @@ impl<R: BufRead> Reader<R> {
     ///
     /// # Errors
     /// As for [`next_line`](Self::next_line), or the line is no event.
-    pub fn next_event(&mut self) -> Result<Option<(u64, Line)>, Unreadable> {
+    pub fn next_event(&mut self) -> Result<Option<(u64, TranscriptLine)>, CaptureUnreadable> {
         loop {
             let Some((number, text)) = self.next_line()? else {
                 return Ok(None);
@@ -113,7 +113,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// An error about the line that was read last.
-    pub fn unreadable(&self, reason: String) -> Unreadable {
+    pub fn unreadable(&self, reason: String) -> CaptureUnreadable {
         let other = OTHERS.iter().find(|(magic, _)| self.buffer.starts_with(magic));
         let reason = match other {
             Some((_, what)) if self.number == 1 => format!("not a capture but {what}"),
@@ -124,7 +124,7 @@ impl<R: BufRead> Reader<R> {
             }
             _ => reason,
         };
-        Unreadable { line: self.number, reason, last: self.ended && self.number > 1 }
+        CaptureUnreadable { line: self.number, reason, last: self.ended && self.number > 1 }
     }
 }
 
@@ -132,11 +132,11 @@ impl<R: BufRead> Reader<R> {
 /// frames from being parsed twice.
 pub fn about(text: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct About {
+    struct CaptureHeading {
         run: Option<String>,
     }
     if !text.contains("\"run\":\"") && !text.contains("\"run\": \"") {
         return None;
     }
-    serde_json::from_str::<About>(text).ok().and_then(|about| about.run)
+    serde_json::from_str::<CaptureHeading>(text).ok().and_then(|about| about.run)
 }

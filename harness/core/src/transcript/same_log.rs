@@ -12,10 +12,10 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::wire::json::Value;
-use crate::wire::message::{Decoded, decode};
+use crate::wire::message::{DecodedFrame, decode};
 
 use super::logs::{LogItem, LogItemSummary};
-use super::{Event, Side};
+use super::{ClosingSide, ConnectionEvent};
 
 /// What stands for a message of which not all is known: it may be any.
 const ANY: u64 = 0;
@@ -48,11 +48,13 @@ impl ConnectionDigest {
         self.span = Some((first, item.at));
         match &item.content {
             LogItemSummary::Message(by, frame) => {
-                let list = if *by == Side::Client { &mut self.sent } else { &mut self.received };
+                let list =
+                    if *by == ClosingSide::Client { &mut self.sent } else { &mut self.received };
                 let mut hasher = DefaultHasher::new();
                 match decode(frame) {
-                    Decoded::Message(message) => {
-                        self.acted |= *by == Side::Host && message.method() == Some("action");
+                    DecodedFrame::Message(message) => {
+                        self.acted |=
+                            *by == ClosingSide::Host && message.method() == Some("action");
                         // One of the two programs may have redacted the token in its log.
                         let pushes = message.method() == Some("authenticate");
                         digest(message.value(), pushes).hash(&mut hasher);
@@ -61,8 +63,12 @@ impl ConnectionDigest {
                 }
                 list.push(hasher.finish().max(1));
             }
-            LogItemSummary::Event(Event::Gap { by: Side::Client }) => self.sent.push(ANY),
-            LogItemSummary::Event(Event::Gap { by: Side::Host }) => self.received.push(ANY),
+            LogItemSummary::Event(ConnectionEvent::Gap { by: ClosingSide::Client }) => {
+                self.sent.push(ANY)
+            }
+            LogItemSummary::Event(ConnectionEvent::Gap { by: ClosingSide::Host }) => {
+                self.received.push(ANY)
+            }
             LogItemSummary::Event(_) => {}
         }
     }

@@ -11,9 +11,9 @@
 use crate::wire::json::Value;
 
 use super::protocol::Protocol;
-use super::shape::{Shape, TypeId};
+use super::shape::{TypeId, ValueShape};
 use super::timestamp;
-use super::trim::Of;
+use super::trim::TrimType;
 use super::walk::admits;
 
 /// What the names of members end with that hold instants.
@@ -22,7 +22,7 @@ pub const INSTANT: &str = "At";
 impl Protocol {
     /// Removes the members that the tables of this version do not name, at any depth, and writes
     /// instants in UTC with milliseconds.
-    pub fn canonical(&self, of: Of<'_>, value: &mut Value) {
+    pub fn canonical(&self, of: TrimType<'_>, value: &mut Value) {
         if let Some(id) = self.type_of(of) {
             self.canonical_value(id, "", value);
         }
@@ -32,13 +32,13 @@ impl Protocol {
     /// has a bounded depth here.
     fn canonical_value(&self, id: TypeId, tag: &str, value: &mut Value) {
         match (self.shapes.get(id), value) {
-            (Shape::List(id), Value::Array(items)) => {
+            (ValueShape::List(id), Value::Array(items)) => {
                 items.iter_mut().for_each(|item| self.canonical_value(*id, "", item));
             }
-            (Shape::Map(id), Value::Object(members)) => {
+            (ValueShape::Map(id), Value::Object(members)) => {
                 members.values_mut().for_each(|item| self.canonical_value(*id, "", item));
             }
-            (Shape::Record(known), Value::Object(members)) => {
+            (ValueShape::Record(known), Value::Object(members)) => {
                 members.retain(|name, item| {
                     let row = known.iter().find(|member| member.name == name.as_str());
                     if let Some(row) = row {
@@ -50,12 +50,12 @@ impl Protocol {
                     row.is_some() || name.as_str() == tag || name.as_str() == "type"
                 });
             }
-            (Shape::Union(union), value) => {
+            (ValueShape::Union(union), value) => {
                 if let Some(id) = union.variant_of(value) {
                     self.canonical_value(id, &union.tag, value);
                 }
             }
-            (Shape::AnyOf(all), value) => {
+            (ValueShape::AnyOf(all), value) => {
                 let fits = all.iter().find(|id| admits(self.shapes.get(**id), value));
                 fits.into_iter().for_each(|id| self.canonical_value(*id, tag, value));
             }
@@ -83,7 +83,7 @@ mod tests {
     fn keeps_what_the_tables_name_and_one_spelling_of_instants() {
         let protocol = Protocol::of(Version::V1_0).unwrap();
         let check = |mut state: Value, expected: Value| {
-            protocol.canonical(Of::State(ChannelKind::Session), &mut state);
+            protocol.canonical(TrimType::State(ChannelKind::Session), &mut state);
             assert_eq!(state, expected);
         };
         let chat = |modified: &str| json!({"resource": "c", "title": "T", "modifiedAt": modified});

@@ -25,7 +25,7 @@ pub enum ChannelKind {
     AutomationRun,
 }
 
-struct Row {
+struct ChannelRow {
     kind: ChannelKind,
     /// How the types of its actions begin, without the slash.
     family: &'static str,
@@ -39,7 +39,7 @@ struct Row {
 
 /// Host-chosen schemes (terminals, changesets) are learnt from snapshots, the prefixes here are
 /// the ones the specification's examples use.
-const ROWS: [Row; 10] = {
+const ROWS: [ChannelRow; 10] = {
     use ChannelKind::*;
     const fn row(
         kind: ChannelKind,
@@ -47,8 +47,8 @@ const ROWS: [Row; 10] = {
         state: &'static str,
         reducer: &'static str,
         uri: &'static str,
-    ) -> Row {
-        Row { kind, family, state, reducer, uri }
+    ) -> ChannelRow {
+        ChannelRow { kind, family, state, reducer, uri }
     }
     [
         row(Root, "root", "RootState", "root", "ahp-root://"),
@@ -87,7 +87,7 @@ impl ChannelKind {
         if uri.starts_with("ahp-session:") && uri.ends_with("/annotations") {
             return Some(ChannelKind::Annotations);
         }
-        let named = |row: &&Row| !row.uri.is_empty() && uri.starts_with(row.uri);
+        let named = |row: &&ChannelRow| !row.uri.is_empty() && uri.starts_with(row.uri);
         ROWS.iter().find(named).map(|row| row.kind)
     }
 
@@ -135,7 +135,7 @@ impl ChannelKind {
         ChannelKind::all().map(ChannelKind::reducer_name)
     }
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static ChannelRow {
         &ROWS[self as usize]
     }
 }

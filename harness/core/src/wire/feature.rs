@@ -2,7 +2,7 @@
 //!
 //! Knows: versions. Never knows: the tables, or what a host says it can do.
 //!
-//! Start at [`Feature`].
+//! Start at [`ProtocolFeature`].
 
 use super::version::Version;
 
@@ -10,17 +10,17 @@ macro_rules! features {
     ($($(#[doc = $doc:literal])+ $name:ident $since:tt $(until $until:tt)?, $source:literal;)+) => {
         /// Something that not every version of the protocol has.
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-        pub enum Feature {
+        pub enum ProtocolFeature {
             $($(#[doc = $doc])+ $name,)+
         }
 
-        impl Feature {
+        impl ProtocolFeature {
             /// Every feature, in the order of the first version that has it.
-            pub const ALL: &'static [Feature] = &[$(Feature::$name),+];
+            pub const ALL: &'static [ProtocolFeature] = &[$(ProtocolFeature::$name),+];
 
-            const fn row(self) -> Row {
+            const fn row(self) -> FeatureRow {
                 match self {
-                    $(Feature::$name => Row {
+                    $(ProtocolFeature::$name => FeatureRow {
                         name: stringify!($name),
                         doc: concat!($($doc),+),
                         since: version!($since),
@@ -41,7 +41,7 @@ macro_rules! version {
     };
 }
 
-struct Row {
+struct FeatureRow {
     name: &'static str,
     doc: &'static str,
     since: Version,
@@ -118,7 +118,7 @@ features! {
     Canvases (1, 0, 0), "canvas/stateChanged";
 }
 
-impl Feature {
+impl ProtocolFeature {
     /// Whether a version of the protocol has it.
     pub fn is_in(self, version: Version) -> bool {
         let row = self.row();
@@ -159,8 +159,8 @@ mod tests {
 
     #[test]
     fn rows_are_sorted_and_say_something() {
-        assert!(Feature::ALL.is_sorted_by_key(|feature| feature.since()));
-        for feature in Feature::ALL {
+        assert!(ProtocolFeature::ALL.is_sorted_by_key(|feature| feature.since()));
+        for feature in ProtocolFeature::ALL {
             assert!(feature.doc().ends_with('.'), "{}", feature.name());
             assert!(!feature.source().is_empty(), "{}", feature.name());
             assert!(feature.until().is_none_or(|until| feature.since() < until));
@@ -169,13 +169,13 @@ mod tests {
 
     #[test]
     fn knows_since_and_until() {
-        let check = |feature: Feature, version: Version, expected: bool| {
+        let check = |feature: ProtocolFeature, version: Version, expected: bool| {
             assert_eq!(feature.is_in(version), expected, "{feature:?} {version}");
         };
-        check(Feature::ExactNegotiation, Version::new(0, 9, 0), false);
-        check(Feature::ExactNegotiation, Version::new(1, 7, 3), true);
-        check(Feature::Chats, Version::new(0, 3, 0), false);
-        let roll_up = Feature::ClientToolsRaiseInputNeeded;
+        check(ProtocolFeature::ExactNegotiation, Version::new(0, 9, 0), false);
+        check(ProtocolFeature::ExactNegotiation, Version::new(1, 7, 3), true);
+        check(ProtocolFeature::Chats, Version::new(0, 3, 0), false);
+        let roll_up = ProtocolFeature::ClientToolsRaiseInputNeeded;
         check(roll_up, Version::new(0, 7, 0), true);
         check(roll_up, Version::new(0, 8, 0), false);
     }

@@ -45,12 +45,12 @@ impl ForeignText {
 
     /// For a terminal, a log or any other plain text, on one line: line breaks are shown as code points.
     pub fn line(&self) -> String {
-        shown(&beginning(&self.0, LINE), Breaks::Shown).into_owned()
+        shown(&beginning(&self.0, LINE), LineBreaks::Shown).into_owned()
     }
 
     /// The same on as many lines as it has.
     pub fn lines(&self) -> String {
-        shown(&beginning(&self.0, LINES), Breaks::Kept).into_owned()
+        shown(&beginning(&self.0, LINES), LineBreaks::Kept).into_owned()
     }
 
     /// For an attribute, a text or a CDATA section of XML. The writer of the XML escapes `<`, `&` and quotes.
@@ -90,7 +90,7 @@ impl PartialEq<&str> for ForeignText {
 
 /// What becomes of line breaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Breaks {
+pub enum LineBreaks {
     /// They are shown as code points.
     Shown,
     /// They stay.
@@ -99,9 +99,9 @@ pub enum Breaks {
 
 /// A text of any origin as a terminal or a log may have it: nothing in it acts on what stands around it, and no line is a
 /// command of a CI service.
-pub fn shown(text: &str, breaks: Breaks) -> Cow<'_, str> {
+pub fn shown(text: &str, breaks: LineBreaks) -> Cow<'_, str> {
     let quiet = |letter: char| match letter {
-        '\n' | '\t' => breaks == Breaks::Kept,
+        '\n' | '\t' => breaks == LineBreaks::Kept,
         ' '..='~' => true,
         letter => !is_hidden(letter),
     };
@@ -119,13 +119,13 @@ pub fn shown(text: &str, breaks: Breaks) -> Cow<'_, str> {
 
 /// A text for XML: without the end of a CDATA section, and nothing but characters that XML has.
 pub fn xml(text: &str) -> String {
-    shown(text, Breaks::Kept).replace("]]>", "]]\\u{3e}")
+    shown(text, LineBreaks::Kept).replace("]]>", "]]\\u{3e}")
 }
 
 /// A text that has no meaning in Markdown, on one line.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for letter in shown(text, Breaks::Shown).chars() {
+    for letter in shown(text, LineBreaks::Shown).chars() {
         if r"\`*_[]<>|#!&~$".contains(letter) {
             out.push('\\');
         }

@@ -2,7 +2,7 @@
 //!
 //! A [`Message`] keeps the whole JSON object and only says what it looks like, so that nothing a
 //! peer sent is lost by reading it. [`decode`] never fails: what is not a message is
-//! [`Decoded::Odd`], with the reason.
+//! [`DecodedFrame::Odd`], with the reason.
 
 use crate::wire::json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::frame::Frame;
 
 /// What a JSON object on the wire looks like.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Kind {
+pub enum MessageKind {
     /// `method` and `id`: wants one answer. The id may be null, which JSON-RPC only discourages.
     Request,
     /// `method` without `id`: wants none.
@@ -27,12 +27,12 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     value: Value,
-    kind: Kind,
+    kind: MessageKind,
 }
 
 /// What a frame holds.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Decoded {
+pub enum DecodedFrame {
     /// One JSON object.
     Message(Message),
     /// A JSON array: a batch, as JSON-RPC calls it. AHP never mentions them.
@@ -65,31 +65,34 @@ fn is_deep(text: &str) -> bool {
     })
 }
 
-/// Reads a frame. Never fails: what cannot be read is [`Decoded::Odd`].
-pub fn decode(frame: &Frame) -> Decoded {
+/// Reads a frame. Never fails: what cannot be read is [`DecodedFrame::Odd`].
+pub fn decode(frame: &Frame) -> DecodedFrame {
     let text = match frame {
         Frame::Text(text) => text,
         Frame::Binary(bytes) => {
-            return Decoded::Odd(format!("binary frame of {} bytes", bytes.len()));
+            return DecodedFrame::Odd(format!("binary frame of {} bytes", bytes.len()));
         }
         Frame::NotUtf8(bytes) => {
-            return Decoded::Odd(format!("text frame of {} bytes that is not UTF-8", bytes.len()));
+            return DecodedFrame::Odd(format!(
+                "text frame of {} bytes that is not UTF-8",
+                bytes.len()
+            ));
         }
     };
     if frame.excess().is_some() {
-        return Decoded::Deep;
+        return DecodedFrame::Deep;
     }
     match serde_json::from_str::<Value>(text) {
-        Ok(value @ Value::Object(_)) => Decoded::Message(Message::new(value)),
-        Ok(Value::Array(items)) => Decoded::Batch(items),
-        Ok(scalar) => Decoded::Scalar(scalar),
-        Err(_) if is_deep(text) => Decoded::Deep,
-        Err(error) => Decoded::Odd(format!("not JSON: {error}")),
+        Ok(value @ Value::Object(_)) => DecodedFrame::Message(Message::new(value)),
+        Ok(Value::Array(items)) => DecodedFrame::Batch(items),
+        Ok(scalar) => DecodedFrame::Scalar(scalar),
+        Err(_) if is_deep(text) => DecodedFrame::Deep,
+        Err(error) => DecodedFrame::Odd(format!("not JSON: {error}")),
     }
 }
 
 impl Message {
-    /// Takes a JSON value as a message; anything but an object is [`Kind::Malformed`].
+    /// Takes a JSON value as a message; anything but an object is [`MessageKind::Malformed`].
     pub fn new(value: Value) -> Message {
         let kind = classify(&value);
         Message { value, kind }
@@ -129,7 +132,7 @@ impl Message {
 
     /// What the message looks like.
     #[inline]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> MessageKind {
         self.kind
     }
 
@@ -185,18 +188,18 @@ impl Message {
     }
 }
 
-fn classify(value: &Value) -> Kind {
+fn classify(value: &Value) -> MessageKind {
     let Some(object) = value.as_object() else {
-        return Kind::Malformed;
+        return MessageKind::Malformed;
     };
     let has = |name: &str, object: &Map| object.contains_key(name);
     let method = object.get("method");
     match (method, has("result", object), has("error", object)) {
-        (Some(Value::String(_)), false, false) if has("id", object) => Kind::Request,
-        (Some(Value::String(_)), false, false) => Kind::Notification,
-        (None, true, false) => Kind::Success,
-        (None, false, true) => Kind::Failure,
-        _ => Kind::Malformed,
+        (Some(Value::String(_)), false, false) if has("id", object) => MessageKind::Request,
+        (Some(Value::String(_)), false, false) => MessageKind::Notification,
+        (None, true, false) => MessageKind::Success,
+        (None, false, true) => MessageKind::Failure,
+        _ => MessageKind::Malformed,
     }
 }
 
@@ -206,26 +209,26 @@ mod tests {
 
     #[test]
     fn tells_kinds_apart() {
-        let check = |text: &str, expected: Kind| match decode(&Frame::Text(text.into())) {
-            Decoded::Message(message) => assert_eq!(message.kind(), expected, "{text}"),
+        let check = |text: &str, expected: MessageKind| match decode(&Frame::Text(text.into())) {
+            DecodedFrame::Message(message) => assert_eq!(message.kind(), expected, "{text}"),
             other => panic!("{text}: {other:?}"),
         };
-        check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Kind::Request);
-        check(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#, Kind::Request);
-        check(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, Kind::Request);
-        check(r#"{"jsonrpc":"2.0","method":"action"}"#, Kind::Notification);
-        check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, Kind::Success);
-        check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, Kind::Failure);
-        check(r#"{"id":1,"result":1,"error":{}}"#, Kind::Malformed);
-        check(r#"{"id":1,"method":5}"#, Kind::Malformed);
-        check("{}", Kind::Malformed);
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, MessageKind::Request);
+        check(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#, MessageKind::Request);
+        check(r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, MessageKind::Request);
+        check(r#"{"jsonrpc":"2.0","method":"action"}"#, MessageKind::Notification);
+        check(r#"{"jsonrpc":"2.0","id":1,"result":null}"#, MessageKind::Success);
+        check(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, MessageKind::Failure);
+        check(r#"{"id":1,"result":1,"error":{}}"#, MessageKind::Malformed);
+        check(r#"{"id":1,"method":5}"#, MessageKind::Malformed);
+        check("{}", MessageKind::Malformed);
     }
 
     #[test]
     fn reads_numbers_as_they_were_written() {
         let text = r#"{"id":-1.2980316245353666e82}"#;
         let read = |text: &str| match decode(&Frame::Text(text.into())) {
-            Decoded::Message(message) => message,
+            DecodedFrame::Message(message) => message,
             other => panic!("{other:?}"),
         };
         let message = read(text);
@@ -235,14 +238,17 @@ mod tests {
     #[test]
     fn keeps_what_is_not_a_message() {
         let read = |text: &str| decode(&Frame::Text(text.into()));
-        assert!(matches!(read("[1]"), Decoded::Batch(items) if items.len() == 1));
-        assert!(matches!(read("42"), Decoded::Scalar(_)));
-        assert!(matches!(read("{\"a\":"), Decoded::Odd(_)));
+        assert!(matches!(read("[1]"), DecodedFrame::Batch(items) if items.len() == 1));
+        assert!(matches!(read("42"), DecodedFrame::Scalar(_)));
+        assert!(matches!(read("{\"a\":"), DecodedFrame::Odd(_)));
         let nested = |depth: usize| ["[".repeat(depth), "]".repeat(depth)].concat();
-        assert!(matches!(read(&nested(MAX_NESTING)), Decoded::Batch(_)));
-        assert!(matches!(read(&nested(MAX_NESTING + 1)), Decoded::Deep));
-        assert!(matches!(read(&"[".repeat(100_000)), Decoded::Deep));
-        assert!(matches!(read(&format!("{{\"a\": \"{}\", x}}", "[".repeat(999))), Decoded::Odd(_)));
-        assert!(matches!(decode(&Frame::Binary(vec![1])), Decoded::Odd(_)));
+        assert!(matches!(read(&nested(MAX_NESTING)), DecodedFrame::Batch(_)));
+        assert!(matches!(read(&nested(MAX_NESTING + 1)), DecodedFrame::Deep));
+        assert!(matches!(read(&"[".repeat(100_000)), DecodedFrame::Deep));
+        assert!(matches!(
+            read(&format!("{{\"a\": \"{}\", x}}", "[".repeat(999))),
+            DecodedFrame::Odd(_)
+        ));
+        assert!(matches!(decode(&Frame::Binary(vec![1])), DecodedFrame::Odd(_)));
     }
 }

@@ -5,9 +5,9 @@
 //! places once, wherever in a message its values stand.
 //!
 //! Knows: the tables. Never knows: who said what, or whether it was allowed; what is told to
-//! [`Places`] is taken for said.
+//! [`TablePlaces`] is taken for said.
 //!
-//! Start at [`Places::of`].
+//! Start at [`TablePlaces::of`].
 
 use std::collections::HashMap;
 
@@ -15,8 +15,8 @@ use crate::wire::json::{Map, Value};
 
 use super::channel::ChannelKind;
 use super::error_code::{ERROR_CODES, ErrorCode};
-use super::protocol::{Dispatch, MethodKind, Protocol};
-use super::shape::{Shape, TypeId, Union};
+use super::protocol::{DispatchRight, MethodKind, Protocol};
+use super::shape::{TaggedUnion, TypeId, ValueShape};
 use super::walk::admits;
 
 /// What kind of thing a table spells out.
@@ -58,7 +58,7 @@ impl PlaceKind {
 
 /// A thing that a table spells out.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Place {
+pub struct TablePlace {
     /// What kind of thing.
     pub kind: PlaceKind,
     /// Its name: `session/delta accepted`, `SessionState.config`, `TurnState 'error'`,
@@ -69,22 +69,26 @@ pub struct Place {
 }
 
 /// A part of a type: its members, words, variants or alternatives are numbered.
-type Part = (TypeId, usize);
+type TypePart = (TypeId, usize);
 
 /// Everything that a table spells out.
-pub struct Places {
+pub struct TablePlaces {
     protocol: &'static Protocol,
-    rows: Vec<Place>,
-    parts: HashMap<Part, usize>,
+    rows: Vec<TablePlace>,
+    parts: HashMap<TypePart, usize>,
     names: HashMap<(PlaceKind, String), usize>,
 }
 
-impl Places {
+impl TablePlaces {
     /// The places of a version, none of which was seen.
-    pub fn of(protocol: &'static Protocol) -> Places {
-        let empty =
-            Places { protocol, rows: Vec::new(), parts: HashMap::new(), names: HashMap::new() };
-        let mut laying = Laying { places: empty, types: protocol.shapes.names_of_types() };
+    pub fn of(protocol: &'static Protocol) -> TablePlaces {
+        let empty = TablePlaces {
+            protocol,
+            rows: Vec::new(),
+            parts: HashMap::new(),
+            names: HashMap::new(),
+        };
+        let mut laying = PlaceLayout { places: empty, types: protocol.shapes.names_of_types() };
         for row in protocol.methods() {
             let answered = if row.kind == MethodKind::Request { " answered" } else { "" };
             laying.named(PlaceKind::Method, &row.name, format!("{}{answered}", row.name));
@@ -95,10 +99,10 @@ impl Places {
         for row in protocol.actions() {
             let name = &row.action_type;
             laying.named(PlaceKind::Accepted, name, format!("{name} accepted"));
-            if row.dispatch == Dispatch::Client {
+            if row.dispatch == DispatchRight::Client {
                 laying.named(PlaceKind::FromClient, name, format!("{name} accepted from a client"));
             }
-            if row.dispatch != Dispatch::Disputed {
+            if row.dispatch != DispatchRight::Disputed {
                 laying.named(PlaceKind::Refused, name, format!("{name} refused"));
             }
             laying.reach(row.shape, name);
@@ -113,7 +117,7 @@ impl Places {
     }
 
     /// All of them, as the table orders them: methods first, then types as they are led to.
-    pub fn rows(&self) -> &[Place] {
+    pub fn rows(&self) -> &[TablePlace] {
         &self.rows
     }
 
@@ -155,32 +159,32 @@ impl Places {
     fn value(&mut self, id: TypeId, value: &Value, asked: bool) {
         let shapes = &self.protocol.shapes;
         match (shapes.get(id), value) {
-            (Shape::List(item), Value::Array(items)) => {
+            (ValueShape::List(item), Value::Array(items)) => {
                 items.iter().for_each(|value| self.value(*item, value, asked));
             }
-            (Shape::Map(item), Value::Object(members)) => {
+            (ValueShape::Map(item), Value::Object(members)) => {
                 members.values().for_each(|value| self.value(*item, value, asked));
             }
-            (Shape::Record(members), Value::Object(object)) => {
+            (ValueShape::Record(members), Value::Object(object)) => {
                 for (part, member) in members.iter().enumerate() {
                     let Some(value) = object.get(&member.name).filter(|it| !it.is_null()) else {
                         continue;
                     };
                     self.part(id, part);
                     match shapes.get(member.shape) {
-                        Shape::State => self.state(object, value),
-                        Shape::Action if !asked => self.action(object, value),
+                        ValueShape::State => self.state(object, value),
+                        ValueShape::Action if !asked => self.action(object, value),
                         _ => self.value(member.shape, value, asked),
                     }
                 }
             }
-            (Shape::Union(union), value) => {
+            (ValueShape::Union(union), value) => {
                 if let Some((part, variant)) = variant(union, value) {
                     self.part(id, part);
                     self.value(variant, value, asked);
                 }
             }
-            (Shape::AnyOf(ids), value) => {
+            (ValueShape::AnyOf(ids), value) => {
                 let admitted =
                     ids.iter().enumerate().find(|(_, id)| admits(shapes.get(**id), value));
                 if let Some((part, alternative)) = admitted {
@@ -188,7 +192,7 @@ impl Places {
                     self.value(*alternative, value, asked);
                 }
             }
-            (Shape::Enum { values, .. }, Value::String(word)) => {
+            (ValueShape::Enum { values, .. }, Value::String(word)) => {
                 let part = values.iter().position(|value| value == word);
                 part.into_iter().for_each(|part| self.part(id, part));
             }
@@ -226,7 +230,7 @@ impl Places {
     }
 }
 
-fn variant(union: &Union, value: &Value) -> Option<(usize, TypeId)> {
+fn variant(union: &TaggedUnion, value: &Value) -> Option<(usize, TypeId)> {
     let tag = match value.get(union.tag.as_str()) {
         Some(Value::String(tag)) => tag.as_str(),
         Some(Value::Bool(true)) => "true",
@@ -242,14 +246,14 @@ fn data_type(row: &ErrorCode) -> String {
 }
 
 /// Lays out the places of a table, each type once.
-struct Laying {
-    places: Places,
+struct PlaceLayout {
+    places: TablePlaces,
     types: HashMap<TypeId, String>,
 }
 
-impl Laying {
+impl PlaceLayout {
     fn push(&mut self, kind: PlaceKind, name: String) -> usize {
-        self.places.rows.push(Place { kind, name, seen: 0 });
+        self.places.rows.push(TablePlace { kind, name, seen: 0 });
         self.places.rows.len() - 1
     }
 
@@ -273,8 +277,8 @@ impl Laying {
         let label = self.types.get(&id).cloned().unwrap_or_else(|| path.to_owned());
         let protocol = self.places.protocol;
         match protocol.shapes.get(id) {
-            Shape::List(item) | Shape::Map(item) => self.reach(*item, &label),
-            Shape::Record(members) => {
+            ValueShape::List(item) | ValueShape::Map(item) => self.reach(*item, &label),
+            ValueShape::Record(members) => {
                 for (part, member) in members.iter().enumerate() {
                     let name = format!("{label}.{}", member.name);
                     if !self.part(id, part, PlaceKind::Member, name.clone()) {
@@ -283,7 +287,7 @@ impl Laying {
                     self.reach(member.shape, &name);
                 }
             }
-            Shape::Union(union) => {
+            ValueShape::Union(union) => {
                 let tag = &union.tag;
                 for (part, (name, variant)) in union.variants.iter().enumerate() {
                     let name = match name.is_empty() {
@@ -296,7 +300,7 @@ impl Laying {
                     self.reach(*variant, &name);
                 }
             }
-            Shape::Enum { values, .. } => {
+            ValueShape::Enum { values, .. } => {
                 for (part, word) in values.iter().enumerate() {
                     let name = format!("{label} '{word}'");
                     if !self.part(id, part, PlaceKind::Word, name) {
@@ -304,7 +308,7 @@ impl Laying {
                     }
                 }
             }
-            Shape::AnyOf(ids) => {
+            ValueShape::AnyOf(ids) => {
                 // `null|object` and the like have no name, and say nothing about what is there.
                 let named = self.types.contains_key(&id);
                 for (part, alternative) in ids.iter().enumerate() {
@@ -327,14 +331,14 @@ mod tests {
 
     use super::*;
 
-    fn seen(places: &Places) -> Vec<&str> {
+    fn seen(places: &TablePlaces) -> Vec<&str> {
         let rows = places.rows().iter().filter(|row| row.seen > 0);
         rows.map(|row| row.name.as_str()).collect()
     }
 
     #[test]
     fn counts_what_took_effect() {
-        let mut places = Places::of(Protocol::of(Version::V0_1).unwrap());
+        let mut places = TablePlaces::of(Protocol::of(Version::V0_1).unwrap());
         let action =
             json!({"type": "session/turnCancelled", "session": "copilot:/s", "turnId": "t"});
         let asked = json!({"clientSeq": 1, "action": action.clone()});
@@ -359,7 +363,7 @@ mod tests {
 
     #[test]
     fn knows_states_by_their_members() {
-        let mut places = Places::of(Protocol::of(Version::V0_1).unwrap());
+        let mut places = TablePlaces::of(Protocol::of(Version::V0_1).unwrap());
         let summary = json!({"resource": "copilot:/s", "provider": "copilot", "title": "", "status": 1, "createdAt": 1, "modifiedAt": 1});
         let state = json!({"summary": summary, "lifecycle": "ready", "turns": []});
         let result = json!({"snapshot": {"resource": "copilot:/s", "state": state, "fromSeq": 1}});
@@ -373,7 +377,7 @@ mod tests {
     #[test]
     fn every_place_has_a_name_of_its_own() {
         for version in Protocol::all_played() {
-            let places = Places::of(Protocol::of(*version).unwrap());
+            let places = TablePlaces::of(Protocol::of(*version).unwrap());
             let mut names: Vec<_> = places.rows().iter().map(|row| &row.name).collect();
             let all = names.len();
             names.sort_unstable();

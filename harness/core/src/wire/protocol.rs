@@ -13,19 +13,19 @@ use litemap::LiteMap;
 use serde::Deserialize;
 
 use super::channel::ChannelKind;
-use super::feature::Feature;
-use super::shape::{Entry, Shapes, TypeId};
+use super::feature::ProtocolFeature;
+use super::shape::{TypeEntry, TypeId, VersionShapes};
 use super::version::Version;
 
 /// One version of the protocol.
 #[derive(Debug)]
 pub struct Protocol {
     version: Version,
-    methods: Vec<Method>,
+    methods: Vec<ProtocolMethod>,
     method_index: foldhash::HashMap<String, usize>,
     actions: Vec<ActionRow>,
     action_index: foldhash::HashMap<String, usize>,
-    pub(super) shapes: Shapes,
+    pub(super) shapes: VersionShapes,
 }
 
 /// Whether a method wants an answer.
@@ -40,7 +40,7 @@ pub enum MethodKind {
 
 /// Who may bring an action into the stream.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Dispatch {
+pub enum DispatchRight {
     /// Clients and the host.
     Client,
     /// Only the host; a client's dispatch is refused.
@@ -51,7 +51,7 @@ pub enum Dispatch {
 
 /// A method of the protocol.
 #[derive(Clone, Debug)]
-pub struct Method {
+pub struct ProtocolMethod {
     /// The name on the wire.
     pub name: String,
     /// Request or notification.
@@ -76,20 +76,20 @@ pub struct ActionRow {
     /// The kind of channel whose state it changes.
     pub channel: ChannelKind,
     /// Who may dispatch it.
-    pub dispatch: Dispatch,
+    pub dispatch: DispatchRight,
     /// Why the row is not what the official types say; `None` where it is.
     pub doc: Option<String>,
     pub(super) shape: TypeId,
 }
 
-struct Source {
+struct TableSource {
     version: Version,
     text: &'static str,
     table: OnceLock<Protocol>,
 }
 
-const fn source(version: Version, text: &'static str) -> Source {
-    Source { version, text, table: OnceLock::new() }
+const fn source(version: Version, text: &'static str) -> TableSource {
+    TableSource { version, text, table: OnceLock::new() }
 }
 
 /// The versions that hosts and clients of the harness offer unless they are asked for another, newest
@@ -113,7 +113,7 @@ const PLAYED: &[Version] = &[
 ];
 
 /// Newest first.
-static SOURCES: [Source; 14] = [
+static SOURCES: [TableSource; 14] = [
     source(Version::V1_0, include_str!("../../../protocol/1.0.0.json")),
     source(Version::V0_9, include_str!("../../../protocol/0.9.0.json")),
     source(Version::V0_8, include_str!("../../../protocol/0.8.0.json")),
@@ -174,18 +174,18 @@ impl Protocol {
     }
 
     /// Whether this version has a feature.
-    pub fn has(&self, feature: Feature) -> bool {
+    pub fn has(&self, feature: ProtocolFeature) -> bool {
         feature.is_in(self.version)
     }
 
     /// The method of a name.
     #[inline]
-    pub fn method(&self, name: &str) -> Option<&Method> {
+    pub fn method(&self, name: &str) -> Option<&ProtocolMethod> {
         self.methods.get(*self.method_index.get(name)?)
     }
 
     /// Every method, sorted by name.
-    pub fn methods(&self) -> impl Iterator<Item = &Method> {
+    pub fn methods(&self) -> impl Iterator<Item = &ProtocolMethod> {
         self.methods.iter()
     }
 
@@ -201,9 +201,9 @@ impl Protocol {
     }
 
     fn load(version: Version, text: &str) -> Result<Protocol, serde_json::Error> {
-        let table: Table = serde_json::from_str(text)?;
-        let mut shapes = Shapes::of(&table.types);
-        let methods: Vec<Method> =
+        let table: TableFile = serde_json::from_str(text)?;
+        let mut shapes = VersionShapes::of(&table.types);
+        let methods: Vec<ProtocolMethod> =
             table.methods.into_iter().map(|(name, row)| row.method(name, &mut shapes)).collect();
         let mut actions = Vec::with_capacity(table.actions.len());
         for (action_type, entry) in &table.actions {
@@ -234,19 +234,19 @@ impl Default for Protocol {
             method_index: foldhash::HashMap::default(),
             actions: Vec::new(),
             action_index: foldhash::HashMap::default(),
-            shapes: Shapes::default(),
+            shapes: VersionShapes::default(),
         }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct TableFile {
     #[serde(rename = "version")]
     _version: String,
     methods: LiteMap<String, MethodEntry>,
-    actions: LiteMap<String, Entry>,
-    types: LiteMap<String, Entry>,
+    actions: LiteMap<String, TypeEntry>,
+    types: LiteMap<String, TypeEntry>,
 }
 
 #[derive(Deserialize)]
@@ -261,8 +261,8 @@ struct MethodEntry {
 
 impl MethodEntry {
     #[inline]
-    fn method(self, name: String, shapes: &mut Shapes) -> Method {
-        Method {
+    fn method(self, name: String, shapes: &mut VersionShapes) -> ProtocolMethod {
+        ProtocolMethod {
             name,
             kind: self.kind,
             from_client: self.from != "host",
@@ -275,11 +275,11 @@ impl MethodEntry {
     }
 }
 
-fn dispatch(text: Option<&str>) -> Dispatch {
+fn dispatch(text: Option<&str>) -> DispatchRight {
     match text {
-        Some("client") => Dispatch::Client,
-        Some("host") => Dispatch::Host,
-        _ => Dispatch::Disputed,
+        Some("client") => DispatchRight::Client,
+        Some("host") => DispatchRight::Host,
+        _ => DispatchRight::Disputed,
     }
 }
 
@@ -290,14 +290,14 @@ fn index<'a>(names: impl Iterator<Item = &'a String>) -> foldhash::HashMap<Strin
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::version::{PUBLISHED, Standard};
+    use crate::wire::version::{PUBLISHED, ProtocolStandard};
 
     #[test]
     fn tables_are_sound() {
         for source in &SOURCES {
             let protocol = Protocol::load(source.version, source.text).unwrap();
             assert_eq!(protocol.shapes.unresolved(), Vec::<&str>::new());
-            let table: Table = serde_json::from_str(source.text).unwrap();
+            let table: TableFile = serde_json::from_str(source.text).unwrap();
             assert_eq!(table._version, source.version.to_string());
             assert_eq!(protocol.actions.len(), table.actions.len());
             for method in protocol.methods() {
@@ -334,7 +334,7 @@ mod tests {
     fn every_published_version_has_a_table() {
         let ours = SOURCES.iter().map(|source| source.version);
         let mut tables: Vec<Version> =
-            ours.filter(|version| version.standard == Standard::Ahp).collect();
+            ours.filter(|version| version.standard == ProtocolStandard::Ahp).collect();
         tables.reverse();
         assert_eq!(tables, PUBLISHED);
         assert!(KNOWN.iter().all(|known| PUBLISHED.contains(known)));
@@ -379,15 +379,15 @@ mod tests {
     fn rows_say_who_may_send() {
         let protocol = Protocol::of(Version::new(1, 0, 0)).unwrap();
         let dispatch = |name: &str| protocol.action(name).unwrap().dispatch;
-        assert_eq!(dispatch("chat/delta"), Dispatch::Host);
-        assert_eq!(dispatch("chat/turnStarted"), Dispatch::Client);
-        assert_eq!(dispatch("session/defaultChatChanged"), Dispatch::Disputed);
+        assert_eq!(dispatch("chat/delta"), DispatchRight::Host);
+        assert_eq!(dispatch("chat/turnStarted"), DispatchRight::Client);
+        assert_eq!(dispatch("session/defaultChatChanged"), DispatchRight::Disputed);
         let read = protocol.method("resourceRead").unwrap();
         assert!(read.from_client && read.from_host);
         let subscribe = protocol.method("subscribe").unwrap();
         assert!(subscribe.from_client && !subscribe.from_host);
         assert_eq!(subscribe.result_type.as_deref(), Some("SubscribeResult"));
-        assert!(protocol.has(Feature::ExactNegotiation));
+        assert!(protocol.has(ProtocolFeature::ExactNegotiation));
         assert!(protocol.method("noSuchMethod").is_none());
     }
 }

@@ -10,7 +10,7 @@
 use super::channel::ChannelKind;
 use super::json::{Map, Value};
 use super::protocol::{ActionRow, Protocol};
-use super::shape::{Member, Shape, TypeId};
+use super::shape::{ObjectMember, TypeId, ValueShape};
 use super::walk::admits;
 
 /// Called with the name of a type, or the `type` of an action, and an object of that type.
@@ -47,26 +47,26 @@ impl Protocol {
             self.visit_value(self.shapes.label(id), id, value, visit);
         };
         match (self.shapes.get(id), value) {
-            (Shape::List(item), Value::Array(items)) => {
+            (ValueShape::List(item), Value::Array(items)) => {
                 items.iter_mut().for_each(|value| below(*item, value));
             }
-            (Shape::Map(item), Value::Object(members)) => {
+            (ValueShape::Map(item), Value::Object(members)) => {
                 members.values_mut().for_each(|value| below(*item, value));
             }
-            (Shape::Record(known), Value::Object(object)) => {
+            (ValueShape::Record(known), Value::Object(object)) => {
                 visit(label, object);
                 for member in known {
                     self.visit_member(member, object, visit);
                 }
             }
-            (Shape::Union(union), value) => {
+            (ValueShape::Union(union), value) => {
                 if let Some(id) = union.variant_of(value) {
                     let label =
                         Some(self.shapes.label(id)).filter(|own| !own.is_empty()).unwrap_or(label);
                     self.visit_value(label, id, value, visit);
                 }
             }
-            (Shape::AnyOf(ids), value) => {
+            (ValueShape::AnyOf(ids), value) => {
                 let fits = ids.iter().find(|id| admits(self.shapes.get(**id), value));
                 fits.into_iter().for_each(|id| below(*id, value));
             }
@@ -74,8 +74,8 @@ impl Protocol {
         }
     }
 
-    fn visit_member(&self, member: &Member, object: &mut Map, visit: &mut RecordVisitor<'_>) {
-        if matches!(self.shapes.get(member.shape), Shape::Action) {
+    fn visit_member(&self, member: &ObjectMember, object: &mut Map, visit: &mut RecordVisitor<'_>) {
+        if matches!(self.shapes.get(member.shape), ValueShape::Action) {
             if let Some(row) = self.host_action_in(object, &member.name)
                 && let Some(action) = object.get_mut(&member.name)
             {
@@ -84,7 +84,7 @@ impl Protocol {
             return;
         }
         let id = match self.shapes.get(member.shape) {
-            Shape::State => self.state_beside(object),
+            ValueShape::State => self.state_beside(object),
             _ => Some(member.shape),
         };
         if let Some((id, value)) = id.zip(object.get_mut(&member.name)) {

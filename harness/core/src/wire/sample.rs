@@ -13,11 +13,11 @@ use crate::wire::json::{Map, Number, Value, json};
 
 use super::channel::ChannelKind;
 use super::protocol::Protocol;
-use super::shape::{Member, Presence, Shape, TypeId, Union};
+use super::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape};
 
 /// Optional members and list items are not drawn below this depth.
 const MAX_DEPTH: usize = 7;
-/// How often [`Sampler::spoil`] tries to find a fault that the tables see.
+/// How often [`ValueSampler::spoil`] tries to find a fault that the tables see.
 const SPOIL_TRIES: usize = 8;
 
 /// Every id, and the tail of every URI. Not in alphabetical order, so that sorting shows.
@@ -40,7 +40,7 @@ const FLAGS: &[u64] = &[0, 32, 64, 96, 256];
 
 /// What values look like, beyond being valid.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Sampling {
+pub struct SamplingOptions {
     /// How many different ids there are, 1 to 8. Turns, parts, tool calls, chats share them.
     pub ids: usize,
     /// One object in so many has a member that no table lists; 0 for none.
@@ -54,16 +54,16 @@ pub struct Sampling {
     pub distinct: bool,
 }
 
-impl Default for Sampling {
-    fn default() -> Sampling {
-        Sampling { ids: 3, unknown: 0, strange: 0, timeless: 0, distinct: true }
+impl Default for SamplingOptions {
+    fn default() -> SamplingOptions {
+        SamplingOptions { ids: 3, unknown: 0, strange: 0, timeless: 0, distinct: true }
     }
 }
 
 /// Draws values; see [`Protocol::sampler`].
-pub struct Sampler<'a> {
+pub struct ValueSampler<'a> {
     protocol: &'a Protocol,
-    sampling: Sampling,
+    sampling: SamplingOptions,
     choose: &'a mut dyn FnMut(usize) -> usize,
 }
 
@@ -72,14 +72,14 @@ impl Protocol {
     /// below it counts as `n - 1`. The same answers give the same values.
     pub fn sampler<'a>(
         &'a self,
-        sampling: Sampling,
+        sampling: SamplingOptions,
         choose: &'a mut dyn FnMut(usize) -> usize,
-    ) -> Sampler<'a> {
-        Sampler { protocol: self, sampling, choose }
+    ) -> ValueSampler<'a> {
+        ValueSampler { protocol: self, sampling, choose }
     }
 }
 
-impl Sampler<'_> {
+impl ValueSampler<'_> {
     /// A value of a named type, such as `Turn`, or of any other type that the tables spell, such
     /// as `Turn[]` or `action`. `None` where the table has no such type.
     pub fn of_type(&mut self, name: &str) -> Option<Value> {
@@ -123,46 +123,47 @@ impl Sampler<'_> {
     fn value(&mut self, id: TypeId, name: &str, depth: usize) -> Value {
         let protocol = self.protocol;
         match protocol.shapes.get(id) {
-            Shape::Any => self.anything(depth),
-            Shape::Unresolved | Shape::Null => Value::Null,
-            Shape::String => self.text(name),
-            Shape::Uri => json!(format!("ahp-chat:/{}", self.id())),
-            Shape::Boolean => json!(self.below(2) == 1),
-            Shape::Integer => json!(*self.pick(INTEGERS)),
-            Shape::Natural if name == "status" => {
+            ValueShape::Any => self.anything(depth),
+            ValueShape::Unresolved | ValueShape::Null => Value::Null,
+            ValueShape::String => self.text(name),
+            ValueShape::Uri => json!(format!("ahp-chat:/{}", self.id())),
+            ValueShape::Boolean => json!(self.below(2) == 1),
+            ValueShape::Integer => json!(*self.pick(INTEGERS)),
+            ValueShape::Natural if name == "status" => {
                 json!(self.pick(ACTIVITIES) | self.pick(FLAGS))
             }
-            Shape::Natural => json!(*self.pick(NATURALS)),
-            Shape::Number => self.number(),
-            Shape::Object | Shape::State => self.map(None, name, depth),
-            Shape::Map(item) => self.map(Some(*item), name, depth),
-            Shape::Action => self.any_action(depth),
-            Shape::Literal(text) => json!(text),
-            Shape::List(item) => self.list(*item, name, depth),
-            Shape::Record(members) => self.record(members, depth),
-            Shape::Enum { open: true, .. } if self.once_in(self.sampling.strange) => {
+            ValueShape::Natural => json!(*self.pick(NATURALS)),
+            ValueShape::Number => self.number(),
+            ValueShape::Object | ValueShape::State => self.map(None, name, depth),
+            ValueShape::Map(item) => self.map(Some(*item), name, depth),
+            ValueShape::Action => self.any_action(depth),
+            ValueShape::Literal(text) => json!(text),
+            ValueShape::List(item) => self.list(*item, name, depth),
+            ValueShape::Record(members) => self.record(members, depth),
+            ValueShape::Enum { open: true, .. } if self.once_in(self.sampling.strange) => {
                 json!("x-other")
             }
-            Shape::Enum { values, .. } => json!(values.get(self.below(values.len()))),
-            Shape::Union(union) => self.union(union, depth),
-            Shape::AnyOf(ids) => match ids.get(self.below(ids.len())) {
+            ValueShape::Enum { values, .. } => json!(values.get(self.below(values.len()))),
+            ValueShape::Union(union) => self.union(union, depth),
+            ValueShape::AnyOf(ids) => match ids.get(self.below(ids.len())) {
                 Some(id) => self.value(*id, name, depth),
                 None => Value::Null,
             },
         }
     }
 
-    fn record(&mut self, members: &[Member], depth: usize) -> Value {
+    fn record(&mut self, members: &[ObjectMember], depth: usize) -> Value {
         let mut object = Map::new();
         // The state in a snapshot is of the kind that the URI beside it names.
-        let state =
-            |member: &&Member| matches!(self.protocol.shapes.get(member.shape), Shape::State);
+        let state = |member: &&ObjectMember| {
+            matches!(self.protocol.shapes.get(member.shape), ValueShape::State)
+        };
         let state = members.iter().find(state).map(|member| member.name.as_str());
         for member in members.iter().filter(|member| Some(member.name.as_str()) != state) {
             let absent = match member.presence {
-                Presence::Required => false,
-                Presence::Expected => self.once_in(self.sampling.strange),
-                Presence::Optional => !self.has_optional(depth),
+                MemberPresence::Required => false,
+                MemberPresence::Expected => self.once_in(self.sampling.strange),
+                MemberPresence::Optional => !self.has_optional(depth),
             };
             if absent {
                 continue;
@@ -204,7 +205,7 @@ impl Sampler<'_> {
         }
     }
 
-    fn union(&mut self, union: &Union, depth: usize) -> Value {
+    fn union(&mut self, union: &TaggedUnion, depth: usize) -> Value {
         if union.open && self.once_in(self.sampling.strange) {
             let id = self.id();
             return json!({(&union.tag): "x-other", "id": id, "x-unknown": [1, null]});
@@ -385,8 +386,8 @@ mod tests {
         }
     }
 
-    fn wild() -> Sampling {
-        Sampling { ids: 3, unknown: 4, strange: 4, timeless: 4, distinct: false }
+    fn wild() -> SamplingOptions {
+        SamplingOptions { ids: 3, unknown: 4, strange: 4, timeless: 4, distinct: false }
     }
 
     /// A disputed member that is absent is worth a warning.
@@ -427,7 +428,7 @@ mod tests {
     fn spoiled_actions_are_refused() {
         let protocol = Protocol::of(Version::new(1, 0, 0)).unwrap();
         let mut choose = choices(2);
-        let mut sampler = protocol.sampler(Sampling::default(), &mut choose);
+        let mut sampler = protocol.sampler(SamplingOptions::default(), &mut choose);
         let mut spoiled = 0;
         for row in protocol.actions() {
             let action = sampler.action(&row.action_type).unwrap();

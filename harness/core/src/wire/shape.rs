@@ -5,7 +5,7 @@
 //!
 //! Knows: the table format. Never knows: a message, or which version a table is for.
 //!
-//! Start at [`Shape`]; [`Shapes`] is the arena they live in.
+//! Start at [`ValueShape`]; [`VersionShapes`] is the arena they live in.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,13 +15,13 @@ use serde::Deserialize;
 
 use super::json::Value;
 
-/// A type's place in [`Shapes`].
+/// A type's place in [`VersionShapes`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct TypeId(u32);
 
 /// What a value has to look like.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum ValueShape {
     /// Anything, null included.
     Any,
     String,
@@ -46,14 +46,14 @@ pub(super) enum Shape {
     List(TypeId),
     Map(TypeId),
     /// An object with these members, and others.
-    Record(Vec<Member>),
+    Record(Vec<ObjectMember>),
     /// One of these texts, or any text when open.
     Enum {
         values: Vec<String>,
         open: bool,
     },
     /// Objects told apart by one member; the variant without a name is that of objects without it.
-    Union(Union),
+    Union(TaggedUnion),
     /// Values told apart by their JSON type.
     AnyOf(Vec<TypeId>),
     /// A name that no table explains. Nothing matches it, tests see to it that there is none.
@@ -62,7 +62,7 @@ pub(super) enum Shape {
 
 /// Objects told apart by the member `tag`.
 #[derive(Debug)]
-pub(super) struct Union {
+pub(super) struct TaggedUnion {
     pub(super) tag: String,
     pub(super) variants: Vec<(String, TypeId)>,
     pub(super) open: bool,
@@ -70,7 +70,7 @@ pub(super) struct Union {
     pub(super) boolean: bool,
 }
 
-impl Union {
+impl TaggedUnion {
     /// The variant that a value belongs to.
     pub(super) fn variant_of(&self, value: &Value) -> Option<TypeId> {
         let tag = match value.get(self.tag.as_str()) {
@@ -91,7 +91,7 @@ impl Union {
 
 /// Whether a member has to be there.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Presence {
+pub(super) enum MemberPresence {
     Required,
     /// The sources disagree about it: absence is a soft error.
     Expected,
@@ -100,16 +100,16 @@ pub(super) enum Presence {
 
 /// A member of an object.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct ObjectMember {
     pub(super) name: String,
-    pub(super) presence: Presence,
+    pub(super) presence: MemberPresence,
     pub(super) shape: TypeId,
 }
 
 /// A type as the table spells it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct TypeEntry {
     /// Why it is not what the official types say.
     #[serde(default)]
     pub(super) doc: Option<String>,
@@ -123,7 +123,7 @@ pub(super) struct Entry {
     #[serde(default)]
     tag: Option<String>,
     #[serde(default)]
-    variants: LiteMap<String, Variant>,
+    variants: LiteMap<String, UnionVariant>,
     #[serde(default)]
     any: Option<Vec<String>>,
     #[serde(default)]
@@ -132,27 +132,27 @@ pub(super) struct Entry {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Variant {
+enum UnionVariant {
     Named(String),
     Inline(LiteMap<String, String>),
 }
 
 /// Every type of one version.
 #[derive(Debug, Default)]
-pub(super) struct Shapes {
-    arena: Vec<Shape>,
+pub(super) struct VersionShapes {
+    arena: Vec<ValueShape>,
     names: HashMap<String, TypeId>,
     /// The names of types, made when they are first asked for.
     labels: OnceLock<HashMap<TypeId, String>>,
 }
 
-impl Shapes {
+impl VersionShapes {
     /// Compiles the types of a table.
-    pub(super) fn of(types: &LiteMap<String, Entry>) -> Shapes {
-        let mut shapes = Shapes::default();
+    pub(super) fn of(types: &LiteMap<String, TypeEntry>) -> VersionShapes {
+        let mut shapes = VersionShapes::default();
         // Names first: types refer to each other in circles.
         for name in types.keys() {
-            let id = shapes.add(Shape::Unresolved);
+            let id = shapes.add(ValueShape::Unresolved);
             shapes.names.insert(name.clone(), id);
         }
         for (name, entry) in types {
@@ -185,18 +185,18 @@ impl Shapes {
 
     /// The type of a number that these shapes gave out.
     #[inline]
-    pub(super) fn get(&self, id: TypeId) -> &Shape {
-        self.arena.get(id.0 as usize).unwrap_or(&Shape::Unresolved)
+    pub(super) fn get(&self, id: TypeId) -> &ValueShape {
+        self.arena.get(id.0 as usize).unwrap_or(&ValueShape::Unresolved)
     }
 
     /// Whether the type is an object that needs no member.
     pub(super) fn may_be_empty(&self, id: TypeId) -> bool {
-        let optional = |member: &Member| member.presence == Presence::Optional;
-        matches!(self.get(id), Shape::Record(members) if members.iter().all(optional))
+        let optional = |member: &ObjectMember| member.presence == MemberPresence::Optional;
+        matches!(self.get(id), ValueShape::Record(members) if members.iter().all(optional))
     }
 
     /// Compiles an entry that has no name of its own, such as an action.
-    pub(super) fn add_entry(&mut self, entry: &Entry) -> TypeId {
+    pub(super) fn add_entry(&mut self, entry: &TypeEntry) -> TypeId {
         let shape = self.compile(entry);
         self.add(shape)
     }
@@ -208,13 +208,13 @@ impl Shapes {
             return id;
         }
         let shape = if text.contains('|') && !text.starts_with('{') {
-            Shape::AnyOf(text.split('|').map(|part| self.expression(part)).collect())
+            ValueShape::AnyOf(text.split('|').map(|part| self.expression(part)).collect())
         } else if let Some(item) = text.strip_suffix("[]") {
-            Shape::List(self.expression(item))
+            ValueShape::List(self.expression(item))
         } else if let Some(item) = between(text, '{', '}') {
-            Shape::Map(self.expression(item))
+            ValueShape::Map(self.expression(item))
         } else if let Some(literal) = between(text, '\'', '\'') {
-            Shape::Literal(literal.to_owned())
+            ValueShape::Literal(literal.to_owned())
         } else {
             builtin(text)
         };
@@ -227,40 +227,41 @@ impl Shapes {
     /// A short description for messages: "expected ..".
     pub(super) fn describe(&self, id: TypeId) -> String {
         match self.get(id) {
-            Shape::Any => "any value".into(),
-            Shape::String | Shape::Uri => "a string".into(),
-            Shape::Boolean => "a boolean".into(),
-            Shape::Integer => "an integer".into(),
-            Shape::Natural => "an integer of at least 0".into(),
-            Shape::Number => "a number".into(),
-            Shape::Object | Shape::Record(_) | Shape::Union(_) | Shape::Map(_) => {
-                "an object".into()
-            }
-            Shape::Null => "null".into(),
-            Shape::State => "the state of a channel".into(),
-            Shape::Action => "an action".into(),
-            Shape::Literal(text) => format!("`{text}`"),
-            Shape::List(_) => "an array".into(),
-            Shape::Enum { values, .. } => one_of(values),
-            Shape::AnyOf(ids) => {
+            ValueShape::Any => "any value".into(),
+            ValueShape::String | ValueShape::Uri => "a string".into(),
+            ValueShape::Boolean => "a boolean".into(),
+            ValueShape::Integer => "an integer".into(),
+            ValueShape::Natural => "an integer of at least 0".into(),
+            ValueShape::Number => "a number".into(),
+            ValueShape::Object
+            | ValueShape::Record(_)
+            | ValueShape::Union(_)
+            | ValueShape::Map(_) => "an object".into(),
+            ValueShape::Null => "null".into(),
+            ValueShape::State => "the state of a channel".into(),
+            ValueShape::Action => "an action".into(),
+            ValueShape::Literal(text) => format!("`{text}`"),
+            ValueShape::List(_) => "an array".into(),
+            ValueShape::Enum { values, .. } => one_of(values),
+            ValueShape::AnyOf(ids) => {
                 let parts: Vec<String> = ids.iter().map(|id| self.describe(*id)).collect();
                 parts.join(" or ")
             }
-            Shape::Unresolved => "a type the tables do not explain".into(),
+            ValueShape::Unresolved => "a type the tables do not explain".into(),
         }
     }
 
-    fn add(&mut self, shape: Shape) -> TypeId {
+    fn add(&mut self, shape: ValueShape) -> TypeId {
         // A table holds some thousand types; the cast cannot cut anything off.
         let id = TypeId(self.arena.len() as u32);
         self.arena.push(shape);
         id
     }
 
-    fn compile(&mut self, entry: &Entry) -> Shape {
+    fn compile(&mut self, entry: &TypeEntry) -> ValueShape {
         if let Some(tag) = &entry.tag {
             let names: Vec<&str> = entry.variants.keys().map(String::as_str).collect();
-            return Shape::Union(Union {
+            return ValueShape::Union(TaggedUnion {
                 tag: tag.clone(),
                 open: entry.open,
                 boolean: names == ["false", "true"],
@@ -268,23 +269,23 @@ impl Shapes {
             });
         }
         if let Some(values) = &entry.values {
-            return Shape::Enum { values: values.clone(), open: entry.open };
+            return ValueShape::Enum { values: values.clone(), open: entry.open };
         }
         if let Some(any) = &entry.any {
-            return Shape::AnyOf(any.iter().map(|text| self.expression(text)).collect());
+            return ValueShape::AnyOf(any.iter().map(|text| self.expression(text)).collect());
         }
         match &entry.fields {
             Some(fields) => self.record(fields),
-            None => Shape::Unresolved,
+            None => ValueShape::Unresolved,
         }
     }
 
-    fn variants(&mut self, variants: &LiteMap<String, Variant>) -> Vec<(String, TypeId)> {
+    fn variants(&mut self, variants: &LiteMap<String, UnionVariant>) -> Vec<(String, TypeId)> {
         let mut compiled = Vec::with_capacity(variants.len());
         for (name, variant) in variants {
             let id = match variant {
-                Variant::Named(text) => self.expression(text),
-                Variant::Inline(fields) => {
+                UnionVariant::Named(text) => self.expression(text),
+                UnionVariant::Inline(fields) => {
                     let record = self.record(fields);
                     self.add(record)
                 }
@@ -294,19 +295,23 @@ impl Shapes {
         compiled
     }
 
-    fn record(&mut self, fields: &LiteMap<String, String>) -> Shape {
+    fn record(&mut self, fields: &LiteMap<String, String>) -> ValueShape {
         let mut members = Vec::with_capacity(fields.len());
         for (spelled, text) in fields {
             let (name, presence) = if let Some(name) = spelled.strip_suffix('?') {
-                (name, Presence::Optional)
+                (name, MemberPresence::Optional)
             } else if let Some(name) = spelled.strip_suffix('~') {
-                (name, Presence::Expected)
+                (name, MemberPresence::Expected)
             } else {
-                (spelled.as_str(), Presence::Required)
+                (spelled.as_str(), MemberPresence::Required)
             };
-            members.push(Member { name: name.to_owned(), presence, shape: self.expression(text) });
+            members.push(ObjectMember {
+                name: name.to_owned(),
+                presence,
+                shape: self.expression(text),
+            });
         }
-        Shape::Record(members)
+        ValueShape::Record(members)
     }
 
     /// Every type, under its name or as it is spelled.
@@ -318,7 +323,7 @@ impl Shapes {
     /// The expressions that nothing explains. Empty for a sound table.
     #[cfg(test)]
     pub(super) fn unresolved(&self) -> Vec<&str> {
-        let lost = |id: &TypeId| matches!(self.get(*id), Shape::Unresolved);
+        let lost = |id: &TypeId| matches!(self.get(*id), ValueShape::Unresolved);
         let names = self.names.iter().filter(|(_, id)| lost(id));
         names.map(|(name, _)| name.as_str()).collect()
     }
@@ -337,19 +342,19 @@ fn between(text: &str, open: char, close: char) -> Option<&str> {
     text.strip_prefix(open)?.strip_suffix(close)
 }
 
-fn builtin(name: &str) -> Shape {
+fn builtin(name: &str) -> ValueShape {
     match name {
-        "any" => Shape::Any,
-        "string" => Shape::String,
-        "uri" => Shape::Uri,
-        "boolean" => Shape::Boolean,
-        "integer" => Shape::Integer,
-        "natural" => Shape::Natural,
-        "number" => Shape::Number,
-        "object" => Shape::Object,
-        "null" => Shape::Null,
-        "state" => Shape::State,
-        "action" => Shape::Action,
-        _ => Shape::Unresolved,
+        "any" => ValueShape::Any,
+        "string" => ValueShape::String,
+        "uri" => ValueShape::Uri,
+        "boolean" => ValueShape::Boolean,
+        "integer" => ValueShape::Integer,
+        "natural" => ValueShape::Natural,
+        "number" => ValueShape::Number,
+        "object" => ValueShape::Object,
+        "null" => ValueShape::Null,
+        "state" => ValueShape::State,
+        "action" => ValueShape::Action,
+        _ => ValueShape::Unresolved,
     }
 }

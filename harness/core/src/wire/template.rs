@@ -9,7 +9,7 @@
 //! Start at [`expand`].
 
 /// What an operator puts around the values of its expression. Source: RFC 6570, appendix A.
-struct Operator {
+struct TemplateOperator {
     sign: char,
     first: &'static str,
     between: &'static str,
@@ -26,12 +26,12 @@ const fn operator(
     named: bool,
     empty: &'static str,
     reserved: bool,
-) -> Operator {
-    Operator { sign, first, between, named, empty, reserved }
+) -> TemplateOperator {
+    TemplateOperator { sign, first, between, named, empty, reserved }
 }
 
 /// No operator comes first.
-const OPERATORS: &[Operator] = &[
+const OPERATORS: &[TemplateOperator] = &[
     operator(' ', "", ",", false, "", false),
     operator('+', "", ",", false, "", true),
     operator('#', "#", ",", false, "", true),

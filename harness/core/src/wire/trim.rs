@@ -12,12 +12,12 @@ use crate::wire::json::Value;
 
 use super::channel::ChannelKind;
 use super::protocol::Protocol;
-use super::shape::{Shape, TypeId, Union};
+use super::shape::{TaggedUnion, TypeId, ValueShape};
 use super::walk::admits;
 
 /// A type that a table names by what it is for.
 #[derive(Clone, Copy, Debug)]
-pub enum Of<'a> {
+pub enum TrimType<'a> {
     /// The params of a method.
     Params(&'a str),
     /// The result of a method.
@@ -32,56 +32,62 @@ pub enum Of<'a> {
 
 impl Protocol {
     /// Removes what `newer` knows under `theirs` and this version does not know under `own`.
-    pub fn trim(&self, own: Of<'_>, newer: &Protocol, theirs: Of<'_>, value: &mut Value) {
+    pub fn trim(
+        &self,
+        own: TrimType<'_>,
+        newer: &Protocol,
+        theirs: TrimType<'_>,
+        value: &mut Value,
+    ) {
         if let Some((own, theirs)) = self.type_of(own).zip(newer.type_of(theirs)) {
-            Trim { own: self, newer }.value(own, theirs, "", value);
+            TrimVersions { own: self, newer }.value(own, theirs, "", value);
         }
     }
 
     /// Whether the members of a type include one of this name.
-    pub fn has_member(&self, of: Of<'_>, member: &str) -> bool {
+    pub fn has_member(&self, of: TrimType<'_>, member: &str) -> bool {
         let Some(id) = self.type_of(of) else {
             return false;
         };
         let named = |id: TypeId| match self.shapes.get(id) {
-            Shape::Record(members) => members.iter().any(|known| known.name == member),
+            ValueShape::Record(members) => members.iter().any(|known| known.name == member),
             _ => false,
         };
         match self.shapes.get(id) {
-            Shape::Union(union) => union.variants.iter().any(|(_, id)| named(*id)),
+            ValueShape::Union(union) => union.variants.iter().any(|(_, id)| named(*id)),
             _ => named(id),
         }
     }
 
-    pub(super) fn type_of(&self, of: Of<'_>) -> Option<TypeId> {
+    pub(super) fn type_of(&self, of: TrimType<'_>) -> Option<TypeId> {
         match of {
-            Of::Params(method) => self.method(method).map(|row| row.params),
-            Of::Result(method) => self.method(method)?.result,
-            Of::Action(action_type) => self.action(action_type).map(|row| row.shape),
-            Of::State(kind) => self.shapes.named(kind.state_type()),
-            Of::Named(name) => self.shapes.named(name),
+            TrimType::Params(method) => self.method(method).map(|row| row.params),
+            TrimType::Result(method) => self.method(method)?.result,
+            TrimType::Action(action_type) => self.action(action_type).map(|row| row.shape),
+            TrimType::State(kind) => self.shapes.named(kind.state_type()),
+            TrimType::Named(name) => self.shapes.named(name),
         }
     }
 }
 
 /// The two versions of one pass.
-struct Trim<'p> {
+struct TrimVersions<'p> {
     own: &'p Protocol,
     newer: &'p Protocol,
 }
 
-impl Trim<'_> {
+impl TrimVersions<'_> {
     /// `tag` is the member that has told which variant this is. Recursion ends with the value: JSON has
     /// a bounded depth here.
     fn value(&self, own: TypeId, newer: TypeId, tag: &str, value: &mut Value) {
         match (self.own.shapes.get(own), self.newer.shapes.get(newer), value) {
-            (Shape::List(own), Shape::List(newer), Value::Array(items)) => {
+            (ValueShape::List(own), ValueShape::List(newer), Value::Array(items)) => {
                 items.iter_mut().for_each(|item| self.value(*own, *newer, "", item));
             }
-            (Shape::Map(own), Shape::Map(newer), Value::Object(members)) => {
+            (ValueShape::Map(own), ValueShape::Map(newer), Value::Object(members)) => {
                 members.values_mut().for_each(|item| self.value(*own, *newer, "", item));
             }
-            (Shape::Record(known), Shape::Record(newer), Value::Object(members)) => {
+            (ValueShape::Record(known), ValueShape::Record(newer), Value::Object(members)) => {
                 members.retain(|name, item| {
                     let own = known.iter().find(|member| member.name == name.as_str());
                     let newer = newer.iter().find(|member| member.name == name.as_str());
@@ -93,12 +99,12 @@ impl Trim<'_> {
                     own.is_some() || newer.is_none() || tells
                 });
             }
-            (Shape::Union(own), Shape::Union(newer), value) => {
+            (ValueShape::Union(own), ValueShape::Union(newer), value) => {
                 if let Some((one, other)) = variant(own, value).zip(variant(newer, value)) {
                     self.value(one, other, &own.tag, value);
                 }
             }
-            (Shape::AnyOf(own), Shape::AnyOf(newer), value) => {
+            (ValueShape::AnyOf(own), ValueShape::AnyOf(newer), value) => {
                 let own = own.iter().find(|id| admits(self.own.shapes.get(**id), value));
                 let newer = newer.iter().find(|id| admits(self.newer.shapes.get(**id), value));
                 if let Some((own, newer)) = own.zip(newer) {
@@ -106,11 +112,11 @@ impl Trim<'_> {
                 }
             }
             // What may be null in one version and has to be there in the other.
-            (Shape::AnyOf(all), _, value) => {
+            (ValueShape::AnyOf(all), _, value) => {
                 let own = all.iter().find(|id| admits(self.own.shapes.get(**id), value));
                 own.into_iter().for_each(|own| self.value(*own, newer, tag, value));
             }
-            (_, Shape::AnyOf(all), value) => {
+            (_, ValueShape::AnyOf(all), value) => {
                 let newer = all.iter().find(|id| admits(self.newer.shapes.get(**id), value));
                 newer.into_iter().for_each(|newer| self.value(own, *newer, tag, value));
             }
@@ -119,7 +125,7 @@ impl Trim<'_> {
     }
 }
 
-fn variant(union: &Union, value: &Value) -> Option<TypeId> {
+fn variant(union: &TaggedUnion, value: &Value) -> Option<TypeId> {
     let tag = match value.get(union.tag.as_str())? {
         Value::String(tag) => tag.as_str(),
         Value::Bool(true) => "true",
@@ -142,7 +148,7 @@ mod tests {
         let check = |version: Version, mut action: Value, expected: Value| {
             let own = Protocol::of(version).unwrap();
             let name = action["type"].as_str().unwrap().to_owned();
-            own.trim(Of::Action(&name), newest, Of::Action(&name), &mut action);
+            own.trim(TrimType::Action(&name), newest, TrimType::Action(&name), &mut action);
             assert_eq!(action, expected, "{version}");
         };
         let started = json!({
@@ -162,7 +168,7 @@ mod tests {
     fn knows_members() {
         let has = |version: Version, member: &str| {
             let protocol = Protocol::of(version).unwrap();
-            protocol.has_member(Of::State(ChannelKind::Session), member)
+            protocol.has_member(TrimType::State(ChannelKind::Session), member)
         };
         assert!(has(Version::V1_0, "inputNeeded") && !has(Version::V0_5, "inputNeeded"));
         assert!(has(Version::V0_2, "turns") && !has(Version::V0_4, "turns"));

@@ -14,9 +14,9 @@ use crate::wire::json::Value;
 
 use super::channel::ChannelKind;
 use super::error_code::ErrorCode;
-use super::message::{Kind, Message};
+use super::message::{Message, MessageKind};
 use super::protocol::{MethodKind, Protocol};
-use super::walk::{Path, Walk, describe};
+use super::walk::{ValuePath, ValueWalk, describe};
 
 /// More errors of one value are not kept; hard ones come before soft ones.
 pub const MAX_ERRORS: usize = 32;
@@ -25,7 +25,7 @@ pub const MAX_DEPTH: usize = 64;
 
 /// Who sent a message.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Sender {
+pub enum MessageOrigin {
     /// A client.
     Client,
     /// The host.
@@ -64,10 +64,10 @@ impl Protocol {
     pub fn check_message(
         &self,
         message: &Message,
-        sender: Sender,
+        sender: MessageOrigin,
         answers: Option<&str>,
     ) -> Vec<ShapeError> {
-        let mut walk = Walk::new(self);
+        let mut walk = ValueWalk::new(self);
         walk.message(message, sender, answers);
         walk.errors
     }
@@ -76,10 +76,10 @@ impl Protocol {
     pub fn strange_members(
         &self,
         message: &Message,
-        sender: Sender,
+        sender: MessageOrigin,
         answers: Option<&str>,
     ) -> Vec<String> {
-        let mut walk = Walk::new(self);
+        let mut walk = ValueWalk::new(self);
         walk.strange = Some(Vec::new());
         walk.message(message, sender, answers);
         walk.strange.unwrap_or_default()
@@ -87,8 +87,8 @@ impl Protocol {
 
     /// Checks an action. One of an unknown type passes when it has a type at all.
     pub fn check_action(&self, action: &Value) -> Vec<ShapeError> {
-        let mut walk = Walk::new(self);
-        walk.action(action, &Path::root(""));
+        let mut walk = ValueWalk::new(self);
+        walk.action(action, &ValuePath::root(""));
         walk.errors
     }
 
@@ -105,17 +105,17 @@ impl Protocol {
     /// Checks a value against a type of the tables, such as `Turn` or `Turn[]`. Where this version
     /// has no such type there is nothing to hold against the value.
     pub fn check_type(&self, name: &str, value: &Value) -> Vec<ShapeError> {
-        let mut walk = Walk::new(self);
+        let mut walk = ValueWalk::new(self);
         if let Some(id) = self.shapes.named(name) {
-            walk.value(id, value, &Path::root(""));
+            walk.value(id, value, &ValuePath::root(""));
         }
         walk.errors
     }
 }
 
-impl Walk<'_> {
-    fn message(&mut self, message: &Message, sender: Sender, answers: Option<&str>) {
-        let root = Path::root("");
+impl ValueWalk<'_> {
+    fn message(&mut self, message: &Message, sender: MessageOrigin, answers: Option<&str>) {
+        let root = ValuePath::root("");
         let Some(object) = message.value().as_object() else {
             return self.wrong(&root, "a JSON-RPC object", message.value());
         };
@@ -126,11 +126,11 @@ impl Walk<'_> {
         }
         self.id(message);
         match message.kind() {
-            Kind::Request => self.call(message, sender, MethodKind::Request),
-            Kind::Notification => self.call(message, sender, MethodKind::Notification),
-            Kind::Success => self.success(message, answers),
-            Kind::Failure => self.failure(message),
-            Kind::Malformed => {
+            MessageKind::Request => self.call(message, sender, MethodKind::Request),
+            MessageKind::Notification => self.call(message, sender, MethodKind::Notification),
+            MessageKind::Success => self.success(message, answers),
+            MessageKind::Failure => self.failure(message),
+            MessageKind::Malformed => {
                 self.wrong(&root, "a request, a notification or a response", message.value())
             }
         }
@@ -139,14 +139,15 @@ impl Walk<'_> {
     /// JSON-RPC 2.0 section 4: an id is a string, a number or null. Null is for responses to what
     /// could not be read; in a request, and so in its answer, it is discouraged, as are fractions.
     fn id(&mut self, message: &Message) {
-        let root = Path::root("");
+        let root = ValuePath::root("");
         let path = root.member("id");
         let expected = "a string or a number";
         let soft = match (message.id(), message.kind()) {
-            (Some(Value::String(_)), _) | (None, Kind::Notification | Kind::Malformed) => return,
+            (Some(Value::String(_)), _)
+            | (None, MessageKind::Notification | MessageKind::Malformed) => return,
             (None, _) => return self.absent(&path, expected, false),
             (Some(id), _) if id.is_i64() || id.is_u64() => return,
-            (Some(Value::Null), Kind::Failure) => return,
+            (Some(Value::Null), MessageKind::Failure) => return,
             (Some(Value::Null | Value::Number(_)), _) => true,
             (Some(_), _) => false,
         };
@@ -154,14 +155,14 @@ impl Walk<'_> {
         self.report(&path, expected.into(), found, soft);
     }
 
-    fn call(&mut self, message: &Message, sender: Sender, kind: MethodKind) {
-        let root = Path::root("");
+    fn call(&mut self, message: &Message, sender: MessageOrigin, kind: MethodKind) {
+        let root = ValuePath::root("");
         let path = root.member("params");
         let params = message.value().get("params");
         let row = message.method().and_then(|name| self.protocol.method(name));
         let allowed = row.filter(|row| match sender {
-            Sender::Client => row.from_client,
-            Sender::Host => row.from_host,
+            MessageOrigin::Client => row.from_client,
+            MessageOrigin::Host => row.from_host,
         });
         let Some(row) = allowed else {
             if let Some(odd) = params.filter(|params| !params.is_object() && !params.is_array()) {
@@ -191,14 +192,14 @@ impl Walk<'_> {
     fn success(&mut self, message: &Message, answers: Option<&str>) {
         let shape = answers.and_then(|name| self.protocol.method(name)).and_then(|row| row.result);
         if let (Some(shape), Some(result)) = (shape, message.result()) {
-            let root = Path::root("");
+            let root = ValuePath::root("");
             self.value(shape, result, &root.member("result"));
         }
     }
 
     /// JSON-RPC 2.0 section 5.1, and the data that the protocol's own codes carry.
     fn failure(&mut self, message: &Message) {
-        let root = Path::root("");
+        let root = ValuePath::root("");
         let path = root.member("error");
         let Some(error) = message.error() else { return };
         let Some(object) = error.as_object() else {
@@ -221,7 +222,7 @@ impl Walk<'_> {
         self.error_data(row, object.get("data"), &path.member("data"));
     }
 
-    fn error_data(&mut self, row: &ErrorCode, data: Option<&Value>, path: &Path<'_>) {
+    fn error_data(&mut self, row: &ErrorCode, data: Option<&Value>, path: &ValuePath<'_>) {
         let version = self.protocol.version();
         let needed = row.data.filter(|(since, _)| *since <= version);
         let shape = self.protocol.shapes.named(&format!("{}ErrorData", row.name));

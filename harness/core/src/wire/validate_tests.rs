@@ -3,7 +3,7 @@
 use crate::wire::json::json;
 
 use super::*;
-use crate::wire::shape::{Member, Presence, Shape, TypeId, Union};
+use crate::wire::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape};
 use crate::wire::version::{PUBLISHED, Version};
 
 /// Samples hold their optional members down to this depth.
@@ -21,31 +21,31 @@ fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
 fn sample(protocol: &Protocol, id: TypeId, depth: usize) -> Value {
     let shapes = &protocol.shapes;
     match shapes.get(id) {
-        Shape::Any | Shape::Unresolved => json!("any"),
-        Shape::String | Shape::Uri => json!("text"),
-        Shape::Boolean => json!(true),
-        Shape::Integer | Shape::Natural | Shape::Number => json!(1),
-        Shape::Object | Shape::State => json!({}),
-        Shape::Null => json!(null),
-        Shape::Action => json!({"type": "chat/activityChanged"}),
-        Shape::Literal(text) => json!(text),
-        Shape::List(item) if depth < FULL => json!([sample(protocol, *item, depth + 1)]),
-        Shape::List(_) => json!([]),
-        Shape::Map(item) => json!({"key": sample(protocol, *item, depth + 1)}),
-        Shape::Record(members) => record(protocol, members, depth),
-        Shape::Enum { values, .. } => json!(values[0]),
-        Shape::Union(union) => {
+        ValueShape::Any | ValueShape::Unresolved => json!("any"),
+        ValueShape::String | ValueShape::Uri => json!("text"),
+        ValueShape::Boolean => json!(true),
+        ValueShape::Integer | ValueShape::Natural | ValueShape::Number => json!(1),
+        ValueShape::Object | ValueShape::State => json!({}),
+        ValueShape::Null => json!(null),
+        ValueShape::Action => json!({"type": "chat/activityChanged"}),
+        ValueShape::Literal(text) => json!(text),
+        ValueShape::List(item) if depth < FULL => json!([sample(protocol, *item, depth + 1)]),
+        ValueShape::List(_) => json!([]),
+        ValueShape::Map(item) => json!({"key": sample(protocol, *item, depth + 1)}),
+        ValueShape::Record(members) => record(protocol, members, depth),
+        ValueShape::Enum { values, .. } => json!(values[0]),
+        ValueShape::Union(union) => {
             let (tag, variant) = &union.variants[0];
             tagged(union, tag, sample(protocol, *variant, depth))
         }
-        Shape::AnyOf(ids) => sample(protocol, ids[0], depth),
+        ValueShape::AnyOf(ids) => sample(protocol, ids[0], depth),
     }
 }
 
-fn record(protocol: &Protocol, members: &[Member], depth: usize) -> Value {
+fn record(protocol: &Protocol, members: &[ObjectMember], depth: usize) -> Value {
     let wanted = members
         .iter()
-        .filter(|member| depth < FULL || member.presence != Presence::Optional)
+        .filter(|member| depth < FULL || member.presence != MemberPresence::Optional)
         // A refused action is judged more softly; it has a test of its own.
         .filter(|member| member.name != "rejectionReason");
     object(wanted.map(|member| {
@@ -54,7 +54,7 @@ fn record(protocol: &Protocol, members: &[Member], depth: usize) -> Value {
     }))
 }
 
-fn tagged(union: &Union, tag: &str, mut value: Value) -> Value {
+fn tagged(union: &TaggedUnion, tag: &str, mut value: Value) -> Value {
     value[&union.tag] = if union.boolean { json!(tag == "true") } else { json!(tag) };
     value
 }
@@ -63,27 +63,29 @@ fn tagged(union: &Union, tag: &str, mut value: Value) -> Value {
 fn faults(protocol: &Protocol, id: TypeId, path: &str, depth: usize) -> Vec<(String, Value)> {
     let wrong = |value: Value| (path.to_owned(), value);
     match protocol.shapes.get(id) {
-        Shape::Any | Shape::Unresolved => vec![],
-        Shape::String | Shape::Uri | Shape::Enum { open: true, .. } => vec![wrong(json!(5))],
-        Shape::Enum { .. } => vec![wrong(json!(5)), wrong(json!("x-unknown"))],
-        Shape::Literal(_) => vec![wrong(json!("x-unknown"))],
-        Shape::Boolean => vec![wrong(json!("true"))],
-        Shape::Natural => vec![wrong(json!("1")), wrong(json!(-1)), wrong(json!(1.5))],
-        Shape::Integer | Shape::Number | Shape::Null => vec![wrong(json!("1"))],
-        Shape::Object | Shape::State | Shape::Action => vec![wrong(json!(5))],
-        Shape::AnyOf(_) => vec![wrong(json!([5]))],
-        Shape::List(item) => {
+        ValueShape::Any | ValueShape::Unresolved => vec![],
+        ValueShape::String | ValueShape::Uri | ValueShape::Enum { open: true, .. } => {
+            vec![wrong(json!(5))]
+        }
+        ValueShape::Enum { .. } => vec![wrong(json!(5)), wrong(json!("x-unknown"))],
+        ValueShape::Literal(_) => vec![wrong(json!("x-unknown"))],
+        ValueShape::Boolean => vec![wrong(json!("true"))],
+        ValueShape::Natural => vec![wrong(json!("1")), wrong(json!(-1)), wrong(json!(1.5))],
+        ValueShape::Integer | ValueShape::Number | ValueShape::Null => vec![wrong(json!("1"))],
+        ValueShape::Object | ValueShape::State | ValueShape::Action => vec![wrong(json!(5))],
+        ValueShape::AnyOf(_) => vec![wrong(json!([5]))],
+        ValueShape::List(item) => {
             let inner = format!("{path}[0]");
             let nested = below(protocol, *item, &inner, depth).into_iter();
             let nested = nested.map(|(path, value)| (path, json!([value])));
             std::iter::once(wrong(json!({}))).chain(nested).collect()
         }
-        Shape::Map(item) => {
+        ValueShape::Map(item) => {
             let nested = below(protocol, *item, &join(path, "key"), depth).into_iter();
             let nested = nested.map(|(path, value)| (path, json!({"key": value})));
             std::iter::once(wrong(json!([]))).chain(nested).collect()
         }
-        Shape::Record(members) => {
+        ValueShape::Record(members) => {
             let base = sample(protocol, id, depth);
             let mut found = vec![wrong(json!([]))];
             for member in members {
@@ -91,20 +93,20 @@ fn faults(protocol: &Protocol, id: TypeId, path: &str, depth: usize) -> Vec<(Str
             }
             found
         }
-        Shape::Union(union) => union_faults(protocol, union, path, depth),
+        ValueShape::Union(union) => union_faults(protocol, union, path, depth),
     }
 }
 
 fn member_faults(
     protocol: &Protocol,
-    member: &Member,
+    member: &ObjectMember,
     base: &Value,
     path: &str,
     depth: usize,
 ) -> Vec<(String, Value)> {
     let at = join(path, &member.name);
     let mut found = Vec::new();
-    if member.presence == Presence::Required {
+    if member.presence == MemberPresence::Required {
         let mut without = base.clone();
         without.as_object_mut().unwrap().remove(&member.name);
         found.push((at.clone(), without));
@@ -119,7 +121,7 @@ fn member_faults(
 
 fn union_faults(
     protocol: &Protocol,
-    union: &Union,
+    union: &TaggedUnion,
     path: &str,
     depth: usize,
 ) -> Vec<(String, Value)> {
@@ -152,8 +154,8 @@ fn join(path: &str, name: &str) -> String {
 /// Holds a value and its mutations against the same type.
 fn check_mutations(protocol: &Protocol, name: &str, id: TypeId) -> usize {
     let errors = |value: &Value| {
-        let mut walk = Walk::new(protocol);
-        walk.value(id, value, &Path::root(""));
+        let mut walk = ValueWalk::new(protocol);
+        walk.value(id, value, &ValuePath::root(""));
         walk.errors
     };
     let valid = sample(protocol, id, 0);
@@ -217,7 +219,7 @@ fn delta(change: impl FnOnce(&mut Value)) -> Value {
 
 fn check(message: Value, answers: Option<&str>, expected: &[&str]) {
     let text = message.to_string();
-    let found = protocol().check_message(&Message::new(message), Sender::Host, answers);
+    let found = protocol().check_message(&Message::new(message), MessageOrigin::Host, answers);
     assert_eq!(brief(&found), expected, "{text}");
 }
 
@@ -323,16 +325,17 @@ fn checks_error_objects() {
 #[test]
 fn judges_only_what_a_sender_may_send() {
     let subscribe = Message::request(1, "subscribe", json!({}));
-    let check = |sender: Sender| brief(&protocol().check_message(&subscribe, sender, None));
-    assert_eq!(check(Sender::Client), ["params.channel: a string"]);
-    assert_eq!(check(Sender::Host), Vec::<String>::new());
+    let check = |sender: MessageOrigin| brief(&protocol().check_message(&subscribe, sender, None));
+    assert_eq!(check(MessageOrigin::Client), ["params.channel: a string"]);
+    assert_eq!(check(MessageOrigin::Host), Vec::<String>::new());
 }
 
 #[test]
 fn params_without_members_may_be_left_out() {
     let check = |version: Version, method: &str, expected: &[&str]| {
         let message = Message::new(json!({"jsonrpc": "2.0", "id": 1, "method": method}));
-        let found = Protocol::of(version).unwrap().check_message(&message, Sender::Client, None);
+        let found =
+            Protocol::of(version).unwrap().check_message(&message, MessageOrigin::Client, None);
         assert_eq!(brief(&found), expected, "{version} {method}");
     };
     check(Version::V0_1, "ping", &[]);
@@ -346,7 +349,7 @@ fn reads_the_handshake_of_every_version() {
         let result = json!({"protocolVersion": said, "serverSeq": 0, "snapshots": []});
         let message = Message::new(json!({"jsonrpc": "2.0", "id": 1, "result": result}));
         let protocol = Protocol::of(version).unwrap();
-        let found = protocol.check_message(&message, Sender::Host, Some("initialize"));
+        let found = protocol.check_message(&message, MessageOrigin::Host, Some("initialize"));
         assert_eq!(brief(&found), expected, "{version} {said}");
     };
     for version in &PUBLISHED[1..] {

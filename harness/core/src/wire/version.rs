@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 /// Which protocol something is about.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub enum Standard {
+pub enum ProtocolStandard {
     /// The Agent Host Protocol, between clients and a host.
     #[default]
     Ahp,
@@ -18,20 +18,20 @@ pub enum Standard {
     Acp,
 }
 
-impl Standard {
+impl ProtocolStandard {
     /// The name in capitals.
     pub fn name(self) -> &'static str {
         match self {
-            Standard::Ahp => "AHP",
-            Standard::Acp => "ACP",
+            ProtocolStandard::Ahp => "AHP",
+            ProtocolStandard::Acp => "ACP",
         }
     }
 
     /// What is held against it, in a word.
     pub fn subject(self) -> &'static str {
         match self {
-            Standard::Ahp => "host",
-            Standard::Acp => "agent",
+            ProtocolStandard::Ahp => "host",
+            ProtocolStandard::Acp => "agent",
         }
     }
 }
@@ -43,7 +43,7 @@ const ACP_PREFIX: &str = "acp-";
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Version {
     /// Which protocol it is one of.
-    pub standard: Standard,
+    pub standard: ProtocolStandard,
     /// First number.
     pub major: u64,
     /// Second number.
@@ -108,19 +108,20 @@ impl Version {
     /// 1.0.0.
     pub const V1_0: Version = Version::new(1, 0, 0);
     /// The Agent Client Protocol, version 1.
-    pub const ACP_1: Version = Version { standard: Standard::Acp, major: 1, minor: 0, patch: 0 };
+    pub const ACP_1: Version =
+        Version { standard: ProtocolStandard::Acp, major: 1, minor: 0, patch: 0 };
 }
 
 impl Version {
     /// Makes a version of its three numbers.
     pub const fn new(major: u64, minor: u64, patch: u64) -> Version {
-        Version { standard: Standard::Ahp, major, minor, patch }
+        Version { standard: ProtocolStandard::Ahp, major, minor, patch }
     }
 
     /// Where the version stands in [`PUBLISHED`]: its own place, else that of the newest one that is
     /// not above it. `None` below all of them.
     pub fn place(self) -> Option<usize> {
-        if self.standard != Standard::Ahp {
+        if self.standard != ProtocolStandard::Ahp {
             return None;
         }
         PUBLISHED.iter().rposition(|published| *published <= self)
@@ -129,8 +130,8 @@ impl Version {
     /// The protocol and its version, as a title has it: `AHP 1.0.0`, `ACP 1`.
     pub fn title(self) -> String {
         match self.standard {
-            Standard::Ahp => format!("AHP {self}"),
-            Standard::Acp => format!("ACP {}", self.major),
+            ProtocolStandard::Ahp => format!("AHP {self}"),
+            ProtocolStandard::Acp => format!("ACP {}", self.major),
         }
     }
 
@@ -153,7 +154,7 @@ impl fmt::Display for Version {
         if *self == Version::V1 {
             return f.write_str("1");
         }
-        if self.standard == Standard::Acp {
+        if self.standard == ProtocolStandard::Acp {
             return write!(f, "{ACP_PREFIX}{}", self.major);
         }
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)

@@ -3,43 +3,43 @@
 //! Knows: shapes, and the two types that depend on their surroundings (states and actions). Never
 //! knows: messages and who sent them.
 //!
-//! Start at [`Walk::value`].
+//! Start at [`ValueWalk::value`].
 
 use crate::wire::json::{Map, Value};
 
 use super::channel::ChannelKind;
 use super::protocol::Protocol;
-use super::shape::{Member, Presence, Shape, TypeId, Union, one_of};
+use super::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape, one_of};
 use super::validate::{MAX_DEPTH, MAX_ERRORS, ShapeError};
 
 /// Longer names and texts are cut off in messages, in characters.
 const MAX_TEXT: usize = 48;
 
 /// A path that costs nothing until an error has to name it.
-pub(super) struct Path<'a> {
-    parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
+pub(super) struct ValuePath<'a> {
+    parent: Option<&'a ValuePath<'a>>,
+    step: WalkStep<'a>,
     depth: usize,
 }
 
-pub(super) enum Step<'a> {
+pub(super) enum WalkStep<'a> {
     Member(&'a str),
     Index(usize),
 }
 
-impl<'a> Path<'a> {
-    pub(super) fn root(name: &'a str) -> Path<'a> {
-        Path { parent: None, step: Step::Member(name), depth: 0 }
+impl<'a> ValuePath<'a> {
+    pub(super) fn root(name: &'a str) -> ValuePath<'a> {
+        ValuePath { parent: None, step: WalkStep::Member(name), depth: 0 }
     }
 
     #[inline]
-    fn step(&'a self, step: Step<'a>) -> Path<'a> {
-        Path { parent: Some(self), step, depth: self.depth + 1 }
+    fn step(&'a self, step: WalkStep<'a>) -> ValuePath<'a> {
+        ValuePath { parent: Some(self), step, depth: self.depth + 1 }
     }
 
     #[inline]
-    pub(super) fn member(&'a self, name: &'a str) -> Path<'a> {
-        self.step(Step::Member(name))
+    pub(super) fn member(&'a self, name: &'a str) -> ValuePath<'a> {
+        self.step(WalkStep::Member(name))
     }
 
     fn write(&self, out: &mut String) {
@@ -47,19 +47,19 @@ impl<'a> Path<'a> {
             parent.write(out);
         }
         match self.step {
-            Step::Member(name) => {
+            WalkStep::Member(name) => {
                 if !out.is_empty() {
                     out.push('.');
                 }
                 out.push_str(&cut(name));
             }
-            Step::Index(index) => out.push_str(&format!("[{index}]")),
+            WalkStep::Index(index) => out.push_str(&format!("[{index}]")),
         }
     }
 }
 
 /// One pass over one value.
-pub(super) struct Walk<'p> {
+pub(super) struct ValueWalk<'p> {
     pub(super) protocol: &'p Protocol,
     pub(super) errors: Vec<ShapeError>,
     /// Within something that is worth a warning only.
@@ -68,12 +68,18 @@ pub(super) struct Walk<'p> {
     pub(super) strange: Option<Vec<String>>,
 }
 
-impl<'p> Walk<'p> {
-    pub(super) fn new(protocol: &'p Protocol) -> Walk<'p> {
-        Walk { protocol, errors: Vec::new(), lenient: false, strange: None }
+impl<'p> ValueWalk<'p> {
+    pub(super) fn new(protocol: &'p Protocol) -> ValueWalk<'p> {
+        ValueWalk { protocol, errors: Vec::new(), lenient: false, strange: None }
     }
 
-    pub(super) fn report(&mut self, path: &Path<'_>, expected: String, found: String, soft: bool) {
+    pub(super) fn report(
+        &mut self,
+        path: &ValuePath<'_>,
+        expected: String,
+        found: String,
+        soft: bool,
+    ) {
         let soft = soft || self.lenient;
         if self.errors.len() >= MAX_ERRORS {
             // A hard error takes the place of a soft one, lest warnings hide it.
@@ -87,11 +93,16 @@ impl<'p> Walk<'p> {
         self.errors.push(ShapeError { path: text, expected, found, soft });
     }
 
-    pub(super) fn wrong(&mut self, path: &Path<'_>, expected: impl Into<String>, found: &Value) {
+    pub(super) fn wrong(
+        &mut self,
+        path: &ValuePath<'_>,
+        expected: impl Into<String>,
+        found: &Value,
+    ) {
         self.report(path, expected.into(), describe(found), false);
     }
 
-    pub(super) fn absent(&mut self, path: &Path<'_>, expected: impl Into<String>, soft: bool) {
+    pub(super) fn absent(&mut self, path: &ValuePath<'_>, expected: impl Into<String>, soft: bool) {
         self.report(path, expected.into(), "nothing".into(), soft);
     }
 
@@ -107,7 +118,7 @@ impl<'p> Walk<'p> {
         self.lenient = before;
     }
 
-    pub(super) fn value(&mut self, id: TypeId, value: &Value, path: &Path<'_>) {
+    pub(super) fn value(&mut self, id: TypeId, value: &Value, path: &ValuePath<'_>) {
         let shapes = &self.protocol.shapes;
         if self.is_full() {
             return;
@@ -117,37 +128,43 @@ impl<'p> Walk<'p> {
             return self.report(path, expected, "more".into(), true);
         }
         match (shapes.get(id), value) {
-            (Shape::Any, _)
-            | (Shape::String | Shape::Uri, Value::String(_))
-            | (Shape::Boolean, Value::Bool(_))
-            | (Shape::Number, Value::Number(_))
-            | (Shape::Null, Value::Null)
-            | (Shape::Object | Shape::State, Value::Object(_)) => {}
-            (Shape::Integer | Shape::Natural, Value::Number(_)) => self.whole(id, value, path),
-            (Shape::Literal(text), Value::String(found)) if text == found => {}
-            (Shape::Enum { open: true, .. }, Value::String(_)) => {}
-            (Shape::Enum { values, .. }, Value::String(found))
+            (ValueShape::Any, _)
+            | (ValueShape::String | ValueShape::Uri, Value::String(_))
+            | (ValueShape::Boolean, Value::Bool(_))
+            | (ValueShape::Number, Value::Number(_))
+            | (ValueShape::Null, Value::Null)
+            | (ValueShape::Object | ValueShape::State, Value::Object(_)) => {}
+            (ValueShape::Integer | ValueShape::Natural, Value::Number(_)) => {
+                self.whole(id, value, path)
+            }
+            (ValueShape::Literal(text), Value::String(found)) if text == found => {}
+            (ValueShape::Enum { open: true, .. }, Value::String(_)) => {}
+            (ValueShape::Enum { values, .. }, Value::String(found))
                 if values.iter().any(|value| value == found) => {}
-            (Shape::Action, _) => self.action(value, path),
-            (Shape::List(item), Value::Array(items)) => {
+            (ValueShape::Action, _) => self.action(value, path),
+            (ValueShape::List(item), Value::Array(items)) => {
                 for (index, element) in items.iter().enumerate() {
-                    self.value(*item, element, &path.step(Step::Index(index)));
+                    self.value(*item, element, &path.step(WalkStep::Index(index)));
                 }
             }
-            (Shape::Map(item), Value::Object(members)) => {
+            (ValueShape::Map(item), Value::Object(members)) => {
                 for (name, element) in members {
                     self.value(*item, element, &path.member(name));
                 }
             }
-            (Shape::Record(members), Value::Object(object)) => self.record(members, object, path),
-            (Shape::Union(union), Value::Object(object)) => self.union(union, value, object, path),
-            (Shape::AnyOf(ids), _) => self.any_of(id, ids, value, path),
+            (ValueShape::Record(members), Value::Object(object)) => {
+                self.record(members, object, path)
+            }
+            (ValueShape::Union(union), Value::Object(object)) => {
+                self.union(union, value, object, path)
+            }
+            (ValueShape::AnyOf(ids), _) => self.any_of(id, ids, value, path),
             _ => self.wrong(path, shapes.describe(id), value),
         }
     }
 
-    fn whole(&mut self, id: TypeId, value: &Value, path: &Path<'_>) {
-        let natural = matches!(self.protocol.shapes.get(id), Shape::Natural);
+    fn whole(&mut self, id: TypeId, value: &Value, path: &ValuePath<'_>) {
+        let natural = matches!(self.protocol.shapes.get(id), ValueShape::Natural);
         let fraction =
             value.as_f64().is_some_and(|number| number.fract() != 0.0 && !value.is_i64());
         let negative = value.as_f64().is_some_and(|number| number < 0.0);
@@ -157,7 +174,7 @@ impl<'p> Walk<'p> {
         }
     }
 
-    fn record(&mut self, members: &[Member], object: &Map, path: &Path<'_>) {
+    fn record(&mut self, members: &[ObjectMember], object: &Map, path: &ValuePath<'_>) {
         if let Some(strange) = &mut self.strange {
             let known = |name: &str| members.iter().any(|member| member.name == name);
             for (name, _) in object.iter().filter(|(name, _)| !known(name)) {
@@ -172,12 +189,12 @@ impl<'p> Walk<'p> {
             let at = path.member(&member.name);
             let shapes = &self.protocol.shapes;
             match (object.get(&member.name), member.presence) {
-                (None, Presence::Optional) => {}
+                (None, MemberPresence::Optional) => {}
                 (None, presence) => {
-                    let soft = presence == Presence::Expected;
+                    let soft = presence == MemberPresence::Expected;
                     self.absent(&at, shapes.describe(member.shape), soft);
                 }
-                (Some(Value::Null), Presence::Optional | Presence::Expected) => {
+                (Some(Value::Null), MemberPresence::Optional | MemberPresence::Expected) => {
                     self.softly(|walk| walk.value(member.shape, &Value::Null, &at));
                 }
                 (Some(value), _) => self.member(member.shape, value, object, &at),
@@ -187,9 +204,9 @@ impl<'p> Walk<'p> {
 
     /// A member whose shape may depend on those beside it.
     #[inline]
-    fn member(&mut self, id: TypeId, value: &Value, beside: &Map, path: &Path<'_>) {
+    fn member(&mut self, id: TypeId, value: &Value, beside: &Map, path: &ValuePath<'_>) {
         match self.protocol.shapes.get(id) {
-            Shape::State => {
+            ValueShape::State => {
                 let uri = beside.get("resource").and_then(Value::as_str);
                 let known = uri
                     .and_then(ChannelKind::promised_by)
@@ -197,14 +214,14 @@ impl<'p> Walk<'p> {
                 self.value(known.unwrap_or(id), value, path);
             }
             // A refused action is the client's own words, given back: not the host's mistake.
-            Shape::Action if beside.contains_key("rejectionReason") => {
+            ValueShape::Action if beside.contains_key("rejectionReason") => {
                 self.softly(|walk| walk.action(value, path));
             }
             _ => self.value(id, value, path),
         }
     }
 
-    fn union(&mut self, union: &Union, value: &Value, object: &Map, path: &Path<'_>) {
+    fn union(&mut self, union: &TaggedUnion, value: &Value, object: &Map, path: &ValuePath<'_>) {
         let at = path.member(&union.tag);
         let tag = match object.get(&union.tag) {
             Some(Value::String(tag)) if !union.boolean => tag.as_str(),
@@ -224,7 +241,7 @@ impl<'p> Walk<'p> {
     }
 
     /// Alternatives differ in their JSON type, so that at most one is worth looking into.
-    fn any_of(&mut self, id: TypeId, ids: &[TypeId], value: &Value, path: &Path<'_>) {
+    fn any_of(&mut self, id: TypeId, ids: &[TypeId], value: &Value, path: &ValuePath<'_>) {
         let shapes = &self.protocol.shapes;
         match ids.iter().find(|id| admits(shapes.get(**id), value)) {
             Some(alternative) => self.value(*alternative, value, path),
@@ -233,7 +250,7 @@ impl<'p> Walk<'p> {
     }
 
     #[inline]
-    pub(super) fn action(&mut self, action: &Value, path: &Path<'_>) {
+    pub(super) fn action(&mut self, action: &Value, path: &ValuePath<'_>) {
         let Some(object) = action.as_object() else {
             return self.wrong(path, "an action", action);
         };
@@ -249,25 +266,27 @@ impl<'p> Walk<'p> {
 }
 
 /// Whether a value has the JSON type that a shape wants.
-pub(super) fn admits(shape: &Shape, value: &Value) -> bool {
+pub(super) fn admits(shape: &ValueShape, value: &Value) -> bool {
     match shape {
-        Shape::Any => true,
-        Shape::String | Shape::Uri | Shape::Literal(_) | Shape::Enum { .. } => value.is_string(),
-        Shape::Boolean => value.is_boolean(),
-        Shape::Integer | Shape::Natural | Shape::Number => value.is_number(),
-        Shape::Null => value.is_null(),
-        Shape::List(_) => value.is_array(),
-        Shape::AnyOf(_) | Shape::Unresolved => false,
-        Shape::Object
-        | Shape::State
-        | Shape::Action
-        | Shape::Map(_)
-        | Shape::Record(_)
-        | Shape::Union(_) => value.is_object(),
+        ValueShape::Any => true,
+        ValueShape::String | ValueShape::Uri | ValueShape::Literal(_) | ValueShape::Enum { .. } => {
+            value.is_string()
+        }
+        ValueShape::Boolean => value.is_boolean(),
+        ValueShape::Integer | ValueShape::Natural | ValueShape::Number => value.is_number(),
+        ValueShape::Null => value.is_null(),
+        ValueShape::List(_) => value.is_array(),
+        ValueShape::AnyOf(_) | ValueShape::Unresolved => false,
+        ValueShape::Object
+        | ValueShape::State
+        | ValueShape::Action
+        | ValueShape::Map(_)
+        | ValueShape::Record(_)
+        | ValueShape::Union(_) => value.is_object(),
     }
 }
 
-fn tags(union: &Union) -> String {
+fn tags(union: &TaggedUnion) -> String {
     let names = union.variants.iter().map(|(name, _)| name.as_str());
     let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
     one_of(&names)

@@ -4,16 +4,16 @@
 //!
 //! Knows: updates of the protocol. Never knows: scripts beyond one call, files.
 //!
-//! Start at [`Agent::tell`].
+//! Start at [`AcpAgent::tell`].
 
 use crate::agent::script::{self, ToolClass, ToolStep};
 use crate::wire::json::{Value, json};
 
-use super::client::{At, Purpose};
-use super::effect::{Effect, Ran, below};
+use super::client::{CallPlace, RequestPurpose};
+use super::effect::{AgentEffect, EffectResult, below};
 use super::fault::Fault;
-use super::turn::{Turn, Wait};
-use super::{Agent, Output};
+use super::turn::{AgentTurn, TurnWait};
+use super::{AcpAgent, AgentOutput};
 
 /// What a user can answer: the id, the name, the kind.
 pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
@@ -25,13 +25,13 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
 
 /// One call of a turn.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct TurnCall {
     pub(super) id: String,
     pub(super) step: ToolStep,
     /// What the user said; `None` where nobody was asked.
     pub(super) allowed: Option<bool>,
     /// How it ended, once it has.
-    pub(super) ran: Option<Ran>,
+    pub(super) ran: Option<EffectResult>,
     /// A terminal of the client that it runs in.
     pub(super) terminal: Option<String>,
     /// Its end was told.
@@ -83,18 +83,20 @@ fn lines(input: &str) -> [&str; 3] {
 ///
 /// # Errors
 /// The file is not below the session's folder.
-pub(super) fn effect(step: &ToolStep, cwd: &str) -> Result<Effect, String> {
+pub(super) fn effect(step: &ToolStep, cwd: &str) -> Result<AgentEffect, String> {
     let [path, old, new] = lines(&step.input);
     let file =
         || below(cwd, path).ok_or_else(|| format!("expected a path below `{cwd}`, found `{path}`"));
     Ok(match &step.class {
-        ToolClass::Read => Effect::Read { path: file()? },
+        ToolClass::Read => AgentEffect::Read { path: file()? },
         ToolClass::Write => {
             let text = step.input.split_once('\n').map_or("", |(_, text)| text);
-            Effect::Write { path: file()?, text: text.to_owned() }
+            AgentEffect::Write { path: file()?, text: text.to_owned() }
         }
-        ToolClass::Edit => Effect::Edit { path: file()?, old: old.to_owned(), new: new.to_owned() },
-        _ => Effect::Shell { command: step.input.clone(), cwd: cwd.to_owned() },
+        ToolClass::Edit => {
+            AgentEffect::Edit { path: file()?, old: old.to_owned(), new: new.to_owned() }
+        }
+        _ => AgentEffect::Shell { command: step.input.clone(), cwd: cwd.to_owned() },
     })
 }
 
@@ -116,30 +118,32 @@ fn raw_input(step: &ToolStep) -> Value {
 }
 
 /// What a call has done to a file, where it did something to one.
-fn diff(effect: &Effect) -> Option<Value> {
+fn diff(effect: &AgentEffect) -> Option<Value> {
     match effect {
-        Effect::Write { path, text } => {
+        AgentEffect::Write { path, text } => {
             Some(json!({"type": "diff", "path": path, "oldText": null, "newText": text}))
         }
-        Effect::Edit { path, old, new } => {
+        AgentEffect::Edit { path, old, new } => {
             Some(json!({"type": "diff", "path": path, "oldText": old, "newText": new}))
         }
-        Effect::Shell { .. } | Effect::Read { .. } | Effect::Call { .. } => None,
+        AgentEffect::Shell { .. } | AgentEffect::Read { .. } | AgentEffect::Call { .. } => None,
     }
 }
 
 /// The file that an effect is about; a whole file from its first line.
-fn place(effect: &Effect) -> Option<Value> {
+fn place(effect: &AgentEffect) -> Option<Value> {
     match effect {
-        Effect::Read { path } => Some(json!({"path": path, "line": 1})),
-        Effect::Write { path, .. } | Effect::Edit { path, .. } => Some(json!({"path": path})),
-        Effect::Shell { .. } | Effect::Call { .. } => None,
+        AgentEffect::Read { path } => Some(json!({"path": path, "line": 1})),
+        AgentEffect::Write { path, .. } | AgentEffect::Edit { path, .. } => {
+            Some(json!({"path": path}))
+        }
+        AgentEffect::Shell { .. } | AgentEffect::Call { .. } => None,
     }
 }
 
-impl Agent {
+impl AcpAgent {
     /// Tells what a call is about whose input has come.
-    pub(super) fn tell_input(&mut self, session: &str, turn: &mut Turn) {
+    pub(super) fn tell_input(&mut self, session: &str, turn: &mut AgentTurn) {
         for update in std::mem::take(&mut turn.told_later) {
             self.update(session, update);
         }
@@ -150,7 +154,7 @@ impl Agent {
     }
 
     /// Tells of a new call. Returns its place in the turn.
-    pub(super) fn tell(&mut self, session: &str, turn: &mut Turn, step: ToolStep) -> usize {
+    pub(super) fn tell(&mut self, session: &str, turn: &mut AgentTurn, step: ToolStep) -> usize {
         let id = format!("call-{}", self.fresh());
         let (name, kind) = names(&step.class);
         let title = match &step.class {
@@ -180,12 +184,19 @@ impl Agent {
         } else {
             self.update(session, update);
         }
-        turn.calls.push(Call { id, step, allowed: None, ran: None, terminal: None, ended: false });
+        turn.calls.push(TurnCall {
+            id,
+            step,
+            allowed: None,
+            ran: None,
+            terminal: None,
+            ended: false,
+        });
         turn.calls.len() - 1
     }
 
     /// Asks whether a call may run, unless that was decided for all calls of its class.
-    pub(super) fn permit(&mut self, turn: &mut Turn, at: At<'_>) {
+    pub(super) fn permit(&mut self, turn: &mut AgentTurn, at: CallPlace<'_>) {
         let session = at.session;
         let cwd = self.cwd(session);
         let Some(call) = turn.calls.get_mut(at.call) else {
@@ -212,7 +223,7 @@ impl Agent {
             told["content"] = json!([diff]);
         }
         let params = json!({"sessionId": session, "toolCall": told, "options": options});
-        self.ask(turn, at, Purpose::Permission, "session/request_permission", params);
+        self.ask(turn, at, RequestPurpose::Permission, "session/request_permission", params);
         if self.has(Fault::RunsWhileAsking) {
             self.run_ahead(turn, at);
         }
@@ -222,24 +233,24 @@ impl Agent {
     }
 
     /// Runs a call that nobody has allowed yet, and waits for nothing of it.
-    pub(super) fn run_ahead(&mut self, turn: &Turn, at: At<'_>) {
+    pub(super) fn run_ahead(&mut self, turn: &AgentTurn, at: CallPlace<'_>) {
         let Some(call) = turn.calls.get(at.call) else { return };
         let effect = match call.step.class {
             ToolClass::Mcp(_) => {
                 let server = self.sessions.get(at.session).map(|session| session.server.clone());
                 let arguments = raw_input(&call.step);
-                Ok(Effect::Call { server: server.unwrap_or_default(), arguments })
+                Ok(AgentEffect::Call { server: server.unwrap_or_default(), arguments })
             }
             _ => effect(&call.step, &self.cwd(at.session)),
         };
         if let Ok(effect) = effect {
             let token = self.fresh();
-            self.outputs.push_back(Output::Run { token, effect });
+            self.outputs.push_back(AgentOutput::Run { token, effect });
         }
     }
 
     /// Runs a call that may run, by the client where it can, else as an effect.
-    pub(super) fn run(&mut self, turn: &mut Turn, at: At<'_>) {
+    pub(super) fn run(&mut self, turn: &mut AgentTurn, at: CallPlace<'_>) {
         let session = at.session;
         let cwd = self.cwd(session);
         let (elsewhere, first) = (self.has(Fault::WorksElsewhere), self.first_folder.clone());
@@ -248,7 +259,7 @@ impl Agent {
             return;
         };
         if call.allowed == Some(false) {
-            call.ran = Some(Ran::badly("the user did not allow it"));
+            call.ran = Some(EffectResult::badly("the user did not allow it"));
             if call.step.deny_ends_turn {
                 self.end(session, turn, at.call);
                 turn.cut_short();
@@ -269,26 +280,26 @@ impl Agent {
         let effect = match effect(&call.step, &cwd) {
             _ if call.step.fails => Err("the tool failed".to_owned()),
             Ok(_) if pretends => {
-                call.ran = Some(Ran::well(format!("ran: {}", call.step.input)));
+                call.ran = Some(EffectResult::well(format!("ran: {}", call.step.input)));
                 let step = call.step.clone();
                 self.update(session, progress);
                 return self.pretend(session, &step);
             }
             Ok(_) if matches!(call.step.class, ToolClass::Mcp(_)) => {
                 let (server, arguments) = (server.unwrap_or_default(), raw_input(&call.step));
-                Ok(Effect::Call { server, arguments })
+                Ok(AgentEffect::Call { server, arguments })
             }
             effect => effect,
         };
         self.update(session, progress);
         match effect {
-            Err(why) => turn.result_of(at.track, Ran::badly(why)),
+            Err(why) => turn.result_of(at.track, EffectResult::badly(why)),
             Ok(effect) if self.delegate(turn, at, &effect) => {}
             Ok(effect) => {
                 let token = self.fresh();
                 self.effects.insert(token, session.to_owned());
-                self.outputs.push_back(Output::Run { token, effect });
-                turn.hold_up(at.track, Wait::Effect(token));
+                self.outputs.push_back(AgentOutput::Run { token, effect });
+                turn.hold_up(at.track, TurnWait::Effect(token));
             }
         }
     }
@@ -308,13 +319,13 @@ impl Agent {
     }
 
     /// Tells how a call ended, once.
-    pub(super) fn end(&mut self, session: &str, turn: &mut Turn, at: usize) {
+    pub(super) fn end(&mut self, session: &str, turn: &mut AgentTurn, at: usize) {
         let cwd = self.cwd(session);
         let Some(call) = turn.calls.get_mut(at).filter(|call| !call.ended) else {
             return;
         };
         call.ended = true;
-        let ran = call.ran.take().unwrap_or_else(|| Ran::badly("it came to no end"));
+        let ran = call.ran.take().unwrap_or_else(|| EffectResult::badly("it came to no end"));
         let text =
             json!({"type": "content", "content": {"type": "text", "text": (ran.text.as_str())}});
         let terminal =
@@ -334,30 +345,30 @@ impl Agent {
     }
 
     /// Ends every call of a turn that was cancelled, and what it has at the client.
-    pub(super) fn abandon(&mut self, session: &str, turn: &mut Turn) {
+    pub(super) fn abandon(&mut self, session: &str, turn: &mut AgentTurn) {
         for at in 0..turn.calls.len() {
             let Some(call) = turn.calls.get_mut(at).filter(|call| !call.ended) else {
                 continue;
             };
-            call.ran = Some(Ran::badly("the turn was cancelled"));
+            call.ran = Some(EffectResult::badly("the turn was cancelled"));
             let terminal = call.terminal.clone();
             self.end(session, turn, at);
             if let Some(terminal) = terminal {
                 let params = json!({"sessionId": session, "terminalId": terminal});
                 // No track waits: those of a cancelled turn are over.
-                let at = At { session, track: usize::MAX, call: at };
+                let at = CallPlace { session, track: usize::MAX, call: at };
                 for method in ["terminal/kill", "terminal/release"] {
-                    self.ask(turn, at, Purpose::Nothing, method, params.clone());
+                    self.ask(turn, at, RequestPurpose::Nothing, method, params.clone());
                 }
             }
         }
     }
 
     /// An effect of a turn has ended.
-    pub(super) fn effect_ended(&mut self, session: &str, token: u64, ran: Ran) {
+    pub(super) fn effect_ended(&mut self, session: &str, token: u64, ran: EffectResult) {
         let now = self.now;
         self.with_turn(session, |_, turn| {
-            if let Some(index) = turn.waiting(&Wait::Effect(token)) {
+            if let Some(index) = turn.waiting(&TurnWait::Effect(token)) {
                 turn.wake(index, now);
                 turn.result_of(index, ran);
             }

@@ -5,23 +5,23 @@
 //!
 //! Knows: calls. Never knows: scripts.
 //!
-//! Start at [`Agent::ask`].
+//! Start at [`AcpAgent::ask`].
 
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
 use super::call::{OPTIONS, class};
-use super::effect::{Effect, Ran};
+use super::effect::{AgentEffect, EffectResult};
 use super::fault::Fault;
-use super::turn::{Op, Turn, Wait};
-use super::{Agent, MAX_ASKED};
+use super::turn::{AgentTurn, TurnOp, TurnWait};
+use super::{AcpAgent, MAX_ASKED};
 
 /// Bytes of a terminal's output that the client keeps.
 const OUTPUT_BYTES: u64 = 1 << 20;
 
 /// What the client can do, as it says.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Capabilities {
+pub(super) struct ClientCapabilities {
     read: bool,
     write: bool,
     terminal: bool,
@@ -29,10 +29,10 @@ pub(super) struct Capabilities {
     pub(super) booleans: bool,
 }
 
-impl Capabilities {
-    pub(super) fn read(params: &Value) -> Capabilities {
+impl ClientCapabilities {
+    pub(super) fn read(params: &Value) -> ClientCapabilities {
         let flag = |pointer| params.pointer(pointer).and_then(Value::as_bool) == Some(true);
-        Capabilities {
+        ClientCapabilities {
             read: flag("/fs/readTextFile"),
             write: flag("/fs/writeTextFile"),
             terminal: flag("/terminal"),
@@ -45,7 +45,7 @@ impl Capabilities {
 
 /// What a request is for.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Purpose {
+pub(super) enum RequestPurpose {
     /// Whether a call may run.
     Permission,
     /// The text of a file.
@@ -66,16 +66,16 @@ pub(super) enum Purpose {
 
 /// An open request.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ClientRequest {
     id: u64,
     session: String,
     call: usize,
-    purpose: Purpose,
+    purpose: RequestPurpose,
 }
 
 /// Where a call stands.
 #[derive(Clone, Copy)]
-pub(super) struct At<'a> {
+pub(super) struct CallPlace<'a> {
     /// Its session.
     pub(super) session: &'a str,
     /// The track that carries it out.
@@ -84,54 +84,63 @@ pub(super) struct At<'a> {
     pub(super) call: usize,
 }
 
-impl Agent {
+impl AcpAgent {
     /// Asks the client, for a call of a turn; the track waits for the answer.
     pub(super) fn ask(
         &mut self,
-        turn: &mut Turn,
-        at: At<'_>,
-        purpose: Purpose,
+        turn: &mut AgentTurn,
+        at: CallPlace<'_>,
+        purpose: RequestPurpose,
         method: &str,
         params: Value,
     ) {
         if self.asked.len() >= MAX_ASKED {
-            return turn.result_of(at.track, Ran::badly("the client answers nothing"));
+            return turn.result_of(at.track, EffectResult::badly("the client answers nothing"));
         }
         let id = self.fresh();
         turn.open += 1;
-        turn.hold_up(at.track, Wait::Answer(id));
+        turn.hold_up(at.track, TurnWait::Answer(id));
         let session = at.session.to_owned();
-        self.asked.insert(id, Asked { id, session, call: at.call, purpose });
+        self.asked.insert(id, ClientRequest { id, session, call: at.call, purpose });
         self.send(Message::request(id, method, params));
     }
 
     /// Has the client do what a call does. Returns whether it can.
-    pub(super) fn delegate(&mut self, turn: &mut Turn, at: At<'_>, effect: &Effect) -> bool {
+    pub(super) fn delegate(
+        &mut self,
+        turn: &mut AgentTurn,
+        at: CallPlace<'_>,
+        effect: &AgentEffect,
+    ) -> bool {
         let (read, write) = match self.has(Fault::FilesUngated) {
             true => (true, true),
             false => (self.client.read, self.client.write),
         };
         let terminal = self.client.terminal || self.has(Fault::TerminalsUngated);
         let (purpose, method, more) = match effect {
-            Effect::Shell { command, cwd } if terminal => {
+            AgentEffect::Shell { command, cwd } if terminal => {
                 let command = if self.has(Fault::RunsNothing) { "true" } else { command.as_str() };
                 let more = json!({
                     "command": "sh", "args": ["-c", command], "cwd": cwd, "env": [],
                     "outputByteLimit": OUTPUT_BYTES,
                 });
-                (Purpose::Terminal, "terminal/create", more)
+                (RequestPurpose::Terminal, "terminal/create", more)
             }
-            Effect::Read { path } if read => {
-                (Purpose::Read, "fs/read_text_file", json!({"path": path}))
+            AgentEffect::Read { path } if read => {
+                (RequestPurpose::Read, "fs/read_text_file", json!({"path": path}))
             }
-            Effect::Write { path, text } if write => {
+            AgentEffect::Write { path, text } if write => {
                 let text = if self.has(Fault::WritesNothing) { "" } else { text.as_str() };
-                (Purpose::Write, "fs/write_text_file", json!({"path": path, "content": text}))
+                (
+                    RequestPurpose::Write,
+                    "fs/write_text_file",
+                    json!({"path": path, "content": text}),
+                )
             }
-            Effect::Edit { path, old, new } if read && write => {
+            AgentEffect::Edit { path, old, new } if read && write => {
                 let [path, old, new] = [path, old, new].map(String::clone);
                 let params = json!({"path": path});
-                (Purpose::ReadToEdit { path, old, new }, "fs/read_text_file", params)
+                (RequestPurpose::ReadToEdit { path, old, new }, "fs/read_text_file", params)
             }
             _ => return false,
         };
@@ -142,11 +151,11 @@ impl Agent {
     }
 
     /// The client has answered.
-    pub(super) fn answered(&mut self, asked: Asked, message: &Message) {
+    pub(super) fn answered(&mut self, asked: ClientRequest, message: &Message) {
         let now = self.now;
         self.with_turn(&asked.session, |agent, turn| {
             if let Some(index) =
-                turn.waiting(&Wait::Answer(asked.id)).filter(|_| turn.cancelled.is_none())
+                turn.waiting(&TurnWait::Answer(asked.id)).filter(|_| turn.cancelled.is_none())
             {
                 turn.wake(index, now);
                 agent.make_of(&asked, turn, index, message);
@@ -155,34 +164,43 @@ impl Agent {
         });
     }
 
-    fn make_of(&mut self, asked: &Asked, turn: &mut Turn, index: usize, message: &Message) {
-        let at = At { session: &asked.session, track: index, call: asked.call };
+    fn make_of(
+        &mut self,
+        asked: &ClientRequest,
+        turn: &mut AgentTurn,
+        index: usize,
+        message: &Message,
+    ) {
+        let at = CallPlace { session: &asked.session, track: index, call: asked.call };
         let session = at.session;
         let result = match message.result() {
-            _ if asked.purpose == Purpose::Permission => message.result().unwrap_or(&Value::Null),
+            _ if asked.purpose == RequestPurpose::Permission => {
+                message.result().unwrap_or(&Value::Null)
+            }
             Some(result) => result,
             None => {
                 let why = message.error().and_then(|error| error["message"].as_str());
                 let why = why.unwrap_or("the client refused").to_owned();
-                return turn.result_of(index, Ran::badly(why));
+                return turn.result_of(index, EffectResult::badly(why));
             }
         };
         let text = |name: &str| result[name].as_str().unwrap_or_default().to_owned();
         match &asked.purpose {
-            Purpose::Permission => self.decided(turn, at, result),
-            Purpose::Read => turn.result_of(index, Ran::well(text("content"))),
-            Purpose::Write => turn.result_of(index, Ran::well("written")),
-            Purpose::ReadToEdit { path, old, new } => {
+            RequestPurpose::Permission => self.decided(turn, at, result),
+            RequestPurpose::Read => turn.result_of(index, EffectResult::well(text("content"))),
+            RequestPurpose::Write => turn.result_of(index, EffectResult::well("written")),
+            RequestPurpose::ReadToEdit { path, old, new } => {
                 let content = text("content");
                 if !content.contains(old.as_str()) {
-                    return turn.result_of(index, Ran::badly("the file does not hold the text"));
+                    return turn
+                        .result_of(index, EffectResult::badly("the file does not hold the text"));
                 }
                 let params = json!({
                     "sessionId": session, "path": path, "content": (content.replacen(old.as_str(), new, 1)),
                 });
-                self.ask(turn, at, Purpose::Write, "fs/write_text_file", params);
+                self.ask(turn, at, RequestPurpose::Write, "fs/write_text_file", params);
             }
-            Purpose::Terminal => {
+            RequestPurpose::Terminal => {
                 let terminal = text("terminalId");
                 let content = json!([{"type": "terminal", "terminalId": terminal}]);
                 let Some(call) = turn.calls.get_mut(at.call) else {
@@ -196,19 +214,22 @@ impl Agent {
                 if !self.has(Fault::EmbedsLate) {
                     self.update(session, update);
                 }
-                self.ask(turn, at, Purpose::Exit, "terminal/wait_for_exit", params);
+                self.ask(turn, at, RequestPurpose::Exit, "terminal/wait_for_exit", params);
             }
-            Purpose::Exit => {
-                let purpose = Purpose::Printed(result["exitCode"].as_u64() == Some(0));
+            RequestPurpose::Exit => {
+                let purpose = RequestPurpose::Printed(result["exitCode"].as_u64() == Some(0));
                 let params = terminal_of(turn, at);
                 self.ask(turn, at, purpose, "terminal/output", params);
             }
-            Purpose::Printed(ok) => {
-                turn.result_of(index, Ran { ok: *ok, text: text("output"), blocks: Vec::new() });
+            RequestPurpose::Printed(ok) => {
+                turn.result_of(
+                    index,
+                    EffectResult { ok: *ok, text: text("output"), blocks: Vec::new() },
+                );
                 let params = terminal_of(turn, at);
                 if self.has(Fault::NeverReleases) {
                     // Something else is asked, so that the track goes on as it does otherwise.
-                    self.ask(turn, at, Purpose::Nothing, "terminal/output", params);
+                    self.ask(turn, at, RequestPurpose::Nothing, "terminal/output", params);
                     return;
                 }
                 let again = self.has(Fault::EmbedsAgain).then(|| turn.calls.get(at.call)).flatten();
@@ -223,16 +244,16 @@ impl Agent {
                 }
                 let shown =
                     json!([{"type": "terminal", "terminalId": (params["terminalId"].clone())}]);
-                self.ask(turn, at, Purpose::Nothing, "terminal/release", params);
+                self.ask(turn, at, RequestPurpose::Nothing, "terminal/release", params);
                 if id.is_some() {
                     self.update(at.session, shows(shown));
                 }
             }
-            Purpose::Nothing => {}
+            RequestPurpose::Nothing => {}
         }
     }
 
-    fn decided(&mut self, turn: &mut Turn, at: At<'_>, result: &Value) {
+    fn decided(&mut self, turn: &mut AgentTurn, at: CallPlace<'_>, result: &Value) {
         let chosen = result.pointer("/outcome/optionId").and_then(Value::as_str);
         let chosen = chosen.filter(|_| result["outcome"]["outcome"] == "selected");
         let kind = OPTIONS.iter().find(|(id, ..)| Some(*id) == chosen).map(|(.., kind)| *kind);
@@ -240,7 +261,7 @@ impl Agent {
         let allowed = allowed || self.has(Fault::RunsDenied);
         let forgets = self.has(Fault::Forgets);
         if !allowed && self.has(Fault::HangsWhenRejected) {
-            turn.hold_up(at.track, Wait::Forever);
+            turn.hold_up(at.track, TurnWait::Forever);
         }
         let Some(call) = turn.calls.get_mut(at.call) else {
             return;
@@ -255,17 +276,17 @@ impl Agent {
     }
 }
 
-fn terminal_of(turn: &Turn, at: At<'_>) -> Value {
+fn terminal_of(turn: &AgentTurn, at: CallPlace<'_>) -> Value {
     let terminal = turn.calls.get(at.call).and_then(|call| call.terminal.as_deref());
     json!({"sessionId": (at.session), "terminalId": (terminal.unwrap_or_default())})
 }
 
-impl Turn {
+impl AgentTurn {
     /// Keeps how the call ended that a track is at.
-    pub(super) fn result_of(&mut self, index: usize, ran: Ran) {
+    pub(super) fn result_of(&mut self, index: usize, ran: EffectResult) {
         let ops = self.tracks.get(index).map(|track| &track.ops);
         let at = ops.and_then(|ops| match ops.front() {
-            Some(Op::End(at)) => Some(*at),
+            Some(TurnOp::End(at)) => Some(*at),
             _ => None,
         });
         if let Some(call) = at.and_then(|at| self.calls.get_mut(at)) {

@@ -4,13 +4,13 @@
 //!
 //! Knows: paths as texts. Never knows: files.
 //!
-//! Start at [`Effect`].
+//! Start at [`AgentEffect`].
 
 use crate::wire::json::Value;
 
 /// Something to be done by whoever runs the agent.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
+pub enum AgentEffect {
     /// Runs a command line in a folder.
     Shell {
         /// The command, as a shell reads it.
@@ -50,7 +50,7 @@ pub enum Effect {
 
 /// How an effect, or a call as a whole, ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ran {
+pub struct EffectResult {
     /// Whether it succeeded.
     pub ok: bool,
     /// What came of it, or why not.
@@ -59,27 +59,27 @@ pub struct Ran {
     pub blocks: Vec<Value>,
 }
 
-impl Ran {
+impl EffectResult {
     /// It succeeded.
-    pub fn well(text: impl Into<String>) -> Ran {
-        Ran { ok: true, text: text.into(), blocks: Vec::new() }
+    pub fn well(text: impl Into<String>) -> EffectResult {
+        EffectResult { ok: true, text: text.into(), blocks: Vec::new() }
     }
 
     /// It failed.
-    pub fn badly(text: impl Into<String>) -> Ran {
-        Ran { ok: false, text: text.into(), blocks: Vec::new() }
+    pub fn badly(text: impl Into<String>) -> EffectResult {
+        EffectResult { ok: false, text: text.into(), blocks: Vec::new() }
     }
 }
 
-impl Effect {
+impl AgentEffect {
     /// What an effect comes to that nobody brings about: it says what it would have done.
-    pub fn pretended(&self) -> Ran {
-        Ran::well(match self {
-            Effect::Shell { command, .. } => format!("ran: {command}"),
-            Effect::Read { path } => format!("ran: read {path}"),
-            Effect::Write { path, .. } => format!("ran: write {path}"),
-            Effect::Edit { path, .. } => format!("ran: edit {path}"),
-            Effect::Call { arguments, .. } => format!("ran: {}", arguments.to_text()),
+    pub fn pretended(&self) -> EffectResult {
+        EffectResult::well(match self {
+            AgentEffect::Shell { command, .. } => format!("ran: {command}"),
+            AgentEffect::Read { path } => format!("ran: read {path}"),
+            AgentEffect::Write { path, .. } => format!("ran: write {path}"),
+            AgentEffect::Edit { path, .. } => format!("ran: edit {path}"),
+            AgentEffect::Call { arguments, .. } => format!("ran: {}", arguments.to_text()),
         })
     }
 }

@@ -10,7 +10,7 @@
 use crate::wire::json::{Value, json};
 
 /// A set of faults.
-pub type Faults = crate::fault::Set<Fault>;
+pub type AgentFaults = crate::fault::FaultSet<Fault>;
 
 faults! {
     Chatters = "chatters", "A line of log is written to standard output before each answer.";
@@ -126,7 +126,7 @@ faults! {
 }
 
 /// What goes out in place of a message: lines, without their ends.
-pub(super) fn spoil(faults: Faults, message: Value) -> Vec<String> {
+pub(super) fn spoil(faults: AgentFaults, message: Value) -> Vec<String> {
     let mut message = message;
     let mut before = Vec::new();
     let mut after = Vec::new();
@@ -209,7 +209,7 @@ fn updating(session: &Value, update: &Value) -> String {
 
 /// Spoils an update; false where it does not go out at all.
 fn spoil_update(
-    faults: Faults,
+    faults: AgentFaults,
     update: &mut Value,
     session: &Value,
     after: &mut Vec<String>,
@@ -323,7 +323,7 @@ fn spoil_update(
 }
 
 /// Spoils what a tool gave besides texts.
-fn spoil_blocks(faults: Faults, update: &mut Value) {
+fn spoil_blocks(faults: AgentFaults, update: &mut Value) {
     let items = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for item in items.filter(|item| item["type"] == "content" && faults.has(Fault::BlocksChanged)) {
         for (pointer, other) in [
@@ -340,7 +340,7 @@ fn spoil_blocks(faults: Faults, update: &mut Value) {
 }
 
 /// Spoils the diffs in what is told of a call.
-fn spoil_diffs(faults: Faults, update: &mut Value) {
+fn spoil_diffs(faults: AgentFaults, update: &mut Value) {
     let diffs = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for diff in diffs.filter(|item| item["type"] == "diff") {
         if faults.has(Fault::DiffsWithoutText) {
@@ -356,7 +356,7 @@ fn spoil_diffs(faults: Faults, update: &mut Value) {
 }
 
 /// Spoils the end of a call.
-fn spoil_end(faults: Faults, update: &mut Value) {
+fn spoil_end(faults: AgentFaults, update: &mut Value) {
     if faults.has(Fault::EndsTakeBack) {
         update["title"] = json!("");
         update["kind"] = json!("other");
@@ -387,7 +387,7 @@ fn spoil_end(faults: Faults, update: &mut Value) {
 }
 
 /// Spoils a request for permission.
-fn spoil_permission(faults: Faults, message: &mut Value) {
+fn spoil_permission(faults: AgentFaults, message: &mut Value) {
     let params = &mut message["params"];
     spoil_diffs(faults, &mut params["toolCall"]);
     if faults.has(Fault::StrangeSession) {
@@ -430,6 +430,6 @@ mod tests {
     fn an_honest_agent_is_not_spoiled() {
         let message =
             json!({"jsonrpc": "2.0", "method": "session/update", "params": {"update": {}}});
-        assert_eq!(spoil(Faults::default(), message.clone()), [message.to_text()]);
+        assert_eq!(spoil(AgentFaults::default(), message.clone()), [message.to_text()]);
     }
 }

@@ -8,12 +8,12 @@ use crate::agent::script;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
-use super::client::Capabilities;
+use super::client::ClientCapabilities;
 use super::fault::Fault;
-use super::turn::Turn;
-use super::{Agent, MAX_GIVEN, Output, VERSION};
+use super::turn::AgentTurn;
+use super::{AcpAgent, AgentOutput, MAX_GIVEN, VERSION};
 
 /// Params that cannot be served.
 const INVALID_PARAMS: i64 = -32602;
@@ -21,46 +21,49 @@ const INVALID_PARAMS: i64 = -32602;
 pub const AUTH_METHOD: &str = "scripted";
 
 /// A refusal: the code of the error, and why.
-pub(super) struct Refusal(pub(super) i64, pub(super) String);
+pub(super) struct MethodRefusal(pub(super) i64, pub(super) String);
 
 /// An answer; `None` where it comes later.
-pub(super) type Answer = Result<Option<Value>, Refusal>;
+pub(super) type MethodAnswer = Result<Option<Value>, MethodRefusal>;
 
 /// A method of the protocol.
-struct Row<F> {
+struct MethodRow<F> {
     name: &'static str,
     serve: F,
 }
 
 /// Serves a request of that id.
-type Serve = fn(&mut Agent, &Value, &Value) -> Answer;
+type ServeRequest = fn(&mut AcpAgent, &Value, &Value) -> MethodAnswer;
 
 /// Takes a notification.
-type Take = fn(&mut Agent, &Value);
+type TakeNotification = fn(&mut AcpAgent, &Value);
 
-const REQUESTS: &[Row<Serve>] = &[
-    Row { name: "initialize", serve: |agent, _, params| agent.initialize(params) },
-    Row { name: "authenticate", serve: |agent, _, params| agent.authenticate(params) },
-    Row { name: "logout", serve: |agent, _, _| agent.logout() },
-    Row { name: "session/new", serve: |agent, id, params| agent.new_session(id, params) },
-    Row { name: "session/load", serve: |agent, id, params| agent.load(id, params) },
-    Row { name: "session/resume", serve: |agent, id, params| agent.resume(id, params) },
-    Row { name: "session/list", serve: |agent, _, params| agent.list(params) },
-    Row { name: "session/close", serve: |agent, _, params| agent.close(params) },
-    Row { name: "session/delete", serve: |agent, _, params| agent.delete(params) },
-    Row { name: "session/set_mode", serve: |agent, _, params| agent.set_mode(params) },
-    Row { name: "session/set_config_option", serve: |agent, _, params| agent.set_option(params) },
-    Row { name: "session/prompt", serve: |agent, id, params| agent.prompt(id, params) },
+const REQUESTS: &[MethodRow<ServeRequest>] = &[
+    MethodRow { name: "initialize", serve: |agent, _, params| agent.initialize(params) },
+    MethodRow { name: "authenticate", serve: |agent, _, params| agent.authenticate(params) },
+    MethodRow { name: "logout", serve: |agent, _, _| agent.logout() },
+    MethodRow { name: "session/new", serve: |agent, id, params| agent.new_session(id, params) },
+    MethodRow { name: "session/load", serve: |agent, id, params| agent.load(id, params) },
+    MethodRow { name: "session/resume", serve: |agent, id, params| agent.resume(id, params) },
+    MethodRow { name: "session/list", serve: |agent, _, params| agent.list(params) },
+    MethodRow { name: "session/close", serve: |agent, _, params| agent.close(params) },
+    MethodRow { name: "session/delete", serve: |agent, _, params| agent.delete(params) },
+    MethodRow { name: "session/set_mode", serve: |agent, _, params| agent.set_mode(params) },
+    MethodRow {
+        name: "session/set_config_option",
+        serve: |agent, _, params| agent.set_option(params),
+    },
+    MethodRow { name: "session/prompt", serve: |agent, id, params| agent.prompt(id, params) },
 ];
 
 /// The methods of an agent that keeps its sessions.
 const KEEPING: [&str; 5] =
     ["session/load", "session/resume", "session/list", "session/close", "session/delete"];
 
-const NOTIFICATIONS: &[Row<Take>] =
-    &[Row { name: "session/cancel", serve: |agent, params| agent.cancel(params) }];
+const NOTIFICATIONS: &[MethodRow<TakeNotification>] =
+    &[MethodRow { name: "session/cancel", serve: |agent, params| agent.cancel(params) }];
 
-impl Agent {
+impl AcpAgent {
     pub(super) fn request(&mut self, id: Value, method: &str, params: &Value) {
         let unknown = method == "session/prompt" && self.has(Fault::NoPrompts)
             || KEEPING.contains(&method) && !self.config.keeps;
@@ -69,13 +72,13 @@ impl Agent {
             Some(_) if self.odd_params(method, params).is_some() => {
                 let why = self.odd_params(method, params).unwrap_or_default();
                 if self.has(Fault::EndsOnBadParams) {
-                    self.outputs.push_back(Output::Exit);
+                    self.outputs.push_back(AgentOutput::Exit);
                 }
                 if self.has(Fault::SilentOnBadParams) || self.has(Fault::EndsOnBadParams) {
                     return;
                 }
                 let own = self.has(Fault::OwnErrorCodes);
-                Err(Refusal(if own { -32603 } else { INVALID_PARAMS }, why))
+                Err(MethodRefusal(if own { -32603 } else { INVALID_PARAMS }, why))
             }
             Some(_) if self.takes_strange_session(method, params) => Ok(Some(match method {
                 "session/set_config_option" => json!({"configOptions": []}),
@@ -83,12 +86,12 @@ impl Agent {
             })),
             Some(row) => (row.serve)(self, &id, params),
             None if self.has(Fault::ServesAnything) => Ok(Some(json!({}))),
-            None => Err(Refusal(-32601, format!("no method is called `{method}`"))),
+            None => Err(MethodRefusal(-32601, format!("no method is called `{method}`"))),
         };
         match answer {
             Ok(Some(result)) => self.respond(id, result),
             Ok(None) => {}
-            Err(Refusal(code, why)) => self.refuse(id, code, &why),
+            Err(MethodRefusal(code, why)) => self.refuse(id, code, &why),
         }
     }
 
@@ -104,7 +107,7 @@ impl Agent {
             return None;
         }
         let request = Message::request(0, method, params.clone());
-        let errors = Protocol::acp()?.check_message(&request, Sender::Client, None);
+        let errors = Protocol::acp()?.check_message(&request, MessageOrigin::Client, None);
         errors.iter().find(|error| !error.soft).map(ToString::to_string)
     }
 
@@ -116,8 +119,8 @@ impl Agent {
     }
 
     /// Only one version is spoken: whatever is asked for, that is the answer.
-    fn initialize(&mut self, params: &Value) -> Answer {
-        self.client = Capabilities::read(&params["clientCapabilities"]);
+    fn initialize(&mut self, params: &Value) -> MethodAnswer {
+        self.client = ClientCapabilities::read(&params["clientCapabilities"]);
         let method = json!({"id": AUTH_METHOD, "name": "Scripted", "description": "Takes anybody"});
         let methods = json!([method]);
         let asked = params["protocolVersion"].as_u64();
@@ -147,7 +150,7 @@ impl Agent {
         })))
     }
 
-    fn authenticate(&mut self, params: &Value) -> Answer {
+    fn authenticate(&mut self, params: &Value) -> MethodAnswer {
         if params["methodId"] != AUTH_METHOD {
             return Err(invalid("expected one of the offered methods at `methodId`"));
         }
@@ -155,14 +158,14 @@ impl Agent {
         Ok(Some(json!({})))
     }
 
-    fn logout(&mut self) -> Answer {
+    fn logout(&mut self) -> MethodAnswer {
         if !self.has(Fault::StaysLoggedIn) {
             (self.authenticated, self.logged_out) = (false, true);
         }
         Ok(Some(json!({})))
     }
 
-    fn prompt(&mut self, id: &Value, params: &Value) -> Answer {
+    fn prompt(&mut self, id: &Value, params: &Value) -> MethodAnswer {
         let texts = texts_of(&params["prompt"])
             .or_else(|| self.has(Fault::TakesAnything).then(Vec::new))
             .ok_or_else(|| invalid("expected a list of content blocks at `prompt`"))?;
@@ -189,7 +192,7 @@ impl Agent {
             return Ok(Some(json!({"stopReason": "end_turn"})));
         }
         if self.turns.contains_key(name) {
-            return Err(Refusal(-32600, "a turn is active in this session".to_owned()));
+            return Err(MethodRefusal(-32600, "a turn is active in this session".to_owned()));
         }
         self.open_session(params)?;
         for block in params["prompt"].as_array().into_iter().flatten() {
@@ -204,7 +207,7 @@ impl Agent {
             session.given.push(text.clone());
         }
         let serves = !self.has(Fault::CommandsUnserved);
-        self.turns.insert(name.to_owned(), Turn::new(name, id.clone(), &texts, now, serves));
+        self.turns.insert(name.to_owned(), AgentTurn::new(name, id.clone(), &texts, now, serves));
         Ok(None)
     }
 
@@ -223,8 +226,8 @@ impl Agent {
     }
 }
 
-pub(super) fn invalid(why: &str) -> Refusal {
-    Refusal(INVALID_PARAMS, why.to_owned())
+pub(super) fn invalid(why: &str) -> MethodRefusal {
+    MethodRefusal(INVALID_PARAMS, why.to_owned())
 }
 
 /// The texts of a prompt: its own and those of embedded resources. `None`

@@ -1,16 +1,16 @@
 //! An agent of the Agent Client Protocol (ACP, version 1) that plays the script in its prompt.
 //!
-//! A host starts it and speaks to it by lines of JSON-RPC. [`Agent`] takes the client's lines in and
+//! A host starts it and speaks to it by lines of JSON-RPC. [`AcpAgent`] takes the client's lines in and
 //! gives its own out; what it is asked is a row of [`methods`], what a prompt makes it do is in [`turn`],
 //! how a tool call is told in [`call`], what it asks of its client in [`client`]. Many sessions at a time
 //! are kept apart; whatever comes is answered or passed over, and never a reason to stop.
 //!
-//! Pure: time is passed in, and what a tool does outside of the conversation is an [`Effect`], to be brought about by
+//! Pure: time is passed in, and what a tool does outside of the conversation is an [`AgentEffect`], to be brought about by
 //! whoever runs the agent.
 //!
 //! Knows: scripts, JSON-RPC. Never knows: processes, files, clocks, hosts.
 //!
-//! Start at [`Agent::handle_line`]. Source: agentclientprotocol.com, protocol version 1.
+//! Start at [`AcpAgent::handle_line`]. Source: agentclientprotocol.com, protocol version 1.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use litemap::LiteMap;
 
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Decoded, Kind, Message, decode};
+use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
 mod call;
 mod client;
@@ -33,13 +33,13 @@ mod tests;
 mod turn;
 pub mod variant;
 
-pub use effect::{Effect, Ran};
+pub use effect::{AgentEffect, EffectResult};
 pub use methods::AUTH_METHOD;
 
-use client::{Asked, Capabilities};
-use fault::{Fault, Faults};
+use client::{ClientCapabilities, ClientRequest};
+use fault::{AgentFaults, Fault};
 use sessions::SessionSettings;
-use turn::Turn;
+use turn::AgentTurn;
 
 /// The version of the protocol that it speaks.
 pub const VERSION: u64 = 1;
@@ -54,7 +54,7 @@ const MAX_RELEASES: usize = 1_000;
 
 /// How an agent is set up.
 #[derive(Clone, Debug, Default)]
-pub struct Config {
+pub struct AgentConfig {
     /// Goes into the ids of sessions, so that two processes differ.
     pub name: String,
     /// Whether a client has to authenticate before it may have a session.
@@ -64,20 +64,20 @@ pub struct Config {
     /// Whether it keeps its sessions, so that they can be listed, loaded, resumed, closed and deleted.
     pub keeps: bool,
     /// What it does wrong.
-    pub faults: Faults,
+    pub faults: AgentFaults,
 }
 
 /// Something the agent wants done.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Output {
+pub enum AgentOutput {
     /// A line for the client, without its end.
     Line(String),
-    /// A tool runs; its end is told by [`Agent::handle_ran`].
+    /// A tool runs; its end is told by [`AcpAgent::handle_ran`].
     Run {
         /// Tells effects apart.
         token: u64,
         /// What it does.
-        effect: Effect,
+        effect: AgentEffect,
     },
     /// Nobody waits for the end of an effect any more: it is to stop.
     Stop(u64),
@@ -87,7 +87,7 @@ pub enum Output {
 
 /// One conversation.
 #[derive(Debug, Default)]
-struct Session {
+struct AgentSession {
     cwd: String,
     /// The command of the first MCP server that it was given: the program and its arguments.
     server: Vec<String>,
@@ -106,19 +106,19 @@ struct Session {
 
 /// The agent.
 #[derive(Debug, Default)]
-pub struct Agent {
-    config: Config,
+pub struct AcpAgent {
+    config: AgentConfig,
     now: Duration,
-    outputs: VecDeque<Output>,
-    client: Capabilities,
+    outputs: VecDeque<AgentOutput>,
+    client: ClientCapabilities,
     authenticated: bool,
     /// The client has logged out.
     logged_out: bool,
-    sessions: HashMap<String, Session>,
+    sessions: HashMap<String, AgentSession>,
     /// The turns of the sessions that have one.
-    turns: LiteMap<String, Turn>,
+    turns: LiteMap<String, AgentTurn>,
     /// Requests to the client that are open.
-    asked: LiteMap<u64, Asked>,
+    asked: LiteMap<u64, ClientRequest>,
     /// Effects that have not ended, and the sessions they are of.
     effects: LiteMap<u64, String>,
     releases: VecDeque<(String, String)>,
@@ -129,49 +129,49 @@ pub struct Agent {
     kept: bool,
 }
 
-impl Agent {
+impl AcpAgent {
     /// An agent that nobody has spoken to.
-    pub fn new(config: Config) -> Agent {
-        Agent { config, ..Agent::default() }
+    pub fn new(config: AgentConfig) -> AcpAgent {
+        AcpAgent { config, ..AcpAgent::default() }
     }
 
     /// A line came from the client.
     pub fn handle_line(&mut self, now: Duration, line: &str) {
         self.pass(now);
         match decode(&Frame::Text(line.to_owned())) {
-            Decoded::Message(message) => self.message(&message),
-            Decoded::Batch(_) | Decoded::Scalar(_) => {
+            DecodedFrame::Message(message) => self.message(&message),
+            DecodedFrame::Batch(_) | DecodedFrame::Scalar(_) => {
                 self.refuse(Value::Null, -32600, "expected one JSON-RPC message a line");
             }
-            Decoded::Odd(why) => self.refuse(Value::Null, -32700, &why),
-            Decoded::Deep => self.refuse(Value::Null, -32600, "nested too deep"),
+            DecodedFrame::Odd(why) => self.refuse(Value::Null, -32700, &why),
+            DecodedFrame::Deep => self.refuse(Value::Null, -32600, "nested too deep"),
         }
     }
 
     fn message(&mut self, message: &Message) {
         match message.kind() {
-            Kind::Request => {
+            MessageKind::Request => {
                 let id = message.id().cloned().unwrap_or_default();
                 self.request(id, message.method().unwrap_or_default(), message.params());
             }
-            Kind::Notification => {
+            MessageKind::Notification => {
                 self.notification(message.method().unwrap_or_default(), message.params());
             }
-            Kind::Success | Kind::Failure => {
+            MessageKind::Success | MessageKind::Failure => {
                 let id = message.id().and_then(Value::as_u64);
                 if let Some(asked) = id.and_then(|id| self.asked.remove(&id)) {
                     self.answered(asked, message);
                 }
             }
-            Kind::Malformed => {
+            MessageKind::Malformed => {
                 let id = message.id().cloned().unwrap_or_default();
                 self.refuse(id, -32600, "expected a request, a notification or a response");
             }
         }
     }
 
-    /// What was begun with [`Output::Run`] has ended.
-    pub fn handle_ran(&mut self, now: Duration, token: u64, ran: Ran) {
+    /// What was begun with [`AgentOutput::Run`] has ended.
+    pub fn handle_ran(&mut self, now: Duration, token: u64, ran: EffectResult) {
         self.pass(now);
         if let Some(session) = self.effects.remove(&token) {
             self.effect_ended(&session, token, ran);
@@ -195,13 +195,13 @@ impl Agent {
         self.play();
     }
 
-    /// When [`Agent::handle_timeout`] is wanted next, if ever.
+    /// When [`AcpAgent::handle_timeout`] is wanted next, if ever.
     pub fn next_timeout(&self) -> Option<Duration> {
-        self.turns.values().filter_map(Turn::due).min()
+        self.turns.values().filter_map(AgentTurn::due).min()
     }
 
     /// The next thing to do, until there is none.
-    pub fn poll_output(&mut self) -> Option<Output> {
+    pub fn poll_output(&mut self) -> Option<AgentOutput> {
         self.outputs.pop_front()
     }
 
@@ -216,7 +216,7 @@ impl Agent {
 
     fn send(&mut self, message: Message) {
         let lines = fault::spoil(self.config.faults, message.into_value());
-        self.outputs.extend(lines.into_iter().map(Output::Line));
+        self.outputs.extend(lines.into_iter().map(AgentOutput::Line));
     }
 
     fn has(&self, fault: Fault) -> bool {

@@ -5,32 +5,32 @@
 //!
 //! Knows: sessions, ids. Never knows: what a line means beyond that.
 //!
-//! Start at [`Router::case_of`].
+//! Start at [`LineRouter::case_of`].
 
 use litemap::LiteMap;
 
 use crate::agent::script;
 use crate::wire::json::Value;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 
 /// Sessions and open requests that are remembered.
 const MAX_REMEMBERED: usize = 10_000;
 
 /// The lines of one agent.
 #[derive(Debug, Default)]
-pub struct Router {
+pub struct LineRouter {
     cases: LiteMap<String, String>,
     /// Open requests by their ids, the host's and the agent's: the sessions they are about.
     asked: [LiteMap<String, String>; 2],
 }
 
-impl Router {
+impl LineRouter {
     /// The scenario that a line belongs to, where that is known.
     pub fn case_of(&mut self, from_agent: bool, message: &Message) -> Option<&str> {
         let own = usize::from(from_agent);
         let id = message.id().map(Value::to_text);
         let session = match message.kind() {
-            Kind::Success | Kind::Failure => self.asked[1 - own].remove(&id?)?,
+            MessageKind::Success | MessageKind::Failure => self.asked[1 - own].remove(&id?)?,
             _ => {
                 let session = message.params()["sessionId"].as_str()?.to_owned();
                 let room = self.asked[own].len() < MAX_REMEMBERED;

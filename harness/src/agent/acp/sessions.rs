@@ -5,13 +5,13 @@
 //!
 //! Knows: sessions. Never knows: what a prompt makes the agent do, where sessions are kept.
 //!
-//! Start at [`Agent::new_session`].
+//! Start at [`AcpAgent::new_session`].
 
 use crate::wire::json::{Value, json};
 
 use super::fault::Fault;
-use super::methods::{Answer, Refusal, invalid};
-use super::{Agent, MAX_GIVEN, MAX_SESSIONS, Session};
+use super::methods::{MethodAnswer, MethodRefusal, invalid};
+use super::{AcpAgent, AgentSession, MAX_GIVEN, MAX_SESSIONS};
 
 /// Updates of a session that are kept.
 const MAX_KEPT: usize = 10_000;
@@ -98,14 +98,14 @@ impl SessionSettings {
     }
 }
 
-impl Agent {
-    pub(super) fn new_session(&mut self, request: &Value, params: &Value) -> Answer {
+impl AcpAgent {
+    pub(super) fn new_session(&mut self, request: &Value, params: &Value) -> MethodAnswer {
         self.allowed()?;
         let cwd = params["cwd"].as_str().filter(|cwd| is_absolute(cwd));
         let cwd = cwd.or(self.has(Fault::TakesAnything).then_some("/"));
         let cwd = cwd.ok_or_else(|| invalid("expected an absolute path at `cwd`"))?.to_owned();
         if self.sessions.len() >= MAX_SESSIONS {
-            return Err(Refusal(-32603, "too many sessions".to_owned()));
+            return Err(MethodRefusal(-32603, "too many sessions".to_owned()));
         }
         let mut id = self.session_id();
         // Those that another process has kept have their ids.
@@ -116,7 +116,10 @@ impl Agent {
         if self.first_folder.is_empty() {
             self.first_folder.clone_from(&cwd);
         }
-        self.sessions.insert(id.clone(), Session { cwd, server, open: true, ..Session::default() });
+        self.sessions.insert(
+            id.clone(),
+            AgentSession { cwd, server, open: true, ..AgentSession::default() },
+        );
         self.begun(request, &id, true)
     }
 
@@ -130,15 +133,15 @@ impl Agent {
     ///
     /// # Errors
     /// Nobody has.
-    fn allowed(&self) -> Result<(), Refusal> {
+    fn allowed(&self) -> Result<(), MethodRefusal> {
         match (self.config.auth || self.logged_out) && !self.authenticated {
-            true => Err(Refusal(-32000, "authentication is required".to_owned())),
+            true => Err(MethodRefusal(-32000, "authentication is required".to_owned())),
             false => Ok(()),
         }
     }
 
     /// Answers a request that made a session, or brought it back, and tells what can be done in it.
-    fn begun(&mut self, request: &Value, id: &str, named: bool) -> Answer {
+    fn begun(&mut self, request: &Value, id: &str, named: bool) -> MethodAnswer {
         let Some(session) = self.sessions.get(id) else { return Err(no_session()) };
         let mut result = json!({
             "modes": (session.settings.modes()),
@@ -162,13 +165,16 @@ impl Agent {
     ///
     /// # Errors
     /// There is none of this name, or it was closed.
-    pub(super) fn open_session(&mut self, params: &Value) -> Result<&mut Session, Refusal> {
+    pub(super) fn open_session(
+        &mut self,
+        params: &Value,
+    ) -> Result<&mut AgentSession, MethodRefusal> {
         let name = params["sessionId"].as_str().unwrap_or_default();
         self.sessions.get_mut(name).filter(|session| session.open).ok_or_else(no_session)
     }
 
     /// Brings a session back, and tells what was said in it.
-    pub(super) fn load(&mut self, request: &Value, params: &Value) -> Answer {
+    pub(super) fn load(&mut self, request: &Value, params: &Value) -> MethodAnswer {
         let id = self.brought_back(params)?;
         let kept = self.sessions.get(&id).map(|session| session.kept.clone()).unwrap_or_default();
         let forgets = self.has(Fault::LoadsWithoutHistory);
@@ -182,7 +188,7 @@ impl Agent {
         self.begun(request, &id, false)
     }
 
-    pub(super) fn resume(&mut self, request: &Value, params: &Value) -> Answer {
+    pub(super) fn resume(&mut self, request: &Value, params: &Value) -> MethodAnswer {
         let id = self.brought_back(params)?;
         if self.has(Fault::ReplaysWhenResumed) {
             let kept = self.sessions.get(&id).map(|session| session.kept.clone());
@@ -192,7 +198,7 @@ impl Agent {
     }
 
     /// Opens a session that is kept, in the folder and with the servers that the client says.
-    fn brought_back(&mut self, params: &Value) -> Result<String, Refusal> {
+    fn brought_back(&mut self, params: &Value) -> Result<String, MethodRefusal> {
         self.allowed()?;
         let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
         let cwd = params["cwd"].as_str().filter(|cwd| is_absolute(cwd));
@@ -212,7 +218,7 @@ impl Agent {
         self.send(crate::wire::message::Message::notification("session/update", params));
     }
 
-    pub(super) fn list(&mut self, params: &Value) -> Answer {
+    pub(super) fn list(&mut self, params: &Value) -> MethodAnswer {
         if params["cursor"].is_string() && !self.has(Fault::TakesAnything) {
             return Err(invalid("expected no cursor: there is one page"));
         }
@@ -238,7 +244,7 @@ impl Agent {
         Ok(Some(json!({"sessions": (sessions.into_iter().collect::<Value>())})))
     }
 
-    pub(super) fn close(&mut self, params: &Value) -> Answer {
+    pub(super) fn close(&mut self, params: &Value) -> MethodAnswer {
         let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
         self.open_session(params)?;
         if !self.has(Fault::ClosesWithoutCancel) {
@@ -250,7 +256,7 @@ impl Agent {
         Ok(Some(json!({})))
     }
 
-    pub(super) fn delete(&mut self, params: &Value) -> Answer {
+    pub(super) fn delete(&mut self, params: &Value) -> MethodAnswer {
         let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
         self.cancel_turn(&id);
         if !self.has(Fault::DeletesNothing) {
@@ -259,7 +265,7 @@ impl Agent {
         Ok(Some(json!({})))
     }
 
-    pub(super) fn set_mode(&mut self, params: &Value) -> Answer {
+    pub(super) fn set_mode(&mut self, params: &Value) -> MethodAnswer {
         let (booleans, lags) = (self.client.booleans, self.has(Fault::ModesOutOfSync));
         let refuses = self.has(Fault::RefusesModes);
         let takes = self.has(Fault::TakesAnyMode);
@@ -274,7 +280,7 @@ impl Agent {
         Ok(Some(json!({})))
     }
 
-    pub(super) fn set_option(&mut self, params: &Value) -> Answer {
+    pub(super) fn set_option(&mut self, params: &Value) -> MethodAnswer {
         let booleans = self.client.booleans;
         let short = self.has(Fault::OptionsShort);
         let takes = self.has(Fault::TakesAnyMode);
@@ -319,7 +325,7 @@ impl Agent {
 
     /// The sessions that are kept, for another process of the agent.
     pub fn kept(&self) -> Value {
-        let one = |(id, session): (&String, &Session)| {
+        let one = |(id, session): (&String, &AgentSession)| {
             json!({
                 "id": (id.as_str()), "cwd": (session.cwd.as_str()), "mode": (session.settings.mode.as_str()),
                 "given": (session.given.iter().cloned().collect::<Value>()),
@@ -334,11 +340,11 @@ impl Agent {
         for one in kept.as_array().into_iter().flatten().take(MAX_SESSIONS) {
             let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
             let given = one["given"].as_array().into_iter().flatten().take(MAX_GIVEN);
-            let mut session = Session {
+            let mut session = AgentSession {
                 cwd: text("cwd"),
                 given: given.filter_map(Value::as_str).map(str::to_owned).collect(),
                 kept: one["updates"].as_array().cloned().unwrap_or_default(),
-                ..Session::default()
+                ..AgentSession::default()
             };
             session.settings.set("mode", &one["mode"], false);
             self.sessions.insert(text("id"), session);
@@ -347,8 +353,8 @@ impl Agent {
 }
 
 /// That there is no such session.
-fn no_session() -> Refusal {
-    Refusal(NOT_FOUND, "there is no such session".to_owned())
+fn no_session() -> MethodRefusal {
+    MethodRefusal(NOT_FOUND, "there is no such session".to_owned())
 }
 
 /// The command of an MCP server, where it is one of standard input and output.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::{prop_assert, proptest};
 
-use super::{Agent, Config, Output};
+use super::{AcpAgent, AgentConfig, AgentOutput};
 use crate::agent::script::HEADER;
 use crate::wire::json::{Value, json};
 
@@ -13,18 +13,18 @@ use crate::wire::json::{Value, json};
 const ROUNDS: u32 = 20_000;
 
 /// A client that answers every request for permission in one way.
-struct Client {
-    agent: Agent,
+struct TestClient {
+    agent: AcpAgent,
     now: Duration,
     /// What is answered to a request, by its method; nothing where that says so.
     answers: fn(&str, &Value) -> Option<Value>,
     said: Vec<Value>,
 }
 
-impl Client {
-    fn new(capabilities: Value, answers: fn(&str, &Value) -> Option<Value>) -> Client {
-        let agent = Agent::new(Config::default());
-        let mut client = Client { agent, now: Duration::ZERO, answers, said: Vec::new() };
+impl TestClient {
+    fn new(capabilities: Value, answers: fn(&str, &Value) -> Option<Value>) -> TestClient {
+        let agent = AcpAgent::new(AgentConfig::default());
+        let mut client = TestClient { agent, now: Duration::ZERO, answers, said: Vec::new() };
         let params = json!({"protocolVersion": 1, "clientCapabilities": capabilities});
         client.ask(json!("a"), "initialize", params);
         client.ask(json!("b"), "session/new", json!({"cwd": "/w", "mcpServers": []}));
@@ -50,7 +50,7 @@ impl Client {
     fn drain(&mut self) {
         while let Some(output) = self.agent.poll_output() {
             match output {
-                Output::Line(line) => {
+                AgentOutput::Line(line) => {
                     assert!(!line.contains('\n'), "{line}");
                     let said = Value::read(&line).unwrap();
                     let asked = said.get("method").and_then(Value::as_str);
@@ -63,10 +63,10 @@ impl Client {
                     }
                     self.said.push(said);
                 }
-                Output::Run { token, effect } => {
+                AgentOutput::Run { token, effect } => {
                     self.agent.handle_ran(self.now, token, effect.pretended());
                 }
-                Output::Stop(_) | Output::Exit => {}
+                AgentOutput::Stop(_) | AgentOutput::Exit => {}
             }
         }
     }
@@ -124,7 +124,7 @@ fn check_with(
     answers: fn(&str, &Value) -> Option<Value>,
     expected: &str,
 ) {
-    let mut client = Client::new(capabilities, answers);
+    let mut client = TestClient::new(capabilities, answers);
     client.prompt("session-1", script);
     client.pass(Duration::from_secs(60));
     assert_eq!(client.words(), expected, "{script}");
@@ -132,7 +132,7 @@ fn check_with(
 
 #[test]
 fn what_it_does_not_offer_it_refuses() {
-    let mut client = Client::new(json!({}), |_, _| None);
+    let mut client = TestClient::new(json!({}), |_, _| None);
     client.ask(json!(1), "initialize", json!({"protocolVersion": 1}));
     assert_eq!(client.said[0]["result"]["agentCapabilities"]["loadSession"], false);
     let params = json!({"sessionId": "session-1", "cwd": "/w", "mcpServers": []});
@@ -232,7 +232,7 @@ fn the_client_does_what_it_can() {
 #[test]
 fn a_cancel_is_obeyed_everywhere() {
     let check = |script: &str, expected: &str| {
-        let mut client = Client::new(json!({}), silent);
+        let mut client = TestClient::new(json!({}), silent);
         client.prompt("session-1", script);
         client.pass(Duration::from_millis(30));
         client.said.clear();
@@ -257,7 +257,7 @@ fn a_cancel_is_obeyed_everywhere() {
 
 #[test]
 fn holds_are_released_by_name_and_case() {
-    let mut client = Client::new(json!({}), silent);
+    let mut client = TestClient::new(json!({}), silent);
     client.prompt("session-1", "# ahp-case: one 1\nhold h\nsay a\nhold i\nsay b");
     client.agent.release(client.now, "one", "i");
     client.pass(Duration::from_secs(1));
@@ -272,7 +272,7 @@ fn holds_are_released_by_name_and_case() {
 #[test]
 fn what_is_no_request_is_answered_or_passed_over() {
     let check = |line: &str, expected: &str| {
-        let mut client = Client::new(json!({}), silent);
+        let mut client = TestClient::new(json!({}), silent);
         client.line(line);
         assert_eq!(client.words(), expected, "{line}");
     };
@@ -298,12 +298,12 @@ fn what_is_no_request_is_answered_or_passed_over() {
 
 #[test]
 fn a_session_may_need_authentication() {
-    let mut agent = Agent::new(Config { auth: true, ..Config::default() });
+    let mut agent = AcpAgent::new(AgentConfig { auth: true, ..AgentConfig::default() });
     let mut ask = |method: &str, params: Value| {
         let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         agent.handle_line(Duration::ZERO, &line.to_text());
         match agent.poll_output() {
-            Some(Output::Line(line)) => Value::read(&line).unwrap(),
+            Some(AgentOutput::Line(line)) => Value::read(&line).unwrap(),
             other => panic!("{other:?}"),
         }
     };
@@ -319,7 +319,7 @@ fn a_session_may_need_authentication() {
 #[test]
 fn sessions_are_kept_apart() {
     const SESSIONS: usize = 40;
-    let mut client = Client::new(json!({}), |_, _| choose("allow"));
+    let mut client = TestClient::new(json!({}), |_, _| choose("allow"));
     let ids: Vec<String> = (0..SESSIONS)
         .map(|_| {
             client.ask(json!("n"), "session/new", json!({"cwd": "/w", "mcpServers": []}));
@@ -351,7 +351,7 @@ proptest! {
     /// Whatever a client sends: an answer to each request, and no panic.
     #[test]
     fn nothing_that_a_client_sends_stops_it(picks in vec((0..10_usize, 0..5_usize), 0..30)) {
-        let mut client = Client::new(json!({"fs": {"readTextFile": true}, "terminal": true}), silent);
+        let mut client = TestClient::new(json!({"fs": {"readTextFile": true}, "terminal": true}), silent);
         let mut requests = 0;
         for (at, (pick, id)) in picks.into_iter().enumerate() {
             let before = client.said.len();

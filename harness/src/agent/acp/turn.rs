@@ -8,21 +8,21 @@
 //!
 //! Knows: scripts. Never knows: what a tool call looks like, what the client can do.
 //!
-//! Start at [`Agent::play`].
+//! Start at [`AcpAgent::play`].
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::agent::mode::Mode;
-use crate::agent::script::{self, Script, ScriptStep, ToolStep};
+use crate::agent::mode::AgentMode;
+use crate::agent::script::{self, AgentScript, ScriptStep, ToolStep};
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
-use super::call::Call;
-use super::client::At;
+use super::call::TurnCall;
+use super::client::CallPlace;
 use super::fault::Fault;
 use super::sessions::{CAREFUL, ECHO};
-use super::{Agent, Output, Session};
+use super::{AcpAgent, AgentOutput, AgentSession};
 
 /// How long the agent takes for one operation.
 const STEP: Duration = Duration::from_millis(2);
@@ -44,7 +44,7 @@ const STOPS: &[(&str, &str)] = &[
 
 /// One operation.
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub(super) enum TurnOp {
     /// A step of the script, before it is broken down.
     Step(ScriptStep),
     /// Streams a text, or a thought.
@@ -65,7 +65,7 @@ pub(super) enum Op {
 
 /// What a track waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) enum Wait {
+pub(super) enum TurnWait {
     /// The answer to a request to the client.
     Answer(u64),
     /// The end of an effect.
@@ -79,20 +79,20 @@ pub(super) enum Wait {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Track {
-    pub(super) ops: VecDeque<Op>,
+pub(super) struct TurnTrack {
+    pub(super) ops: VecDeque<TurnOp>,
     pub(super) due: Option<Duration>,
-    pub(super) wait: Option<Wait>,
+    pub(super) wait: Option<TurnWait>,
 }
 
-impl Track {
-    fn new(ops: VecDeque<Op>, now: Duration) -> Track {
-        Track { ops, due: Some(now + STEP), wait: None }
+impl TurnTrack {
+    fn new(ops: VecDeque<TurnOp>, now: Duration) -> TurnTrack {
+        TurnTrack { ops, due: Some(now + STEP), wait: None }
     }
 
     /// Puts operations at the front.
-    fn queue(&mut self, ops: impl IntoIterator<Item = Op>) {
-        let mut queue: VecDeque<Op> = ops.into_iter().collect();
+    fn queue(&mut self, ops: impl IntoIterator<Item = TurnOp>) {
+        let mut queue: VecDeque<TurnOp> = ops.into_iter().collect();
         queue.append(&mut self.ops);
         self.ops = queue;
     }
@@ -100,14 +100,14 @@ impl Track {
 
 /// The agent's work on one prompt.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct AgentTurn {
     /// The session that it is of.
     pub(super) session: String,
     /// The id of the prompt's request.
     request: Value,
     /// The main track first.
-    pub(super) tracks: Vec<Track>,
-    pub(super) calls: Vec<Call>,
+    pub(super) tracks: Vec<TurnTrack>,
+    pub(super) calls: Vec<TurnCall>,
     /// What is told of calls when their input has come.
     pub(super) told_later: Vec<Value>,
     /// Requests to the client that it has not answered.
@@ -116,7 +116,7 @@ pub(super) struct Turn {
     pub(super) cancelled: Option<Duration>,
 }
 
-impl Turn {
+impl AgentTurn {
     /// Begins to work on a prompt of these texts; `serves` says whether it knows commands.
     pub(super) fn new(
         session: &str,
@@ -124,11 +124,11 @@ impl Turn {
         texts: &[String],
         now: Duration,
         serves: bool,
-    ) -> Turn {
-        let tracks = vec![Track::new(plan(texts, serves), now)];
+    ) -> AgentTurn {
+        let tracks = vec![TurnTrack::new(plan(texts, serves), now)];
         let session = session.to_owned();
         let (calls, told_later) = (Vec::new(), Vec::new());
-        Turn { session, request, tracks, calls, told_later, open: 0, cancelled: None }
+        AgentTurn { session, request, tracks, calls, told_later, open: 0, cancelled: None }
     }
 
     /// When something is due next.
@@ -145,14 +145,14 @@ impl Turn {
     }
 
     /// Makes a track wait.
-    pub(super) fn hold_up(&mut self, index: usize, wait: Wait) {
+    pub(super) fn hold_up(&mut self, index: usize, wait: TurnWait) {
         if let Some(track) = self.tracks.get_mut(index) {
             track.wait = Some(wait);
         }
     }
 
     /// The first track that waits for this.
-    pub(super) fn waiting(&self, wait: &Wait) -> Option<usize> {
+    pub(super) fn waiting(&self, wait: &TurnWait) -> Option<usize> {
         self.tracks.iter().position(|track| track.wait.as_ref() == Some(wait))
     }
 
@@ -169,29 +169,29 @@ impl Turn {
 /// What a prompt makes the agent do: its script, else its first text said back, since the others come with
 /// it. A script with a mistake ends
 /// the turn with an error that explains it.
-fn plan(texts: &[String], serves: bool) -> VecDeque<Op> {
-    let say = |text: String| Op::Step(ScriptStep::Say(vec![text]));
+fn plan(texts: &[String], serves: bool) -> VecDeque<TurnOp> {
+    let say = |text: String| TurnOp::Step(ScriptStep::Say(vec![text]));
     match script::find(&texts.join("\n\n")) {
-        Some(Ok(script)) => script.steps.into_iter().map(Op::Step).collect(),
+        Some(Ok(script)) => script.steps.into_iter().map(TurnOp::Step).collect(),
         Some(Err(error)) => {
             let fail = ScriptStep::Fail { kind: "script".to_owned(), resumable: false };
-            VecDeque::from([say(error.to_string()), Op::Step(fail)])
+            VecDeque::from([say(error.to_string()), TurnOp::Step(fail)])
         }
         None => {
             let first = texts.first().map(String::as_str).unwrap_or_default();
             let command = first.strip_prefix('/').filter(|_| serves);
             let command = command.and_then(|rest| rest.strip_prefix(ECHO));
             let first = command.map_or(first, str::trim_start);
-            VecDeque::from([Op::Step(ScriptStep::Say(script::pieces(first)))])
+            VecDeque::from([TurnOp::Step(ScriptStep::Say(script::pieces(first)))])
         }
     }
 }
 
-impl Agent {
+impl AcpAgent {
     /// Carries out every operation that is due.
     pub(super) fn play(&mut self) {
         let now = self.now;
-        let due = |turn: &Turn| turn.due().is_some_and(|due| due <= now);
+        let due = |turn: &AgentTurn| turn.due().is_some_and(|due| due <= now);
         let due = self.turns.iter().filter(|(_, turn)| due(turn));
         let due: Vec<String> = due.map(|(id, _)| id.clone()).collect();
         for session in due {
@@ -213,7 +213,7 @@ impl Agent {
     pub(super) fn with_turn(
         &mut self,
         session: &str,
-        act: impl FnOnce(&mut Agent, &mut Turn) -> bool,
+        act: impl FnOnce(&mut AcpAgent, &mut AgentTurn) -> bool,
     ) {
         let Some(mut turn) = self.turns.remove(session) else {
             return;
@@ -224,7 +224,7 @@ impl Agent {
     }
 
     /// Carries out the next operation of a track, if it is due. Returns whether the turn goes on.
-    fn advance(&mut self, session: &str, turn: &mut Turn, index: usize) -> bool {
+    fn advance(&mut self, session: &str, turn: &mut AgentTurn, index: usize) -> bool {
         let now = self.now;
         let Some(track) = turn.tracks.get_mut(index) else {
             return true;
@@ -239,53 +239,59 @@ impl Agent {
             None => track.due = None,
         }
         let alone = turn.tracks.iter().skip(1).all(|track| track.due.is_none());
-        if alone && let Some(main) = turn.waiting(&Wait::Others) {
+        if alone && let Some(main) = turn.waiting(&TurnWait::Others) {
             turn.wake(main, now);
         }
         true
     }
 
-    fn carry_out(&mut self, session: &str, turn: &mut Turn, index: usize, op: Op) -> bool {
+    fn carry_out(&mut self, session: &str, turn: &mut AgentTurn, index: usize, op: TurnOp) -> bool {
         match op {
-            Op::Step(step) => return self.step(session, turn, index, step),
-            Op::Chunk { kind, text } => self.chunk(session, kind, &text),
-            Op::Stream(pieces) => {
+            TurnOp::Step(step) => return self.step(session, turn, index, step),
+            TurnOp::Chunk { kind, text } => self.chunk(session, kind, &text),
+            TurnOp::Stream(pieces) => {
                 self.chunk(session, "agent_message_chunk", &format!("{pieces} "));
                 if pieces >= ENDLESS_PIECES {
-                    turn.hold_up(index, Wait::Forever);
+                    turn.hold_up(index, TurnWait::Forever);
                 } else if let Some(track) = turn.tracks.get_mut(index) {
-                    track.queue([Op::Stream(pieces + 1)]);
+                    track.queue([TurnOp::Stream(pieces + 1)]);
                     track.due = Some(self.now + PIECE);
                 }
             }
-            Op::Call(step) => {
+            TurnOp::Call(step) => {
                 let call = self.tell(session, turn, step);
-                let careful = |session: &Session| session.settings.mode == CAREFUL;
+                let careful = |session: &AgentSession| session.settings.mode == CAREFUL;
                 let always =
                     self.config.always_asks || self.sessions.get(session).is_some_and(careful);
                 let step = turn.calls.get(call).map(|call| &call.step);
                 let ask = step.is_some_and(|step| always || step.confirm);
                 let held = step.is_some_and(|step| step.input_held);
-                let hold = Op::Step(ScriptStep::Hold(script::INPUT.to_owned()));
-                let held = held.then_some([hold, Op::Input]).into_iter().flatten();
-                let ops = [Op::Permit(call), Op::Run(call), Op::End(call)];
+                let hold = TurnOp::Step(ScriptStep::Hold(script::INPUT.to_owned()));
+                let held = held.then_some([hold, TurnOp::Input]).into_iter().flatten();
+                let ops = [TurnOp::Permit(call), TurnOp::Run(call), TurnOp::End(call)];
                 if let Some(track) = turn.tracks.get_mut(index) {
                     track.queue(
                         held.chain(ops.into_iter().skip(usize::from(!ask))).collect::<Vec<_>>(),
                     );
                 }
             }
-            Op::Input => self.tell_input(session, turn),
-            Op::Permit(call) => self.permit(turn, At { session, track: index, call }),
-            Op::Run(call) => self.run(turn, At { session, track: index, call }),
-            Op::End(call) => self.end(session, turn, call),
+            TurnOp::Input => self.tell_input(session, turn),
+            TurnOp::Permit(call) => self.permit(turn, CallPlace { session, track: index, call }),
+            TurnOp::Run(call) => self.run(turn, CallPlace { session, track: index, call }),
+            TurnOp::End(call) => self.end(session, turn, call),
         }
         true
     }
 
-    fn step(&mut self, session: &str, turn: &mut Turn, index: usize, step: ScriptStep) -> bool {
-        let alone = Script { steps: vec![step] };
-        let limit = Mode::Acp.cannot(&alone);
+    fn step(
+        &mut self,
+        session: &str,
+        turn: &mut AgentTurn,
+        index: usize,
+        step: ScriptStep,
+    ) -> bool {
+        let alone = AgentScript { steps: vec![step] };
+        let limit = AgentMode::Acp.cannot(&alone);
         let Some(step) = alone.steps.into_iter().next() else {
             return true;
         };
@@ -293,22 +299,23 @@ impl Agent {
         let Some(track) = turn.tracks.get_mut(index) else {
             return true;
         };
-        let chunks =
-            |kind, texts: Vec<String>| texts.into_iter().map(move |text| Op::Chunk { kind, text });
+        let chunks = |kind, texts: Vec<String>| {
+            texts.into_iter().map(move |text| TurnOp::Chunk { kind, text })
+        };
         match step {
             ScriptStep::Say(texts) => track.queue(chunks("agent_message_chunk", texts)),
             ScriptStep::Think(texts) => track.queue(chunks("agent_thought_chunk", texts)),
-            ScriptStep::Tool(call) => track.queue([Op::Call(call)]),
+            ScriptStep::Tool(call) => track.queue([TurnOp::Call(call)]),
             ScriptStep::Parallel(calls) => {
-                track.wait = Some(Wait::Others);
-                let new = |call| Track::new(VecDeque::from([Op::Call(call)]), now);
+                track.wait = Some(TurnWait::Others);
+                let new = |call| TurnTrack::new(VecDeque::from([TurnOp::Call(call)]), now);
                 turn.tracks.truncate(1);
                 turn.tracks.extend(calls.into_iter().map(new));
             }
             ScriptStep::Wait(delay) => track.due = Some(now + delay),
             ScriptStep::Hold(name) => {
                 if !self.take_release(session, &name) {
-                    turn.hold_up(index, Wait::Release(name));
+                    turn.hold_up(index, TurnWait::Release(name));
                 }
             }
             ScriptStep::Usage { input, output } => {
@@ -324,7 +331,7 @@ impl Agent {
                 );
             }
             ScriptStep::Fail { kind, .. } => return self.fail(turn, &kind),
-            ScriptStep::Endless => track.queue([Op::Stream(0)]),
+            ScriptStep::Endless => track.queue([TurnOp::Stream(0)]),
             ScriptStep::Recall(words) => {
                 let known = self.sessions.get(session).map(|session| &session.given);
                 let given: Vec<&str> = known.into_iter().flatten().map(String::as_str).collect();
@@ -332,7 +339,7 @@ impl Agent {
                 track.queue(chunks("agent_message_chunk", vec![answer]));
             }
             ScriptStep::Crash => {
-                self.outputs.push_back(Output::Exit);
+                self.outputs.push_back(AgentOutput::Exit);
                 return false;
             }
             ScriptStep::Ask { .. }
@@ -354,12 +361,12 @@ impl Agent {
     }
 
     /// Answers the prompt. The turn does not go on.
-    pub(super) fn finish(&mut self, turn: &Turn, reason: &str) -> bool {
+    pub(super) fn finish(&mut self, turn: &AgentTurn, reason: &str) -> bool {
         let cancelled = reason == "cancelled";
         let session = turn.session.as_str();
         if cancelled && self.has(Fault::WorksOn) {
             for call in 0..turn.calls.len() {
-                self.run_ahead(turn, At { session, track: 0, call });
+                self.run_ahead(turn, CallPlace { session, track: 0, call });
             }
         }
         if self.has(Fault::Elicits) {
@@ -414,7 +421,7 @@ impl Agent {
         self.send(Message::request(id, "session/request_permission", params));
     }
 
-    fn fail(&mut self, turn: &Turn, kind: &str) -> bool {
+    fn fail(&mut self, turn: &AgentTurn, kind: &str) -> bool {
         if let Some((_, reason)) = STOPS.iter().find(|(known, _)| *known == kind) {
             return self.finish(turn, reason);
         }
@@ -438,7 +445,7 @@ impl Agent {
             for token in agent.running(turn) {
                 agent.effects.remove(&token);
                 if !agent.has(Fault::RunsOn) {
-                    agent.outputs.push_back(Output::Stop(token));
+                    agent.outputs.push_back(AgentOutput::Stop(token));
                 }
             }
             if turn.open == 0 && !agent.has(Fault::WorksOn) {
@@ -450,7 +457,7 @@ impl Agent {
     }
 
     /// The client has answered one request of a turn. Returns whether the turn goes on.
-    pub(super) fn heard(&mut self, turn: &mut Turn) -> bool {
+    pub(super) fn heard(&mut self, turn: &mut AgentTurn) -> bool {
         turn.open = turn.open.saturating_sub(1);
         if turn.cancelled.is_some() && turn.open == 0 && !self.has(Fault::WorksOn) {
             return self.finish(turn, "cancelled");
@@ -458,9 +465,9 @@ impl Agent {
         true
     }
 
-    fn running(&self, turn: &Turn) -> Vec<u64> {
-        let effect = |track: &Track| match track.wait {
-            Some(Wait::Effect(token)) => Some(token),
+    fn running(&self, turn: &AgentTurn) -> Vec<u64> {
+        let effect = |track: &TurnTrack| match track.wait {
+            Some(TurnWait::Effect(token)) => Some(token),
             _ => None,
         };
         turn.tracks.iter().filter_map(effect).collect()
@@ -477,7 +484,7 @@ impl Agent {
 
     /// Lets the first turn go on that holds at a name, of that case where one is named.
     pub(super) fn let_go(&mut self, case: &str, name: &str) -> bool {
-        let (now, wait) = (self.now, Wait::Release(name.to_owned()));
+        let (now, wait) = (self.now, TurnWait::Release(name.to_owned()));
         let fits = |session: &String| {
             case.is_empty() || self.sessions.get(session).is_some_and(|it| it.case == case)
         };

@@ -2,13 +2,13 @@
 //!
 //! Knows: the families. Never knows: when to fail.
 //!
-//! Start at [`Failure::of`].
+//! Start at [`ModelFailure::of`].
 
 use crate::wire::json::json;
 
-use super::flavor::Flavor;
-use super::reply::Reply;
-use super::routes::Family;
+use super::flavor::ModelFlavor;
+use super::reply::ModelReply;
+use super::routes::ModelFamily;
 
 /// The kinds of failure that a script names, and their HTTP statuses.
 const KINDS: &[(&str, u16)] = &[
@@ -32,7 +32,7 @@ const NAMES: &[(u16, &str, &str)] = &[
 
 /// How one request or stream fails.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
+pub(super) struct ModelFailure {
     /// The HTTP status, of a request that fails before anything was said.
     pub(super) status: u16,
     /// What OpenAI and Anthropic call it.
@@ -43,17 +43,17 @@ pub(super) struct Failure {
     pub(super) message: String,
 }
 
-impl Failure {
+impl ModelFailure {
     /// The failure of a kind that a script names; of an unknown kind it is an internal one.
     ///
     /// A flavor may say otherwise: an agent that asks again as long as it is told to come back
     /// later does not fail within the patience of anybody.
-    pub(super) fn of(kind: &str, family: Family, flavor: &Flavor) -> Failure {
+    pub(super) fn of(kind: &str, family: ModelFamily, flavor: &ModelFlavor) -> ModelFailure {
         let own = KINDS.iter().find(|(known, _)| *known == kind).map_or(500, |(_, status)| *status);
         let other = flavor.failure(family.name(), kind);
         let status = other.and_then(|row| row.status).unwrap_or(own);
         let message = format!("scripted failure: {kind}");
-        let mut failure = Failure::plain(status, message);
+        let mut failure = ModelFailure::plain(status, message);
         if let Some(name) = other.and_then(|row| row.name.as_ref()) {
             failure.name.clone_from(name);
         }
@@ -61,27 +61,27 @@ impl Failure {
     }
 
     /// A failure that no script asked for.
-    pub(super) fn plain(status: u16, message: impl Into<String>) -> Failure {
+    pub(super) fn plain(status: u16, message: impl Into<String>) -> ModelFailure {
         let row = NAMES.iter().find(|(known, ..)| *known == status);
         let (name, google) = row.map_or(("api_error", "INTERNAL"), |(_, name, it)| (*name, *it));
-        Failure { status, name: name.to_owned(), google, message: message.into() }
+        ModelFailure { status, name: name.to_owned(), google, message: message.into() }
     }
 
     /// A failed request, in the family's own form.
-    pub(super) fn refusal(&self, family: Family) -> Reply {
-        let Failure { status, google, .. } = *self;
+    pub(super) fn refusal(&self, family: ModelFamily) -> ModelReply {
+        let ModelFailure { status, google, .. } = *self;
         let (name, message) = (self.name.as_str(), self.message.as_str());
         let body = match family {
-            Family::Messages => {
+            ModelFamily::Messages => {
                 json!({"type": "error", "error": {"type": (name), "message": (message)}})
             }
-            Family::Gemini => {
+            ModelFamily::Gemini => {
                 json!({"error": {"code": (status), "message": (message), "status": (google)}})
             }
-            Family::Chat | Family::Responses => json!({
+            ModelFamily::Chat | ModelFamily::Responses => json!({
                 "error": {"message": (message), "type": (name), "code": (name), "param": null},
             }),
         };
-        Reply::json(status, &body)
+        ModelReply::json(status, &body)
     }
 }

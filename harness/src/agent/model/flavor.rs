@@ -6,20 +6,20 @@
 //!
 //! Knows: JSON. Never knows: what the answers are for.
 //!
-//! Start at [`Flavor::named`].
+//! Start at [`ModelFlavor::named`].
 
 use crate::wire::json::{Value, json};
 
 /// What a family of agents needs.
 #[derive(Clone, Debug)]
-pub struct Flavor {
+pub struct ModelFlavor {
     /// Its name, as `--flavor` takes it.
     pub name: String,
     /// Whom it is for, in a sentence.
     pub doc: String,
     /// The models that there are.
     pub models: Vec<String>,
-    rows: Vec<Row>,
+    rows: Vec<FixedAnswer>,
     failures: Vec<FailureRow>,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct FailureRow {
 
 /// A path with a fixed answer.
 #[derive(Clone, Debug)]
-pub(super) struct Row {
+pub(super) struct FixedAnswer {
     method: Option<String>,
     /// How the path ends.
     path: String,
@@ -51,23 +51,23 @@ pub(super) struct Row {
 const FILES: &[&str] =
     &[include_str!("../../../flavors/plain.json"), include_str!("../../../flavors/copilot.json")];
 
-impl Flavor {
+impl ModelFlavor {
     /// The flavors that there are.
-    pub fn all() -> Vec<Flavor> {
-        FILES.iter().filter_map(|text| Flavor::read(&Value::read(text).ok()?)).collect()
+    pub fn all() -> Vec<ModelFlavor> {
+        FILES.iter().filter_map(|text| ModelFlavor::read(&Value::read(text).ok()?)).collect()
     }
 
     /// The flavor of a name.
-    pub fn named(name: &str) -> Option<Flavor> {
-        Flavor::all().into_iter().find(|flavor| flavor.name == name)
+    pub fn named(name: &str) -> Option<ModelFlavor> {
+        ModelFlavor::all().into_iter().find(|flavor| flavor.name == name)
     }
 
-    fn read(file: &Value) -> Option<Flavor> {
+    fn read(file: &Value) -> Option<ModelFlavor> {
         let text = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
         let rows = file.get("routes")?.as_array()?.iter();
         let status = |row: &Value| row.get("status").and_then(Value::as_u64)?.try_into().ok();
         let row = |row: &Value| {
-            Some(Row {
+            Some(FixedAnswer {
                 method: text(row, "method"),
                 path: text(row, "path")?,
                 status: status(row).unwrap_or(200),
@@ -87,11 +87,11 @@ impl Flavor {
             })
         };
         let failures = file.get("failures").and_then(Value::as_array).into_iter().flatten();
-        Some(Flavor {
+        Some(ModelFlavor {
             name: text(file, "name")?,
             doc: text(file, "doc")?,
             models: texts(file.get("models")),
-            rows: rows.map(row).collect::<Option<Vec<Row>>>()?,
+            rows: rows.map(row).collect::<Option<Vec<FixedAnswer>>>()?,
             failures: failures.map(failure).collect::<Option<Vec<FailureRow>>>()?,
         })
     }
@@ -104,7 +104,7 @@ impl Flavor {
     }
 
     /// The row for a request.
-    pub(super) fn row(&self, method: &str, path: &str) -> Option<&Row> {
+    pub(super) fn row(&self, method: &str, path: &str) -> Option<&FixedAnswer> {
         self.rows.iter().find(|row| {
             path.ends_with(&row.path) && row.method.as_ref().is_none_or(|only| only == method)
         })
@@ -129,7 +129,7 @@ pub(super) fn filled(body: &Value, base: &str, epoch: u64) -> Value {
 }
 
 /// The list of models as each family writes it: agents take what they know.
-pub(super) fn models(flavor: &Flavor, epoch: u64) -> Value {
+pub(super) fn models(flavor: &ModelFlavor, epoch: u64) -> Value {
     let names = flavor.models.iter();
     let data: Value = names
         .clone()

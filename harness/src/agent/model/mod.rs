@@ -28,14 +28,14 @@ mod tool_class;
 mod tools;
 mod voice;
 
-pub use flavor::Flavor;
-pub use reply::{Beat, Reply};
+pub use flavor::ModelFlavor;
+pub use reply::{ModelReply, ReplyBeat};
 
-use failure::Failure;
-use plan::Plan;
-use read::Asked;
-use routes::Route;
-use voice::Voice;
+use failure::ModelFailure;
+use plan::AnswerPlan;
+use read::ParsedRequest;
+use routes::RequestRoute;
+use voice::FamilyVoice;
 
 /// How long an answer may be held until its name is released.
 pub const MAX_HOLD: Duration = Duration::from_secs(120);
@@ -51,7 +51,7 @@ const BYTES_OF_TOKEN: u64 = 4;
 
 /// A request, as far as the stand-in looks at it.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct ModelRequest<'a> {
     /// The HTTP method.
     pub method: &'a str,
     /// The path, without the query.
@@ -66,9 +66,9 @@ pub struct Request<'a> {
 
 /// What does not come with a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Setting<'a> {
+pub struct ModelSetting<'a> {
     /// The family of agents that asks.
-    pub flavor: &'a Flavor,
+    pub flavor: &'a ModelFlavor,
     /// Where the stand-in is reached, such as `http://127.0.0.1:9000`.
     pub base: &'a str,
     /// Seconds since 1970.
@@ -79,63 +79,66 @@ pub struct Setting<'a> {
 
 /// An answer and what is to be remembered of the exchange.
 #[derive(Debug)]
-pub struct Answered {
+pub struct ModelExchange {
     /// What is written back.
-    pub reply: Reply,
+    pub reply: ModelReply,
     /// For the log: what was asked and what is going to be answered.
     pub record: Value,
 }
 
 /// Answers a request.
-pub fn answer(request: &Request<'_>, setting: &Setting<'_>) -> Answered {
+pub fn answer(request: &ModelRequest<'_>, setting: &ModelSetting<'_>) -> ModelExchange {
     let body = std::str::from_utf8(request.body).ok().and_then(|text| Value::read(text).ok());
     let invalid = request.token.is_some_and(|token| token.starts_with(INVALID_TOKEN));
     let route = match invalid {
-        true => Route::Unauthorized,
+        true => RequestRoute::Unauthorized,
         false => routes::find(request.method, request.path, request.query, setting.flavor),
     };
     let mut record = json!({
         "serial": (setting.serial), "method": (request.method), "path": (request.path),
     });
     let reply = match route {
-        Route::Model(wanted) => match &body {
+        RequestRoute::Model(wanted) => match &body {
             Some(body) => turn(&wanted, body, setting, &mut record),
             None => {
                 record["problem"] = json!("the body is no JSON");
-                Failure::plain(400, "expected a JSON object as the body").refusal(wanted.family)
+                ModelFailure::plain(400, "expected a JSON object as the body")
+                    .refusal(wanted.family)
             }
         },
-        Route::Count => {
+        RequestRoute::Count => {
             let tokens = request.body.len() as u64 / BYTES_OF_TOKEN;
-            Reply::json(200, &json!({"input_tokens": (tokens), "totalTokens": (tokens)}))
+            ModelReply::json(200, &json!({"input_tokens": (tokens), "totalTokens": (tokens)}))
         }
-        Route::Canned { status, body } => {
-            Reply::json(status, &flavor::filled(body, setting.base, setting.epoch))
+        RequestRoute::Canned { status, body } => {
+            ModelReply::json(status, &flavor::filled(body, setting.base, setting.epoch))
         }
-        Route::Models => Reply::json(200, &flavor::models(setting.flavor, setting.epoch)),
-        Route::Mcp => mcp(request.method, body.as_ref()),
-        Route::Unauthorized => {
+        RequestRoute::Models => {
+            ModelReply::json(200, &flavor::models(setting.flavor, setting.epoch))
+        }
+        RequestRoute::Mcp => mcp(request.method, body.as_ref()),
+        RequestRoute::Unauthorized => {
             record["problem"] = json!("the token is none");
-            Reply::json(401, &json!({"message": "Bad credentials"}))
+            ModelReply::json(401, &json!({"message": "Bad credentials"}))
         }
-        Route::Unknown => {
+        RequestRoute::Unknown => {
             record["problem"] = json!("nothing is known at this path");
-            Reply::json(200, &json!({}))
+            ModelReply::json(200, &json!({}))
         }
     };
     record["status"] = json!(reply.status);
-    Answered { reply, record }
+    ModelExchange { reply, record }
 }
 
 /// A turn of a model: the next part of the script.
 fn turn(
     wanted: &routes::ModelTurnRequest,
     body: &Value,
-    setting: &Setting<'_>,
+    setting: &ModelSetting<'_>,
     record: &mut Value,
-) -> Reply {
-    let asked = Asked::read(wanted, body);
-    let plan = Plan::of(&asked, setting.serial);
+) -> ModelReply {
+    let asked = ParsedRequest::read(wanted, body);
+    let plan = AnswerPlan::of(&asked, setting.serial);
     record["family"] = json!(wanted.family.name());
     record["prompt"] = json!(asked.prompt);
     record["place"] = json!(asked.place as u64);
@@ -143,23 +146,28 @@ fn turn(
     record["tools"] = asked.tools.iter().map(offered::OfferedTool::full_name).collect();
     record["classes"] = tool_class::classes(&asked.tools).into_iter().collect();
     record["results"] = asked.results.iter().map(read::ToolResult::record).collect();
-    record["says"] = plan.moves.iter().map(plan::Move::record).collect();
+    record["says"] = plan.moves.iter().map(plan::AnswerMove::record).collect();
     if let Some(problem) = &plan.problem {
         record["problem"] = json!(problem);
         if plan.untestable {
             record["untestable"] = json!(true);
         }
     }
-    Reply::of(plan, Voice::of(wanted.family, &asked, setting), setting.flavor, asked.stream)
+    ModelReply::of(
+        plan,
+        FamilyVoice::of(wanted.family, &asked, setting),
+        setting.flavor,
+        asked.stream,
+    )
 }
 
 /// A Model Context Protocol server without tools, for agents that expect one at the same place.
-fn mcp(method: &str, body: Option<&Value>) -> Reply {
+fn mcp(method: &str, body: Option<&Value>) -> ModelReply {
     if method != "POST" {
-        return Reply::empty(405);
+        return ModelReply::empty(405);
     }
     let Some((id, body)) = body.and_then(|body| Some((body.get("id")?, body))) else {
-        return Reply::empty(202);
+        return ModelReply::empty(202);
     };
     let result = match body.get("method").and_then(Value::as_str) {
         Some("initialize") => {
@@ -174,8 +182,8 @@ fn mcp(method: &str, body: Option<&Value>) -> Reply {
         Some("ping") => json!({}),
         _ => {
             let error = json!({"code": (-32601), "message": "method not found"});
-            return Reply::json(200, &json!({"jsonrpc": "2.0", "id": (id), "error": (error)}));
+            return ModelReply::json(200, &json!({"jsonrpc": "2.0", "id": (id), "error": (error)}));
         }
     };
-    Reply::json(200, &json!({"jsonrpc": "2.0", "id": (id), "result": (result)}))
+    ModelReply::json(200, &json!({"jsonrpc": "2.0", "id": (id), "result": (result)}))
 }

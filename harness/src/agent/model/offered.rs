@@ -8,7 +8,7 @@
 
 use crate::wire::json::{Map, Value, json};
 
-use super::routes::Family;
+use super::routes::ModelFamily;
 
 /// How deep namespaces may be nested.
 const MAX_DEPTH: usize = 4;
@@ -73,17 +73,17 @@ pub(super) fn types(schema: &Value) -> Vec<String> {
 }
 
 /// The tools, wherever the family keeps name and schema.
-pub(super) fn offered(family: Family, body: &Value) -> Vec<OfferedTool> {
+pub(super) fn offered(family: ModelFamily, body: &Value) -> Vec<OfferedTool> {
     match family {
-        Family::Chat => {
+        ModelFamily::Chat => {
             let older = list(body, "functions").iter().filter_map(|row| function(row, PARAMETERS));
             list(body, "tools").iter().filter_map(of_chat).chain(older).collect()
         }
-        Family::Responses => {
+        ModelFamily::Responses => {
             list(body, "tools").iter().flat_map(|row| of_responses(row, None, 0)).collect()
         }
-        Family::Messages => list(body, "tools").iter().filter_map(of_messages).collect(),
-        Family::Gemini => {
+        ModelFamily::Messages => list(body, "tools").iter().filter_map(of_messages).collect(),
+        ModelFamily::Gemini => {
             const NAMES: [&str; 2] = ["functionDeclarations", "function_declarations"];
             let declared = |row| NAMES.iter().flat_map(move |name| list(row, name));
             let tools = list(body, "tools").iter().flat_map(declared);

@@ -2,24 +2,24 @@
 //!
 //! Knows: scripts, requests. Never knows: how a family writes it.
 //!
-//! Start at [`Plan::of`].
+//! Start at [`AnswerPlan::of`].
 
 use std::time::Duration;
 
-use crate::agent::script::{self, Script, ScriptStep, ToolClass, ToolStep};
+use crate::agent::script::{self, AgentScript, ScriptStep, ToolClass, ToolStep};
 use crate::wire::json::{Value, json};
 
 use super::offered::{CallForm, OfferedTool};
-use super::read::{Asked, unwrapped};
-use super::tools::{self, Lack};
+use super::read::{ParsedRequest, unwrapped};
+use super::tools::{self, NoFittingTool};
 
 /// What an answer says whose script has nothing to say.
 const LAST_WORD: &str = "Done.";
 
 /// What an answer says, in order.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
-    pub(super) moves: Vec<Move>,
+pub(super) struct AnswerPlan {
+    pub(super) moves: Vec<AnswerMove>,
     /// Why the script cannot be played as it stands.
     pub(super) problem: Option<String>,
     /// The problem is the agent's or the script's, so that nothing can be said about the host.
@@ -28,10 +28,10 @@ pub(super) struct Plan {
 
 /// One thing that an answer says or does.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Move {
+pub(super) enum AnswerMove {
     Text(String),
     Thought(String),
-    Call(Call),
+    Call(ToolUse),
     Pause(Duration),
     Hold(String),
     Usage {
@@ -46,7 +46,7 @@ pub(super) enum Move {
 
 /// A call of one of the agent's tools.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Call {
+pub(super) struct ToolUse {
     pub(super) id: String,
     pub(super) wanted: PlannedCall,
     /// Its input comes when a name is released, after its beginning.
@@ -72,61 +72,65 @@ impl PlannedCall {
     }
 }
 
-impl Move {
+impl AnswerMove {
     /// For the log.
     pub(super) fn record(&self) -> Value {
         match self {
-            Move::Text(text) => json!({"text": (text)}),
-            Move::Thought(text) => json!({"thought": (text)}),
+            AnswerMove::Text(text) => json!({"text": (text)}),
+            AnswerMove::Thought(text) => json!({"thought": (text)}),
             // Whether the agent has heard of it, nobody knows: its input may never come.
-            Move::Call(call) if call.input_held => json!({
+            AnswerMove::Call(call) if call.input_held => json!({
                 "begins": (call.wanted.name.as_str()), "arguments": (call.wanted.arguments.clone()),
             }),
-            Move::Call(call) => json!({
+            AnswerMove::Call(call) => json!({
                 "call": (call.wanted.name.as_str()), "id": (call.id.as_str()),
                 "arguments": (call.wanted.arguments.clone()),
             }),
-            Move::Pause(pause) => json!({"wait": (pause.as_millis() as u64)}),
-            Move::Hold(name) => json!({"hold": (name)}),
-            Move::Usage { input, output } => json!({"usage": [(*input), (*output)]}),
-            Move::Fail(kind) => json!({"fail": (kind)}),
-            Move::Endless => json!({"endless": true}),
+            AnswerMove::Pause(pause) => json!({"wait": (pause.as_millis() as u64)}),
+            AnswerMove::Hold(name) => json!({"hold": (name)}),
+            AnswerMove::Usage { input, output } => json!({"usage": [(*input), (*output)]}),
+            AnswerMove::Fail(kind) => json!({"fail": (kind)}),
+            AnswerMove::Endless => json!({"endless": true}),
         }
     }
 }
 
-impl Plan {
+impl AnswerPlan {
     /// The next part of the prompt's script; without a script the prompt itself.
     ///
     /// A request that offers no tools is a helper's, which wants a title or a summary of the same
     /// prompt: it gets the script's first text, at once and without failing.
-    pub(super) fn of(asked: &Asked, serial: u64) -> Plan {
+    pub(super) fn of(asked: &ParsedRequest, serial: u64) -> AnswerPlan {
         match script::find(&asked.prompt) {
-            None => Plan { moves: vec![Move::Text(echo(asked))], ..Plan::default() },
-            Some(Err(error)) => Plan::broken(format!("the script has a mistake: {error}"), true),
-            Some(Ok(script)) if asked.tools.is_empty() => Plan::helper(&script),
-            Some(Ok(script)) => Plan::play(&script, asked, serial),
+            None => {
+                AnswerPlan { moves: vec![AnswerMove::Text(echo(asked))], ..AnswerPlan::default() }
+            }
+            Some(Err(error)) => {
+                AnswerPlan::broken(format!("the script has a mistake: {error}"), true)
+            }
+            Some(Ok(script)) if asked.tools.is_empty() => AnswerPlan::helper(&script),
+            Some(Ok(script)) => AnswerPlan::play(&script, asked, serial),
         }
     }
 
     /// What is wrong is said aloud, where whoever reads the conversation sees it.
-    fn broken(problem: String, untestable: bool) -> Plan {
-        let moves = vec![Move::Text(format!("ahp-agent: {problem}"))];
-        Plan { moves, problem: Some(problem), untestable }
+    fn broken(problem: String, untestable: bool) -> AnswerPlan {
+        let moves = vec![AnswerMove::Text(format!("ahp-agent: {problem}"))];
+        AnswerPlan { moves, problem: Some(problem), untestable }
     }
 
-    fn helper(script: &Script) -> Plan {
+    fn helper(script: &AgentScript) -> AnswerPlan {
         let text = script.steps.iter().find_map(|step| match step {
             ScriptStep::Title(text) => Some(text.clone()),
             ScriptStep::Say(texts) => Some(texts.concat()),
             _ => None,
         });
         let text = text.unwrap_or_else(|| "scripted".to_owned());
-        Plan { moves: vec![Move::Text(text)], ..Plan::default() }
+        AnswerPlan { moves: vec![AnswerMove::Text(text)], ..AnswerPlan::default() }
     }
 
-    fn play(script: &Script, asked: &Asked, serial: u64) -> Plan {
-        let mut plan = Plan::default();
+    fn play(script: &AgentScript, asked: &ParsedRequest, serial: u64) -> AnswerPlan {
+        let mut plan = AnswerPlan::default();
         let mut rounds = asked.rounds;
         for step in &script.steps {
             let calls = calls(step);
@@ -146,13 +150,13 @@ impl Plan {
                     plan.moves.extend(made.into_iter().zip(&calls).enumerate().map(
                         |(at, (wanted, wish))| {
                             let id = format!("call_{serial}_{at}");
-                            Move::Call(Call { id, wanted, input_held: wish.is_held() })
+                            AnswerMove::Call(ToolUse { id, wanted, input_held: wish.is_held() })
                         },
                     ));
                 }
                 Err(lack) => {
                     let said = plan.moves;
-                    plan = Plan::broken(lack.problem, lack.own);
+                    plan = AnswerPlan::broken(lack.problem, lack.own);
                     plan.moves.splice(0..0, said);
                 }
             }
@@ -164,30 +168,38 @@ impl Plan {
 
     /// Agents take an answer without a word for a failure of the model and ask again, or give up.
     fn speak(&mut self) {
-        let silent = |one: &Move| {
-            matches!(one, Move::Thought(_) | Move::Pause(_) | Move::Hold(_) | Move::Usage { .. })
+        let silent = |one: &AnswerMove| {
+            matches!(
+                one,
+                AnswerMove::Thought(_)
+                    | AnswerMove::Pause(_)
+                    | AnswerMove::Hold(_)
+                    | AnswerMove::Usage { .. }
+            )
         };
         if self.moves.iter().all(silent) {
-            self.moves.push(Move::Text(LAST_WORD.to_owned()));
+            self.moves.push(AnswerMove::Text(LAST_WORD.to_owned()));
         }
     }
 
-    fn say(&mut self, step: &ScriptStep, asked: &Asked) {
+    fn say(&mut self, step: &ScriptStep, asked: &ParsedRequest) {
         match step {
-            ScriptStep::Say(texts) => self.moves.extend(texts.iter().cloned().map(Move::Text)),
+            ScriptStep::Say(texts) => {
+                self.moves.extend(texts.iter().cloned().map(AnswerMove::Text))
+            }
             ScriptStep::Think(texts) => {
-                self.moves.extend(texts.iter().cloned().map(Move::Thought));
+                self.moves.extend(texts.iter().cloned().map(AnswerMove::Thought));
             }
-            ScriptStep::Wait(pause) => self.moves.push(Move::Pause(*pause)),
-            ScriptStep::Hold(name) => self.moves.push(Move::Hold(name.clone())),
+            ScriptStep::Wait(pause) => self.moves.push(AnswerMove::Pause(*pause)),
+            ScriptStep::Hold(name) => self.moves.push(AnswerMove::Hold(name.clone())),
             ScriptStep::Usage { input, output } => {
-                self.moves.push(Move::Usage { input: *input, output: *output });
+                self.moves.push(AnswerMove::Usage { input: *input, output: *output });
             }
-            ScriptStep::Fail { kind, .. } => self.moves.push(Move::Fail(kind.clone())),
-            ScriptStep::Endless => self.moves.push(Move::Endless),
+            ScriptStep::Fail { kind, .. } => self.moves.push(AnswerMove::Fail(kind.clone())),
+            ScriptStep::Endless => self.moves.push(AnswerMove::Endless),
             ScriptStep::Recall(words) => {
                 let given: Vec<&str> = asked.texts.iter().map(String::as_str).collect();
-                self.moves.push(Move::Text(script::recalled(words, &given)));
+                self.moves.push(AnswerMove::Text(script::recalled(words, &given)));
             }
             // No model can rename a session; agents that do, ask for a title in a request of its own.
             ScriptStep::Title(_)
@@ -202,40 +214,42 @@ impl Plan {
 }
 
 /// One call of a step, before a tool is chosen for it.
-enum Wish<'a> {
+enum CallWish<'a> {
     Tool(&'a ToolStep),
     Ask { question: &'a str, options: &'a [String] },
 }
 
-impl Wish<'_> {
+impl CallWish<'_> {
     fn is_held(&self) -> bool {
-        matches!(self, Wish::Tool(step) if step.input_held)
+        matches!(self, CallWish::Tool(step) if step.input_held)
     }
 }
 
 /// The calls that a step makes at the same time; `None` where it makes none.
-fn calls(step: &ScriptStep) -> Option<Vec<Wish<'_>>> {
+fn calls(step: &ScriptStep) -> Option<Vec<CallWish<'_>>> {
     match step {
-        ScriptStep::Tool(call) => Some(vec![Wish::Tool(call)]),
-        ScriptStep::Parallel(calls) => Some(calls.iter().map(Wish::Tool).collect()),
-        ScriptStep::Ask { question, options, .. } => Some(vec![Wish::Ask { question, options }]),
+        ScriptStep::Tool(call) => Some(vec![CallWish::Tool(call)]),
+        ScriptStep::Parallel(calls) => Some(calls.iter().map(CallWish::Tool).collect()),
+        ScriptStep::Ask { question, options, .. } => {
+            Some(vec![CallWish::Ask { question, options }])
+        }
         _ => None,
     }
 }
 
-fn made(wish: &Wish<'_>, asked: &Asked) -> Result<PlannedCall, Lack> {
+fn made(wish: &CallWish<'_>, asked: &ParsedRequest) -> Result<PlannedCall, NoFittingTool> {
     let offered = &asked.tools;
     match wish {
-        Wish::Tool(step) if step.class == ToolClass::Worker && step.input.is_empty() => {
+        CallWish::Tool(step) if step.class == ToolClass::Worker && step.input.is_empty() => {
             let again = ToolStep { input: asked.prompt.clone(), ..(*step).clone() };
             tools::call(&again, offered, &asked.texts)
         }
-        Wish::Tool(step) => tools::call(step, offered, &asked.texts),
-        Wish::Ask { question, options } => tools::ask(question, options, offered),
+        CallWish::Tool(step) => tools::call(step, offered, &asked.texts),
+        CallWish::Ask { question, options } => tools::ask(question, options, offered),
     }
 }
 
-fn echo(asked: &Asked) -> String {
+fn echo(asked: &ParsedRequest) -> String {
     let bare = unwrapped(&asked.prompt);
     if bare.is_empty() { "nothing was asked".to_owned() } else { bare }
 }

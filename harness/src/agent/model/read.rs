@@ -2,17 +2,17 @@
 //!
 //! Knows: the shapes of the families. Never knows: scripts.
 //!
-//! Start at [`Asked::read`].
+//! Start at [`ParsedRequest::read`].
 
 use crate::agent::script;
 use crate::wire::json::{Map, Value, json};
 
 use super::offered::{OfferedTool, offered};
-use super::routes::{Family, ModelTurnRequest};
+use super::routes::{ModelFamily, ModelTurnRequest};
 
 /// What a request asks.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct ParsedRequest {
     /// The model's name.
     pub(super) model: String,
     /// Whether the answer is to be streamed.
@@ -50,7 +50,7 @@ impl ToolResult {
 }
 
 /// One thing of a conversation.
-enum Said {
+enum ConversationItem {
     User(String),
     /// The model called tools: one round, however many calls.
     Calls,
@@ -59,21 +59,21 @@ enum Said {
     Other,
 }
 
-impl Asked {
+impl ParsedRequest {
     /// Reads a body.
-    pub(super) fn read(wanted: &ModelTurnRequest, body: &Value) -> Asked {
-        let mut asked = Asked {
+    pub(super) fn read(wanted: &ModelTurnRequest, body: &Value) -> ParsedRequest {
+        let mut asked = ParsedRequest {
             model: text(body, "model"),
             stream: wanted.stream.unwrap_or_else(|| body["stream"] == true),
             array: wanted.array,
             tools: offered(wanted.family, body),
-            ..Asked::default()
+            ..ParsedRequest::default()
         };
-        let said: Vec<Said> = match wanted.family {
-            Family::Chat => list(body, "messages").iter().flat_map(of_chat).collect(),
-            Family::Responses => responses(body),
-            Family::Messages => list(body, "messages").iter().flat_map(of_messages).collect(),
-            Family::Gemini => list(body, "contents").iter().flat_map(of_gemini).collect(),
+        let said: Vec<ConversationItem> = match wanted.family {
+            ModelFamily::Chat => list(body, "messages").iter().flat_map(of_chat).collect(),
+            ModelFamily::Responses => responses(body),
+            ModelFamily::Messages => list(body, "messages").iter().flat_map(of_messages).collect(),
+            ModelFamily::Gemini => list(body, "contents").iter().flat_map(of_gemini).collect(),
         };
         let members = body.as_object().into_iter().flatten();
         members.filter(|(name, _)| *name != "tools").for_each(|(_, value)| {
@@ -86,23 +86,23 @@ impl Asked {
 
     /// Goes through the conversation. A message of nothing but context is not the user's, and a
     /// release is the harness's.
-    fn follow(&mut self, said: Vec<Said>) {
+    fn follow(&mut self, said: Vec<ConversationItem>) {
         let mut calling = false;
         for one in said {
-            let calls = matches!(one, Said::Calls);
+            let calls = matches!(one, ConversationItem::Calls);
             match one {
-                Said::User(text) if theirs(&text) => {
+                ConversationItem::User(text) if theirs(&text) => {
                     script::latest(&text).clone_into(&mut self.prompt);
                     self.rounds = 0;
                     self.results.clear();
                 }
                 // Calls of one round may stand one after another.
-                Said::Calls if !calling => {
+                ConversationItem::Calls if !calling => {
                     self.rounds += 1;
                     self.results.clear();
                 }
-                Said::Result(result) => self.results.push(result),
-                Said::User(_) | Said::Calls | Said::Other => {}
+                ConversationItem::Result(result) => self.results.push(result),
+                ConversationItem::User(_) | ConversationItem::Calls | ConversationItem::Other => {}
             }
             calling = calls;
         }
@@ -154,68 +154,81 @@ pub(super) fn unwrapped(text: &str) -> String {
     bare.trim().to_owned()
 }
 
-fn of_chat(message: &Value) -> Vec<Said> {
+fn of_chat(message: &Value) -> Vec<ConversationItem> {
     match message["role"].as_str() {
-        Some("user") => vec![Said::User(content(&message["content"]))],
-        Some("assistant") if !list(message, "tool_calls").is_empty() => vec![Said::Calls],
+        Some("user") => vec![ConversationItem::User(content(&message["content"]))],
+        Some("assistant") if !list(message, "tool_calls").is_empty() => {
+            vec![ConversationItem::Calls]
+        }
         Some("tool") => {
             let (id, text) = (text(message, "tool_call_id"), content(&message["content"]));
-            vec![Said::Result(ToolResult { id, text })]
+            vec![ConversationItem::Result(ToolResult { id, text })]
         }
-        _ => vec![Said::Other],
+        _ => vec![ConversationItem::Other],
     }
 }
 
-fn responses(body: &Value) -> Vec<Said> {
+fn responses(body: &Value) -> Vec<ConversationItem> {
     if let Some(text) = body["input"].as_str() {
-        return vec![Said::User(text.to_owned())];
+        return vec![ConversationItem::User(text.to_owned())];
     }
     let said = |item: &Value| {
         let kind = item["type"].as_str().unwrap_or("message");
         if item["role"] == "user" {
-            Said::User(content(&item["content"]))
+            ConversationItem::User(content(&item["content"]))
         } else if kind.ends_with("_call") {
-            Said::Calls
+            ConversationItem::Calls
         } else if kind.ends_with("_call_output") {
-            Said::Result(ToolResult { id: text(item, "call_id"), text: content(&item["output"]) })
+            ConversationItem::Result(ToolResult {
+                id: text(item, "call_id"),
+                text: content(&item["output"]),
+            })
         } else {
-            Said::Other
+            ConversationItem::Other
         }
     };
     list(body, "input").iter().map(said).collect()
 }
 
-fn of_messages(message: &Value) -> Vec<Said> {
+fn of_messages(message: &Value) -> Vec<ConversationItem> {
     let blocks = list(message, "content");
     let of = |kind: &str| blocks.iter().filter(|block| block["type"] == kind).collect::<Vec<_>>();
     if message["role"] == "assistant" {
-        return vec![if of("tool_use").is_empty() { Said::Other } else { Said::Calls }];
+        return vec![if of("tool_use").is_empty() {
+            ConversationItem::Other
+        } else {
+            ConversationItem::Calls
+        }];
     }
     // Agents put what they say themselves between the turns, in the name of the system.
     if message["role"] != "user" {
-        return vec![Said::Other];
+        return vec![ConversationItem::Other];
     }
     let result = |block: &&Value| {
         let (id, text) = (text(block, "tool_use_id"), content(&block["content"]));
-        Said::Result(ToolResult { id, text })
+        ConversationItem::Result(ToolResult { id, text })
     };
-    let mut said: Vec<Said> = of("tool_result").iter().map(result).collect();
-    said.push(Said::User(content(&message["content"])));
+    let mut said: Vec<ConversationItem> = of("tool_result").iter().map(result).collect();
+    said.push(ConversationItem::User(content(&message["content"])));
     said
 }
 
-fn of_gemini(message: &Value) -> Vec<Said> {
+fn of_gemini(message: &Value) -> Vec<ConversationItem> {
     let parts = list(message, "parts");
     let has = |name: &str| parts.iter().filter_map(|part| part.get(name)).collect::<Vec<_>>();
     if message["role"] == "model" {
-        return vec![if has("functionCall").is_empty() { Said::Other } else { Said::Calls }];
+        return vec![if has("functionCall").is_empty() {
+            ConversationItem::Other
+        } else {
+            ConversationItem::Calls
+        }];
     }
     let result = |response: &&Value| {
         let text = response["response"].to_text();
-        Said::Result(ToolResult { id: self::text(response, "name"), text })
+        ConversationItem::Result(ToolResult { id: self::text(response, "name"), text })
     };
-    let mut said: Vec<Said> = has("functionResponse").iter().map(result).collect();
-    said.push(Said::User(content(&message["parts"])));
+    let mut said: Vec<ConversationItem> = has("functionResponse").iter().map(result).collect();
+    said.push(ConversationItem::User(content(&message["parts"])));
     said
 }
 

@@ -8,11 +8,11 @@
 
 use crate::wire::json::Value;
 
-use super::flavor::Flavor;
+use super::flavor::ModelFlavor;
 
 /// A model interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Family {
+pub(super) enum ModelFamily {
     /// OpenAI's chat completions.
     Chat,
     /// OpenAI's responses.
@@ -23,14 +23,14 @@ pub(super) enum Family {
     Gemini,
 }
 
-impl Family {
+impl ModelFamily {
     /// As the log names it.
     pub(super) fn name(self) -> &'static str {
         match self {
-            Family::Chat => "chat",
-            Family::Responses => "responses",
-            Family::Messages => "messages",
-            Family::Gemini => "gemini",
+            ModelFamily::Chat => "chat",
+            ModelFamily::Responses => "responses",
+            ModelFamily::Messages => "messages",
+            ModelFamily::Gemini => "gemini",
         }
     }
 }
@@ -38,7 +38,7 @@ impl Family {
 /// A turn of a model that is asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ModelTurnRequest {
-    pub(super) family: Family,
+    pub(super) family: ModelFamily,
     /// Whether the path asks for a stream; in most families the body does.
     pub(super) stream: Option<bool>,
     /// Whether a stream is one JSON array instead of events.
@@ -47,7 +47,7 @@ pub(super) struct ModelTurnRequest {
 
 /// What a request is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Route<'a> {
+pub(super) enum RequestRoute<'a> {
     /// A turn of a model.
     Model(ModelTurnRequest),
     /// How many tokens a request has.
@@ -70,36 +70,45 @@ pub(super) enum Route<'a> {
 }
 
 /// The ends of the paths that ask for a turn by `POST`.
-const TURNS: &[(&str, Family, Option<bool>)] = &[
-    ("/chat/completions", Family::Chat, None),
-    ("/responses", Family::Responses, None),
-    ("/messages", Family::Messages, None),
-    (":generateContent", Family::Gemini, Some(false)),
-    (":streamGenerateContent", Family::Gemini, Some(true)),
+const TURNS: &[(&str, ModelFamily, Option<bool>)] = &[
+    ("/chat/completions", ModelFamily::Chat, None),
+    ("/responses", ModelFamily::Responses, None),
+    ("/messages", ModelFamily::Messages, None),
+    (":generateContent", ModelFamily::Gemini, Some(false)),
+    (":streamGenerateContent", ModelFamily::Gemini, Some(true)),
 ];
 
 /// The ends of the paths that count tokens.
 const COUNTS: &[&str] = &["/messages/count_tokens", ":countTokens"];
 
 /// What a request is. The flavor comes first: what it says about a path counts.
-pub(super) fn find<'a>(method: &str, path: &str, query: &str, flavor: &'a Flavor) -> Route<'a> {
+pub(super) fn find<'a>(
+    method: &str,
+    path: &str,
+    query: &str,
+    flavor: &'a ModelFlavor,
+) -> RequestRoute<'a> {
     if let Some(row) = flavor.row(method, path) {
         return match &row.body {
-            Some(body) => Route::Canned { status: row.status, body },
-            None => Route::Mcp,
+            Some(body) => RequestRoute::Canned { status: row.status, body },
+            None => RequestRoute::Mcp,
         };
     }
     if method == "POST" {
         if let Some((_, family, stream)) = TURNS.iter().find(|(end, ..)| path.ends_with(end)) {
             let array = *stream == Some(true) && !query.split('&').any(|part| part == "alt=sse");
-            return Route::Model(ModelTurnRequest { family: *family, stream: *stream, array });
+            return RequestRoute::Model(ModelTurnRequest {
+                family: *family,
+                stream: *stream,
+                array,
+            });
         }
         if COUNTS.iter().any(|end| path.ends_with(end)) {
-            return Route::Count;
+            return RequestRoute::Count;
         }
     }
     if method == "GET" && path.ends_with("/models") {
-        return Route::Models;
+        return RequestRoute::Models;
     }
-    Route::Unknown
+    RequestRoute::Unknown
 }

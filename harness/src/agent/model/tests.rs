@@ -2,20 +2,20 @@
 
 use super::*;
 
-fn setting(flavor: &Flavor) -> Setting<'_> {
-    Setting { flavor, base: "http://127.0.0.1:9", epoch: 1_000, serial: 7 }
+fn setting(flavor: &ModelFlavor) -> ModelSetting<'_> {
+    ModelSetting { flavor, base: "http://127.0.0.1:9", epoch: 1_000, serial: 7 }
 }
 
 /// Asks once; returns the status, everything written and the record.
 fn ask(path: &str, query: &str, body: &Value) -> (u16, String, Value) {
-    let flavor = Flavor::named("plain").unwrap();
+    let flavor = ModelFlavor::named("plain").unwrap();
     let body = body.to_text();
-    let request = Request { method: "POST", path, query, token: None, body: body.as_bytes() };
+    let request = ModelRequest { method: "POST", path, query, token: None, body: body.as_bytes() };
     let answered = answer(&request, &setting(&flavor));
     let status = answered.reply.status;
     let written = answered.reply.take(200).filter_map(|beat| match beat {
-        Beat::Write(text) => Some(text),
-        Beat::Pause(_) | Beat::Hold(_) => None,
+        ReplyBeat::Write(text) => Some(text),
+        ReplyBeat::Pause(_) | ReplyBeat::Hold(_) => None,
     });
     (status, written.collect(), answered.record)
 }
@@ -136,17 +136,17 @@ fn a_flavor_says_how_its_agents_are_failed_for_good() {
         let body = json!({
             "messages": (messages), "input": (prompt.as_str()), "tools": [(tool)], "stream": true,
         });
-        let flavor = Flavor::named(flavor).unwrap();
-        let setting = Setting { flavor: &flavor, base: "", epoch: 0, serial: 1 };
+        let flavor = ModelFlavor::named(flavor).unwrap();
+        let setting = ModelSetting { flavor: &flavor, base: "", epoch: 0, serial: 1 };
         let body = body.to_text();
         let request =
-            Request { method: "POST", path, query: "", token: None, body: body.as_bytes() };
+            ModelRequest { method: "POST", path, query: "", token: None, body: body.as_bytes() };
         let answered = answer(&request, &setting);
         assert_eq!(answered.reply.status, status, "{path} {line}");
         let written: String = answered
             .reply
             .filter_map(|beat| match beat {
-                Beat::Write(text) => Some(text),
+                ReplyBeat::Write(text) => Some(text),
                 _ => None,
             })
             .collect();
@@ -532,31 +532,31 @@ fn helpers_get_a_text_and_nothing_that_waits() {
 
 #[test]
 fn waiting_stands_where_the_script_has_it() {
-    let flavor = Flavor::named("plain").unwrap();
+    let flavor = ModelFlavor::named("plain").unwrap();
     let mut body = one("ahp-script: 1\nsay a\nhold go\nwait 5ms\nendless", Some(("bash", shell())));
     body["stream"] = json!(true);
     let body = body.to_text();
-    let request = Request {
+    let request = ModelRequest {
         method: "POST",
         path: "/messages",
         query: "",
         token: None,
         body: body.as_bytes(),
     };
-    let beats: Vec<Beat> = answer(&request, &setting(&flavor)).reply.take(50).collect();
-    let at = |beat: &Beat| beats.iter().position(|found| found == beat);
+    let beats: Vec<ReplyBeat> = answer(&request, &setting(&flavor)).reply.take(50).collect();
+    let at = |beat: &ReplyBeat| beats.iter().position(|found| found == beat);
     let (hold, pause) =
-        (at(&Beat::Hold("go".to_owned())), at(&Beat::Pause(Duration::from_millis(5))));
+        (at(&ReplyBeat::Hold("go".to_owned())), at(&ReplyBeat::Pause(Duration::from_millis(5))));
     assert!(hold.unwrap() > 0 && pause.unwrap() == hold.unwrap() + 1, "{beats:?}");
     assert_eq!(beats.len(), 50);
 }
 
 #[test]
 fn a_token_that_is_none_opens_nothing() {
-    let flavor = Flavor::named("copilot").unwrap();
+    let flavor = ModelFlavor::named("copilot").unwrap();
     let get = |token| {
         let path = "/copilot_internal/user";
-        let request = Request { method: "GET", path, query: "", token, body: b"" };
+        let request = ModelRequest { method: "GET", path, query: "", token, body: b"" };
         answer(&request, &setting(&flavor)).reply.status
     };
     assert_eq!(get(Some("not-a-token-1")), 401);
@@ -566,9 +566,9 @@ fn a_token_that_is_none_opens_nothing() {
 
 #[test]
 fn the_flavor_answers_at_its_paths() {
-    let flavor = Flavor::named("copilot").unwrap();
+    let flavor = ModelFlavor::named("copilot").unwrap();
     let get = |method: &str, path: &str| {
-        let request = Request {
+        let request = ModelRequest {
             method,
             path,
             query: "",
@@ -586,7 +586,7 @@ fn the_flavor_answers_at_its_paths() {
     assert_eq!(get("GET", "/mcp").0, 405);
     assert!(get("POST", "/mcp").1.contains("result"));
     assert_eq!(get("GET", "/nowhere").0, 200);
-    assert_eq!(Flavor::all().len(), FLAVORS);
+    assert_eq!(ModelFlavor::all().len(), FLAVORS);
 }
 
 /// Files in `flavors/`, all of which can be read.
@@ -594,10 +594,10 @@ const FLAVORS: usize = 2;
 
 #[test]
 fn bodies_that_are_none_are_refused() {
-    let flavor = Flavor::named("plain").unwrap();
+    let flavor = ModelFlavor::named("plain").unwrap();
     for body in [&b"no"[..], b"", b"\xff", b"[1]", b"null", b"{\"messages\":{\"a\":1}}"] {
         let request =
-            Request { method: "POST", path: "/v1/messages", query: "", token: None, body };
+            ModelRequest { method: "POST", path: "/v1/messages", query: "", token: None, body };
         let status = answer(&request, &setting(&flavor)).reply.status;
         assert!(status == 400 || status == 200, "{status}");
     }
@@ -642,7 +642,7 @@ fn a_plan_goes_to_the_tool_that_takes_a_list_of_entries_with_a_status() {
 
 #[test]
 fn a_call_whose_input_is_held_is_begun_before() {
-    let flavor = Flavor::named("plain").unwrap();
+    let flavor = ModelFlavor::named("plain").unwrap();
     for (path, family) in [
         ("/v1/chat/completions", "chat"),
         ("/v1/responses", "responses"),
@@ -650,11 +650,11 @@ fn a_call_whose_input_is_held_is_begun_before() {
     ] {
         let body = conversation(family, 0, true).to_text().replace("confirm", "input-held");
         let request =
-            Request { method: "POST", path, query: "", token: None, body: body.as_bytes() };
-        let beats: Vec<Beat> = answer(&request, &setting(&flavor)).reply.collect();
-        let held = beats.iter().position(|beat| *beat == Beat::Hold("input".to_owned()));
+            ModelRequest { method: "POST", path, query: "", token: None, body: body.as_bytes() };
+        let beats: Vec<ReplyBeat> = answer(&request, &setting(&flavor)).reply.collect();
+        let held = beats.iter().position(|beat| *beat == ReplyBeat::Hold("input".to_owned()));
         let held = held.unwrap_or_else(|| panic!("{family}: {beats:?}"));
-        let text = |beats: &[Beat]| format!("{beats:?}");
+        let text = |beats: &[ReplyBeat]| format!("{beats:?}");
         let (before, after) = beats.split_at(held);
         let before = text(before).to_lowercase();
         assert!(before.contains("bash") && !before.contains("echo hi"), "{family}: {before}");

@@ -18,7 +18,7 @@ use super::tool_class::{
 
 /// That no tool fits.
 #[derive(Debug)]
-pub(super) struct Lack {
+pub(super) struct NoFittingTool {
     /// For the conversation and the log.
     pub(super) problem: String,
     /// The tool would have been one of the agent's own: no host can make up for it. A tool of a client or an MCP server
@@ -44,7 +44,7 @@ pub(super) fn call(
     step: &ToolStep,
     offered: &[OfferedTool],
     texts: &[String],
-) -> Result<PlannedCall, Lack> {
+) -> Result<PlannedCall, NoFittingTool> {
     if matches!(&step.class, ToolClass::Further(row) if row.name == tool_class::PLAN) {
         return planned(&step.input, offered);
     }
@@ -90,7 +90,7 @@ pub(super) fn call(
 ///
 /// # Errors
 /// No such tool is offered.
-fn planned(input: &str, offered: &[OfferedTool]) -> Result<PlannedCall, Lack> {
+fn planned(input: &str, offered: &[OfferedTool]) -> Result<PlannedCall, NoFittingTool> {
     let found = offered.iter().find_map(|tool| Some((tool, tool_class::entries(tool)?)));
     let Some((tool, (member, entry))) = found else {
         return Err(missing("tool that takes a plan", true, offered));
@@ -155,7 +155,7 @@ pub(super) fn ask(
     question: &str,
     options: &[String],
     offered: &[OfferedTool],
-) -> Result<PlannedCall, Lack> {
+) -> Result<PlannedCall, NoFittingTool> {
     let (tool, _) = pick(&tool_class::ASK, offered)?;
     let open = options.is_empty() && wants_choices(tool);
     let options = if open { CHOICES.map(str::to_owned).to_vec() } else { options.to_vec() };
@@ -201,7 +201,7 @@ fn named(
     input: &str,
     offered: &[OfferedTool],
     texts: &[String],
-) -> Result<PlannedCall, Lack> {
+) -> Result<PlannedCall, NoFittingTool> {
     let tool = offered
         .iter()
         .find(|tool| tool.name == name)
@@ -256,15 +256,15 @@ fn dispatched(
 fn pick<'a>(
     class: &ToolKind,
     offered: &'a [OfferedTool],
-) -> Result<(&'a OfferedTool, &'static ToolShape), Lack> {
+) -> Result<(&'a OfferedTool, &'static ToolShape), NoFittingTool> {
     class
         .pick(offered)
         .ok_or_else(|| missing(&format!("tool of the class `{}`", class.word), true, offered))
 }
 
-fn missing(what: &str, own: bool, offered: &[OfferedTool]) -> Lack {
+fn missing(what: &str, own: bool, offered: &[OfferedTool]) -> NoFittingTool {
     let names: Vec<String> = offered.iter().map(OfferedTool::full_name).collect();
-    Lack { problem: format!("no {what} is offered (offered: {})", names.join(", ")), own }
+    NoFittingTool { problem: format!("no {what} is offered (offered: {})", names.join(", ")), own }
 }
 
 /// The first of these members that the tool has.

@@ -34,7 +34,7 @@
 //! default) and `deny-ends-turn`. A `worker` works in a chat of its own, on its input; on the message
 //! that it is called in where the input is empty.
 //!
-//! What not every way of being the agent can do has a name, see [`Script::extras`].
+//! What not every way of being the agent can do has a name, see [`AgentScript::extras`].
 //!
 //! Where the host keeps its own agent, NAME of a `hold` is released by a steering message
 //! with the text `ahp-release: NAME`.
@@ -78,7 +78,7 @@ pub const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// What an agent is told to do, step by step.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Script {
+pub struct AgentScript {
     /// The steps, in order. After the last one the turn is complete.
     pub steps: Vec<ScriptStep>,
 }
@@ -240,12 +240,12 @@ pub enum ToolClass {
     /// Has another agent work on the input, in a chat of its own.
     Worker,
     /// One of the further kinds that ACP tells apart, a row of [`FURTHER`].
-    Further(&'static Further),
+    Further(&'static CommonTool),
 }
 
 /// A kind of tools that many agents have and no host has to.
 #[derive(Debug, Eq, PartialEq)]
-pub struct Further {
+pub struct CommonTool {
     /// How a script names it.
     pub name: &'static str,
     /// What ACP calls its kind.
@@ -253,14 +253,14 @@ pub struct Further {
 }
 
 /// The further kinds.
-pub const FURTHER: &[Further] = &[
-    Further { name: "delete", kind: "delete" },
-    Further { name: "move", kind: "move" },
-    Further { name: "search", kind: "search" },
-    Further { name: "think", kind: "think" },
-    Further { name: "fetch", kind: "fetch" },
-    Further { name: "switch-mode", kind: "switch_mode" },
-    Further { name: "plan", kind: "think" },
+pub const FURTHER: &[CommonTool] = &[
+    CommonTool { name: "delete", kind: "delete" },
+    CommonTool { name: "move", kind: "move" },
+    CommonTool { name: "search", kind: "search" },
+    CommonTool { name: "think", kind: "think" },
+    CommonTool { name: "fetch", kind: "fetch" },
+    CommonTool { name: "switch-mode", kind: "switch_mode" },
+    CommonTool { name: "plan", kind: "think" },
 ];
 
 /// The entries of the input of `tool plan`: a line each, which begins with `>` where the entry is in progress and with `x`
@@ -380,28 +380,34 @@ pub enum ScriptErrorKind {
 
 /// What not every agent that plays scripts can do, by the names under which a host with such an agent
 /// of its own declares it.
-pub const EXTRAS: &[Extra] = &[
-    Extra { name: "recall", needs: |step| matches!(step, ScriptStep::Recall(_)) },
-    Extra { name: "activity", needs: |step| matches!(step, ScriptStep::Activity(_)) },
-    Extra { name: "background", needs: |step| matches!(step, ScriptStep::Background { .. }) },
-    Extra { name: "canvas", needs: |step| matches!(step, ScriptStep::Canvas { .. }) },
-    Extra { name: "crash", needs: |step| matches!(step, ScriptStep::Crash) },
-    Extra {
+pub const EXTRAS: &[OptionalAbility] = &[
+    OptionalAbility { name: "recall", needs: |step| matches!(step, ScriptStep::Recall(_)) },
+    OptionalAbility { name: "activity", needs: |step| matches!(step, ScriptStep::Activity(_)) },
+    OptionalAbility {
+        name: "background",
+        needs: |step| matches!(step, ScriptStep::Background { .. }),
+    },
+    OptionalAbility { name: "canvas", needs: |step| matches!(step, ScriptStep::Canvas { .. }) },
+    OptionalAbility { name: "crash", needs: |step| matches!(step, ScriptStep::Crash) },
+    OptionalAbility {
         name: "worker",
         needs: |step| step.calls().iter().any(|call| call.class == ToolClass::Worker),
     },
-    Extra {
+    OptionalAbility {
         name: "further-tools",
         needs: |step| step.calls().iter().any(|call| matches!(call.class, ToolClass::Further(_))),
     },
-    Extra { name: "by-reference", needs: |step| step.calls().iter().any(|call| call.by_reference) },
-    Extra { name: "auth", needs: |step| step.calls().iter().any(|call| call.auth) },
-    Extra { name: "act", needs: |step| matches!(step, ScriptStep::Act { .. }) },
+    OptionalAbility {
+        name: "by-reference",
+        needs: |step| step.calls().iter().any(|call| call.by_reference),
+    },
+    OptionalAbility { name: "auth", needs: |step| step.calls().iter().any(|call| call.auth) },
+    OptionalAbility { name: "act", needs: |step| matches!(step, ScriptStep::Act { .. }) },
 ];
 
 /// Something that not every agent can do.
 #[derive(Debug)]
-pub struct Extra {
+pub struct OptionalAbility {
     /// What it is called.
     pub name: &'static str,
     /// Whether a step needs it.
@@ -419,10 +425,10 @@ impl ScriptStep {
     }
 }
 
-impl Script {
+impl AgentScript {
     /// The names of what it needs that not every agent can do.
     pub fn extras(&self) -> impl Iterator<Item = &'static str> {
-        let needed = |extra: &&Extra| self.steps.iter().any(|step| (extra.needs)(step));
+        let needed = |extra: &&OptionalAbility| self.steps.iter().any(|step| (extra.needs)(step));
         EXTRAS.iter().filter(needed).map(|extra| extra.name)
     }
 }
@@ -448,7 +454,7 @@ pub fn recalled(words: &[String], given: &[&str]) -> String {
 
 /// Finds the script in a message: `None` when it holds none, otherwise the script or its first
 /// mistake.
-pub fn find(text: &str) -> Option<Result<Script, ScriptError>> {
+pub fn find(text: &str) -> Option<Result<AgentScript, ScriptError>> {
     let mut lines = text.lines().enumerate();
     let (at, version) =
         lines.find_map(|(at, line)| Some((at + 1, version(line)?.trim().to_owned())))?;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::wire::json::Map;
 
 use super::{
-    ASKS, AskKind, AskTail, FURTHER, MAX_STEPS, MAX_TEXTS, MAX_WAIT, Script, ScriptError,
+    ASKS, AgentScript, AskKind, AskTail, FURTHER, MAX_STEPS, MAX_TEXTS, MAX_WAIT, ScriptError,
     ScriptErrorKind, ScriptStep, ToolClass, ToolStep,
 };
 
@@ -17,7 +17,7 @@ use super::{
 pub(super) fn parse<'a>(
     header: usize,
     lines: impl Iterator<Item = (usize, &'a str)>,
-) -> Result<Script, ScriptError> {
+) -> Result<AgentScript, ScriptError> {
     let mut steps = Vec::new();
     let mut group: Option<(usize, Vec<ToolStep>)> = None;
     for (line, text) in lines.filter(|(_, text)| !text.starts_with('#')) {
@@ -29,7 +29,7 @@ pub(super) fn parse<'a>(
             continue;
         }
         let words = split(text).map_err(fail)?;
-        let mut words = Words { words, at: 0, last: String::new() };
+        let mut words = ScriptWords { words, at: 0, last: String::new() };
         let name = words.next("a step").map_err(fail)?;
         match (name.as_str(), &mut group) {
             ("parallel", None) => group = Some((line, Vec::new())),
@@ -61,7 +61,7 @@ pub(super) fn parse<'a>(
         let kind = ScriptErrorKind::Empty;
         return Err(ScriptError { line: header, kind });
     }
-    Ok(Script { steps })
+    Ok(AgentScript { steps })
 }
 
 fn bounded(steps: usize) -> Result<(), ScriptErrorKind> {
@@ -79,7 +79,7 @@ fn act(text: &str) -> Result<ScriptStep, ScriptErrorKind> {
     }
 }
 
-fn step(name: &str, words: &mut Words) -> Result<ScriptStep, ScriptErrorKind> {
+fn step(name: &str, words: &mut ScriptWords) -> Result<ScriptStep, ScriptErrorKind> {
     Ok(match name {
         "say" => ScriptStep::Say(words.rest("a text")?),
         "think" => ScriptStep::Think(words.rest("a text")?),
@@ -111,7 +111,11 @@ fn step(name: &str, words: &mut Words) -> Result<ScriptStep, ScriptErrorKind> {
     })
 }
 
-fn ask(kind: AskKind, tail: &AskTail, words: &mut Words) -> Result<ScriptStep, ScriptErrorKind> {
+fn ask(
+    kind: AskKind,
+    tail: &AskTail,
+    words: &mut ScriptWords,
+) -> Result<ScriptStep, ScriptErrorKind> {
     let question = words.next("a question")?;
     let options = match tail {
         AskTail::Nothing => Vec::new(),
@@ -123,7 +127,7 @@ fn ask(kind: AskKind, tail: &AskTail, words: &mut Words) -> Result<ScriptStep, S
     Ok(ScriptStep::Ask { kind: if open { AskKind::Text } else { kind }, question, options })
 }
 
-fn tool(words: &mut Words) -> Result<ToolStep, ScriptErrorKind> {
+fn tool(words: &mut ScriptWords) -> Result<ToolStep, ScriptErrorKind> {
     let class = match words.next("a tool class")?.as_str() {
         "shell" => ToolClass::Shell,
         "read" => ToolClass::Read,
@@ -190,13 +194,13 @@ fn number(text: String) -> Result<u64, ScriptErrorKind> {
     text.parse().map_err(|_| ScriptErrorKind::Number { found: text })
 }
 
-struct Words {
+struct ScriptWords {
     words: Vec<String>,
     at: usize,
     last: String,
 }
 
-impl Words {
+impl ScriptWords {
     fn pop(&mut self) -> Option<String> {
         let word = self.words.get(self.at)?.clone();
         self.at += 1;

@@ -4,12 +4,12 @@
 
 use std::fmt;
 
-use super::{ASKS, HEADER, Script, ScriptStep, ToolClass, ToolStep};
+use super::{ASKS, AgentScript, HEADER, ScriptStep, ToolClass, ToolStep};
 
 /// A word as it stands in a script: bare where it can be, in quotes otherwise.
-struct Word<'a>(&'a str);
+struct ScriptWord<'a>(&'a str);
 
-impl fmt::Display for Word<'_> {
+impl fmt::Display for ScriptWord<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("\"")?;
         for letter in self.0.chars() {
@@ -27,7 +27,7 @@ impl fmt::Display for Word<'_> {
 
 fn list(f: &mut fmt::Formatter<'_>, name: &str, texts: &[String]) -> fmt::Result {
     f.write_str(name)?;
-    texts.iter().try_for_each(|text| write!(f, " {}", Word(text)))
+    texts.iter().try_for_each(|text| write!(f, " {}", ScriptWord(text)))
 }
 
 impl fmt::Display for ToolStep {
@@ -39,10 +39,10 @@ impl fmt::Display for ToolStep {
             ToolClass::Edit => f.write_str("tool edit")?,
             ToolClass::Worker => f.write_str("tool worker")?,
             ToolClass::Further(row) => write!(f, "tool {}", row.name)?,
-            ToolClass::Client(name) => write!(f, "tool client {}", Word(name))?,
-            ToolClass::Mcp(name) => write!(f, "tool mcp {}", Word(name))?,
+            ToolClass::Client(name) => write!(f, "tool client {}", ScriptWord(name))?,
+            ToolClass::Mcp(name) => write!(f, "tool mcp {}", ScriptWord(name))?,
         }
-        write!(f, " {}", Word(&self.input))?;
+        write!(f, " {}", ScriptWord(&self.input))?;
         let options = [
             (self.confirm, "confirm"),
             (self.confirm_result, "confirm-result"),
@@ -72,26 +72,26 @@ impl fmt::Display for ScriptStep {
             }
             ScriptStep::Ask { kind, question, options } => {
                 let row = ASKS.iter().find(|(_, known, _)| known == kind);
-                write!(f, "{} {}", row.map_or("ask", |(name, ..)| name), Word(question))?;
+                write!(f, "{} {}", row.map_or("ask", |(name, ..)| name), ScriptWord(question))?;
                 list(f, "", options)
             }
             ScriptStep::Wait(duration) => write!(f, "wait {}ms", duration.as_millis()),
-            ScriptStep::Hold(name) => write!(f, "hold {}", Word(name)),
+            ScriptStep::Hold(name) => write!(f, "hold {}", ScriptWord(name)),
             ScriptStep::Usage { input, output } => write!(f, "usage {input} {output}"),
-            ScriptStep::Title(text) => write!(f, "title {}", Word(text)),
+            ScriptStep::Title(text) => write!(f, "title {}", ScriptWord(text)),
             ScriptStep::Fail { kind, resumable } => {
-                write!(f, "fail {}", Word(kind))?;
+                write!(f, "fail {}", ScriptWord(kind))?;
                 f.write_str(if *resumable { " resumable" } else { "" })
             }
             ScriptStep::Endless => f.write_str("endless"),
             ScriptStep::Recall(words) => list(f, "recall", words),
-            ScriptStep::Activity(text) => write!(f, "activity {}", Word(text)),
+            ScriptStep::Activity(text) => write!(f, "activity {}", ScriptWord(text)),
             ScriptStep::Background { command, lasts } => {
-                write!(f, "background {} {}ms", Word(command), lasts.as_millis())
+                write!(f, "background {} {}ms", ScriptWord(command), lasts.as_millis())
             }
             ScriptStep::Canvas { name, url } => {
-                write!(f, "canvas {}", Word(name))?;
-                url.iter().try_for_each(|url| write!(f, " {}", Word(url)))
+                write!(f, "canvas {}", ScriptWord(name))?;
+                url.iter().try_for_each(|url| write!(f, " {}", ScriptWord(url)))
             }
             ScriptStep::Crash => f.write_str("crash"),
             ScriptStep::Act { action, members } => write!(f, "act {action} {members}"),
@@ -99,7 +99,7 @@ impl fmt::Display for ScriptStep {
     }
 }
 
-impl fmt::Display for Script {
+impl fmt::Display for AgentScript {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(HEADER)?;
         self.steps.iter().try_for_each(|step| write!(f, "\n{step}"))

@@ -8,19 +8,19 @@
 
 use std::time::Duration;
 
-use crate::arb::choices::Choices;
-use crate::host::engine::{Config, RefHost};
-use crate::host::{Host, Output};
-use crate::oracle::{Options, Oracle};
+use crate::arb::choices::ByteChoices;
+use crate::host::engine::{HostConfig, RefHost};
+use crate::host::{HostOutput, SansIoHost};
+use crate::oracle::{Oracle, OracleOptions};
 use crate::peer::client::ClientEngine;
-use crate::transcript::{ConnId, Entry, Event, Seen, Side};
+use crate::transcript::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::verdict::Weight;
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Decoded, Message, decode};
-use crate::wire::protocol::{Dispatch, Protocol};
-use crate::wire::sample::Sampling;
+use crate::wire::message::{DecodedFrame, Message, decode};
+use crate::wire::protocol::{DispatchRight, Protocol};
+use crate::wire::sample::SamplingOptions;
 use crate::wire::version::Version;
 
 const SESSION: &str = "ahp-session:/s";
@@ -40,10 +40,10 @@ const SCRIPTS: &[&str] = &[
 ];
 
 /// What clients do, and how often of so many.
-type Share = (usize, Deed);
+type DeedShare = (usize, ClientDeed);
 
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum ClientDeed {
     Turn,
     Act,
     Ask,
@@ -54,29 +54,34 @@ enum Deed {
 
 /// Clients that talk.
 pub fn dispatch(data: &[u8]) {
-    const SHARES: &[Share] =
-        &[(3, Deed::Turn), (10, Deed::Act), (3, Deed::Ask), (1, Deed::Leave), (3, Deed::Wait)];
+    const SHARES: &[DeedShare] = &[
+        (3, ClientDeed::Turn),
+        (10, ClientDeed::Act),
+        (3, ClientDeed::Ask),
+        (1, ClientDeed::Leave),
+        (3, ClientDeed::Wait),
+    ];
     converse(data, SHARES, 10_000);
 }
 
 /// Clients that come and go, at a host that keeps little.
 pub fn reconnect(data: &[u8]) {
-    const SHARES: &[Share] = &[
-        (2, Deed::Turn),
-        (4, Deed::Act),
-        (1, Deed::Ask),
-        (4, Deed::Leave),
-        (6, Deed::ComeBack),
-        (2, Deed::Wait),
+    const SHARES: &[DeedShare] = &[
+        (2, ClientDeed::Turn),
+        (4, ClientDeed::Act),
+        (1, ClientDeed::Ask),
+        (4, ClientDeed::Leave),
+        (6, ClientDeed::ComeBack),
+        (2, ClientDeed::Wait),
     ];
     converse(data, SHARES, 6);
 }
 
-fn converse(data: &[u8], shares: &[Share], replay: usize) {
-    let mut choices = Choices::new(data);
+fn converse(data: &[u8], shares: &[DeedShare], replay: usize) {
+    let mut choices = ByteChoices::new(data);
     let versions = [Version::V1_0, Version::V0_9];
     let Some(version) = choices.pick(&versions).copied() else { return };
-    let Some(mut room) = Room::open(version, replay, 1 + choices.below(3)) else { return };
+    let Some(mut room) = FuzzedHost::open(version, replay, 1 + choices.below(3)) else { return };
     for _ in 0..LONGEST {
         if choices.is_dry() {
             break;
@@ -104,31 +109,31 @@ fn converse(data: &[u8], shares: &[Share], replay: usize) {
 }
 
 /// A host and its clients.
-struct Room {
+struct FuzzedHost {
     protocol: &'static Protocol,
     version: Version,
     host: RefHost,
     oracle: Oracle,
-    clients: Vec<Client>,
+    clients: Vec<FuzzedClient>,
     now: Duration,
     line: u64,
     conns: u32,
     turns: u32,
 }
 
-struct Client {
+struct FuzzedClient {
     engine: ClientEngine,
     conn: Option<ConnId>,
 }
 
-impl Room {
+impl FuzzedHost {
     /// A host with a session, and clients that see all of it.
-    fn open(version: Version, replay: usize, clients: usize) -> Option<Room> {
-        let mut room = Room {
+    fn open(version: Version, replay: usize, clients: usize) -> Option<FuzzedHost> {
+        let mut room = FuzzedHost {
             protocol: Protocol::of(version)?,
             version,
-            host: RefHost::new(Config { replay_capacity: replay, ..Config::default() }),
-            oracle: Oracle::new(Options::default()),
+            host: RefHost::new(HostConfig { replay_capacity: replay, ..HostConfig::default() }),
+            oracle: Oracle::new(OracleOptions::default()),
             clients: Vec::new(),
             now: Duration::ZERO,
             line: 0,
@@ -137,7 +142,7 @@ impl Room {
         };
         for number in 0..clients {
             let engine = ClientEngine::new(format!("c{number}"), true);
-            room.clients.push(Client { engine, conn: None });
+            room.clients.push(FuzzedClient { engine, conn: None });
             room.connect(number);
             room.ask(
                 number,
@@ -160,9 +165,9 @@ impl Room {
         Some(room)
     }
 
-    fn tell(&mut self, conn: ConnId, event: Event) {
+    fn tell(&mut self, conn: ConnId, event: ConnectionEvent) {
         self.line += 1;
-        self.oracle.observe(&Entry { line: self.line, at: self.now, conn, event });
+        self.oracle.observe(&TranscriptEntry { line: self.line, at: self.now, conn, event });
     }
 
     fn connect(&mut self, who: usize) {
@@ -170,7 +175,7 @@ impl Room {
         self.conns += 1;
         self.clients[who].conn = Some(conn);
         let name = self.clients[who].engine.client_id.clone();
-        self.tell(conn, Event::open(name));
+        self.tell(conn, ConnectionEvent::open(name));
         self.host.handle_open(self.now, conn);
         self.deliver();
     }
@@ -178,8 +183,8 @@ impl Room {
     fn leave(&mut self, who: usize) {
         let Some(conn) = self.clients[who].conn.take() else { return };
         self.clients[who].engine.lost();
-        let (by, code, reason) = (Side::Client, None, String::new());
-        self.tell(conn, Event::Closed { by, code, reason });
+        let (by, code, reason) = (ClosingSide::Client, None, String::new());
+        self.tell(conn, ConnectionEvent::Closed { by, code, reason });
         self.host.handle_close(self.now, conn);
         self.deliver();
     }
@@ -187,7 +192,7 @@ impl Room {
     fn send(&mut self, who: usize, message: &Message) {
         let Some(conn) = self.clients[who].conn else { return };
         let frame = message.frame();
-        self.tell(conn, Event::Sent(Seen::new(frame.clone()).into()));
+        self.tell(conn, ConnectionEvent::Sent(SeenFrame::new(frame.clone()).into()));
         self.host.handle_frame(self.now, conn, &frame);
         self.deliver();
     }
@@ -201,13 +206,16 @@ impl Room {
     fn deliver(&mut self) {
         while let Some(output) = self.host.poll_output() {
             match output {
-                Output::Send { conn, frame } => {
-                    self.tell(conn, Event::Received(Seen::new(frame.clone()).into()));
+                HostOutput::Send { conn, frame } => {
+                    self.tell(
+                        conn,
+                        ConnectionEvent::Received(SeenFrame::new(frame.clone()).into()),
+                    );
                     self.hear(conn, &frame);
                 }
-                Output::Close { conn, code, reason } => {
-                    let (by, code) = (Side::Host, Some(code));
-                    self.tell(conn, Event::Closed { by, code, reason });
+                HostOutput::Close { conn, code, reason } => {
+                    let (by, code) = (ClosingSide::Host, Some(code));
+                    self.tell(conn, ConnectionEvent::Closed { by, code, reason });
                     if let Some(client) = self.clients.iter_mut().find(|c| c.conn == Some(conn)) {
                         client.conn = None;
                         client.engine.lost();
@@ -221,7 +229,7 @@ impl Room {
 
     fn hear(&mut self, conn: ConnId, frame: &Frame) {
         let client = self.clients.iter_mut().find(|client| client.conn == Some(conn));
-        if let (Some(client), Decoded::Message(message)) = (client, decode(frame)) {
+        if let (Some(client), DecodedFrame::Message(message)) = (client, decode(frame)) {
             client.engine.handle(&message);
         }
     }
@@ -241,7 +249,7 @@ impl Room {
     fn rest(&mut self) {
         self.pass(Duration::from_secs(2));
         let late = self.clients.len();
-        self.clients.push(Client { engine: ClientEngine::new("late", true), conn: None });
+        self.clients.push(FuzzedClient { engine: ClientEngine::new("late", true), conn: None });
         self.connect(late);
         let channels: Vec<Value> = self.known(0).iter().map(|uri| json!(uri)).collect();
         self.ask(
@@ -269,18 +277,18 @@ impl Room {
         known
     }
 
-    fn act(&mut self, who: usize, deed: Deed, choices: &mut Choices<'_>) {
+    fn act(&mut self, who: usize, deed: ClientDeed, choices: &mut ByteChoices<'_>) {
         match deed {
-            Deed::Turn => self.turn(who, choices),
-            Deed::Act => self.dispatch(who, choices),
-            Deed::Ask => self.request(who, choices),
-            Deed::Leave => self.leave(who),
-            Deed::ComeBack => self.come_back(who),
-            Deed::Wait => self.pass(Duration::from_millis(1 << choices.below(10))),
+            ClientDeed::Turn => self.turn(who, choices),
+            ClientDeed::Act => self.dispatch(who, choices),
+            ClientDeed::Ask => self.request(who, choices),
+            ClientDeed::Leave => self.leave(who),
+            ClientDeed::ComeBack => self.come_back(who),
+            ClientDeed::Wait => self.pass(Duration::from_millis(1 << choices.below(10))),
         }
     }
 
-    fn turn(&mut self, who: usize, choices: &mut Choices<'_>) {
+    fn turn(&mut self, who: usize, choices: &mut ByteChoices<'_>) {
         let Some(chat) = choices.pick(&self.chats(who)).cloned() else { return };
         self.turns += 1;
         let script = choices.pick(SCRIPTS).copied().unwrap_or_default();
@@ -298,7 +306,7 @@ impl Room {
     }
 
     /// Any action of a channel, mostly one that clients may dispatch, about what is there.
-    fn dispatch(&mut self, who: usize, choices: &mut Choices<'_>) {
+    fn dispatch(&mut self, who: usize, choices: &mut ByteChoices<'_>) {
         let Some(channel) = choices.pick(&self.known(who)).cloned() else { return };
         let kind = match channel.as_str() {
             ROOT => ChannelKind::Root,
@@ -306,11 +314,11 @@ impl Room {
             _ => ChannelKind::Chat,
         };
         let forbidden = choices.below(8) == 0;
-        let may = |dispatch: &Dispatch| (*dispatch == Dispatch::Client) != forbidden;
+        let may = |dispatch: &DispatchRight| (*dispatch == DispatchRight::Client) != forbidden;
         let rows = self.protocol.actions().filter(|row| row.channel == kind && may(&row.dispatch));
         let types: Vec<&str> = rows.map(|row| row.action_type.as_str()).collect();
         let Some(name) = choices.pick(&types) else { return };
-        let sampling = Sampling::default();
+        let sampling = SamplingOptions::default();
         let mut choose = |count| choices.below(count);
         let drawn = self.protocol.sampler(sampling, &mut choose).action(name);
         let Some(mut action) = drawn else { return };
@@ -319,7 +327,7 @@ impl Room {
         self.say(who, &channel, action);
     }
 
-    fn request(&mut self, who: usize, choices: &mut Choices<'_>) {
+    fn request(&mut self, who: usize, choices: &mut ByteChoices<'_>) {
         let Some(method) = choices.pick(REQUESTS).copied() else { return };
         let Some(channel) = choices.pick(&self.known(who)).cloned() else { return };
         let params = match method {
@@ -342,7 +350,7 @@ impl Room {
 }
 
 /// Turns the ids of an action into ids of the state, three times of four.
-fn aim(action: &mut Value, state: &Value, client: &str, choices: &mut Choices<'_>) {
+fn aim(action: &mut Value, state: &Value, client: &str, choices: &mut ByteChoices<'_>) {
     let turn = &state["activeTurn"];
     let parts = turn["responseParts"].as_array().cloned().unwrap_or_default();
     let Some(members) = action.as_object_mut() else { return };

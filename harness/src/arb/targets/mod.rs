@@ -22,7 +22,7 @@ pub use wire::{frame, host, shape};
 
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct ByteTarget {
     /// Its name, and that of its corpus folder.
     pub name: &'static str,
     /// What it tries.
@@ -32,44 +32,48 @@ pub struct Target {
 }
 
 /// Every target.
-pub const TARGETS: &[Target] = &[
-    Target { name: "empty", doc: "nothing: what a fuzzer's own loop costs", run: empty },
-    Target {
+pub const TARGETS: &[ByteTarget] = &[
+    ByteTarget { name: "empty", doc: "nothing: what a fuzzer's own loop costs", run: empty },
+    ByteTarget {
         name: "frame",
         doc: "bytes as a frame: what is read is written again as it was",
         run: frame,
     },
-    Target { name: "shape", doc: "JSON held against the tables of every version", run: shape },
-    Target {
+    ByteTarget { name: "shape", doc: "JSON held against the tables of every version", run: shape },
+    ByteTarget {
         name: "reducers",
         doc: "orders of actions from a pool, the cheap laws after each",
         run: reducers,
     },
-    Target {
+    ByteTarget {
         name: "chat",
         doc: "the target `reducers` on a chat of 1.0.0 alone: what `official` is held against",
         run: chat,
     },
-    Target { name: "laws", doc: "drawn states and actions of every version, every law", run: laws },
-    Target {
+    ByteTarget {
+        name: "laws",
+        doc: "drawn states and actions of every version, every law",
+        run: laws,
+    },
+    ByteTarget {
         name: "dispatch",
         doc: "several clients of the reference host, everything they may send, the whole oracle",
         run: dispatch,
     },
-    Target {
+    ByteTarget {
         name: "reconnect",
         doc: "clients that lose their connections and come back to a host that forgets, the whole oracle",
         run: reconnect,
     },
-    Target { name: "host", doc: "lines as frames of one client, the whole oracle", run: host },
-    Target { name: "scenario", doc: "a text as a scenario file", run: scenario },
-    Target { name: "capture", doc: "a text as a recorded conversation", run: capture },
-    Target {
+    ByteTarget { name: "host", doc: "lines as frames of one client, the whole oracle", run: host },
+    ByteTarget { name: "scenario", doc: "a text as a scenario file", run: scenario },
+    ByteTarget { name: "capture", doc: "a text as a recorded conversation", run: capture },
+    ByteTarget {
         name: "html",
         doc: "a text in every place of a run that a host can reach: none of it becomes markup",
         run: html,
     },
-    Target { name: "script", doc: "a text as a script of the agent", run: script },
+    ByteTarget { name: "script", doc: "a text as a script of the agent", run: script },
 ];
 
 /// Nothing.

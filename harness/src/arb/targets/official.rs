@@ -22,7 +22,7 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::version::Version;
 
-use super::reducers::{Order, order};
+use super::reducers::{ActionSequence, order};
 
 /// What brings out a known defect, by a text that stands in the action or state.
 const KNOWN: &[(&str, &str)] = &[
@@ -34,19 +34,19 @@ const KNOWN: &[(&str, &str)] = &[
 ];
 
 /// The chat's pool, and each of its entries as the crate reads it.
-struct Typed {
+struct TypedPool {
     pool: &'static Pool,
     states: Vec<Option<(Value, ChatState)>>,
     actions: Vec<Option<StateAction>>,
 }
 
-fn typed() -> Option<&'static Typed> {
-    static TYPED: OnceLock<Option<Typed>> = OnceLock::new();
+fn typed() -> Option<&'static TypedPool> {
+    static TYPED: OnceLock<Option<TypedPool>> = OnceLock::new();
     let of = || {
         let pool = Pool::of(Version::V1_0, ChannelKind::Chat)?;
         let states = pool.states.iter().cloned().map(settled);
         let states = states.map(|state| read(&state).map(|read| (state, read))).collect();
-        Some(Typed { pool, states, actions: pool.actions.iter().map(read).collect() })
+        Some(TypedPool { pool, states, actions: pool.actions.iter().map(read).collect() })
     };
     TYPED.get_or_init(of).as_ref()
 }
@@ -80,7 +80,7 @@ fn written(state: &ChatState) -> Value {
 /// The target `chat` on the official crate, with the same law.
 pub fn official(data: &[u8]) {
     let Some(typed) = typed() else { return };
-    let Some(Order { state, picks, .. }) = order(data, typed.pool) else { return };
+    let Some(ActionSequence { state, picks, .. }) = order(data, typed.pool) else { return };
     let Some((_, state)) = &typed.states[state] else { return };
     let mut state = state.clone();
     let mut calls = Calls::told(|told| tell(&state, told));
@@ -124,7 +124,7 @@ fn tell(state: &ChatState, told: &mut CallList) {
 /// the order is worth keeping: those that end where the specification is open would breed more of them.
 pub fn differential(data: &[u8]) -> bool {
     let Some(typed) = typed() else { return false };
-    let Some(Order { pool, state, picks }) = order(data, typed.pool) else { return false };
+    let Some(ActionSequence { pool, state, picks }) = order(data, typed.pool) else { return false };
     let Some((ours, theirs)) = &typed.states[state] else { return false };
     let played = |picks: &[u8]| {
         let (mut ours, mut theirs) = (ours.clone(), theirs.clone());
@@ -141,7 +141,7 @@ pub fn differential(data: &[u8]) -> bool {
     same
 }
 
-fn step(typed: &Typed, pick: u8, ours: &mut Value, theirs: &mut ChatState) {
+fn step(typed: &TypedPool, pick: u8, ours: &mut Value, theirs: &mut ChatState) {
     let pick = usize::from(pick) % typed.actions.len();
     if let Some(action) = &typed.actions[pick] {
         typed.pool.apply(pick, NOW_MS, ours);

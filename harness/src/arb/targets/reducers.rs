@@ -1,9 +1,9 @@
 //! Targets about reducers: orders of drawn actions, and stories with every law.
 
-use crate::arb::choices::Choices;
-use crate::arb::laws::{Calls, LAWS};
-use crate::arb::pool::Pool;
-use crate::arb::story::{NOW_MS, Story, Telling};
+use crate::arb::choices::ByteChoices;
+use crate::arb::laws::{LAWS, WatchedCalls};
+use crate::arb::pool::ActionPool;
+use crate::arb::story::{ActionStory, NOW_MS, StoryChoice};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::{PUBLISHED, Version};
 
@@ -11,9 +11,9 @@ use crate::wire::version::{PUBLISHED, Version};
 const LONGEST: usize = 50;
 
 /// A state of a pool, and actions in an order.
-pub(super) struct Order<'a> {
+pub(super) struct ActionSequence<'a> {
     /// The pool.
-    pub pool: &'static Pool,
+    pub pool: &'static ActionPool,
     /// Which of its states.
     pub state: usize,
     /// Which of its actions.
@@ -23,21 +23,21 @@ pub(super) struct Order<'a> {
 /// An order of actions on any channel of any version, with the laws that cost little.
 pub fn reducers(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
-    let all = Pool::all();
+    let all = ActionPool::all();
     play(rest, all[usize::from(*first) % all.len()].get());
 }
 
 /// An order of actions on a chat of 1.0.0, with the same laws.
 pub fn chat(data: &[u8]) {
-    if let Some(pool) = Pool::of(Version::V1_0, ChannelKind::Chat) {
+    if let Some(pool) = ActionPool::of(Version::V1_0, ChannelKind::Chat) {
         play(data, pool);
     }
 }
 
-fn play(data: &[u8], pool: &'static Pool) {
-    let Some(Order { pool, state, picks }) = order(data, pool) else { return };
+fn play(data: &[u8], pool: &'static ActionPool) {
+    let Some(ActionSequence { pool, state, picks }) = order(data, pool) else { return };
     let mut state = pool.states[state].clone();
-    let mut calls = Calls::of(&state);
+    let mut calls = WatchedCalls::of(&state);
     for pick in picks {
         let pick = usize::from(*pick) % pool.actions.len();
         let action = &pool.actions[pick];
@@ -49,10 +49,10 @@ fn play(data: &[u8], pool: &'static Pool) {
 }
 
 /// The order that bytes say in a pool: where it begins, and then a byte an action.
-pub(super) fn order<'a>(data: &'a [u8], pool: &'static Pool) -> Option<Order<'a>> {
+pub(super) fn order<'a>(data: &'a [u8], pool: &'static ActionPool) -> Option<ActionSequence<'a>> {
     let (first, picks) = data.split_first()?;
     let state = usize::from(*first) % pool.states.len().max(1);
-    (!pool.actions.is_empty() && !pool.states.is_empty()).then(|| Order {
+    (!pool.actions.is_empty() && !pool.states.is_empty()).then(|| ActionSequence {
         pool,
         state,
         picks: &picks[..picks.len().min(LONGEST)],
@@ -61,12 +61,12 @@ pub(super) fn order<'a>(data: &'a [u8], pool: &'static Pool) -> Option<Order<'a>
 
 /// A drawn state and drawn actions, strange ones among them, and every law.
 pub fn laws(data: &[u8]) {
-    let mut choices = Choices::new(data);
+    let mut choices = ByteChoices::new(data);
     let Some(version) = choices.pick(&PUBLISHED).copied() else { return };
     let strange = choices.below(4) == 0;
-    let telling = Telling { version, kind: None, longest: 12, strange };
+    let telling = StoryChoice { version, kind: None, longest: 12, strange };
     let mut choose = |count| choices.below(count);
-    let Some(story) = Story::tell(telling, &mut choose) else { return };
+    let Some(story) = ActionStory::tell(telling, &mut choose) else { return };
     for (name, law) in LAWS {
         if let Err(broken) = law(&story) {
             panic!("{name}: {broken}\nin {story:?}");

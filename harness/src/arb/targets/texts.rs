@@ -3,22 +3,22 @@
 use std::collections::BTreeSet;
 
 use crate::agent::script;
-use crate::report::certificate::Certificate;
-use crate::report::finished::Finished;
+use crate::report::certificate::HostCertificate;
+use crate::report::finished::FinishedRun;
 use crate::report::html::html as page;
 use crate::report::judge_logs::judge_logs;
 use crate::report::replay;
-use crate::run::suite::Carried;
+use crate::run::suite::CarriedFiles;
 use crate::scenario::load::load;
 use crate::scenario::render;
-use crate::transcript::logs::Logs;
+use crate::transcript::logs::ConnectionLogs;
 use crate::verdict::FailOn;
 use crate::wire::json::{Value, json};
 
 /// A text as a scenario file: every mistake stands inside the text that it is about.
 pub fn scenario(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let loaded = load("scenarios/ahp/fuzz/case.yaml", &text, &Carried);
+    let loaded = load("scenarios/ahp/fuzz/case.yaml", &text, &CarriedFiles);
     for error in &loaded.errors {
         let source = loaded.sources.get(error.span.file as usize);
         let length = source.map_or(0, |source| source.text.len());
@@ -37,7 +37,7 @@ pub fn capture(data: &[u8]) {
     }
     let (first, second) = data.split_at(data.len() / 2);
     let names = ["a.jsonl", "a.1.jsonl", "b.jsonl"].map(str::to_owned);
-    let logs = Logs::read(names.into_iter().zip([first, second, data]).collect());
+    let logs = ConnectionLogs::read(names.into_iter().zip([first, second, data]).collect());
     if let Ok(logs) = logs {
         judge_logs(&logs, None, FailOn::default());
     }
@@ -69,9 +69,9 @@ pub fn html(data: &[u8]) {
     // What cannot be in JSON is not in a run's file either.
     let text: String = text.chars().take(MAX_TEXT).collect();
     let tags = |said: &str| {
-        let run = Finished::read(run(said).as_bytes());
+        let run = FinishedRun::read(run(said).as_bytes());
         let run = run.unwrap_or_else(|error| panic!("a run of our own is not read: {error}"));
-        let page = page(&run, &Certificate::of(&run));
+        let page = page(&run, &HostCertificate::of(&run));
         let name = |rest: &str| {
             let end = rest.find(|c: char| c == '>' || c.is_whitespace()).unwrap_or(rest.len());
             rest[..end].trim_start_matches('/').to_owned()

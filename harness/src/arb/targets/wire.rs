@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use crate::host::engine::{Config, RefHost};
-use crate::host::{Host, Output};
-use crate::oracle::{Options, Oracle};
-use crate::transcript::{ConnId, Entry, Event, Seen};
+use crate::host::engine::{HostConfig, RefHost};
+use crate::host::{HostOutput, SansIoHost};
+use crate::oracle::{Oracle, OracleOptions};
+use crate::transcript::{ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::wire::channel::ChannelKind;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
-use crate::wire::message::{Decoded, Message, decode};
+use crate::wire::message::{DecodedFrame, Message, decode};
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 use crate::wire::version::PUBLISHED;
 
 /// A text or binary frame of these bytes. What was read as a message is written as a text that is read
@@ -22,9 +22,9 @@ pub fn frame(data: &[u8]) {
         Err(_) => Frame::NotUtf8(data.to_vec()),
     };
     assert_eq!(frame.bytes(), data, "a frame keeps its bytes");
-    if let Decoded::Message(message) = decode(&frame) {
+    if let DecodedFrame::Message(message) = decode(&frame) {
         let again = decode(&message.frame());
-        let Decoded::Message(again) = again else {
+        let DecodedFrame::Message(again) = again else {
             panic!("{message:?} is written as what is no message: {again:?}");
         };
         assert_eq!(again.value(), message.value());
@@ -39,7 +39,7 @@ pub fn shape(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let first = usize::from(*first);
     let version = PUBLISHED[first % PUBLISHED.len()];
-    let sender = if first % 2 == 0 { Sender::Host } else { Sender::Client };
+    let sender = if first % 2 == 0 { MessageOrigin::Host } else { MessageOrigin::Client };
     let Some(protocol) = Protocol::of(version) else { return };
     let Ok(value) = serde_json::from_slice::<Value>(rest) else { return };
     let message = Message::new(value.clone());
@@ -60,28 +60,28 @@ pub fn shape(data: &[u8]) {
 /// digits after `#` is a binary frame.
 pub fn host(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let mut host = RefHost::new(Config::default());
-    let mut oracle = Oracle::new(Options::default());
+    let mut host = RefHost::new(HostConfig::default());
+    let mut oracle = Oracle::new(OracleOptions::default());
     let conn = ConnId(0);
     let mut line = 0;
-    let mut tell = |event: Event| {
+    let mut tell = |event: ConnectionEvent| {
         line += 1;
-        oracle.observe(&Entry { line, at: Duration::from_millis(line), conn, event });
+        oracle.observe(&TranscriptEntry { line, at: Duration::from_millis(line), conn, event });
     };
     host.handle_open(Duration::ZERO, conn);
-    tell(Event::open("A"));
+    tell(ConnectionEvent::open("A"));
     for (number, text) in text.lines().enumerate() {
         let frame = match text.strip_prefix('#') {
             Some(bytes) => Frame::Binary(bytes.as_bytes().to_vec()),
             None => Frame::Text(text.to_owned()),
         };
         let now = Duration::from_millis(number as u64);
-        tell(Event::Sent(Seen::new(frame.clone()).into()));
+        tell(ConnectionEvent::Sent(SeenFrame::new(frame.clone()).into()));
         host.handle_frame(now, conn, &frame);
         host.handle_timeout(now);
         while let Some(output) = host.poll_output() {
-            if let Output::Send { frame, .. } = output {
-                tell(Event::Received(Seen::new(frame).into()));
+            if let HostOutput::Send { frame, .. } = output {
+                tell(ConnectionEvent::Received(SeenFrame::new(frame).into()));
             }
         }
     }

@@ -14,13 +14,13 @@
 
 use litemap::LiteMap;
 
-use super::Output;
+use super::HostOutput;
 use super::engine::RefHost;
 use super::play::tool_call;
 use super::publish::action_type;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Decoded, Kind, Message, decode};
+use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
 mod updates;
 
@@ -31,18 +31,18 @@ const VERSION: u64 = 1;
 
 /// What is known of the agent.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct AgentConnection {
     /// Where agents work that no session says anything about.
     cwd: String,
-    stage: Stage,
+    stage: HandshakeStage,
     serial: u64,
     /// Requests to the agent that are open.
-    asked: LiteMap<u64, Asked>,
-    talks: LiteMap<String, Talk>,
+    asked: LiteMap<u64, AgentRequestPurpose>,
+    talks: LiteMap<String, ChatTalk>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stage {
+enum HandshakeStage {
     Unknown,
     Greeted,
     Ready,
@@ -50,7 +50,7 @@ enum Stage {
 
 /// What a request to the agent is for.
 #[derive(Clone, Debug)]
-enum Asked {
+enum AgentRequestPurpose {
     Greeting,
     Session { chat: String },
     Prompt { chat: String, turn: String },
@@ -58,7 +58,7 @@ enum Asked {
 
 /// What is said with the agent about one chat.
 #[derive(Debug, Default)]
-struct Talk {
+struct ChatTalk {
     /// The agent's session, once there is one, and whether it was asked for.
     session: Option<String>,
     asked: bool,
@@ -68,12 +68,12 @@ struct Talk {
     prompt: Option<Vec<String>>,
     /// The part of the response that texts go into: its kind and its id.
     part: Option<(&'static str, String)>,
-    calls: LiteMap<String, Known>,
+    calls: LiteMap<String, KnownCall>,
 }
 
 /// A tool call of the agent, by the agent's id.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct KnownCall {
     /// Its id above.
     call: String,
     title: String,
@@ -83,25 +83,31 @@ struct Known {
     permission: Option<(Value, Value)>,
 }
 
-impl Link {
-    pub(super) fn new(cwd: String) -> Link {
-        Link { cwd, stage: Stage::Unknown, serial: 0, asked: LiteMap::new(), talks: LiteMap::new() }
+impl AgentConnection {
+    pub(super) fn new(cwd: String) -> AgentConnection {
+        AgentConnection {
+            cwd,
+            stage: HandshakeStage::Unknown,
+            serial: 0,
+            asked: LiteMap::new(),
+            talks: LiteMap::new(),
+        }
     }
 
     /// A new process in the place of this one. Ids go on, so that late answers answer nothing.
-    pub(super) fn anew(self) -> Link {
-        Link { serial: self.serial, ..Link::new(self.cwd) }
+    pub(super) fn anew(self) -> AgentConnection {
+        AgentConnection { serial: self.serial, ..AgentConnection::new(self.cwd) }
     }
 
-    fn ask(&mut self, asked: Asked, method: &str, params: Value) -> Output {
+    fn ask(&mut self, asked: AgentRequestPurpose, method: &str, params: Value) -> HostOutput {
         self.serial += 1;
         self.asked.insert(self.serial, asked);
         line(Message::request(self.serial, method, params))
     }
 }
 
-fn line(message: Message) -> Output {
-    Output::ToAgent(message.into_value().to_text())
+fn line(message: Message) -> HostOutput {
+    HostOutput::ToAgent(message.into_value().to_text())
 }
 
 impl RefHost {
@@ -132,8 +138,8 @@ impl RefHost {
             return;
         };
         let output = match (link.stage, &talk.session) {
-            (Stage::Unknown, _) => {
-                link.stage = Stage::Greeted;
+            (HandshakeStage::Unknown, _) => {
+                link.stage = HandshakeStage::Greeted;
                 let params = json!({
                     "protocolVersion": VERSION,
                     "clientCapabilities": {
@@ -141,23 +147,31 @@ impl RefHost {
                     },
                     "clientInfo": {"name": "reference-host", "version": (env!("CARGO_PKG_VERSION"))},
                 });
-                link.ask(Asked::Greeting, "initialize", params)
+                link.ask(AgentRequestPurpose::Greeting, "initialize", params)
             }
-            (Stage::Greeted, _) => return,
-            (Stage::Ready, None) if talk.asked => return,
-            (Stage::Ready, None) => {
+            (HandshakeStage::Greeted, _) => return,
+            (HandshakeStage::Ready, None) if talk.asked => return,
+            (HandshakeStage::Ready, None) => {
                 talk.asked = true;
                 let cwd = cwd.unwrap_or_else(|| link.cwd.clone());
                 let params = json!({"cwd": cwd, "mcpServers": []});
-                link.ask(Asked::Session { chat: uri.to_owned() }, "session/new", params)
+                link.ask(
+                    AgentRequestPurpose::Session { chat: uri.to_owned() },
+                    "session/new",
+                    params,
+                )
             }
-            (Stage::Ready, Some(session)) => {
+            (HandshakeStage::Ready, Some(session)) => {
                 let texts = talk.prompt.take().unwrap_or_default();
                 let turn = talk.turn.clone().unwrap_or_default();
                 let block = |text: String| json!({"type": "text", "text": text});
                 let prompt: Value = texts.into_iter().map(block).collect();
                 let params = json!({"sessionId": session, "prompt": prompt});
-                link.ask(Asked::Prompt { chat: uri.to_owned(), turn }, "session/prompt", params)
+                link.ask(
+                    AgentRequestPurpose::Prompt { chat: uri.to_owned(), turn },
+                    "session/prompt",
+                    params,
+                )
             }
         };
         self.outputs.push_back(output);
@@ -178,24 +192,24 @@ impl RefHost {
 
     /// A line came from the agent.
     pub(super) fn hear_agent(&mut self, text: &str) {
-        let Decoded::Message(message) = decode(&Frame::Text(text.to_owned())) else {
+        let DecodedFrame::Message(message) = decode(&Frame::Text(text.to_owned())) else {
             return;
         };
         match message.kind() {
-            Kind::Notification if message.method() == Some("session/update") => {
+            MessageKind::Notification if message.method() == Some("session/update") => {
                 if let Some(uri) = self.chat_of(message.params()) {
                     self.updated(&uri, &message.params()["update"]);
                 }
             }
-            Kind::Request => self.agent_asks(&message),
-            Kind::Success | Kind::Failure => {
+            MessageKind::Request => self.agent_asks(&message),
+            MessageKind::Success | MessageKind::Failure => {
                 let id = message.id().and_then(Value::as_u64);
                 let asked = id.and_then(|id| self.acp.as_mut()?.asked.remove(&id));
                 if let Some(asked) = asked {
                     self.agent_answers(asked, &message);
                 }
             }
-            Kind::Notification | Kind::Malformed => {}
+            MessageKind::Notification | MessageKind::Malformed => {}
         }
     }
 
@@ -206,35 +220,41 @@ impl RefHost {
         talks.find(|(_, talk)| talk.session.as_deref() == Some(session)).map(|(uri, _)| uri.clone())
     }
 
-    fn talk(&mut self, uri: &str) -> Option<&mut Talk> {
+    fn talk(&mut self, uri: &str) -> Option<&mut ChatTalk> {
         self.acp.as_mut()?.talks.get_mut(uri)
     }
 
-    fn agent_answers(&mut self, asked: Asked, message: &Message) {
+    fn agent_answers(&mut self, asked: AgentRequestPurpose, message: &Message) {
         match (asked, message.result()) {
-            (Asked::Greeting, Some(_)) => {
+            (AgentRequestPurpose::Greeting, Some(_)) => {
                 let Some(link) = &mut self.acp else {
                     return;
                 };
-                link.stage = Stage::Ready;
+                link.stage = HandshakeStage::Ready;
                 let chats: Vec<String> = link.talks.keys().cloned().collect();
                 chats.iter().for_each(|uri| self.proceed(uri));
             }
-            (Asked::Session { chat }, Some(result)) => {
+            (AgentRequestPurpose::Session { chat }, Some(result)) => {
                 let session = result["sessionId"].as_str().map(str::to_owned);
                 if let Some(talk) = self.talk(&chat) {
                     talk.session = session;
                 }
                 self.proceed(&chat);
             }
-            (Asked::Prompt { chat, turn }, Some(result)) => self.prompted(&chat, &turn, result),
-            (Asked::Greeting, None) => {
+            (AgentRequestPurpose::Prompt { chat, turn }, Some(result)) => {
+                self.prompted(&chat, &turn, result)
+            }
+            (AgentRequestPurpose::Greeting, None) => {
                 let chats = self.acp.as_ref().map(|link| link.talks.keys().cloned().collect());
                 let chats: Vec<String> = chats.unwrap_or_default();
                 chats.iter().for_each(|uri| self.agent_failed(uri, None, message));
             }
-            (Asked::Session { chat }, None) => self.agent_failed(&chat, None, message),
-            (Asked::Prompt { chat, turn }, None) => self.agent_failed(&chat, Some(&turn), message),
+            (AgentRequestPurpose::Session { chat }, None) => {
+                self.agent_failed(&chat, None, message)
+            }
+            (AgentRequestPurpose::Prompt { chat, turn }, None) => {
+                self.agent_failed(&chat, Some(&turn), message)
+            }
         }
     }
 

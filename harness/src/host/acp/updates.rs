@@ -10,7 +10,7 @@
 
 use super::super::engine::RefHost;
 use super::super::play::tool_call;
-use super::Known;
+use super::KnownCall;
 use crate::wire::json::{Value, json};
 
 impl RefHost {
@@ -88,7 +88,7 @@ impl RefHost {
     }
 
     /// What is known of a call after this update; told of for the first time, it begins.
-    fn call_known(&mut self, uri: &str, turn: &str, id: &str, update: &Value) -> Known {
+    fn call_known(&mut self, uri: &str, turn: &str, id: &str, update: &Value) -> KnownCall {
         let before = self.talk(uri).and_then(|talk| talk.calls.get(id).cloned());
         let new = before.is_none();
         let mut known = before.unwrap_or_default();
@@ -111,7 +111,7 @@ impl RefHost {
         known
     }
 
-    fn begin_call(&mut self, uri: &str, turn: &str, known: &Known, update: &Value) -> String {
+    fn begin_call(&mut self, uri: &str, turn: &str, known: &KnownCall, update: &Value) -> String {
         let call = self.fresh_id("call");
         let name = update["name"].as_str().or(update["kind"].as_str()).unwrap_or("other");
         let display = if known.title.is_empty() { name } else { &known.title };
@@ -143,7 +143,7 @@ impl RefHost {
 }
 
 /// A call that is ready: to be decided where there is something to choose from, else to run.
-fn ready(turn: &str, known: &Known, options: &Value) -> Value {
+fn ready(turn: &str, known: &KnownCall, options: &Value) -> Value {
     let mut action = json!({
         "type": "chat/toolCallReady", "turnId": turn, "toolCallId": (known.call.as_str()),
         "invocationMessage": (format!("Call {}", known.title)), "toolInput": (known.input.as_str()),

@@ -3,7 +3,7 @@
 //! Knows: rules by their requirements. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use crate::host::dispatch::{Refusal, SERVER_ONLY};
+use crate::host::dispatch::{DispatchRefusal, SERVER_ONLY};
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterApplying, ChangesDispatches, ChangesRejections, LiftsRules, RefusesActions,
@@ -12,12 +12,12 @@ use crate::host::generic::{
 use crate::host::injected::ActionStage::{Accepted, Followed};
 use crate::host::injected::HostHooks;
 use crate::host::play::tool_call;
-use crate::host::publish::{Origin, action_type};
-use crate::host::rules::Facts;
-use crate::model::{NoOp, Outcome, apply};
+use crate::host::publish::{ActionOrigin, action_type};
+use crate::host::rules::RuleFacts;
+use crate::model::{ActionOutcome, NoOp, apply};
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
-use crate::wire::protocol::Dispatch;
+use crate::wire::protocol::DispatchRight;
 
 fault_table![
     AcceptsMalformed(
@@ -96,7 +96,12 @@ fault_table![
             let kind = ChannelKind::of_uri(&it.uri);
             let aloud = matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat));
             if aloud && !host.channels.contains_key(&it.uri) {
-                host.reject(&it.uri, &it.action, &it.origin, &Refusal::of("no such channel", ""));
+                host.reject(
+                    &it.uri,
+                    &it.action,
+                    &it.origin,
+                    &DispatchRefusal::of("no such channel", ""),
+                );
             }
             true
         })),
@@ -226,7 +231,7 @@ fault_table![
         "accepts-any-resume",
         "A resume is accepted although nothing can be resumed.",
         Host(&WaivesRefusals(|facts, refusal| {
-            let useless = matches!(refusal.outcome, Some(Outcome::NoOp(_)));
+            let useless = matches!(refusal.outcome, Some(ActionOutcome::NoOp(_)));
             useless && action_type(facts.action) == "chat/turnResume"
         })),
     ),
@@ -313,7 +318,7 @@ fault_table![
         "input-unknown-request-accepted",
         "An answer to a request that never was is accepted.",
         Host(&WaivesRefusals(|facts, refusal| {
-            let idle = refusal.outcome == Some(Outcome::NoOp(NoOp::NoActiveTurn));
+            let idle = refusal.outcome == Some(ActionOutcome::NoOp(NoOp::NoActiveTurn));
             answers_nothing(refusal) && (idle || !is_known_request(facts))
         })),
     ),
@@ -321,7 +326,7 @@ fault_table![
         "input-completed-twice",
         "A request that has its response can be completed again.",
         Host(&WaivesRefusals(|facts, refusal| {
-            let unknown = refusal.outcome == Some(Outcome::NoOp(NoOp::UnknownRequest));
+            let unknown = refusal.outcome == Some(ActionOutcome::NoOp(NoOp::UnknownRequest));
             unknown && refusal.source == COMPLETES_NOTHING && is_known_request(facts)
         })),
     ),
@@ -397,29 +402,29 @@ fault_table![
 /// The requirement by which the completion of an unknown request is refused.
 const COMPLETES_NOTHING: &str = "dispatch.chat.inputCompleted.unknown";
 
-fn answers_nothing(refusal: &Refusal) -> bool {
+fn answers_nothing(refusal: &DispatchRefusal) -> bool {
     refusal.source == COMPLETES_NOTHING
         || refusal.source == "dispatch.chat.inputAnswerChanged.unknown"
 }
 
-fn is_known_request(facts: &Facts) -> bool {
+fn is_known_request(facts: &RuleFacts) -> bool {
     let parts = facts.state["activeTurn"]["responseParts"].as_array();
     let wanted = &facts.action["requestId"];
     parts.into_iter().flatten().any(|part| &part["request"]["id"] == wanted)
 }
 
 /// Whether an action is refused that only hosts may send.
-fn is_host_only(facts: &Facts, refusal: &Refusal) -> bool {
+fn is_host_only(facts: &RuleFacts, refusal: &DispatchRefusal) -> bool {
     let own = facts.host.protocol.action(action_type(facts.action)).map(|row| row.dispatch);
     let reduced = refusal.outcome.is_some();
-    refusal.source.starts_with(SERVER_ONLY) || reduced && own != Some(Dispatch::Client)
+    refusal.source.starts_with(SERVER_ONLY) || reduced && own != Some(DispatchRight::Client)
 }
 
 /// Every action is echoed as accepted, and none is applied.
 struct EchoesWithoutApplying;
 
 impl HostHooks for EchoesWithoutApplying {
-    fn waives(&self, _facts: &Facts, _refusal: &Refusal) -> bool {
+    fn waives(&self, _facts: &RuleFacts, _refusal: &DispatchRefusal) -> bool {
         true
     }
 
@@ -428,7 +433,7 @@ impl HostHooks for EchoesWithoutApplying {
         host: &mut RefHost,
         uri: &str,
         action: &mut Value,
-        from: Option<&Origin>,
+        from: Option<&ActionOrigin>,
     ) -> bool {
         if from.is_some() {
             host.emit(uri, action.clone(), from);

@@ -6,7 +6,7 @@ use data_encoding::BASE64;
 
 use super::FaultPart::Host;
 use crate::agent::script::ScriptStep;
-use crate::host::agent::Op;
+use crate::host::agent::HostAgentOp;
 use crate::host::engine::RefHost;
 use crate::host::generic::{ChangesAgentSteps, ChangesMessageForAgent};
 use crate::wire::json::{Value, json};
@@ -31,7 +31,7 @@ fault_table![
         "attachments-unpinned",
         "An attached chat is read when the agent wants it, not when the message is taken.",
         Host(&ChangesAgentSteps(|host, step, op| {
-            if let Op::Step(ScriptStep::Recall(_)) = op {
+            if let HostAgentOp::Step(ScriptStep::Recall(_)) = op {
                 let given = host.given(step.uri, &host.state(step.uri)["activeTurn"]["message"]);
                 if let Some(run) = host.runs.get_mut(step.uri) {
                     run.given = given;

@@ -8,7 +8,7 @@ use crate::host::generic::ActsAfterApplying;
 use crate::host::injected::ActionStage::{Accepted, Published};
 use crate::host::injected::{ActionStage, HostHooks};
 use crate::host::play::tool_call;
-use crate::host::publish::{Origin, action_type};
+use crate::host::publish::{ActionOrigin, action_type};
 use crate::wire::json::{Value, json};
 
 fault_table![
@@ -98,7 +98,7 @@ impl HostHooks for ThirdTextLost {
         host: &mut RefHost,
         uri: &str,
         action: &mut Value,
-        _from: Option<&Origin>,
+        _from: Option<&ActionOrigin>,
     ) -> bool {
         !is_third(host, uri, action)
     }
@@ -121,7 +121,7 @@ impl HostHooks for ThirdTextLate {
         host: &mut RefHost,
         uri: &str,
         action: &mut Value,
-        _from: Option<&Origin>,
+        _from: Option<&ActionOrigin>,
     ) -> bool {
         if is_third(host, uri, action) {
             host.memory.held.insert(key(uri, action), action.clone());

@@ -4,7 +4,7 @@
 
 use super::FaultPart::{Host, Message};
 use super::parts::{RequestChange, remove};
-use crate::host::Output;
+use crate::host::HostOutput;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterApplying, AltersAction, AnswersRequests, ChangesFirstState, ChangesReplies,
@@ -36,7 +36,7 @@ fault_table![
             let sent = host.outputs.split_off(request.from.min(host.outputs.len()));
             for output in sent {
                 match output {
-                    Output::Send { conn, frame } if conn == request.call.conn => {
+                    HostOutput::Send { conn, frame } if conn == request.call.conn => {
                         host.late.push((conn, frame));
                     }
                     other => host.outputs.push_back(other),

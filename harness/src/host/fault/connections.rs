@@ -3,8 +3,8 @@
 //! Knows: connections, clients, rules by their requirements. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use crate::host::connection::{Call, Failure, Reply};
-use crate::host::door::Visitor;
+use crate::host::connection::{CallReply, ErrorResponse, HostCall};
+use crate::host::door::EndpointVisitor;
 use crate::host::engine::RefHost;
 use crate::host::generic::{ActsOnEvents, AnswersRequests, ChangesReplies, LiftsRules};
 use crate::host::injected::HostEvent;
@@ -22,8 +22,9 @@ fault_table![
         "Whoever comes is let in; who had no credentials is then answered nothing.",
         Host(&LiftsRules(&[ADMISSION])),
         Host(&AnswersRequests(&[], |host, call| {
-            let stranger = !host.tokens.is_empty() && host.visitor(call.conn) == Visitor::Anybody;
-            stranger.then(|| Err(Failure::invalid_request("nobody has let you in")))
+            let stranger =
+                !host.tokens.is_empty() && host.visitor(call.conn) == EndpointVisitor::Anybody;
+            stranger.then(|| Err(ErrorResponse::invalid_request("nobody has let you in")))
         })),
     ),
     ServesBeforeInitialize(
@@ -141,7 +142,7 @@ fault_table![
 const ADMISSION: &str = "transport.auth.during-handshake";
 
 /// Serves a `reconnect` as if the client were that of whoever sent it.
-fn resume_as_owner(host: &mut RefHost, call: &Call) -> Option<Reply> {
+fn resume_as_owner(host: &mut RefHost, call: &HostCall) -> Option<CallReply> {
     let visitor = host.visitor(call.conn);
     let known = host.clients.get_mut(call.text("clientId"))?;
     let owner = std::mem::replace(&mut known.visitor, visitor);
@@ -151,7 +152,7 @@ fn resume_as_owner(host: &mut RefHost, call: &Call) -> Option<Reply> {
 }
 
 /// Adds a client to the active ones of the session that it subscribes to.
-fn join(host: &mut RefHost, call: &Call) {
+fn join(host: &mut RefHost, call: &HostCall) {
     let uri = call.channel();
     let client = host.connections.get(&call.conn).and_then(|it| it.client.clone());
     if !host.sessions.contains_key(uri) {

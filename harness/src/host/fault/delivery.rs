@@ -428,8 +428,8 @@ fn stray(link: &MessageLink<'_>, sessions: &HashMap<String, String>, envelope: &
 
 /// The root channel in the words of a connection.
 fn lowered_root(link: &MessageLink<'_>) -> &'static str {
-    use crate::wire::feature::Feature;
-    match link.protocol.is_some_and(|protocol| !protocol.has(Feature::Channels)) {
+    use crate::wire::feature::ProtocolFeature;
+    match link.protocol.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels)) {
         true => crate::wire::channel::OLD_ROOT,
         false => ROOT,
     }

@@ -6,7 +6,7 @@ use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterO
 use crate::host::engine::MAX_FRAME_BYTES;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Decoded, decode};
+use crate::wire::message::{DecodedFrame, decode};
 
 fault_table![
     CharactersHalved(
@@ -28,7 +28,7 @@ fault_table![
         "A batch ends the connection.",
         Message(|| {
             Box::new(TakenFrame(|link, frame, out| {
-                let batch = is_readable(frame) && matches!(decode(frame), Decoded::Batch(_));
+                let batch = is_readable(frame) && matches!(decode(frame), DecodedFrame::Batch(_));
                 batch.then(|| out.close(link.conn, 1002, "a batch"))
             }))
         }),
@@ -38,7 +38,7 @@ fault_table![
         "A frame is read however deep it is nested.",
         Message(|| {
             Box::new(TakenFrame(|_, frame, out| {
-                let deep = is_readable(frame) && matches!(decode(frame), Decoded::Deep);
+                let deep = is_readable(frame) && matches!(decode(frame), DecodedFrame::Deep);
                 deep.then(|| serve_unread(out))
             }))
         }),
@@ -130,7 +130,8 @@ fn is_readable(frame: &Frame) -> bool {
 
 /// Whether the host reads a frame and finds no JSON in it that it takes.
 fn is_odd(frame: &Frame) -> bool {
-    frame.len() <= MAX_FRAME_BYTES && matches!(decode(frame), Decoded::Odd(_) | Decoded::Deep)
+    frame.len() <= MAX_FRAME_BYTES
+        && matches!(decode(frame), DecodedFrame::Odd(_) | DecodedFrame::Deep)
 }
 
 /// Answers as if the `ping` in a frame had been read.

@@ -10,7 +10,7 @@ use super::parts::{
 use crate::host::chain::{MessageLink, MessagePassage, MessageRewriter, RewriterOutput};
 use crate::transcript::ConnId;
 use crate::wire::error_code::ErrorCode;
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -228,7 +228,7 @@ impl MessageRewriter for UnknownVersionAccepted {
         }
         let channels = message["params"].get("channel").is_some();
         let fits = |version: &&Version| {
-            Protocol::of(**version).is_some_and(|it| it.has(Feature::Channels) == channels)
+            Protocol::of(**version).is_some_and(|it| it.has(ProtocolFeature::Channels) == channels)
         };
         let served = &link.seen.served;
         let spoken = served.iter().find(fits).or_else(|| served.first()).copied();

@@ -11,20 +11,20 @@
 
 use super::chain::MessageRewriter;
 use super::injected::{HostHooks, StateFault};
-use crate::fault::{Planted, Row};
+use crate::fault::{FaultDescription, FaultKind};
 
-/// Writes a table of faults: its rows, `FAULTS`, and a constant of [`Fault`] for each of them. A row has the name on the
+/// Writes a table of faults: its rows, `FAULTS`, and a constant of [`HostFault`] for each of them. A row has the name on the
 /// command line, a sentence that says what the host does wrong, and one or more [`FaultPart`]s.
 macro_rules! fault_table {
     ($($fault:ident($name:literal, $doc:literal, $($part:expr),+ $(,)?)),+ $(,)?) => {
         #[expect(non_upper_case_globals, reason = "they are written as the variants of an enumeration")]
-        impl super::Fault {
-            $(#[doc = $doc] pub const $fault: super::Fault = super::Fault($name);)+
+        impl super::HostFault {
+            $(#[doc = $doc] pub const $fault: super::HostFault = super::HostFault($name);)+
         }
 
         /// The faults of this module.
         pub(super) const FAULTS: &[super::FaultRow] = &[$(super::FaultRow {
-            about: crate::fault::Row { fault: super::Fault::$fault, name: $name, doc: $doc },
+            about: crate::fault::FaultDescription { fault: super::HostFault::$fault, name: $name, doc: $doc },
             parts: &[$($part),+],
         }),+];
     };
@@ -62,7 +62,7 @@ pub(super) use memory::FaultMemory;
 
 /// One way of being wrong, by its name on the command line.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Fault(&'static str);
+pub struct HostFault(&'static str);
 
 /// What implements a fault, or a part of one.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ enum FaultPart {
 /// A fault with what implements it.
 #[derive(Clone, Copy)]
 struct FaultRow {
-    about: Row<Fault>,
+    about: FaultDescription<HostFault>,
     parts: &'static [FaultPart],
 }
 
@@ -122,7 +122,7 @@ const fn count(tables: &[&[FaultRow]]) -> usize {
 }
 
 /// What is said of each fault in some tables that have `N` rows.
-const fn listed<const N: usize>(tables: &[&[FaultRow]]) -> [Row<Fault>; N] {
+const fn listed<const N: usize>(tables: &[&[FaultRow]]) -> [FaultDescription<HostFault>; N] {
     let mut rows = [tables[0][0].about; N];
     let (mut table, mut at) = (0, 0);
     while table < tables.len() {
@@ -137,20 +137,20 @@ const fn listed<const N: usize>(tables: &[&[FaultRow]]) -> [Row<Fault>; N] {
 }
 
 /// Every fault.
-pub const FAULTS: &[Row<Fault>] = &listed::<{ count(TABLES) }>(TABLES);
+pub const FAULTS: &[FaultDescription<HostFault>] = &listed::<{ count(TABLES) }>(TABLES);
 
-impl Planted for Fault {
-    const ALL: &'static [Row<Fault>] = FAULTS;
+impl FaultKind for HostFault {
+    const ALL: &'static [FaultDescription<HostFault>] = FAULTS;
 
     fn place(self) -> usize {
         FAULTS.iter().position(|row| row.fault == self).unwrap_or_default()
     }
 }
 
-impl Fault {
+impl HostFault {
     /// The fault of a name.
-    pub fn by_name(name: &str) -> Option<Fault> {
-        <Fault as Planted>::named(name)
+    pub fn by_name(name: &str) -> Option<HostFault> {
+        <HostFault as FaultKind>::named(name)
     }
 
     /// The name on the command line.
@@ -165,25 +165,25 @@ impl Fault {
 }
 
 /// The parts of these faults.
-fn parts_of(faults: &[Fault]) -> impl Iterator<Item = FaultPart> {
+fn parts_of(faults: &[HostFault]) -> impl Iterator<Item = FaultPart> {
     let rows = TABLES.iter().copied().flatten();
     rows.filter(|row| faults.contains(&row.about.fault)).flat_map(|row| row.parts).copied()
 }
 
 /// The rewriters of these faults.
-pub(super) fn rewriters(faults: &[Fault]) -> Vec<Box<dyn MessageRewriter>> {
+pub(super) fn rewriters(faults: &[HostFault]) -> Vec<Box<dyn MessageRewriter>> {
     let rewriter = |part| if let FaultPart::Message(make) = part { Some(make()) } else { None };
     parts_of(faults).filter_map(rewriter).collect()
 }
 
 /// What these faults have hooks with in the host.
-pub(super) fn in_host(faults: &[Fault]) -> impl Iterator<Item = &'static dyn HostHooks> {
+pub(super) fn in_host(faults: &[HostFault]) -> impl Iterator<Item = &'static dyn HostHooks> {
     parts_of(faults)
         .filter_map(|part| if let FaultPart::Host(fault) = part { Some(fault) } else { None })
 }
 
 /// What these faults change states with.
-pub(super) fn in_states(faults: &[Fault]) -> impl Iterator<Item = &'static dyn StateFault> {
+pub(super) fn in_states(faults: &[HostFault]) -> impl Iterator<Item = &'static dyn StateFault> {
     parts_of(faults)
         .filter_map(|part| if let FaultPart::State(fault) = part { Some(fault) } else { None })
 }

@@ -4,7 +4,7 @@ use super::FaultPart::{Host, Message};
 use super::parts::MessageChange;
 use crate::host::canvases::SHOWN;
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
-use crate::host::connection::Reply;
+use crate::host::connection::CallReply;
 use crate::host::engine::RefHost;
 use crate::host::generic::{ChangesNotifications, LiftsRules};
 use crate::host::injected::{HostHooks, ServedRequest};
@@ -113,7 +113,7 @@ impl HostHooks for TelemetryReplayed {
         true
     }
 
-    fn served(&self, host: &mut RefHost, request: &ServedRequest, reply: Reply) -> Reply {
+    fn served(&self, host: &mut RefHost, request: &ServedRequest, reply: CallReply) -> CallReply {
         let conn = request.call.conn;
         let own = host.connections.get(&conn).filter(|_| request.method == "reconnect");
         let mut channels = own.into_iter().flat_map(|own| &own.subscriptions);

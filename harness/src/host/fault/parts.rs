@@ -2,7 +2,7 @@
 //!
 //! Knows: the shape of messages. Never knows: which fault is which.
 
-use crate::edge::Edge;
+use crate::edge::VersionEdge;
 use crate::host::PROVIDER;
 use crate::host::chain::{
     MessageLink, MessagePassage, MessageRewriter, RewriterOutput, each_envelope_list,
@@ -213,7 +213,7 @@ pub(super) fn is_root(channel: &str) -> bool {
 
 /// A channel's URI in the words of the newest version.
 pub(super) fn newest_uri(link: &MessageLink<'_>, uri: &str) -> String {
-    let edge = link.protocol.map(|protocol| Edge::new(protocol.version(), PROVIDER));
+    let edge = link.protocol.map(|protocol| VersionEdge::new(protocol.version(), PROVIDER));
     edge.map_or_else(|| uri.to_owned(), |edge| edge.lift_uri(uri))
 }
 

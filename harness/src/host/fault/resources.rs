@@ -3,7 +3,7 @@
 //! Knows: the requests for files. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use crate::host::files::Node;
+use crate::host::files::FileNode;
 use crate::host::generic::{AnswersRequests, ChangesReplies, LiftsRules};
 use crate::wire::json::json;
 
@@ -74,7 +74,7 @@ fault_table![
         "Nothing is read any more after a file without an end.",
         Host(&AnswersRequests(&["resourceRead"], |host, call| {
             let path = host.path(call, "uri").ok()?;
-            host.stalled |= matches!(host.files.get(&path), Ok(Node::Pipe));
+            host.stalled |= matches!(host.files.get(&path), Ok(FileNode::Pipe));
             None
         })),
     ),
@@ -83,7 +83,7 @@ fault_table![
         "Nothing is read any more after a file that is too large.",
         Host(&AnswersRequests(&["resourceRead"], |host, call| {
             let path = host.path(call, "uri").ok()?;
-            host.stalled |= matches!(host.files.get(&path), Ok(Node::Large(_)));
+            host.stalled |= matches!(host.files.get(&path), Ok(FileNode::Large(_)));
             None
         })),
     ),

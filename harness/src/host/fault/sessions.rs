@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::FaultPart::{Host, Message, State};
 use super::parts::{RequestChange, remove};
 use super::reduction::{ACTIVITY, IN_PROGRESS, INPUT_NEEDED, set_status, status_of};
-use crate::host::connection::Failure;
+use crate::host::connection::ErrorResponse;
 use crate::host::customizations;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
@@ -51,9 +51,9 @@ fault_table![
         "unassigned-error-code",
         "A session's URI in use is refused with a reserved code that nothing is assigned to.",
         Host(&ChangesReplies(&["createSession"], |_, _, reply| {
-            let taken = Failure::named("SessionAlreadyExists", "").code;
+            let taken = ErrorResponse::named("SessionAlreadyExists", "").code;
             reply.map_err(|failure| match failure.code == taken {
-                true => Failure { code: UNASSIGNED_CODE, ..failure },
+                true => ErrorResponse { code: UNASSIGNED_CODE, ..failure },
                 false => failure,
             })
         })),

@@ -2,10 +2,10 @@
 
 use super::FaultPart::Message;
 use super::parts::{ActionFault, each_envelope, each_snapshot, is_root_news, remove};
-use crate::edge::Edge;
+use crate::edge::VersionEdge;
 use crate::host::PROVIDER;
 use crate::host::chain::{MessageLink, MessageRewriter, RewriterOutput};
-use crate::wire::feature::Feature;
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::json::{Value, json};
 
 fault_table![
@@ -30,7 +30,8 @@ fault_table![
         "`chat/turnComplete` lacks its duration, or its turn where turns have none.",
         Message(|| {
             Box::new(ActionFault("turnComplete", |link, envelope| {
-                let timed = link.protocol.is_none_or(|protocol| protocol.has(Feature::TurnTimes));
+                let timed =
+                    link.protocol.is_none_or(|protocol| protocol.has(ProtocolFeature::TurnTimes));
                 remove(&mut envelope["action"], if timed { "duration" } else { "turnId" });
             }))
         }),
@@ -99,7 +100,8 @@ impl MessageRewriter for ActivitiesMixed {
                 envelope.pointer_mut("/action/changes/status").into_iter().for_each(mix);
             }
         });
-        let old = link.protocol.is_some_and(|it| !Edge::new(it.version(), PROVIDER).is_plain());
+        let old =
+            link.protocol.is_some_and(|it| !VersionEdge::new(it.version(), PROVIDER).is_plain());
         if old && is_root_news(&message) {
             for path in ["/params/changes/status", "/params/notification/changes/status"] {
                 message.pointer_mut(path).into_iter().for_each(mix);

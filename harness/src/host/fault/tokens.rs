@@ -3,7 +3,7 @@
 //! Knows: `authenticate` and its errors. Never knows: which check finds which fault.
 
 use super::FaultPart::Host;
-use crate::host::connection::{Failure, Reply};
+use crate::host::connection::{CallReply, ErrorResponse};
 use crate::host::generic::{AnswersRequests, ChangesNotifications, ChangesReplies, LiftsRules};
 use crate::host::injected::ServedRequest;
 use crate::wire::json::{Value, json};
@@ -26,7 +26,7 @@ fault_table![
             reply.map_err(|failure| match failure.message.starts_with("nothing here asks") {
                 true => {
                     let token = request.call.text("token");
-                    Failure { message: format!("nothing here asks for `{token}`"), ..failure }
+                    ErrorResponse { message: format!("nothing here asks for `{token}`"), ..failure }
                 }
                 false => failure,
             })
@@ -66,14 +66,16 @@ fault_table![
         "auth-without-resources",
         "The error for a missing token does not say what it has to be for.",
         Host(&ChangesReplies(&[], |_, request, reply| {
-            demand(request, reply, |failure| Failure { data: Value::Null, ..failure })
+            demand(request, reply, |failure| ErrorResponse { data: Value::Null, ..failure })
         })),
     ),
     AuthCodeWrong(
         "auth-code-wrong",
         "A missing token is told by the code of an invalid request.",
         Host(&ChangesReplies(&[], |_, request, reply| {
-            demand(request, reply, |_| Failure::invalid_request("this agent asks for a token"))
+            demand(request, reply, |_| {
+                ErrorResponse::invalid_request("this agent asks for a token")
+            })
         })),
     ),
     ExpiryToldToAll(
@@ -92,8 +94,12 @@ fault_table![
 ];
 
 /// Changes how a request is refused for want of a token.
-fn demand(request: &ServedRequest, reply: Reply, change: fn(Failure) -> Failure) -> Reply {
-    let code = Failure::named("AuthRequired", "").code;
+fn demand(
+    request: &ServedRequest,
+    reply: CallReply,
+    change: fn(ErrorResponse) -> ErrorResponse,
+) -> CallReply {
+    let code = ErrorResponse::named("AuthRequired", "").code;
     reply.map_err(|failure| match failure.code == code && request.method != "authenticate" {
         true => change(failure),
         false => failure,

@@ -4,7 +4,7 @@
 
 use super::FaultPart::Host;
 use crate::agent::script::ToolClass;
-use crate::host::agent::Op;
+use crate::host::agent::HostAgentOp;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterApplying, AltersAction, ChangesAgentSteps, ChangesFirstState, FixedIds, LiftsRules,
@@ -13,7 +13,7 @@ use crate::host::generic::{
 use crate::host::injected::ActionStage::{Followed, Published};
 use crate::host::injected::AgentStep;
 use crate::host::play::tool_call;
-use crate::model::Outcome;
+use crate::model::ActionOutcome;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
@@ -37,9 +37,10 @@ fault_table![
         "complete-skips-running",
         "An unconfirmed call completes while it is still streaming.",
         Host(&ChangesAgentSteps(|host, step, op| match op {
-            Op::Ready { step: call, .. } | Op::Execute { step: call, .. } => call.confirm,
-            Op::Complete { .. } => !ends_at(host, step, op, "streaming"),
-            Op::Challenge { call } => status(host, step.uri, call) != "streaming",
+            HostAgentOp::Ready { step: call, .. } | HostAgentOp::Execute { step: call, .. } =>
+                call.confirm,
+            HostAgentOp::Complete { .. } => !ends_at(host, step, op, "streaming"),
+            HostAgentOp::Challenge { call } => status(host, step.uri, call) != "streaming",
             _ => true,
         })),
     ),
@@ -47,7 +48,7 @@ fault_table![
         "runs-before-approval",
         "A tool that waits for approval runs without it.",
         Host(&ChangesAgentSteps(|host, step, op| match op {
-            Op::Ready { call, step: tool } if tool.confirm => {
+            HostAgentOp::Ready { call, step: tool } if tool.confirm => {
                 host.tell_ready_call(step.uri, step.turn, call, tool);
                 false
             }
@@ -75,7 +76,7 @@ fault_table![
         "auth-for-own-tools",
         "The host's own tools wait for authentication before they run.",
         Host(&ChangesAgentSteps(|host, step, op| {
-            let Op::Execute { call, step: tool } = op else {
+            let HostAgentOp::Execute { call, step: tool } = op else {
                 return true;
             };
             let known = tool_call(host.state(step.uri), call);
@@ -165,8 +166,8 @@ fn status<'a>(host: &'a RefHost, uri: &str, call: &str) -> &'a str {
 }
 
 /// Runs and completes a call in a status in which it may not run. Returns whether it did.
-fn runs_at(host: &mut RefHost, step: &AgentStep, op: &Op, wanted: &str) -> bool {
-    let Op::Execute { call, .. } = op else {
+fn runs_at(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp, wanted: &str) -> bool {
+    let HostAgentOp::Execute { call, .. } = op else {
         return ends_at(host, step, op, wanted);
     };
     let known = tool_call(host.state(step.uri), call).clone();
@@ -181,8 +182,8 @@ fn runs_at(host: &mut RefHost, step: &AgentStep, op: &Op, wanted: &str) -> bool 
 }
 
 /// Completes a call in a status in which it cannot be completed. Returns whether it did.
-fn ends_at(host: &mut RefHost, step: &AgentStep, op: &Op, wanted: &str) -> bool {
-    let Op::Complete { call, step: tool } = op else {
+fn ends_at(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp, wanted: &str) -> bool {
+    let HostAgentOp::Complete { call, step: tool } = op else {
         return false;
     };
     if status(host, step.uri, call) != wanted {
@@ -195,7 +196,7 @@ fn ends_at(host: &mut RefHost, step: &AgentStep, op: &Op, wanted: &str) -> bool 
 
 /// Sends an action whether or not the state has a use for it.
 fn force(host: &mut RefHost, uri: &str, action: Value) {
-    if host.publish_from(uri, action.clone(), None) != Outcome::Applied {
+    if host.publish_from(uri, action.clone(), None) != ActionOutcome::Applied {
         host.emit(uri, action, None);
     }
 }

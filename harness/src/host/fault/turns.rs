@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use super::FaultPart::Host;
 use crate::agent::script::ScriptStep;
 use crate::host::acp::AGENT_ENDED;
-use crate::host::agent::{Op, Wait};
+use crate::host::agent::{HostAgentOp, HostAgentWait};
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterApplying, ActsBeforeApplying, ActsOnEvents, AltersAction, ChangesAgentSteps,
@@ -15,7 +15,7 @@ use crate::host::generic::{
 };
 use crate::host::injected::ActionStage::{Followed, Published};
 use crate::host::injected::{HostEvent, HostHooks};
-use crate::host::publish::{Origin, action_type};
+use crate::host::publish::{ActionOrigin, action_type};
 use crate::wire::json::{Value, json};
 
 fault_table![
@@ -33,15 +33,15 @@ fault_table![
         "delta-before-part",
         "The first delta goes out before the part that it extends.",
         Host(&ChangesAgentSteps(|host, step, op| {
-            let Op::Open { .. } = op else {
+            let HostAgentOp::Open { .. } = op else {
                 return true;
             };
             let track = host.track(step.uri, step.index);
             let next = track.and_then(|track| match track.ops.front() {
-                Some(Op::Append { .. }) => track.ops.pop_front(),
+                Some(HostAgentOp::Append { .. }) => track.ops.pop_front(),
                 _ => None,
             });
-            if let Some(Op::Append { part, kind, text }) = next {
+            if let Some(HostAgentOp::Append { part, kind, text }) = next {
                 let kind = if kind == "markdown" { "chat/delta" } else { "chat/reasoning" };
                 let delta =
                     json!({"type": kind, "turnId": step.turn, "partId": part, "content": text});
@@ -64,9 +64,9 @@ fault_table![
         "crash-unnoticed",
         "The turn of an agent that has crashed stays active.",
         Host(&ChangesAgentSteps(|host, step, op| {
-            let crashes = matches!(op, Op::Step(ScriptStep::Crash));
+            let crashes = matches!(op, HostAgentOp::Step(ScriptStep::Crash));
             if crashes {
-                host.hold_up(step.uri, step.index, Wait::Forever);
+                host.hold_up(step.uri, step.index, HostAgentWait::Forever);
             }
             !crashes
         })),
@@ -241,7 +241,7 @@ impl HostHooks for PartIdReused {
         _host: &mut RefHost,
         _uri: &str,
         action: &mut Value,
-        _from: Option<&Origin>,
+        _from: Option<&ActionOrigin>,
     ) -> bool {
         let id = json!(format!("part-of-{}", action["turnId"].as_str().unwrap_or("")));
         match action_type(action) {

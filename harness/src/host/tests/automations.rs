@@ -14,14 +14,14 @@ fn creation(uri: &str, definition: Value) -> Value {
     json!({"type": "automation/createRequested", "resource": uri, "definition": definition})
 }
 
-fn made(text: &str) -> (Pair, ConnId) {
-    let mut pair = Pair::new(Config::default());
+fn made(text: &str) -> (TestPair, ConnId) {
+    let mut pair = TestPair::new(HostConfig::default());
     let a = pair.join(1, "1.0.0", &[ROOT, AUTOMATIONS]);
     assert_eq!(pair.dispatch(a, AUTOMATIONS, creation(GREET, definition(text))), "accepted");
     (pair, a)
 }
 
-fn run(pair: &mut Pair, conn: ConnId, request: &str) -> Value {
+fn run(pair: &mut TestPair, conn: ConnId, request: &str) -> Value {
     let params = json!({"channel": AUTOMATIONS, "automation": GREET, "requestId": request});
     let answer = pair.ask(conn, "runAutomation", params);
     match answer.get("error") {
@@ -30,12 +30,12 @@ fn run(pair: &mut Pair, conn: ConnId, request: &str) -> Value {
     }
 }
 
-fn entry(pair: &mut Pair, conn: ConnId) -> Value {
+fn entry(pair: &mut TestPair, conn: ConnId) -> Value {
     pair.subscribe(conn, AUTOMATIONS)["entries"][0].clone()
 }
 
 /// Subscribes to a run and returns its status.
-fn status(pair: &mut Pair, conn: ConnId, run: &Value) -> Value {
+fn status(pair: &mut TestPair, conn: ConnId, run: &Value) -> Value {
     pair.subscribe(conn, run.as_str().unwrap_or(""))["lifecycle"]["status"].clone()
 }
 

@@ -6,7 +6,7 @@ fn notes() -> String {
     format!("{SESSION}/annotations")
 }
 
-fn unsubscribe(pair: &mut Pair, conn: ConnId, uri: &str) {
+fn unsubscribe(pair: &mut TestPair, conn: ConnId, uri: &str) {
     let left = json!({"jsonrpc": "2.0", "method": "unsubscribe", "params": {"channel": uri}});
     pair.raw(conn, &left.to_string());
 }
@@ -22,14 +22,14 @@ fn written(name: &str, text: &str) -> Value {
     params
 }
 
-fn whole(pair: &mut Pair, conn: ConnId) -> String {
+fn whole(pair: &mut TestPair, conn: ConnId) -> String {
     let state = pair.subscribe(conn, SESSION);
     state["changesets"][0]["uriTemplate"].as_str().unwrap().to_owned()
 }
 
 #[test]
 fn annotations_keep_their_rules_and_their_counts() {
-    let (mut pair, a, _) = Pair::ready(Config::default());
+    let (mut pair, a, _) = TestPair::ready(HostConfig::default());
     pair.subscribe(a, &notes());
     let set = |id: &str, resolved: bool, entries: &[&str]| {
         let entry = |id: &&str| json!({"id": id, "text": "?"});
@@ -68,7 +68,7 @@ fn annotations_keep_their_rules_and_their_counts() {
 
 #[test]
 fn watches_hear_once_what_is_theirs_until_they_are_left() {
-    let mut pair = Pair::new(Config::default());
+    let mut pair = TestPair::new(HostConfig::default());
     let (a, b) = (pair.join(1, "1.0.0", &[ROOT]), pair.join(2, "0.9.0", &[ROOT]));
     pair.ask(a, "resourceMkdir", file("w/deep"));
     let mut asked = file("w");
@@ -100,7 +100,7 @@ fn watches_hear_once_what_is_theirs_until_they_are_left() {
 
 #[test]
 fn watches_that_nobody_takes_up_are_released() {
-    let mut pair = Pair::new(Config::default());
+    let mut pair = TestPair::new(HostConfig::default());
     let a = pair.join(1, "1.0.0", &[ROOT]);
     let mut made = || {
         let made = pair.ask(a, "createResourceWatch", file(""));
@@ -119,7 +119,7 @@ fn watches_that_nobody_takes_up_are_released() {
 
 #[test]
 fn edits_become_changesets_that_all_agree_on() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let b = pair.join(2, "0.9.0", &[SESSION]);
     pair.start(a, &chat, "t1", "tool write \"one\\nx\\ny\\n\"\ntool write two\nhold go");
     pair.run();
@@ -142,7 +142,7 @@ fn edits_become_changesets_that_all_agree_on() {
     let turns = pair.subscribe(a, &chat)["turns"].clone();
     let success = |part: usize| turns[1]["responseParts"][part]["toolCall"]["success"].clone();
     assert_eq!((success(0), success(1)), (json!(true), json!(false)));
-    let invoked = |pair: &mut Pair, target: &str| {
+    let invoked = |pair: &mut TestPair, target: &str| {
         let target = json!({"kind": "resource", "resource": format!("file:///harness/{target}")});
         let params = json!({"channel": uri, "operationId": "revert", "target": target});
         pair.ask(a, "invokeChangesetOperation", params)["error"].is_null()
@@ -161,7 +161,7 @@ fn edits_become_changesets_that_all_agree_on() {
 
 #[test]
 fn a_session_that_goes_while_it_is_computed_clears_what_it_shows() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     pair.start(a, &chat, "t1", "tool write one\nhold go");
     pair.run();
     let uri = whole(&mut pair, a);

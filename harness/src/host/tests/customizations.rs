@@ -20,8 +20,8 @@ fn active(client: &str, plugins: Value) -> Value {
     json!({"type": "session/activeClientSet", "activeClient": client})
 }
 
-fn opened() -> (Pair, ConnId, ConnId) {
-    let mut pair = Pair::new(Config::default());
+fn opened() -> (TestPair, ConnId, ConnId) {
+    let mut pair = TestPair::new(HostConfig::default());
     let a = pair.join(1, "1.0.0", &[ROOT]);
     let b = pair.join(2, "1.0.0", &[ROOT]);
     pair.ask(a, "createSession", json!({"channel": SESSION}));
@@ -32,7 +32,7 @@ fn opened() -> (Pair, ConnId, ConnId) {
 }
 
 /// The ids that a client's entries have, containers and children.
-fn ids(pair: &mut Pair, conn: ConnId, client: &str) -> Vec<String> {
+fn ids(pair: &mut TestPair, conn: ConnId, client: &str) -> Vec<String> {
     let state = pair.subscribe(conn, SESSION);
     let all = state["customizations"].as_array().into_iter().flatten();
     let own = all.filter(|it| it["clientId"] == client);
@@ -65,7 +65,7 @@ fn plugins_come_and_go_with_their_clients() {
 
 #[test]
 fn a_creator_brings_its_plugins_along() {
-    let mut pair = Pair::new(Config::default());
+    let mut pair = TestPair::new(HostConfig::default());
     let a = pair.join(1, "1.0.0", &[ROOT]);
     let client = active("c1", json!([plugin("p", "m")]))["activeClient"].clone();
     pair.ask(a, "createSession", json!({"channel": SESSION, "activeClient": client}));
@@ -80,7 +80,7 @@ fn a_creator_brings_its_plugins_along() {
 }
 
 /// The MCP server of the host's own plugin.
-fn echo(pair: &mut Pair, conn: ConnId) -> Value {
+fn echo(pair: &mut TestPair, conn: ConnId) -> Value {
     let state = pair.subscribe(conn, SESSION);
     state["customizations"][0]["children"][1].clone()
 }
@@ -98,7 +98,7 @@ fn servers_start_and_stop_and_are_asked_meanwhile() {
     let (mut pair, a, b) = opened();
     let start = json!({"type": "session/mcpServerStartRequested", "id": "host-echo"});
     let stop = json!({"type": "session/mcpServerStopRequested", "id": "host-echo"});
-    let ask = |pair: &mut Pair, uri: &Value, method: &str, params: Value| {
+    let ask = |pair: &mut TestPair, uri: &Value, method: &str, params: Value| {
         let mut params = params;
         params["channel"] = uri.clone();
         let answer = pair.ask(b, method, params);

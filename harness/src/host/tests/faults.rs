@@ -1,16 +1,16 @@
 //! Every fault shows: some conversation with a faulty host differs from the one with an honest
 //! host. And whatever is wrong, nothing panics.
 
-use super::super::Host;
-use super::super::fault::Fault;
-use super::super::liar::{Liar, LiarHost};
+use super::super::SansIoHost;
+use super::super::fault::HostFault;
+use super::super::liar::{LiarBehaviour, LiarHost};
 use super::pair::*;
 use super::{guests, several, strangers};
 use crate::wire::frame::Frame;
 
 /// What a conversation looked like, for all its connections.
-pub(super) fn text(pair: &Pair) -> String {
-    let seat = |(conn, seat): (&ConnId, &Seat)| {
+pub(super) fn text(pair: &TestPair) -> String {
+    let seat = |(conn, seat): (&ConnId, &TestSeat)| {
         let lines: String = seat.inbox.iter().map(|m| format!("{conn} {m}\n")).collect();
         format!("{lines}{conn} {:?}\n", seat.closed)
     };
@@ -18,13 +18,13 @@ pub(super) fn text(pair: &Pair) -> String {
 }
 
 /// The last value of a member in anything that a connection received.
-pub(super) fn last(pair: &Pair, conn: ConnId, pointer: &str) -> Value {
+pub(super) fn last(pair: &TestPair, conn: ConnId, pointer: &str) -> Value {
     let found = |m: &Value| m.pointer(pointer).cloned();
     pair.seats[&conn].inbox.iter().rev().find_map(found).unwrap_or(Value::Null)
 }
 
-pub(super) fn opened(host: Box<dyn Host>) -> (Pair, ConnId, String) {
-    let mut pair = Pair::over(host, false);
+pub(super) fn opened(host: Box<dyn SansIoHost>) -> (TestPair, ConnId, String) {
+    let mut pair = TestPair::over(host, false);
     let a = pair.open(1);
     let params = json!({"channel": ROOT, "protocolVersions": ["1.0.0"], "clientId": "c1",
         "initialSubscriptions": [ROOT], "capabilities": {"mcpApps": {}}});
@@ -40,7 +40,7 @@ pub(super) fn opened(host: Box<dyn Host>) -> (Pair, ConnId, String) {
 }
 
 /// A client's tool whose owner leaves, a cancelled call, a directory that goes.
-fn owners(host: Box<dyn Host>) -> String {
+fn owners(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let active = json!({"clientId": "c1", "tools": [{"name": "lint"}]});
     pair.dispatch(a, SESSION, json!({"type": "session/activeClientSet", "activeClient": active}));
@@ -65,8 +65,8 @@ fn owners(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
-fn requests(host: Box<dyn Host>) -> String {
-    let mut pair = Pair::over(host, false);
+fn requests(host: Box<dyn SansIoHost>) -> String {
+    let mut pair = TestPair::over(host, false);
     let early = pair.open(1);
     pair.ask(early, "ping", json!({"channel": ROOT}));
     pair.ask(early, "listSessions", json!({"channel": ROOT}));
@@ -89,7 +89,7 @@ fn requests(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
-fn sessions(host: Box<dyn Host>) -> String {
+fn sessions(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[]);
     for params in [
@@ -126,7 +126,7 @@ fn sessions(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
-fn chats(host: Box<dyn Host>) -> String {
+fn chats(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.ask(a, "createChat", json!({"channel": SESSION, "chat": "ahp-chat:/2"}));
     pair.ask(a, "disposeChat", json!({"channel": "ahp-chat:/2"}));
@@ -177,7 +177,7 @@ fn chats(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
-fn tools(host: Box<dyn Host>) -> String {
+fn tools(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[&chat]);
     for (turn, approved) in [("t1", true), ("t2", false)] {
@@ -220,7 +220,7 @@ fn tools(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
-fn queue(host: Box<dyn Host>) -> String {
+fn queue(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let pending = |kind: &str, id: &str| {
         let message = message(id);
@@ -237,7 +237,7 @@ fn queue(host: Box<dyn Host>) -> String {
     text(&pair)
 }
 
-fn reconnects(mut host: Box<dyn Host>, restart: bool) -> String {
+fn reconnects(mut host: Box<dyn SansIoHost>, restart: bool) -> String {
     if restart {
         host.handle_timeout(Duration::ZERO);
     }
@@ -259,7 +259,7 @@ fn reconnects(mut host: Box<dyn Host>, restart: bool) -> String {
 }
 
 /// What clients seldom say, each on connections of its own.
-fn oddities(host: Box<dyn Host>) -> String {
+fn oddities(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[]);
     pair.ask(a, "createSession", json!({"channel": "ahp-session:/2"}));
@@ -311,7 +311,7 @@ fn oddities(host: Box<dyn Host>) -> String {
 }
 
 /// A terminal that two lines are typed into, that is renamed and exits.
-fn terminals(host: Box<dyn Host>) -> String {
+fn terminals(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let uri = "ahp-terminal:/1";
     let claim = |id: &str| json!({"kind": "client", "clientId": id});
@@ -333,7 +333,7 @@ fn terminals(host: Box<dyn Host>) -> String {
 }
 
 /// Plugins of two clients, what is decided about them, and a server that is asked.
-fn customizations(host: Box<dyn Host>) -> String {
+fn customizations(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
     let decisions =
@@ -374,7 +374,7 @@ fn customizations(host: Box<dyn Host>) -> String {
 }
 
 /// Comments that come, change and go, also in ways that they may not.
-fn annotations(host: Box<dyn Host>) -> String {
+fn annotations(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let uri = format!("{SESSION}/annotations");
     pair.subscribe(a, &uri);
@@ -400,7 +400,7 @@ fn annotations(host: Box<dyn Host>) -> String {
 }
 
 /// Files that are written, watched and deleted, also where and how they may not.
-fn resources(host: Box<dyn Host>) -> String {
+fn resources(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let file = |name: &str| json!({"uri": format!("file:///harness/{name}"), "channel": ROOT});
     let write = |name: &str| {
@@ -436,7 +436,7 @@ fn resources(host: Box<dyn Host>) -> String {
 }
 
 /// Chats that come from where they may not, go where they cannot and name what is not there.
-fn origins(host: Box<dyn Host>) -> String {
+fn origins(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.start(a, &chat, "t1", "say hello");
     pair.run();
@@ -466,7 +466,7 @@ fn origins(host: Box<dyn Host>) -> String {
 }
 
 /// Files that an agent edits, and what clients do about it.
-fn changesets(host: Box<dyn Host>) -> String {
+fn changesets(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let script = "tool write \"one\\nx\\n\"\ntool write \"two\\ny\\n\"";
     pair.start(a, &chat, "t1", script);
@@ -500,7 +500,7 @@ fn changesets(host: Box<dyn Host>) -> String {
 }
 
 /// Automations that are made, changed and run; with a restart before the last of it.
-fn automations(host: Box<dyn Host>) -> String {
+fn automations(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let channel = "ahp-automations://";
     pair.subscribe(a, channel);
@@ -520,7 +520,7 @@ fn automations(host: Box<dyn Host>) -> String {
     ] {
         pair.dispatch(a, channel, action);
     }
-    let run = |pair: &mut Pair, conn: ConnId, request: &str| {
+    let run = |pair: &mut TestPair, conn: ConnId, request: &str| {
         let params = json!({"channel": channel, "automation": known, "requestId": request});
         let run = pair.ask(conn, "runAutomation", params)["result"]["resource"].clone();
         let run = run.as_str().unwrap_or("ahp-automation-run:/none").to_owned();
@@ -543,7 +543,7 @@ fn automations(host: Box<dyn Host>) -> String {
 }
 
 /// A creation with a token, a history that is read in pieces, a token for nobody.
-fn pieces(host: Box<dyn Host>) -> String {
+fn pieces(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.ask(a, "createSession", json!({"channel": "ahp-session:/2", "progressToken": "p"}));
     for turn in ["t1", "t2", "t3"] {
@@ -561,11 +561,11 @@ fn pieces(host: Box<dyn Host>) -> String {
 }
 
 /// Decisions that come too early, too late or about nothing, and what becomes of a queue.
-fn decisions(host: Box<dyn Host>) -> String {
+fn decisions(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
     pair.ask(b, "subscribe", json!({"channel": chat, "delivery": {"maxLatencyMs": 300}}));
-    let clear = |pair: &mut Pair| {
+    let clear = |pair: &mut TestPair| {
         pair.run();
         pair.subscribe(a, &chat);
     };
@@ -636,7 +636,7 @@ fn decisions(host: Box<dyn Host>) -> String {
 }
 
 /// Everything that is ever said to a host here.
-fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
+fn everything(host: impl Fn(usize) -> Box<dyn SansIoHost>) -> Vec<String> {
     vec![
         requests(host(1_000)),
         sessions(host(1_000)),
@@ -663,8 +663,8 @@ fn everything(host: impl Fn(usize) -> Box<dyn Host>) -> Vec<String> {
     ]
 }
 
-fn reference(faults: Vec<Fault>, replay_capacity: usize) -> Box<dyn Host> {
-    Box::new(RefHost::new(Config { faults, replay_capacity, ..guests::guarded() }))
+fn reference(faults: Vec<HostFault>, replay_capacity: usize) -> Box<dyn SansIoHost> {
+    Box::new(RefHost::new(HostConfig { faults, replay_capacity, ..guests::guarded() }))
 }
 
 /// That each fault shows is held by the kill matrix.
@@ -676,7 +676,7 @@ fn a_host_does_the_same_each_time() {
 
 #[test]
 fn liars_shake_hands() {
-    for liar in Liar::ALL {
+    for liar in LiarBehaviour::ALL {
         let said = everything(|_| Box::new(LiarHost::new(*liar)));
         assert!(said[1].contains(r#""protocolVersion":"1.0.0""#), "{}", liar.name());
         let honest = everything(|capacity| reference(vec![], capacity));
@@ -686,8 +686,9 @@ fn liars_shake_hands() {
 
 #[test]
 fn seeds_make_hosts_differ() {
-    let seeded =
-        |seed| -> Box<dyn Host> { Box::new(RefHost::new(Config { seed, ..Config::default() })) };
+    let seeded = |seed| -> Box<dyn SansIoHost> {
+        Box::new(RefHost::new(HostConfig { seed, ..HostConfig::default() }))
+    };
     assert_eq!(tools(seeded(7)), tools(seeded(7)));
     assert_ne!(tools(seeded(7)), tools(seeded(8)));
 }

@@ -1,38 +1,38 @@
 //! Conversations about who comes in and what is his, odd files, schedules, challenges, and what a host leaves alone.
 
-use super::super::Host;
+use super::super::SansIoHost;
 use super::super::door::{GUARDED, TOKENS, headers};
 use super::super::files::{ODD_URI, SHOWN_URI};
 use super::faults::{opened, text};
 use super::pair::*;
-use crate::peer::guise::{Credentials, Guise};
+use crate::peer::guise::{ClientCredentials, ClientGuise};
 
 const AUTOMATIONS: &str = "ahp-automations://";
 
 /// A host that only two people may come to.
-pub(super) fn guarded() -> Config {
-    Config { tokens: TOKENS.map(str::to_owned).into(), ..Config::default() }
+pub(super) fn guarded() -> HostConfig {
+    HostConfig { tokens: TOKENS.map(str::to_owned).into(), ..HostConfig::default() }
 }
 
 /// Everything that is said here.
-pub(super) fn all(host: impl Fn() -> Box<dyn Host>) -> String {
+pub(super) fn all(host: impl Fn() -> Box<dyn SansIoHost>) -> String {
     [doors, disks, schedules, challenges, plain].map(|said| said(host())).concat()
 }
 
 /// Everybody who may come and who may not, and one who takes what is another's.
-fn doors(host: Box<dyn Host>) -> String {
-    let mut pair = Pair::over(host, false);
+fn doors(host: Box<dyn SansIoHost>) -> String {
+    let mut pair = TestPair::over(host, false);
     let mut said = String::new();
     let guises = [
-        (Credentials::Own, None),
-        (Credentials::Other, None),
-        (Credentials::Wrong, None),
-        (Credentials::None, None),
-        (Credentials::Own, Some("https://evil.example")),
-        (Credentials::Other, None),
+        (ClientCredentials::Own, None),
+        (ClientCredentials::Other, None),
+        (ClientCredentials::Wrong, None),
+        (ClientCredentials::None, None),
+        (ClientCredentials::Own, Some("https://evil.example")),
+        (ClientCredentials::Other, None),
     ];
     for (number, (credentials, origin)) in (1..).zip(guises) {
-        let guise = Guise { credentials, origin: origin.map(str::to_owned) };
+        let guise = ClientGuise { credentials, origin: origin.map(str::to_owned) };
         let admitted = pair.host.admit(pair.now, ConnId(number), &headers(&guise));
         said.push_str(&format!("{number} {admitted:?}\n"));
         if admitted.is_ok() {
@@ -62,7 +62,7 @@ fn doors(host: Box<dyn Host>) -> String {
 }
 
 /// Files, and what only looks like one.
-fn disks(host: Box<dyn Host>) -> String {
+fn disks(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     for name in ["inside.txt", "link.txt", "link/canary.txt", "large"] {
         let uri = format!("{ODD_URI}/{name}");
@@ -77,10 +77,10 @@ fn disks(host: Box<dyn Host>) -> String {
 }
 
 /// Schedules that are some, one that begins a run, and conditions that are alike.
-fn schedules(host: Box<dyn Host>) -> String {
+fn schedules(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     pair.subscribe(a, AUTOMATIONS);
-    let make = |pair: &mut Pair, id: &str, expression: &str, conditions: Value| {
+    let make = |pair: &mut TestPair, id: &str, expression: &str, conditions: Value| {
         let schedule = json!({"expression": expression, "timeZone": "UTC"});
         let definition = json!({
             "title": "Greet", "message": {"text": "hello", "origin": {"kind": "automation"}},
@@ -104,7 +104,7 @@ fn schedules(host: Box<dyn Host>) -> String {
 }
 
 /// A server that asks for a token, and is stopped instead; and one that gets it.
-fn challenges(host: Box<dyn Host>) -> String {
+fn challenges(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let server = json!({"type": "mcpServer", "id": "echo", "name": "Echo", "uri": "virtual:/mcp",
         "state": {"kind": "stopped"}});
@@ -129,7 +129,7 @@ fn challenges(host: Box<dyn Host>) -> String {
 }
 
 /// A canvas that is logged, an attachment of a later kind, and an archive without extensions.
-fn plain(host: Box<dyn Host>) -> String {
+fn plain(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.ask(a, "subscribe", json!({"channel": "ahp-otlp://logs"}));
     pair.start(a, &chat, "t1", "canvas map https://canvas.example/one");
@@ -145,7 +145,7 @@ fn plain(host: Box<dyn Host>) -> String {
 
 #[test]
 fn a_schedule_begins_a_run_as_often_as_it_may() {
-    let (mut pair, a, _) = Pair::ready(Config::default());
+    let (mut pair, a, _) = TestPair::ready(HostConfig::default());
     pair.subscribe(a, AUTOMATIONS);
     let schedule = json!({"expression": "*/2 * * * *", "timeZone": "UTC"});
     let definition = json!({
@@ -156,7 +156,7 @@ fn a_schedule_begins_a_run_as_often_as_it_may() {
     let action = json!({"type": "automation/createRequested", "resource": "ahp-automation:/a",
         "definition": definition});
     assert_eq!(pair.dispatch(a, AUTOMATIONS, action), "accepted");
-    let entry = |pair: &mut Pair| pair.subscribe(a, AUTOMATIONS)["entries"][0].clone();
+    let entry = |pair: &mut TestPair| pair.subscribe(a, AUTOMATIONS)["entries"][0].clone();
     assert_eq!(entry(&mut pair)["nextRunAt"], "2026-01-01T00:02:00.000Z");
     let mut seen = Vec::new();
     while pair.now < Duration::from_secs(600) && pair.host.next_timeout().is_some() {

@@ -9,23 +9,23 @@ pub(super) use std::time::Duration;
 
 pub(super) use crate::wire::json::{Value, json};
 
-pub(super) use super::super::engine::{Config, RefHost};
-pub(super) use super::super::shell::{Deed, Said, Size};
-use super::super::{Host, Output};
-use crate::model::{NoOp, Outcome, apply};
+pub(super) use super::super::engine::{HostConfig, RefHost};
+pub(super) use super::super::shell::{ShellDeed, ShellEvent, TerminalSize};
+use super::super::{HostOutput, SansIoHost};
+use crate::model::{ActionOutcome, NoOp, apply};
 pub(super) use crate::transcript::ConnId;
 pub(super) use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::frame::Frame;
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 pub(super) const SESSION: &str = "ahp-session:/s1";
 /// Longer than any script of these tests, shorter than the grace of a lost client.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
-pub(super) struct Seat {
+pub(super) struct TestSeat {
     pub(super) inbox: Vec<Value>,
     pub(super) states: BTreeMap<String, Value>,
     pub(super) asked: BTreeMap<String, String>,
@@ -35,20 +35,20 @@ pub(super) struct Seat {
     pub(super) client_seq: u64,
 }
 
-pub(super) struct Pair {
-    pub(super) host: Box<dyn Host>,
+pub(super) struct TestPair {
+    pub(super) host: Box<dyn SansIoHost>,
     pub(super) now: Duration,
-    pub(super) seats: BTreeMap<ConnId, Seat>,
+    pub(super) seats: BTreeMap<ConnId, TestSeat>,
     pub(super) next_id: u64,
     /// Whether the host is meant to be right.
     pub(super) strict: bool,
     /// What shells were told to do.
-    pub(super) deeds: Vec<(String, Deed)>,
+    pub(super) deeds: Vec<(String, ShellDeed)>,
 }
 
-impl Pair {
-    pub(super) fn over(host: Box<dyn Host>, strict: bool) -> Pair {
-        Pair {
+impl TestPair {
+    pub(super) fn over(host: Box<dyn SansIoHost>, strict: bool) -> TestPair {
+        TestPair {
             host,
             now: Duration::ZERO,
             seats: BTreeMap::new(),
@@ -58,14 +58,14 @@ impl Pair {
         }
     }
 
-    pub(super) fn new(config: Config) -> Pair {
+    pub(super) fn new(config: HostConfig) -> TestPair {
         let strict = config.faults.is_empty();
-        Pair::over(Box::new(RefHost::new(config)), strict)
+        TestPair::over(Box::new(RefHost::new(config)), strict)
     }
 
     pub(super) fn open(&mut self, conn: u32) -> ConnId {
         let conn = ConnId(conn);
-        self.seats.insert(conn, Seat::default());
+        self.seats.insert(conn, TestSeat::default());
         self.host.handle_open(self.now, conn);
         self.drain();
         conn
@@ -83,7 +83,7 @@ impl Pair {
         id
     }
 
-    /// As [`Pair::join`], whatever comes of it.
+    /// As [`TestPair::join`], whatever comes of it.
     pub(super) fn join_loosely(&mut self, conn: u32, version: &str, channels: &[&str]) -> ConnId {
         let id = self.open(conn);
         let params = json!({
@@ -148,7 +148,7 @@ impl Pair {
     }
 
     /// The shell of a terminal says something.
-    pub(super) fn said(&mut self, terminal: &str, said: Said) {
+    pub(super) fn said(&mut self, terminal: &str, said: ShellEvent) {
         self.host.handle_shell(self.now, terminal, said);
         self.drain();
     }
@@ -184,18 +184,18 @@ impl Pair {
     pub(super) fn drain(&mut self) {
         while let Some(output) = self.host.poll_output() {
             match output {
-                Output::Send { conn, frame } => {
+                HostOutput::Send { conn, frame } => {
                     let value: Value = serde_json::from_str(&frame.display()).unwrap();
                     self.take(conn, value);
                 }
-                Output::Close { conn, code, .. } => {
+                HostOutput::Close { conn, code, .. } => {
                     let seat = self.seats.get_mut(&conn).unwrap();
                     assert_eq!(seat.closed, None);
                     seat.closed = Some(code);
                 }
-                Output::ToAgent(line) => panic!("there is no agent to tell: {line}"),
-                Output::Shell(terminal, deed) => self.deeds.push((terminal, deed)),
-                Output::Called(what) => panic!("there is no tool to call: {what}"),
+                HostOutput::ToAgent(line) => panic!("there is no agent to tell: {line}"),
+                HostOutput::Shell(terminal, deed) => self.deeds.push((terminal, deed)),
+                HostOutput::Called(what) => panic!("there is no tool to call: {what}"),
             }
         }
     }
@@ -209,8 +209,8 @@ impl Pair {
             let newest = Protocol::of("1.0.0".parse().unwrap()).unwrap();
             let protocol = seat.version.unwrap_or(newest);
             let message = Message::new(value.clone());
-            assert_ne!(message.kind(), Kind::Malformed, "{value}");
-            let errors = protocol.check_message(&message, Sender::Host, method.as_deref());
+            assert_ne!(message.kind(), MessageKind::Malformed, "{value}");
+            let errors = protocol.check_message(&message, MessageOrigin::Host, method.as_deref());
             assert!(errors.iter().all(|error| error.soft), "{errors:?}\n{value}");
         }
         if let Some(version) = value["result"]["protocolVersion"].as_str() {
@@ -251,8 +251,8 @@ impl Pair {
     }
 
     /// A session with a chat, and one client that follows both.
-    pub(super) fn ready(config: Config) -> (Pair, ConnId, String) {
-        let mut pair = Pair::new(config);
+    pub(super) fn ready(config: HostConfig) -> (TestPair, ConnId, String) {
+        let mut pair = TestPair::new(config);
         let a = pair.join(1, "1.0.0", &[ROOT]);
         let chat = pair.session(a);
         (pair, a, chat)
@@ -285,7 +285,7 @@ impl Pair {
     }
 }
 
-pub(super) fn fold(seat: &mut Seat, params: &Value, strict: bool) {
+pub(super) fn fold(seat: &mut TestSeat, params: &Value, strict: bool) {
     let channel = params["channel"].as_str().unwrap_or("");
     if params.get("rejectionReason").is_some() {
         return;
@@ -309,8 +309,10 @@ pub(super) fn fold(seat: &mut Seat, params: &Value, strict: bool) {
     let newest = || Protocol::of("1.0.0".parse().unwrap());
     let version = seat.version.or_else(newest).unwrap().version();
     let outcome = apply(version, kind, state, &params["action"]);
-    let useful =
-        matches!(outcome, Outcome::Applied | Outcome::NoOp(NoOp::RequestOnly | NoOp::EventOnly));
+    let useful = matches!(
+        outcome,
+        ActionOutcome::Applied | ActionOutcome::NoOp(NoOp::RequestOnly | NoOp::EventOnly)
+    );
     assert!(!strict || useful, "{outcome:?}: {params}");
 }
 
@@ -326,7 +328,7 @@ pub(super) fn turn_started(turn: &str, script: &str) -> Value {
     })
 }
 
-pub(super) fn actions(pair: &Pair, conn: ConnId, channel: &str) -> String {
+pub(super) fn actions(pair: &TestPair, conn: ConnId, channel: &str) -> String {
     let own = |m: &&Value| m["params"]["channel"] == channel && m["method"] == "action";
     let kind = |m: &Value| m["params"]["action"]["type"].as_str().unwrap().to_owned();
     let kinds: Vec<String> = pair.seats[&conn].inbox.iter().filter(own).map(kind).collect();

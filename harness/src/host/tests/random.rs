@@ -4,9 +4,9 @@
 use super::pair::*;
 
 /// A small generator of numbers: the same seed, the same conversation.
-struct Dice(u64);
+struct TestDice(u64);
 
-impl Dice {
+impl TestDice {
     fn roll(&mut self, sides: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -35,7 +35,7 @@ const SCRIPTS: &[&str] = &[
 ];
 const CHATS: &[&str] = &["ahp-chat:/1", "ahp-chat:/2", "ahp-chat:/none"];
 
-fn action(dice: &mut Dice, pair: &Pair, conn: ConnId, chat: &str) -> Value {
+fn action(dice: &mut TestDice, pair: &TestPair, conn: ConnId, chat: &str) -> Value {
     let turn = dice.pick(&["t1", "t2", "t3", "t4", "t5", "t6", "t7"]).to_owned();
     let state = pair.seats[&conn].states.get(chat).unwrap_or(&Value::Null);
     let active = state["activeTurn"]["id"].as_str().unwrap_or(&turn).to_owned();
@@ -78,7 +78,7 @@ fn action(dice: &mut Dice, pair: &Pair, conn: ConnId, chat: &str) -> Value {
     }
 }
 
-fn session_action(dice: &mut Dice, client: &str) -> Value {
+fn session_action(dice: &mut TestDice, client: &str) -> Value {
     let yes = dice.roll(2) == 0;
     let active = json!({"clientId": client, "tools": [{"name": "look"}]});
     match dice.roll(6) {
@@ -95,10 +95,10 @@ fn session_action(dice: &mut Dice, client: &str) -> Value {
 }
 
 fn converse(seed: u64) {
-    let mut dice = Dice(seed);
+    let mut dice = TestDice(seed);
     let capacity = [4, 50, 10_000][dice.roll(3)];
     let (mut pair, first, chat) =
-        Pair::ready(Config { replay_capacity: capacity, ..Config::default() });
+        TestPair::ready(HostConfig { replay_capacity: capacity, ..HostConfig::default() });
     let mut conns = vec![(first, "c1".to_owned())];
     for conn in [2, 3] {
         conns.push((pair.join(conn, "1.0.0", &[ROOT, SESSION, &chat]), format!("c{conn}")));
@@ -175,7 +175,7 @@ fn converse(seed: u64) {
 }
 
 /// Drops a connection, lets something happen, and reconnects with what was seen.
-fn come_back(pair: &mut Pair, conn: ConnId, client: &str, next: &mut u32) -> ConnId {
+fn come_back(pair: &mut TestPair, conn: ConnId, client: &str, next: &mut u32) -> ConnId {
     pair.host.handle_close(pair.now, conn);
     pair.step();
     pair.step();
@@ -208,7 +208,7 @@ fn converges_whatever_happens() {
 }
 
 /// Puts something odd at a random place of a value.
-fn spoil(dice: &mut Dice, value: &mut Value) {
+fn spoil(dice: &mut TestDice, value: &mut Value) {
     let inside = dice.roll(4) != 0;
     match value {
         Value::Object(members) if inside && !members.is_empty() => {
@@ -244,8 +244,8 @@ fn spoil(dice: &mut Dice, value: &mut Value) {
 #[test]
 fn survives_odd_frames() {
     for seed in 0..100 {
-        let mut dice = Dice(seed);
-        let (mut pair, a, chat) = Pair::ready(Config::default());
+        let mut dice = TestDice(seed);
+        let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
         pair.strict = false;
         for _ in 0..100 {
             let (method, mut params) = match dice.roll(8) {

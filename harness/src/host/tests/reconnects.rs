@@ -6,8 +6,8 @@ use super::pair::*;
 fn replays_what_was_missed() {
     //  how many envelopes are kept, and the type of the result
     let check = |capacity: usize, expected: &str| {
-        let config = Config { replay_capacity: capacity, ..Config::default() };
-        let (mut pair, a, chat) = Pair::ready(config);
+        let config = HostConfig { replay_capacity: capacity, ..HostConfig::default() };
+        let (mut pair, a, chat) = TestPair::ready(config);
         let b = pair.join(2, "1.0.0", &[ROOT, SESSION, &chat]);
         pair.start(a, &chat, "t1", "say a b\ntool shell x confirm");
         pair.host.handle_close(pair.now, a);
@@ -41,7 +41,7 @@ fn replays_what_was_missed() {
 
 #[test]
 fn refuses_and_survives_odd_reconnects() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     pair.start(a, &chat, "t1", "hold x");
     let params = |client: &str, seq: i64| {
         json!({
@@ -61,7 +61,7 @@ fn refuses_and_survives_odd_reconnects() {
 
 #[test]
 fn lets_clients_go_that_do_not_come_back() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let b = pair.join(2, "1.0.0", &[SESSION, &chat]);
     let active = json!({"clientId": "c1", "tools": [{"name": "look"}]});
     pair.dispatch(a, SESSION, json!({"type": "session/activeClientSet", "activeClient": active}));

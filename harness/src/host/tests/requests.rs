@@ -6,7 +6,7 @@ use super::pair::*;
 fn answers_as_json_rpc_wants_it() {
     //  frame, and the code of the error or `ok`
     let check = |frame: &str, expected: &str| {
-        let mut pair = Pair::new(Config::default());
+        let mut pair = TestPair::new(HostConfig::default());
         let conn = pair.join(1, "1.0.0", &[]);
         let said = pair.raw(conn, frame);
         let code = match said.as_slice() {
@@ -47,7 +47,7 @@ fn answers_as_json_rpc_wants_it() {
 #[test]
 fn negotiates_the_highest_version_in_range() {
     let check = |offers: Value, expected: &str| {
-        let mut pair = Pair::new(Config::default());
+        let mut pair = TestPair::new(HostConfig::default());
         let conn = pair.open(1);
         let params = json!({"channel": ROOT, "protocolVersions": offers, "clientId": "c"});
         let answer = pair.ask(conn, "initialize", params);
@@ -70,7 +70,7 @@ fn negotiates_the_highest_version_in_range() {
 
 #[test]
 fn shakes_hands_before_anything_else() {
-    let mut pair = Pair::new(Config::default());
+    let mut pair = TestPair::new(HostConfig::default());
     let conn = pair.open(1);
     assert_eq!(pair.ask(conn, "ping", json!({"channel": ROOT}))["result"], Value::Null);
     assert_eq!(pair.ask(conn, "subscribe", json!({"channel": ROOT}))["error"]["code"], -32600);
@@ -82,7 +82,7 @@ fn shakes_hands_before_anything_else() {
 
 #[test]
 fn speaks_each_version_to_its_client() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let old = pair.join(2, "0.9.0", &[ROOT, SESSION, &chat]);
     pair.dispatch(a, &chat, json!({"type": "chat/isReadChanged", "isRead": true}));
     pair.start(old, &chat, "t1", "say a");

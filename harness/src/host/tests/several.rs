@@ -1,6 +1,6 @@
 //! One conversation about several chats, and about what agents show beside what they say.
 
-use super::super::Host;
+use super::super::SansIoHost;
 use super::faults::{last, opened, text};
 use super::pair::*;
 
@@ -9,7 +9,7 @@ const HOUSE: &str = "ahp-chat:/house";
 const SECOND: &str = "ahp-session:/second";
 
 /// Plays a turn to its end, or until it waits.
-fn play(pair: &mut Pair, conn: ConnId, (chat, turn): (&str, &str), script: &str, with: Value) {
+fn play(pair: &mut TestPair, conn: ConnId, (chat, turn): (&str, &str), script: &str, with: Value) {
     let mut start = turn_started(turn, script);
     start["message"]["attachments"] = with;
     pair.dispatch(conn, chat, start);
@@ -25,7 +25,7 @@ fn attached(chat: &str, end: Option<&str>) -> Value {
 }
 
 /// What an agent is given, and what it shows of its work.
-pub(super) fn chats_and_work(host: Box<dyn Host>) -> String {
+pub(super) fn chats_and_work(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let none = || json!([]);
     for uri in [GARDEN, HOUSE] {
@@ -93,7 +93,7 @@ pub(super) fn chats_and_work(host: Box<dyn Host>) -> String {
 }
 
 /// Workers, moves, what agents do not offer, and where changes show.
-pub(super) fn workers_and_moves(host: Box<dyn Host>) -> String {
+pub(super) fn workers_and_moves(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let none = || json!([]);
     let provider = json!({"channel": SECOND, "provider": "single"});

@@ -4,7 +4,7 @@ use super::pair::*;
 
 #[test]
 fn shows_windows_and_loads_the_rest() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     for turn in ["t1", "t2", "t3"] {
         pair.start(a, &chat, turn, "");
         pair.run();
@@ -24,7 +24,7 @@ fn shows_windows_and_loads_the_rest() {
 
 #[test]
 fn keeps_what_clients_set() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let foreign = json!({"text": "", "origin": {"kind": "agent"}});
     let mut set = |channel: &str, action: Value| pair.dispatch(a, channel, action);
     for (channel, action) in [
@@ -76,7 +76,7 @@ fn keeps_what_clients_set() {
 
 #[test]
 fn creates_lists_and_disposes_sessions() {
-    let mut pair = Pair::new(Config::default());
+    let mut pair = TestPair::new(HostConfig::default());
     let a = pair.join(1, "1.0.0", &[ROOT]);
     let create = |uri: &str| json!({"channel": uri});
     let code = |answer: Value| answer["error"]["code"].clone();
@@ -127,7 +127,7 @@ fn creates_lists_and_disposes_sessions() {
 
 #[test]
 fn makes_chats_from_others() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     pair.start(a, &chat, "t1", "");
     pair.run();
     pair.start(a, &chat, "t2", "hold x");

@@ -1,7 +1,7 @@
 //! Conversations about tokens, telemetry, bounds, and what clients publish at URIs of their own.
 
 use super::super::auth::TOKEN;
-use super::super::{Host, configuration};
+use super::super::{SansIoHost, configuration};
 use super::faults::{opened, text};
 use super::guests;
 use super::pair::*;
@@ -10,18 +10,18 @@ use crate::wire::frame::Frame;
 const LOGS: &str = "ahp-otlp://logs?level=error";
 
 /// Everything that is said here.
-pub(super) fn all(host: impl Fn() -> Box<dyn Host>) -> String {
+pub(super) fn all(host: impl Fn() -> Box<dyn SansIoHost>) -> String {
     let own = [tokens, listeners, bounds, published, newcomers].map(|said| said(host()));
     own.concat() + &guests::all(host)
 }
 
-fn create(pair: &mut Pair, conn: ConnId, id: u32, provider: &str) {
+fn create(pair: &mut TestPair, conn: ConnId, id: u32, provider: &str) {
     assert!(configuration::has_provider(provider));
     let channel = format!("ahp-session:/made-{id}");
     pair.ask(conn, "createSession", json!({"channel": channel, "provider": provider}));
 }
 
-fn authenticate(pair: &mut Pair, conn: ConnId, token: &str, seconds: Option<i64>) {
+fn authenticate(pair: &mut TestPair, conn: ConnId, token: &str, seconds: Option<i64>) {
     let mut params = json!({"channel": ROOT, "resource": (TOKEN.0), "token": token});
     if let Some(seconds) = seconds {
         params["expiresIn"] = json!(seconds);
@@ -30,8 +30,8 @@ fn authenticate(pair: &mut Pair, conn: ConnId, token: &str, seconds: Option<i64>
 }
 
 /// Two clients, an agent that asks for a token and one that takes one.
-fn tokens(host: Box<dyn Host>) -> String {
-    let mut pair = Pair::over(host, false);
+fn tokens(host: Box<dyn SansIoHost>) -> String {
+    let mut pair = TestPair::over(host, false);
     let a = pair.join_loosely(1, "1.0.0", &[ROOT]);
     let b = pair.join_loosely(2, "1.0.0", &[ROOT]);
     create(&mut pair, a, 1, "guarded");
@@ -52,7 +52,7 @@ fn tokens(host: Box<dyn Host>) -> String {
 }
 
 /// Telemetry of a turn, for one who subscribes to all of it, one to errors, one to nothing.
-fn listeners(host: Box<dyn Host>) -> String {
+fn listeners(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[LOGS]);
     pair.join_loosely(3, "1.0.0", &[ROOT]);
@@ -75,7 +75,7 @@ fn listeners(host: Box<dyn Host>) -> String {
 }
 
 /// Frames that are too deep or too large, a client that does not read, one that asks without end.
-fn bounds(host: Box<dyn Host>) -> String {
+fn bounds(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
     pair.hold(b, true);
@@ -96,7 +96,7 @@ fn bounds(host: Box<dyn Host>) -> String {
 }
 
 /// A plugin that its client has to be asked for, and directories of an agent that can change them.
-fn published(host: Box<dyn Host>) -> String {
+fn published(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
     for (conn, client) in [(a, "c1"), (b, "c2")] {
@@ -132,8 +132,8 @@ fn published(host: Box<dyn Host>) -> String {
 
 /// Clients of all kinds: one that shows no apps, one of an old version of its own, one that prefers, one
 /// that leaves for good; and a terminal that prints a lot.
-fn newcomers(host: Box<dyn Host>) -> String {
-    let mut pair = Pair::over(host, false);
+fn newcomers(host: Box<dyn SansIoHost>) -> String {
+    let mut pair = TestPair::over(host, false);
     let a = pair.join_loosely(1, "1.0.0", &[ROOT]);
     pair.ask(a, "createSession", json!({"channel": SESSION}));
     pair.run();

@@ -8,8 +8,8 @@ fn claim(client: &str) -> Value {
     json!({"kind": "client", "clientId": client})
 }
 
-fn made(conn: u32) -> (Pair, ConnId) {
-    let mut pair = Pair::new(Config::default());
+fn made(conn: u32) -> (TestPair, ConnId) {
+    let mut pair = TestPair::new(HostConfig::default());
     let conn = pair.join(conn, "1.0.0", &[ROOT]);
     let params = json!({"channel": TERMINAL, "claim": claim("c1"), "cols": 80, "rows": 24});
     pair.ask(conn, "createTerminal", params);
@@ -90,7 +90,7 @@ fn a_crash_ends_every_process() {
 
 #[test]
 fn a_real_shell_is_typed_into_and_what_it_prints_is_told() {
-    let mut pair = Pair::new(Config { shells: true, ..Config::default() });
+    let mut pair = TestPair::new(HostConfig { shells: true, ..HostConfig::default() });
     let a = pair.join(1, "1.0.0", &[ROOT]);
     let params = json!({
         "channel": TERMINAL, "claim": claim("c1"), "cwd": "file:///a", "cols": 90, "rows": 20,
@@ -100,9 +100,12 @@ fn a_real_shell_is_typed_into_and_what_it_prints_is_told() {
     pair.dispatch(a, TERMINAL, typed("ls\r"));
     pair.dispatch(a, TERMINAL, json!({"type": "terminal/resized", "cols": 100, "rows": 0}));
     let deeds = [
-        Deed::Start { folder: Some("file:///a".to_owned()), size: Size { columns: 90, rows: 20 } },
-        Deed::Type("ls\r".to_owned()),
-        Deed::Resize(Size { columns: 100, rows: 24 }),
+        ShellDeed::Start {
+            folder: Some("file:///a".to_owned()),
+            size: TerminalSize { columns: 90, rows: 20 },
+        },
+        ShellDeed::Type("ls\r".to_owned()),
+        ShellDeed::Resize(TerminalSize { columns: 100, rows: 24 }),
     ];
     let expected: Vec<_> = deeds.map(|deed| (TERMINAL.to_owned(), deed)).into();
     assert_eq!(pair.deeds, expected);
@@ -113,7 +116,7 @@ fn a_real_shell_is_typed_into_and_what_it_prints_is_told() {
     let (before, rest) = printed.as_bytes().split_at(8);
     let (middle, after) = rest.split_at(30);
     for cut in [before, middle, after] {
-        pair.said(TERMINAL, Said::Printed(cut.to_vec()));
+        pair.said(TERMINAL, ShellEvent::Printed(cut.to_vec()));
     }
     let state = pair.subscribe(a, TERMINAL);
     assert_eq!(state["cwd"], "file:///b");
@@ -125,12 +128,12 @@ fn a_real_shell_is_typed_into_and_what_it_prints_is_told() {
     assert_eq!((&command["isComplete"], &command["exitCode"]), (&json!(true), &json!(3)));
     assert_eq!(content[2]["value"], "$ ");
 
-    pair.said(TERMINAL, Said::Ended(None));
-    pair.said(TERMINAL, Said::Printed(b"late".to_vec()));
+    pair.said(TERMINAL, ShellEvent::Ended(None));
+    pair.said(TERMINAL, ShellEvent::Printed(b"late".to_vec()));
     let state = pair.subscribe(a, TERMINAL);
     assert_eq!(state["lifecycle"], json!({"status": "exited"}));
     assert_eq!(state["content"], *content);
     pair.converges(a, TERMINAL);
     pair.ask(a, "disposeTerminal", json!({"channel": TERMINAL}));
-    assert_eq!(pair.deeds.last(), Some(&(TERMINAL.to_owned(), Deed::End)));
+    assert_eq!(pair.deeds.last(), Some(&(TERMINAL.to_owned(), ShellDeed::End)));
 }

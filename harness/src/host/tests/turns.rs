@@ -6,7 +6,7 @@ use super::pair::*;
 fn plays_each_step() {
     //  script, and the actions that reach a subscriber
     let check = |script: &str, expected: &str| {
-        let (mut pair, a, chat) = Pair::ready(Config::default());
+        let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
         assert_eq!(pair.start(a, &chat, "t1", script), "accepted");
         pair.run();
         assert_eq!(actions(&pair, a, &chat), expected, "{script}");
@@ -44,7 +44,7 @@ fn plays_each_step() {
 fn asks_before_it_runs() {
     //  options, decision, status after it, text that the tool gave back
     let check = |options: &str, decision: Value, status: &str, said: &str| {
-        let (mut pair, a, chat) = Pair::ready(Config::default());
+        let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
         let b = pair.join(2, "1.0.0", &[&chat]);
         pair.start(
             a,
@@ -87,7 +87,7 @@ fn asks_before_it_runs() {
 
 #[test]
 fn asks_again_and_about_results() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     pair.start(a, &chat, "t1", "tool shell x reconfirm confirm-result\nsay done");
     pair.run();
     let (call, status) = pair.call(a, &chat);
@@ -113,7 +113,7 @@ fn asks_again_and_about_results() {
 
 #[test]
 fn waits_for_the_user_where_a_client_leaves_a_result_to_them() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let active = json!({"clientId": "c1", "tools": [{"name": "look"}]});
     let set = json!({"type": "session/activeClientSet", "activeClient": active});
     assert_eq!(pair.dispatch(a, SESSION, set), "accepted");
@@ -144,7 +144,7 @@ fn waits_for_the_user_where_a_client_leaves_a_result_to_them() {
 
 #[test]
 fn leaves_client_tools_to_their_owner() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let b = pair.join(2, "1.0.0", &[&chat]);
     let active = json!({"clientId": "c1", "tools": [{"name": "look"}]});
     let set = json!({"type": "session/activeClientSet", "activeClient": active});
@@ -180,7 +180,7 @@ fn leaves_client_tools_to_their_owner() {
 
 #[test]
 fn asks_the_user_and_waits() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     pair.start(a, &chat, "t1", "ask \"Which?\" main dev\nsay done");
     pair.run();
     let request = pair.state(a, &chat)["activeTurn"]["responseParts"][0]["request"].clone();
@@ -213,7 +213,7 @@ fn asks_the_user_and_waits() {
 
 #[test]
 fn takes_queue_steering_and_holds() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let pending = |kind: &str, id: &str, text: &str| {
         let message = message(text);
         json!({"type": "chat/pendingMessageSet", "kind": kind, "id": id, "message": message})
@@ -261,7 +261,7 @@ fn takes_queue_steering_and_holds() {
 
 #[test]
 fn stops_at_once_when_cancelled() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     pair.start(a, &chat, "t1", "endless");
     for _ in 0..20 {
         let at = pair.host.next_timeout().unwrap();
@@ -281,7 +281,7 @@ fn stops_at_once_when_cancelled() {
 
 #[test]
 fn resumes_and_truncates() {
-    let (mut pair, a, chat) = Pair::ready(Config::default());
+    let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     pair.start(a, &chat, "t1", "say one\nfail net resumable\nsay two");
     pair.run();
     assert_eq!(pair.subscribe(a, SESSION)["status"], 2);

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::agent::script::{ScriptStep, ToolStep};
-use crate::host::agent::Op;
+use crate::host::agent::HostAgentOp;
 use crate::host::engine::RefHost;
 use crate::host::generic::{
     ActsAfterApplying, AltersAction, ChangesAgentSteps, ChangesFirstState, ChangesMessageForAgent,
@@ -41,40 +41,40 @@ impl HostHooks for OwnActivity {
 }
 
 /// The kind of part that a step of a script adds, with its pieces of text.
-fn text_of(op: &Op) -> Option<(&'static str, &[String])> {
+fn text_of(op: &HostAgentOp) -> Option<(&'static str, &[String])> {
     match op {
-        Op::Step(ScriptStep::Say(texts)) => Some(("markdown", texts)),
-        Op::Step(ScriptStep::Think(texts)) => Some(("reasoning", texts)),
+        HostAgentOp::Step(ScriptStep::Say(texts)) => Some(("markdown", texts)),
+        HostAgentOp::Step(ScriptStep::Think(texts)) => Some(("reasoning", texts)),
         _ => None,
     }
 }
 
-fn in_one_delta(host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
+fn in_one_delta(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
     let Some((kind, texts)) = text_of(op) else { return true };
     host.stream_part(step.uri, step.index, kind, vec![texts.concat()]);
     false
 }
 
-fn without_deltas(host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
+fn without_deltas(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
     let Some((kind, texts)) = text_of(op) else { return true };
     let part = json!({"kind": kind, "id": host.fresh_id("part"), "content": texts.concat()});
     host.say(step.uri, json!({"type": "chat/responsePart", "turnId": step.turn, "part": part}));
     false
 }
 
-fn first_piece_in_the_part(host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
+fn first_piece_in_the_part(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
     let Some((kind, [first, rest @ ..])) = text_of(op) else { return true };
     let id = host.fresh_id("part");
     let part = json!({"kind": kind, "id": id, "content": first});
     host.say(step.uri, json!({"type": "chat/responsePart", "turnId": step.turn, "part": part}));
-    let append = |text: &String| Op::Append { part: id.clone(), kind, text: text.clone() };
+    let append = |text: &String| HostAgentOp::Append { part: id.clone(), kind, text: text.clone() };
     host.queue(step.uri, step.index, rest.iter().map(append));
     false
 }
 
 /// Sends an empty delta before each delta of a text.
-fn empty_delta_first(host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
-    if let Op::Append { part, kind: "markdown", .. } = op {
+fn empty_delta_first(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
+    if let HostAgentOp::Append { part, kind: "markdown", .. } = op {
         let action =
             json!({"type": "chat/delta", "turnId": step.turn, "partId": part, "content": ""});
         host.say(step.uri, action);
@@ -82,8 +82,8 @@ fn empty_delta_first(host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
     true
 }
 
-fn fails_at_once(host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
-    if step.index == 0 && matches!(op, Op::Step(_)) {
+fn fails_at_once(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
+    if step.index == 0 && matches!(op, HostAgentOp::Step(_)) {
         host.fail_turn(step.uri, step.turn, "model-unreachable", false);
         return false;
     }
@@ -93,8 +93,8 @@ fn fails_at_once(host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
 /// The delay of each step of a slow agent.
 const SLOW_STEP: Duration = Duration::from_millis(600);
 
-fn slowly(host: &mut RefHost, step: &AgentStep, op: &Op) -> bool {
-    if matches!(op, Op::Step(_)) {
+fn slowly(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp) -> bool {
+    if matches!(op, HostAgentOp::Step(_)) {
         host.delay(step.uri, step.index, SLOW_STEP);
     }
     true
@@ -189,7 +189,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         "The agent's reasoning is not sent.",
         "Which response parts a turn has is not specified.",
         STREAMING,
-        &ChangesAgentSteps(|_, _, op| !matches!(op, Op::Step(ScriptStep::Think(_)))),
+        &ChangesAgentSteps(|_, _, op| !matches!(op, HostAgentOp::Step(ScriptStep::Think(_)))),
     )),
     offering_less(behaviour(
         "needs-no-approval",

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use crate::host::chain::MessageRewriter;
-use crate::host::engine::Config;
+use crate::host::engine::HostConfig;
 use crate::host::injected::HostHooks;
 use crate::wire::version::Version;
 
@@ -44,7 +44,7 @@ pub(super) enum VariantMaker {
     /// By removing a feature.
     Without(&'static AbsentFeature),
     /// By another configuration of the host.
-    Setting(fn(&mut Config)),
+    Setting(fn(&mut HostConfig)),
     /// By taking part in what the host does.
     Behaviour(&'static dyn HostHooks),
 }
@@ -72,7 +72,7 @@ pub(super) const fn setting(
     does: &'static str,
     permitted: &'static str,
     source: &'static str,
-    set: fn(&mut Config),
+    set: fn(&mut HostConfig),
 ) -> VariantRow {
     let maker = VariantMaker::Setting(set);
     VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
@@ -147,7 +147,7 @@ impl VariantRow {
     }
 
     /// Changes the configuration of the reference host, for one that is a setting.
-    pub(super) fn set_up(&self, config: &mut Config) {
+    pub(super) fn set_up(&self, config: &mut HostConfig) {
         if let VariantMaker::Setting(set) = self.maker {
             set(config);
         }

@@ -124,20 +124,20 @@ impl MessageRewriter for SplitText {
 }
 
 /// Delays messages to clients.
-struct DelayedMessages {
+struct HostDelayedMessages {
     /// The delay of a message in milliseconds.
     millis: fn(&mut Dice, &MessageLink<'_>) -> u64,
     dice: Dice,
 }
 
-impl MessageRewriter for DelayedMessages {
+impl MessageRewriter for HostDelayedMessages {
     fn delay(&mut self, link: &MessageLink<'_>, _: &Value) -> Duration {
         Duration::from_millis((self.millis)(&mut self.dice, link))
     }
 }
 
 fn late(millis: fn(&mut Dice, &MessageLink<'_>) -> u64) -> Box<dyn MessageRewriter> {
-    Box::new(DelayedMessages { millis, dice: Dice::seeded(1) })
+    Box::new(HostDelayedMessages { millis, dice: Dice::seeded(1) })
 }
 
 /// Delays responses so that later messages overtake them.

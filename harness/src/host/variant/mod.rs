@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use crate::peer::errand::Errand;
+use crate::peer::errand::ClientErrand;
 use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
@@ -20,8 +20,8 @@ use crate::wire::spelling::walk;
 use super::chain::{
     MessageChain, MessageLink, MessageRewriter, RewriterOutput, each_envelope_list,
 };
-use super::engine::{Config, RefHost};
-use super::{Host, Output, shell};
+use super::engine::{HostConfig, RefHost};
+use super::{HostOutput, SansIoHost, shell};
 
 mod absence;
 mod behaviour;
@@ -45,7 +45,7 @@ pub struct VariantHost {
 
 impl VariantHost {
     /// A reference host with these variants, the first one next to the host.
-    pub fn new(rows: &[&VariantRow], mut config: Config) -> VariantHost {
+    pub fn new(rows: &[&VariantRow], mut config: HostConfig) -> VariantHost {
         let chain = rows.iter().filter_map(|row| row.rewriter()).collect();
         rows.iter().for_each(|row| row.set_up(&mut config));
         let behaviours = rows.iter().filter_map(|row| row.behaviour()).collect();
@@ -60,7 +60,7 @@ impl VariantHost {
     }
 }
 
-impl Host for VariantHost {
+impl SansIoHost for VariantHost {
     fn admit(
         &mut self,
         now: Duration,
@@ -112,7 +112,7 @@ impl Host for VariantHost {
         self.drain();
     }
 
-    fn handle_shell(&mut self, now: Duration, terminal: &str, said: shell::Said) {
+    fn handle_shell(&mut self, now: Duration, terminal: &str, said: shell::ShellEvent) {
         self.chain.pass(now);
         self.inner.handle_shell(now, terminal, said);
         self.drain();
@@ -124,11 +124,11 @@ impl Host for VariantHost {
         self.drain();
     }
 
-    fn handle_errand(&mut self, now: Duration, errand: &Errand) -> Vec<Value> {
+    fn handle_errand(&mut self, now: Duration, errand: &ClientErrand) -> Vec<Value> {
         self.inner.handle_errand(now, errand)
     }
 
-    fn poll_output(&mut self) -> Option<Output> {
+    fn poll_output(&mut self) -> Option<HostOutput> {
         self.drain();
         self.chain.poll()
     }

@@ -14,9 +14,9 @@ use super::catalogue::{JSON, RPC, UNKNOWN, VariantRow, row, since};
 use super::{MessageLink, MessageRewriter, RewriterOutput};
 
 /// Writes timestamps in another form of ISO 8601.
-struct InstantForm(fn(&str) -> String);
+struct HostInstantForm(fn(&str) -> String);
 
-impl MessageRewriter for InstantForm {
+impl MessageRewriter for HostInstantForm {
     fn on_host_message(
         &mut self,
         _: &MessageLink<'_>,
@@ -35,9 +35,9 @@ impl MessageRewriter for InstantForm {
 }
 
 /// Writes integers with a zero fraction, such as `1.0`.
-struct FractionalNumbers(FractionPlace);
+struct HostFractionalNumbers(FractionPlace);
 
-impl MessageRewriter for FractionalNumbers {
+impl MessageRewriter for HostFractionalNumbers {
     fn on_host_message(
         &mut self,
         link: &MessageLink<'_>,
@@ -53,9 +53,9 @@ impl MessageRewriter for FractionalNumbers {
 }
 
 /// Reverses the order of the members of each object.
-struct ReversedMembers;
+struct HostReversedMembers;
 
-impl MessageRewriter for ReversedMembers {
+impl MessageRewriter for HostReversedMembers {
     fn on_host_message(
         &mut self,
         _: &MessageLink<'_>,
@@ -68,9 +68,9 @@ impl MessageRewriter for ReversedMembers {
 }
 
 /// Serializes messages in another way.
-struct WrittenText(fn(&Value) -> String);
+struct HostWrittenText(fn(&Value) -> String);
 
-impl MessageRewriter for WrittenText {
+impl MessageRewriter for HostWrittenText {
     fn spelled(&self, message: &Value) -> Option<String> {
         Some((self.0)(message))
     }
@@ -94,7 +94,7 @@ impl MessageRewriter for ExtensionMembers {
 }
 
 /// Adds `_meta` to objects that only the host makes.
-struct AddedMetadata;
+struct HostAddedMetadata;
 
 /// Types and actions with an optional `_meta` that clients never send.
 const WITH_METADATA: [&str; 8] = [
@@ -108,7 +108,7 @@ const WITH_METADATA: [&str; 8] = [
     "BackgroundSubagentWork",
 ];
 
-impl MessageRewriter for AddedMetadata {
+impl MessageRewriter for HostAddedMetadata {
     fn on_host_message(
         &mut self,
         link: &MessageLink<'_>,
@@ -150,28 +150,28 @@ const ESCAPE: &str = "Any character of a string may be escaped.";
 /// Instants, numbers, white space, escapes, the order of members, and extension members.
 pub(super) const ROWS: &[VariantRow] = &[
     row("instants-with-offset", "Instants end in `+00:00`.", INSTANT, TIMES, || {
-        Box::new(InstantForm(|plain| format!("{plain}+00:00")))
+        Box::new(HostInstantForm(|plain| format!("{plain}+00:00")))
     }),
     row(
         "instants-of-another-zone",
         "Instants are two hours ahead and end in `+02:00`.",
         INSTANT,
         TIMES,
-        || Box::new(InstantForm(two_hours_east)),
+        || Box::new(HostInstantForm(two_hours_east)),
     ),
     row(
         "instants-in-microseconds",
         "Instants have six digits after the second.",
         INSTANT,
         TIMES,
-        || Box::new(InstantForm(|plain| with_digits(plain, 6))),
+        || Box::new(HostInstantForm(|plain| with_digits(plain, 6))),
     ),
     row(
         "instants-in-nanoseconds",
         "Instants have nine digits after the second.",
         INSTANT,
         TIMES,
-        || Box::new(InstantForm(|plain| with_digits(plain, 9))),
+        || Box::new(HostInstantForm(|plain| with_digits(plain, 9))),
     ),
     row(
         "shortest-instants",
@@ -179,17 +179,17 @@ pub(super) const ROWS: &[VariantRow] = &[
         INSTANT,
         TIMES,
         || {
-            Box::new(InstantForm(|plain| match plain.contains('.') {
+            Box::new(HostInstantForm(|plain| match plain.contains('.') {
                 true => format!("{}Z", plain.trim_end_matches('0').trim_end_matches('.')),
                 false => format!("{plain}Z"),
             }))
         },
     ),
     row("numbers-with-fraction", "Integers are written as `1.0`.", NUMBER, JSON, || {
-        Box::new(FractionalNumbers(FractionPlace::Rest))
+        Box::new(HostFractionalNumbers(FractionPlace::Rest))
     }),
     row("numbers-with-exponent", "Integers are written as `1e0`.", NUMBER, JSON, || {
-        Box::new(WrittenText(|message| {
+        Box::new(HostWrittenText(|message| {
             written(message, LeafForm { number: with_exponent, ..USUAL })
         }))
     }),
@@ -198,34 +198,36 @@ pub(super) const ROWS: &[VariantRow] = &[
         "The ids of responses are written as `1.0`.",
         "The id of a response is the same value as in the request; 1.0 is 1.",
         RPC,
-        || Box::new(FractionalNumbers(FractionPlace::Id)),
+        || Box::new(HostFractionalNumbers(FractionPlace::Id)),
     ),
     row(
         "members-reversed",
         "The members of each object come in reverse order.",
         "An object is an unordered collection of members.",
         JSON,
-        || Box::new(ReversedMembers),
+        || Box::new(HostReversedMembers),
     ),
     row("indented", "Messages are indented.", SPACE, JSON, || {
-        Box::new(WrittenText(|message| serde_json::to_string_pretty(message).unwrap_or_default()))
+        Box::new(HostWrittenText(|message| {
+            serde_json::to_string_pretty(message).unwrap_or_default()
+        }))
     }),
     row(
         "ends-with-newline",
         "Each message begins with a space and ends with a line break.",
         SPACE,
         JSON,
-        || Box::new(WrittenText(|message| format!(" {}\r\n", message.to_text()))),
+        || Box::new(HostWrittenText(|message| format!(" {}\r\n", message.to_text()))),
     ),
     row("escaped", "Slashes and characters outside ASCII are escaped.", ESCAPE, JSON, || {
-        Box::new(WrittenText(written_in_ascii))
+        Box::new(HostWrittenText(written_in_ascii))
     }),
     row(
         "every-letter-escaped",
         "Every letter of a string is escaped, also in names.",
         ESCAPE,
         JSON,
-        || Box::new(WrittenText(written_in_escapes)),
+        || Box::new(HostWrittenText(written_in_escapes)),
     ),
     row(
         "extension-members",
@@ -241,7 +243,7 @@ pub(super) const ROWS: &[VariantRow] = &[
             "Objects that the host makes have a `_meta` with members of the host's own.",
             "`_meta` is an optional object of any members.",
             UNKNOWN,
-            || Box::new(AddedMetadata),
+            || Box::new(HostAddedMetadata),
         ),
     ),
 ];

@@ -88,9 +88,9 @@ impl MessageRewriter for RejectionWords {
 }
 
 /// Sends an extension notification.
-struct OwnNotifications;
+struct HostOwnNotifications;
 
-impl MessageRewriter for OwnNotifications {
+impl MessageRewriter for HostOwnNotifications {
     fn on_host_message(
         &mut self,
         link: &MessageLink<'_>,
@@ -222,7 +222,7 @@ pub(super) const ROWS: &[VariantRow] = &[
             "After each subscription the host sends an extension notification.",
             "Clients ignore notifications that they do not know and whose names begin with `x-`.",
             "docs/specification/versioning.md › Extension names",
-            || Box::new(OwnNotifications),
+            || Box::new(HostOwnNotifications),
         ),
     ),
     row(

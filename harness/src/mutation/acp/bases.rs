@@ -7,20 +7,20 @@
 
 use std::time::Duration;
 
-use crate::agent::acp::Config;
+use crate::agent::acp::AgentConfig;
 use crate::agent::acp::variant::AGENT_VARIANTS;
-use crate::host::subject::Subject;
-use crate::run::suite::Suite;
+use crate::host::subject::AgentSubject;
+use crate::run::suite::ScenarioSuite;
 use crate::run::{agents, sim};
-use crate::transcript::line::Line;
-use crate::transcript::{Below, Event, Seen};
+use crate::transcript::line::TranscriptLine;
+use crate::transcript::{BelowEvent, ConnectionEvent, SeenFrame};
 use crate::verdict::Weight;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 use crate::wire::version::Version;
 
 use super::super::bases::{BaseOptions, LineRecorder};
-use super::super::capture::Capture;
+use super::super::capture::MutableCapture;
 
 /// Shorter conversations show nothing.
 const LEAST: usize = 4;
@@ -34,8 +34,8 @@ const OF_EACH: usize = 2;
 
 /// Captures in which the checks find nothing above a note: each scenario as it was played and once more with the agent
 /// heard of again later, against the plain agent and, two scenarios each, against its variants. `drawn` says how many.
-pub fn clean(options: BaseOptions) -> Vec<Capture> {
-    let suite = Suite::carried();
+pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
+    let suite = ScenarioSuite::carried();
     let entries = agents::playable(&suite);
     let mut captures = Vec::new();
     for entry in entries.iter().step_by(options.part.max(1)) {
@@ -55,61 +55,69 @@ pub fn clean(options: BaseOptions) -> Vec<Capture> {
 }
 
 fn played(
-    entry: &crate::run::suite::Entry,
+    entry: &crate::run::suite::SuiteEntry,
     variants: &[&'static crate::agent::acp::variant::AgentVariantRow],
     name: &str,
-) -> [Capture; 2] {
+) -> [MutableCapture; 2] {
     let keeping = LineRecorder::with_tools();
-    let mut agent = Subject::varied(Config::default(), variants);
+    let mut agent = AgentSubject::varied(AgentConfig::default(), variants);
     let side = sim::side(Some(Version::ACP_1));
     agents::play_recorded(entry, &mut agent, side, Box::new(keeping.clone()));
     let lines = keeping.lines();
-    let capture = |name: String, lines| Capture { name, assume: Some(Version::ACP_1), lines };
+    let capture =
+        |name: String, lines| MutableCapture { name, assume: Some(Version::ACP_1), lines };
     let later = heard_later(&lines);
     [capture(name.to_owned(), lines), capture(format!("{name}#later"), later)]
 }
 
 /// Reads a capture as one of conversations with agents: what other recorders say goes to an agent, or comes from one, is
 /// what a client sends and gets.
-pub fn of_agents(capture: &mut Capture) {
+pub fn of_agents(capture: &mut MutableCapture) {
     capture.assume = Some(Version::ACP_1);
     for line in &mut capture.lines {
         line.event = match &line.event {
-            Event::Below { way: Below::ToAgent, seen } => Event::Sent(seen.clone()),
-            Event::Below { way: Below::FromAgent, seen } => Event::Received(seen.clone()),
+            ConnectionEvent::Below { way: BelowEvent::ToAgent, seen } => {
+                ConnectionEvent::Sent(seen.clone())
+            }
+            ConnectionEvent::Below { way: BelowEvent::FromAgent, seen } => {
+                ConnectionEvent::Received(seen.clone())
+            }
             _ => continue,
         };
     }
 }
 
 /// Whether a capture can be a base.
-fn is_clean(capture: &Capture) -> bool {
+fn is_clean(capture: &MutableCapture) -> bool {
     capture.lines.len() >= LEAST
         && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)
 }
 
 /// The same conversation, in which every connection is still there at the end, and refuses what it does not know.
-fn heard_later(lines: &[Line]) -> Vec<Line> {
-    let closes = lines.iter().rev().take_while(|line| matches!(line.event, Event::Closed { .. }));
+fn heard_later(lines: &[TranscriptLine]) -> Vec<TranscriptLine> {
+    let closes =
+        lines.iter().rev().take_while(|line| matches!(line.event, ConnectionEvent::Closed { .. }));
     let mut kept = lines[..lines.len() - closes.count()].to_vec();
     let last = kept.last().map_or(Duration::ZERO, |line| line.at);
     let mut conns: Vec<String> = Vec::new();
     for line in &kept {
         match line.event {
-            Event::Sent(_) if !conns.contains(&line.conn) => conns.push(line.conn.clone()),
-            Event::Closed { .. } => conns.retain(|conn| *conn != line.conn),
+            ConnectionEvent::Sent(_) if !conns.contains(&line.conn) => {
+                conns.push(line.conn.clone())
+            }
+            ConnectionEvent::Closed { .. } => conns.retain(|conn| *conn != line.conn),
             _ => {}
         }
     }
     for (id, seconds) in (FIRST_IDLE..).zip(HEARD) {
         for conn in &conns {
             let at = last + Duration::from_secs(seconds);
-            let line = |event| Line { case: None, at, conn: conn.clone(), event };
+            let line = |event| TranscriptLine { case: None, at, conn: conn.clone(), event };
             let ask = Message::request(id, "_harness/idle", json!({}));
             let refusal =
                 Message::failure(json!(id), -32601, "there is no such method", Value::Null);
-            kept.push(line(Event::Sent(Seen::of(ask).into())));
-            kept.push(line(Event::Received(Seen::of(refusal).into())));
+            kept.push(line(ConnectionEvent::Sent(SeenFrame::of(ask).into())));
+            kept.push(line(ConnectionEvent::Received(SeenFrame::of(refusal).into())));
         }
     }
     kept

@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use crate::transcript::line::Line;
-use crate::transcript::{Below, Event};
+use crate::transcript::line::TranscriptLine;
+use crate::transcript::{BelowEvent, ConnectionEvent};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
 
 use super::super::capture::{message_of, put_frame, put_message};
-use super::super::reading::{CaptureReading, Spot};
+use super::super::reading::{CaptureReading, EnvelopeSpot};
 use super::prompts::{prompt_at, reports};
 
 /// How long after a cancel a tool is called that should not be.
@@ -42,14 +42,14 @@ impl AcpChange {
     pub fn apply(
         self,
         reading: &CaptureReading<'_>,
-        spot: &Spot,
-        lines: &mut Vec<Line>,
+        spot: &EnvelopeSpot,
+        lines: &mut Vec<TranscriptLine>,
     ) -> Option<String> {
         let at = spot.line;
         match self {
             AcpChange::PastAnswer => {
                 let to = prompt_at(reading, at)?.answered;
-                let late = Line { at: lines[to].at, ..lines[at].clone() };
+                let late = TranscriptLine { at: lines[to].at, ..lines[at].clone() };
                 lines.insert(to + 1, late);
                 lines.remove(at);
                 Some(format!("sent after the answer on line {}", to + 1))
@@ -62,7 +62,7 @@ impl AcpChange {
             AcpChange::FollowAnswer(template) => {
                 let to = prompt_at(reading, at)?.answered;
                 let line = filled_line(reading, at, template)?;
-                lines.insert(to + 1, Line { at: lines[to].at, ..line });
+                lines.insert(to + 1, TranscriptLine { at: lines[to].at, ..line });
                 Some(format!("after the answer on line {} {template}", to + 1))
             }
             AcpChange::DropCall => {
@@ -74,7 +74,7 @@ impl AcpChange {
             }
             AcpChange::AgainLater => {
                 let next = reading.next_received(at)?;
-                let again = Line { at: lines[next].at, ..lines[at].clone() };
+                let again = TranscriptLine { at: lines[next].at, ..lines[at].clone() };
                 lines.insert(next + 1, again);
                 Some(format!("sent again after line {}", next + 1))
             }
@@ -85,10 +85,13 @@ impl AcpChange {
             }
             AcpChange::WorksOn => {
                 let called = (0..at).rev().find(|line| {
-                    matches!(reading.lines[*line].event, Event::Below { way: Below::Tool, .. })
+                    matches!(
+                        reading.lines[*line].event,
+                        ConnectionEvent::Below { way: BelowEvent::Tool, .. }
+                    )
                 })?;
                 lines[at + 1..].iter_mut().for_each(|line| line.at += LATER);
-                let again = Line { at: lines[at].at + WORKING, ..lines[called].clone() };
+                let again = TranscriptLine { at: lines[at].at + WORKING, ..lines[called].clone() };
                 lines.insert(at + 1, again);
                 Some(format!("after it the tool of line {} was called", called + 1))
             }
@@ -97,14 +100,14 @@ impl AcpChange {
 }
 
 /// A line of the agent with a message that is filled from another one.
-fn filled_line(reading: &CaptureReading<'_>, at: usize, template: &str) -> Option<Line> {
+fn filled_line(reading: &CaptureReading<'_>, at: usize, template: &str) -> Option<TranscriptLine> {
     let mut message = Value::read(template).ok()?;
     if !fill(&mut message, message_of(&reading.lines[at])?) {
         return None;
     }
     let mut line = reading.lines[at].clone();
-    if let Event::Sent(seen) = &line.event {
-        line.event = Event::Received(seen.clone());
+    if let ConnectionEvent::Sent(seen) = &line.event {
+        line.event = ConnectionEvent::Received(seen.clone());
     }
     put_message(&mut line, &message);
     Some(line)

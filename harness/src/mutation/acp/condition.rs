@@ -2,11 +2,11 @@
 //!
 //! Knows: readings. Never knows: what is changed there.
 
-use crate::transcript::{Below, Event};
+use crate::transcript::{BelowEvent, ConnectionEvent};
 use crate::wire::json::Value;
 
 use super::super::capture::message_of;
-use super::super::reading::{CaptureReading, FrameRole, Spot, text};
+use super::super::reading::{CaptureReading, EnvelopeSpot, FrameRole, text};
 use super::prompts::{prompt_at, report_of, reports, session_of, status_at};
 
 /// What has to hold.
@@ -44,7 +44,7 @@ pub enum AcpCondition {
 
 impl AcpCondition {
     /// Whether it holds.
-    pub fn holds(self, reading: &CaptureReading<'_>, spot: &Spot) -> bool {
+    pub fn holds(self, reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> bool {
         let line = spot.line;
         let next = || {
             let next = reading.next_received(line)?;
@@ -115,9 +115,9 @@ impl AcpCondition {
             }
             AcpCondition::ToolRunsLater => {
                 let Some(prompt) = prompt_at(reading, line) else { return false };
-                reading.lines[line..prompt.answered]
-                    .iter()
-                    .any(|line| matches!(line.event, Event::Below { way: Below::Tool, .. }))
+                reading.lines[line..prompt.answered].iter().any(|line| {
+                    matches!(line.event, ConnectionEvent::Below { way: BelowEvent::Tool, .. })
+                })
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Knows: readings. Never knows: what the always-on checks say.
 
-use super::super::reading::{CaptureReading, Spot};
+use super::super::reading::{CaptureReading, EnvelopeSpot};
 use super::prompts::{prompt_at, reports};
 
 /// What shows a fault of an agent.
@@ -20,7 +20,7 @@ pub enum AcpEvidence {
 
 impl AcpEvidence {
     /// Whether it is there.
-    pub fn is_there(self, reading: &CaptureReading<'_>, spot: &Spot) -> bool {
+    pub fn is_there(self, reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> bool {
         let prompt = prompt_at(reading, spot.line);
         match self {
             AcpEvidence::CallGoesOn => reports(reading, spot.line).iter().any(|at| *at > spot.line),

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::transcript::{Below, Event};
+use crate::transcript::{BelowEvent, ConnectionEvent};
 use crate::wire::json::Value;
 
 use super::super::capture::message_of;
@@ -105,7 +105,7 @@ impl PromptFact {
     pub(in crate::mutation) fn has_witness(&self, reading: &CaptureReading<'_>) -> bool {
         reading.lines[self.asked..self.answered]
             .iter()
-            .any(|line| matches!(line.event, Event::Below { way: Below::Tool, .. }))
+            .any(|line| matches!(line.event, ConnectionEvent::Below { way: BelowEvent::Tool, .. }))
     }
 }
 
@@ -120,7 +120,7 @@ pub(in crate::mutation) fn report_of(value: &Value) -> Option<&Value> {
 pub(in crate::mutation) fn reports(reading: &CaptureReading<'_>, line: usize) -> Vec<usize> {
     let own = |at: usize| {
         let report = message_of(&reading.lines[at]).and_then(report_of)?;
-        let agent = matches!(reading.lines[at].event, Event::Received(_));
+        let agent = matches!(reading.lines[at].event, ConnectionEvent::Received(_));
         agent.then(|| (session_of(reading, at), text(report, "toolCallId")))
     };
     let Some(key) = own(line) else { return Vec::new() };

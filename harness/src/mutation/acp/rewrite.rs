@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::dice::Dice;
-use crate::transcript::line::Line;
-use crate::transcript::{Event, Seen};
+use crate::transcript::line::TranscriptLine;
+use crate::transcript::{ConnectionEvent, SeenFrame};
 use crate::wire::json::{Map, Text, Value, json};
 use crate::wire::message::Message;
 
@@ -84,7 +84,7 @@ pub enum AcpRewrite {
 
 impl AcpRewrite {
     /// Rewrites the lines of a conversation.
-    pub fn apply(self, lines: &mut Vec<Line>, dice: &mut Dice) {
+    pub fn apply(self, lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
         match self {
             AcpRewrite::Meta(percent) => each(lines, &mut |value| {
                 if dice.chance(percent) {
@@ -175,8 +175,8 @@ impl AcpRewrite {
 }
 
 /// Changes each message of the agent.
-fn each(lines: &mut [Line], change: &mut dyn FnMut(&mut Value)) {
-    for line in lines.iter_mut().filter(|line| matches!(line.event, Event::Received(_))) {
+fn each(lines: &mut [TranscriptLine], change: &mut dyn FnMut(&mut Value)) {
+    for line in lines.iter_mut().filter(|line| matches!(line.event, ConnectionEvent::Received(_))) {
         edit(line, |value| {
             change(value);
             true
@@ -185,10 +185,10 @@ fn each(lines: &mut [Line], change: &mut dyn FnMut(&mut Value)) {
 }
 
 /// Replaces each message of the agent for which `change` returns messages.
-fn replaced(lines: &mut Vec<Line>, change: &mut dyn FnMut(&Value) -> Option<Vec<Value>>) {
+fn replaced(lines: &mut Vec<TranscriptLine>, change: &mut dyn FnMut(&Value) -> Option<Vec<Value>>) {
     let mut new = Vec::with_capacity(lines.len());
     for line in lines.drain(..) {
-        let agent = matches!(line.event, Event::Received(_));
+        let agent = matches!(line.event, ConnectionEvent::Received(_));
         let messages = message_of(&line).filter(|_| agent).and_then(&mut *change);
         match messages {
             None => new.push(line),
@@ -307,9 +307,9 @@ fn repeat_lists(value: &Value) -> Option<Vec<Value>> {
 }
 
 /// Each update gives everything that was reported before.
-fn repeat_state(lines: &mut [Line]) {
+fn repeat_state(lines: &mut [TranscriptLine]) {
     let mut states: BTreeMap<(String, String, String), Map> = BTreeMap::new();
-    for line in lines.iter_mut().filter(|line| matches!(line.event, Event::Received(_))) {
+    for line in lines.iter_mut().filter(|line| matches!(line.event, ConnectionEvent::Received(_))) {
         let conn = line.conn.clone();
         edit(line, |value| {
             let session = value.pointer("/params/sessionId").and_then(Value::as_str);
@@ -385,7 +385,7 @@ fn split_chunk(value: &Value, dice: &mut Dice) -> Option<Vec<Value>> {
 }
 
 /// Chunks that stand together become one.
-fn merge_chunks(lines: &mut Vec<Line>) {
+fn merge_chunks(lines: &mut Vec<TranscriptLine>) {
     let mut number = 0;
     while number + 1 < lines.len() {
         let merged = {
@@ -407,17 +407,17 @@ fn merge_chunks(lines: &mut Vec<Line>) {
     }
 }
 
-fn received(message: Message) -> Event {
-    Event::Received(Arc::new(Seen::of(message)))
+fn received(message: Message) -> ConnectionEvent {
+    ConnectionEvent::Received(Arc::new(SeenFrame::of(message)))
 }
 
-fn sent(message: Message) -> Event {
-    Event::Sent(Arc::new(Seen::of(message)))
+fn sent(message: Message) -> ConnectionEvent {
+    ConnectionEvent::Sent(Arc::new(SeenFrame::of(message)))
 }
 
 /// Where a message can be added: the lines after which a session exists, each with the id of the session. With `in_turns`,
 /// only lines within a turn.
-fn places(lines: &[Line], in_turns: bool) -> Vec<(usize, String)> {
+fn places(lines: &[TranscriptLine], in_turns: bool) -> Vec<(usize, String)> {
     let reading = CaptureReading::of(lines);
     let mut sessions: BTreeMap<usize, String> = BTreeMap::new();
     let mut places = Vec::new();
@@ -439,10 +439,10 @@ fn places(lines: &[Line], in_turns: bool) -> Vec<(usize, String)> {
 
 /// Adds events of a session after lines drawn by the dice.
 fn add(
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<TranscriptLine>,
     in_turns: bool,
     dice: &mut Dice,
-    events: &mut dyn FnMut(&str, usize) -> Option<Vec<Event>>,
+    events: &mut dyn FnMut(&str, usize) -> Option<Vec<ConnectionEvent>>,
 ) {
     for number in 0..=dice.below(MOST) {
         let places = places(lines, in_turns);
@@ -450,7 +450,7 @@ fn add(
         let Some(events) = events(session, number) else { return };
         let like = lines[*at].clone();
         for (place, event) in (at + 1..).zip(events) {
-            lines.insert(place, Line { event, ..like.clone() });
+            lines.insert(place, TranscriptLine { event, ..like.clone() });
         }
     }
 }
@@ -462,7 +462,7 @@ fn options_of(value: &mut Value) -> Option<&mut Vec<Value>> {
     }
 }
 
-fn stop_reasons(lines: &mut [Line], reason: &str) {
+fn stop_reasons(lines: &mut [TranscriptLine], reason: &str) {
     let whole: Vec<usize> = {
         let reading = CaptureReading::of(lines);
         let ends = |line: &usize| {
@@ -482,7 +482,7 @@ fn stop_reasons(lines: &mut [Line], reason: &str) {
 }
 
 /// The messages of a short turn in a new session, of both sides.
-fn short_turn(session: &str, first: i64) -> Vec<Event> {
+fn short_turn(session: &str, first: i64) -> Vec<ConnectionEvent> {
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Hello"}]});
     let content = json!({"type": "text", "text": "Hello"});
     let update = json!({"sessionUpdate": "agent_message_chunk", "content": content});
@@ -500,21 +500,21 @@ fn short_turn(session: &str, first: i64) -> Vec<Event> {
     ]
 }
 
-fn another_session(lines: &mut Vec<Line>, dice: &mut Dice) {
+fn another_session(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
     let places = places(lines, false);
     let Some((from, _)) = dice.pick(&places) else { return };
     let conn = lines[*from].conn.clone();
     spread(lines, *from, &conn, short_turn("another-session", FIRST), dice);
 }
 
-fn another_connection(lines: &mut Vec<Line>, dice: &mut Dice) {
+fn another_connection(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
     if lines.is_empty() {
         return;
     }
     let from = dice.below(lines.len());
     let greeting = json!({"protocolVersion": 1, "clientCapabilities": {}});
     let mut events = vec![
-        Event::open("another"),
+        ConnectionEvent::open("another"),
         sent(Message::request(1, "initialize", greeting)),
         received(Message::success(json!(1), json!({"protocolVersion": 1}))),
     ];
@@ -523,14 +523,22 @@ fn another_connection(lines: &mut Vec<Line>, dice: &mut Dice) {
 }
 
 /// Inserts the events of a connection after a line, in their order, at random distances.
-fn spread(lines: &mut Vec<Line>, from: usize, conn: &str, events: Vec<Event>, dice: &mut Dice) {
+fn spread(
+    lines: &mut Vec<TranscriptLine>,
+    from: usize,
+    conn: &str,
+    events: Vec<ConnectionEvent>,
+    dice: &mut Dice,
+) {
     let mut at = from + 1;
     for event in events {
-        let closed = |line: &Line| line.conn == conn && matches!(line.event, Event::Closed { .. });
+        let closed = |line: &TranscriptLine| {
+            line.conn == conn && matches!(line.event, ConnectionEvent::Closed { .. })
+        };
         let free = lines[at..].iter().take_while(|line| !closed(line)).count();
         at += dice.below(free.min(3) + 1);
         let time = lines[at - 1].at;
-        lines.insert(at, Line { case: None, at: time, conn: conn.to_owned(), event });
+        lines.insert(at, TranscriptLine { case: None, at: time, conn: conn.to_owned(), event });
         at += 1;
     }
 }

@@ -1,16 +1,18 @@
 //! Operators about what an action says.
 
 use super::{action, row};
-use crate::mutation::change::Audience::{All, One};
+use crate::mutation::change::FaultAudience::{All, One};
 use crate::mutation::change::WireChange::{Add, Other, Relist, Remove, Reword, Set};
-use crate::mutation::change::{Listing, Wording};
-use crate::mutation::evidence::Evidence::{Itself, Seen, State, Twin};
-use crate::mutation::operator::Condition;
-use crate::mutation::operator::Condition::{Accepted, Has, HostMade, Is, Long, Twin as HasTwin};
+use crate::mutation::evidence::FaultEvidence::{Itself, Seen, State, Twin};
 use crate::mutation::operator::FaultClass::{ActionMembers, ActionValues, Content};
+use crate::mutation::operator::PlaceCondition;
+use crate::mutation::operator::PlaceCondition::{
+    Accepted, Has, HostMade, Is, Long, Twin as HasTwin,
+};
+use crate::mutation::value_change::{ListChange, TextChange};
 
 /// Actions that are not what a client sent.
-const HOST: &[Condition] = &[Accepted, HostMade];
+const HOST: &[PlaceCondition] = &[Accepted, HostMade];
 
 operator_table! {
     MEMBERS
@@ -99,15 +101,15 @@ operator_table! {
     row(ActionValues, "call-unknown", "An action names a tool call that was not started.",
         action(&["chat/toolCallDelta", "chat/toolCallReady", "chat/toolCallComplete", "chat/toolCallContentChanged"]).when(HOST), Set(All, "/action/toolCallId", "\"nobody-made-this-id\""), &[Itself]),
     row(ActionValues, "value-differs-for-one", "One subscriber gets another text in an action than the others.",
-        action(&["session/*", "chat/*", "root/*", "terminal/*"]).when(&[Accepted, HasTwin]), Reword(One, "/action/*", Wording::More), &[Twin]),
+        action(&["session/*", "chat/*", "root/*", "terminal/*"]).when(&[Accepted, HasTwin]), Reword(One, "/action/*", TextChange::More), &[Twin]),
     row(ActionValues, "type-differs-for-one", "One subscriber gets an action of another type than the others.",
         action(&["session/*", "chat/*"]).when(&[Accepted, HasTwin]), Other(One, "/action/type"), &[Twin]),
     row(ActionValues, "title-differs", "All clients get another title than the session has.",
-        action(&["session/titleChanged"]).when(&[Accepted]), Reword(All, "/action/title", Wording::More), &[State]),
+        action(&["session/titleChanged"]).when(&[Accepted]), Reword(All, "/action/title", TextChange::More), &[State]),
     row(ActionValues, "chat-status-differs", "The status of a chat in the catalogue is not what the session has.",
         action(&["session/chatUpdated"]).when(HOST), Add(All, "/action/changes/status", 24), &[State, Seen("/action/chat")]),
     row(ActionValues, "chat-title-differs", "The title of a chat in the catalogue is not what the session has.",
-        action(&["session/chatUpdated"]).when(HOST), Reword(All, "/action/changes/title", Wording::More), &[State, Seen("/action/chat")]),
+        action(&["session/chatUpdated"]).when(HOST), Reword(All, "/action/changes/title", TextChange::More), &[State, Seen("/action/chat")]),
     row(ActionValues, "chat-updated-of-another", "A change of a chat in the catalogue names a chat that is not in it.",
         action(&["session/chatUpdated"]).when(HOST), Set(All, "/action/chat", "\"ahp-chat:/nobody-made-this-id\""), &[Itself]),
     row(ActionValues, "status-of-two-activities", "A chat is idle and in progress at once.",
@@ -120,10 +122,10 @@ operator_table! {
     row(ActionValues, "duration-differs", "All clients get another duration than the chat has.",
         action(&["chat/turnComplete", "chat/error"]).when(HOST), Add(All, "/action/duration", 77), &[State]),
     row(ActionValues, "time-is-no-instant", "A time is no instant.",
-        action(&["session/chatUpdated", "session/chatAdded", "automation/set", "automationRun/*"]).when(HOST), Reword(All, "/action/**/modifiedAt", Wording::More), &[Itself])
+        action(&["session/chatUpdated", "session/chatAdded", "automation/set", "automationRun/*"]).when(HOST), Reword(All, "/action/**/modifiedAt", TextChange::More), &[Itself])
         .advised_by("session.modifiedAt.iso"),
     row(ActionValues, "approved-input-is-not-asked-input", "What a person is asked to approve is not what the tool call will run.",
-        action(&["session/inputNeededSet"]).when(&[HostMade, Has("/action/request/toolCall/toolInput")]), Reword(All, "/action/request/toolCall/toolInput", Wording::More), &[Seen("/action/request/chat")]),
+        action(&["session/inputNeededSet"]).when(&[HostMade, Has("/action/request/toolCall/toolInput")]), Reword(All, "/action/request/toolCall/toolInput", TextChange::More), &[Seen("/action/request/chat")]),
     row(ActionValues, "needed-chat-unknown", "Input is needed in a chat that is not in the session.",
         action(&["session/inputNeededSet"]).when(HOST), Set(All, "/action/request/chat", "\"ahp-chat:/nobody-made-this-id\""), &[Itself]),
     row(ActionValues, "needed-call-unknown", "Input is needed for a tool call that the chat does not have.",
@@ -142,17 +144,17 @@ operator_table! {
         action(&["root/activeSessionsChanged"]).when(HOST), Set(All, "/action/activeSessions", "-1"), &[Itself])
         .advised_by("root.action.activeSessionsChanged"),
     row(ActionValues, "terminal-lost-from-list", "The list of terminals lacks one.",
-        action(&["root/terminalsChanged"]).when(&[HostMade, Long("/action/terminals", 1)]), Relist(All, "/action/terminals", Listing::WithoutLast), &[State]),
+        action(&["root/terminalsChanged"]).when(&[HostMade, Long("/action/terminals", 1)]), Relist(All, "/action/terminals", ListChange::WithoutLast), &[State]),
     row(ActionValues, "terminal-twice-in-list", "The list of terminals has one twice.",
-        action(&["root/terminalsChanged"]).when(&[HostMade, Long("/action/terminals", 1)]), Relist(All, "/action/terminals", Listing::Twice), &[Itself]),
+        action(&["root/terminalsChanged"]).when(&[HostMade, Long("/action/terminals", 1)]), Relist(All, "/action/terminals", ListChange::Twice), &[Itself]),
     row(ActionValues, "options-twice", "A question or a confirmation offers the same option twice.",
-        action(&["chat/toolCallReady", "chat/inputRequested"]).when(&[HostMade]), Relist(All, "/action/**/options", Listing::Twice), &[Itself]),
+        action(&["chat/toolCallReady", "chat/inputRequested"]).when(&[HostMade]), Relist(All, "/action/**/options", ListChange::Twice), &[Itself]),
     row(ActionValues, "questions-twice", "A request has the same question twice.",
-        action(&["chat/inputRequested"]).when(&[HostMade]), Relist(All, "/action/request/questions", Listing::Twice), &[Itself]),
+        action(&["chat/inputRequested"]).when(&[HostMade]), Relist(All, "/action/request/questions", ListChange::Twice), &[Itself]),
     row(ActionValues, "files-twice", "A changeset has a file twice.",
-        action(&["changeset/contentChanged"]).when(&[HostMade, Long("/action/files", 1)]), Relist(All, "/action/files", Listing::Twice), &[Itself]),
+        action(&["changeset/contentChanged"]).when(&[HostMade, Long("/action/files", 1)]), Relist(All, "/action/files", ListChange::Twice), &[Itself]),
     row(ActionValues, "customizations-twice", "A session has a customization twice.",
-        action(&["session/customizationsChanged"]).when(&[HostMade, Long("/action/customizations", 1)]), Relist(All, "/action/customizations", Listing::Twice), &[Itself]),
+        action(&["session/customizationsChanged"]).when(&[HostMade, Long("/action/customizations", 1)]), Relist(All, "/action/customizations", ListChange::Twice), &[Itself]),
     row(ActionValues, "exit-code-differs", "All clients get another exit code than the terminal has.",
         action(&["terminal/exited", "terminal/commandFinished"]).when(&[HostMade, Has("/action/exitCode")]), Add(All, "/action/exitCode", 3), &[State]),
     row(ActionValues, "command-id-unknown", "A command ends that never began.",
@@ -170,33 +172,33 @@ operator_table! {
 operator_table! {
     CONTENT
     row(Content, "text-cut-for-one", "One subscriber gets a delta without its last character.",
-        action(&["chat/delta", "chat/reasoning", "terminal/data"]).when(&[Accepted, HasTwin]), Reword(One, "/action/*", Wording::Cut), &[Twin]),
+        action(&["chat/delta", "chat/reasoning", "terminal/data"]).when(&[Accepted, HasTwin]), Reword(One, "/action/*", TextChange::Cut), &[Twin]),
     row(Content, "text-cut", "A delta lacks its last character, the chat has it.",
-        action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", Wording::Cut), &[State]),
+        action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", TextChange::Cut), &[State]),
     row(Content, "text-halved", "A delta lacks its first half, the chat has it.",
-        action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", Wording::Half), &[State]),
+        action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", TextChange::Half), &[State]),
     row(Content, "text-twice", "A delta has its text twice, the chat has it once.",
-        action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", Wording::Twice), &[State]),
+        action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", TextChange::Twice), &[State]),
     row(Content, "text-empty", "A delta is empty, the chat has its text.",
-        action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", Wording::Empty), &[State]),
+        action(&["chat/delta", "chat/reasoning"]).when(HOST), Reword(All, "/action/content", TextChange::Empty), &[State]),
     row(Content, "part-text-differs", "A new part has another text than the chat keeps.",
-        action(&["chat/responsePart"]).when(&[HostMade, Long("/action/part/content", 1)]), Reword(All, "/action/part/content", Wording::More), &[State]),
+        action(&["chat/responsePart"]).when(&[HostMade, Long("/action/part/content", 1)]), Reword(All, "/action/part/content", TextChange::More), &[State]),
     row(Content, "tool-input-differs", "A tool call is ready with another input than the chat keeps.",
-        action(&["chat/toolCallReady"]).when(&[HostMade, Has("/action/toolInput")]), Reword(All, "/action/toolInput", Wording::Turned), &[State]),
+        action(&["chat/toolCallReady"]).when(&[HostMade, Has("/action/toolInput")]), Reword(All, "/action/toolInput", TextChange::Turned), &[State]),
     row(Content, "tool-output-differs", "A tool call has another output than the chat keeps.",
-        action(&["chat/toolCallComplete", "chat/toolCallContentChanged"]).when(HOST), Reword(All, "/action/**/text", Wording::Half), &[State]),
+        action(&["chat/toolCallComplete", "chat/toolCallContentChanged"]).when(HOST), Reword(All, "/action/**/text", TextChange::Half), &[State]),
     row(Content, "tool-output-lost", "The output of a tool call is lost, the chat has it.",
-        action(&["chat/toolCallComplete"]).when(&[HostMade, Long("/action/result/content", 1)]), Relist(All, "/action/result/content", Listing::Empty), &[State]),
+        action(&["chat/toolCallComplete"]).when(&[HostMade, Long("/action/result/content", 1)]), Relist(All, "/action/result/content", ListChange::Empty), &[State]),
     row(Content, "message-differs", "All clients get another message than the chat has.",
-        action(&["chat/turnStarted"]).when(&[Accepted]), Reword(All, "/action/message/text", Wording::More), &[State]),
+        action(&["chat/turnStarted"]).when(&[Accepted]), Reword(All, "/action/message/text", TextChange::More), &[State]),
     row(Content, "output-cut", "Output of a terminal lacks its last character, the terminal has it.",
-        action(&["terminal/data"]).when(HOST), Reword(All, "/action/data", Wording::Cut), &[State]),
+        action(&["terminal/data"]).when(HOST), Reword(All, "/action/data", TextChange::Cut), &[State]),
     row(Content, "output-twice", "Output of a terminal comes twice, the terminal has it once.",
-        action(&["terminal/data"]).when(HOST), Reword(All, "/action/data", Wording::Twice), &[State]),
+        action(&["terminal/data"]).when(HOST), Reword(All, "/action/data", TextChange::Twice), &[State]),
     row(Content, "character-broken", "Output of a terminal has half a character in it.",
-        action(&["terminal/data"]).when(HOST), Reword(All, "/action/data", Wording::Broken), &[State]),
+        action(&["terminal/data"]).when(HOST), Reword(All, "/action/data", TextChange::Broken), &[State]),
     row(Content, "secret-in-a-delta", "A delta has a client's token in it.",
-        action(&["chat/delta", "chat/responsePart", "terminal/data", "session/*", "root/*"]).when(HOST), Reword(All, "/action/**", Wording::Secret), &[Itself]),
+        action(&["chat/delta", "chat/responsePart", "terminal/data", "session/*", "root/*"]).when(HOST), Reword(All, "/action/**", TextChange::Secret), &[Itself]),
     row(Content, "reasoning-as-text", "Reasoning comes as text of the answer, the chat has it as reasoning.",
         action(&["chat/reasoning"]).when(HOST), Set(All, "/action/type", "\"chat/delta\""), &[Itself]),
     row(Content, "usage-negative", "A turn used fewer tokens than none.",

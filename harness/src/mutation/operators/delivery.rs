@@ -1,19 +1,19 @@
 //! Operators about who gets an action, its number, and what becomes of a dispatch.
 
 use super::{action, row, target};
-use crate::mutation::change::Audience::{All, One};
+use crate::mutation::change::FaultAudience::{All, One};
 use crate::mutation::change::WireChange::{
     Add, BeforeDispatch, Delay, Drop, Duplicate, DuplicateLater, Forge, Ignore, Leak, Misdirect,
     NumberOfEarlier, OldAction, Other, Reject, Remove, Set, StillTold, SwapActions,
 };
-use crate::mutation::evidence::Evidence::{
+use crate::mutation::evidence::FaultEvidence::{
     Itself, Later, Overtaken, State, Twin, TwinAndFence, Wait,
 };
-use crate::mutation::operator::Condition::{
+use crate::mutation::operator::FaultClass::{Delivery, Numbers, Settlement};
+use crate::mutation::operator::PlaceCondition::{
     Accepted, BeforeAction, BeforeEcho, BeforeItsAction, BeforeSameChannel, Echo, Has, HostMade,
     Is, OthersOwn, Rejected, Subscribed, Twin as HasTwin,
 };
-use crate::mutation::operator::FaultClass::{Delivery, Numbers, Settlement};
 use crate::mutation::operator::TargetKind::{Dispatch, Frame, Snapshot};
 use crate::mutation::reading::FrameRole::{ClientNotice, Result};
 

@@ -2,13 +2,13 @@
 
 use super::{action, row};
 use crate::mutation::change::WireChange::{Again, AgainAfter, Insert};
-use crate::mutation::evidence::Evidence::{Itself, State};
-use crate::mutation::operator::Condition;
-use crate::mutation::operator::Condition::{Accepted, After, Always, HostMade, Is};
+use crate::mutation::evidence::FaultEvidence::{Itself, State};
 use crate::mutation::operator::FaultClass::Inserted;
+use crate::mutation::operator::PlaceCondition;
+use crate::mutation::operator::PlaceCondition::{Accepted, After, Always, HostMade, Is};
 
 /// Actions that everybody took as they are.
-const ANY: &[Condition] = &[Accepted];
+const ANY: &[PlaceCondition] = &[Accepted];
 
 /// Why an action that finds nothing to change is no defect.
 const NO_EFFECT: &str =

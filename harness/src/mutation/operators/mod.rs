@@ -20,9 +20,9 @@ mod results;
 mod snapshots;
 
 use super::change::WireChange;
-use super::evidence::Evidence;
-use super::operator::{Condition, FaultClass, Target, TargetKind, WireOperator};
-use crate::wire::version::Standard;
+use super::evidence::FaultEvidence;
+use super::operator::{FaultClass, OperatorTarget, PlaceCondition, TargetKind, WireOperator};
+use crate::wire::version::ProtocolStandard;
 
 /// Every operator about hosts; those about agents are in [`agents`].
 pub fn all() -> impl Iterator<Item = &'static WireOperator> {
@@ -45,8 +45,8 @@ pub fn all() -> impl Iterator<Item = &'static WireOperator> {
 }
 
 /// The operators about hosts, or about agents.
-pub fn of(standard: Standard) -> impl Iterator<Item = &'static WireOperator> {
-    let acp = standard == Standard::Acp;
+pub fn of(standard: ProtocolStandard) -> impl Iterator<Item = &'static WireOperator> {
+    let acp = standard == ProtocolStandard::Acp;
     all().filter(move |_| !acp).chain(agents::all().filter(move |_| acp))
 }
 
@@ -60,16 +60,16 @@ const fn row(
     class: FaultClass,
     name: &'static str,
     wrong: &'static str,
-    target: Target,
+    target: OperatorTarget,
     change: WireChange,
-    shown: &'static [Evidence],
+    shown: &'static [FaultEvidence],
 ) -> WireOperator {
     WireOperator { name, class, wrong, target, change, shown, legal: None, advice: None }
 }
 
 impl WireOperator {
     /// The same, of which some mutants are what a host may do.
-    const fn legal_where(mut self, when: Condition, reason: &'static str) -> WireOperator {
+    const fn legal_where(mut self, when: PlaceCondition, reason: &'static str) -> WireOperator {
         self.legal = Some((when, reason));
         self
     }
@@ -81,25 +81,25 @@ impl WireOperator {
     }
 }
 
-impl Target {
+impl OperatorTarget {
     /// A target where all of this holds.
-    const fn when(mut self, when: &'static [Condition]) -> Target {
+    const fn when(mut self, when: &'static [PlaceCondition]) -> OperatorTarget {
         self.when = when;
         self
     }
 }
 
-const fn target(kind: TargetKind, names: &'static [&'static str]) -> Target {
-    Target { kind, names, when: &[] }
+const fn target(kind: TargetKind, names: &'static [&'static str]) -> OperatorTarget {
+    OperatorTarget { kind, names, when: &[] }
 }
 
 /// Envelopes of these types, sent live.
-const fn action(names: &'static [&'static str]) -> Target {
+const fn action(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Action, names)
 }
 
 /// Snapshots of channels of these kinds.
-const fn snapshot(names: &'static [&'static str]) -> Target {
+const fn snapshot(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Snapshot, names)
 }
 

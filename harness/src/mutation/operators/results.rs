@@ -1,41 +1,41 @@
 //! Operators about results and notifications.
 
 use super::{row, target};
-use crate::mutation::change::Audience::{All, One};
+use crate::mutation::change::FaultAudience::{All, One};
 use crate::mutation::change::WireChange::{
     Add, BeforeRequest, Delay, Drop, Duplicate, DuplicateLater, Fail, Leak, Misdirect, NoticeAgain,
     Other, Raw, Relist, Remove, Reword, Set, Stray, Succeed, SwapAnswers,
 };
-use crate::mutation::change::{Listing, Wording};
-use crate::mutation::evidence::Evidence::{
+use crate::mutation::evidence::FaultEvidence::{
     Itself, LateFence, Later, Listed, NoticeTwin, Replay, Rest, State, Twin, Wait,
-};
-use crate::mutation::operator::Condition;
-use crate::mutation::operator::Condition::{
-    Always, Asked, BeforeItsAction, Disposed, Has, HasMany, Is, Lacks, Long, NotAsked,
-    RootSubscribed, Sound, Twin as HasTwin, UnknownMethod,
 };
 use crate::mutation::operator::FaultClass::{
     Handshake, Notifications, Reconnect, Responses, Results,
 };
-use crate::mutation::operator::Target;
+use crate::mutation::operator::OperatorTarget;
+use crate::mutation::operator::PlaceCondition;
+use crate::mutation::operator::PlaceCondition::{
+    Always, Asked, BeforeItsAction, Disposed, Has, HasMany, Is, Lacks, Long, NotAsked,
+    RootSubscribed, Sound, Twin as HasTwin, UnknownMethod,
+};
 use crate::mutation::operator::TargetKind::{Frame, Replayed, Snapshot};
 use crate::mutation::reading::FrameRole::{Notice, Refusal, Result};
+use crate::mutation::value_change::{ListChange, TextChange};
 
-const fn result(names: &'static [&'static str]) -> Target {
+const fn result(names: &'static [&'static str]) -> OperatorTarget {
     target(Frame(Result), names)
 }
 
-const fn notice(names: &'static [&'static str]) -> Target {
+const fn notice(names: &'static [&'static str]) -> OperatorTarget {
     target(Frame(Notice), names)
 }
 
-const fn refusal(names: &'static [&'static str]) -> Target {
+const fn refusal(names: &'static [&'static str]) -> OperatorTarget {
     target(Frame(Refusal), names)
 }
 
 /// A list that is all of it: neither a part was asked for nor is there more.
-const WHOLE: &[Condition] = &[
+const WHOLE: &[PlaceCondition] = &[
     NotAsked("/params/limit"),
     NotAsked("/params/cursor"),
     Lacks("/result/nextCursor"),
@@ -53,21 +53,21 @@ operator_table! {
     row(Results, "list-without-items", "The list of sessions has no items.",
         result(&["listSessions"]), Remove(One, "/result/items"), &[Itself]),
     row(Results, "list-session-lost", "A session is missing in a complete list.",
-        result(&["listSessions"]).when(WHOLE), Relist(One, "/result/items", Listing::WithoutLast), &[Listed]),
+        result(&["listSessions"]).when(WHOLE), Relist(One, "/result/items", ListChange::WithoutLast), &[Listed]),
     row(Results, "list-emptied", "A complete list of sessions is empty though there are some.",
-        result(&["listSessions"]).when(WHOLE), Relist(One, "/result/items", Listing::Empty), &[Listed]),
+        result(&["listSessions"]).when(WHOLE), Relist(One, "/result/items", ListChange::Empty), &[Listed]),
     row(Results, "list-session-twice", "A session is in the list twice.",
-        result(&["listSessions"]).when(WHOLE), Relist(One, "/result/items", Listing::Twice), &[Itself]),
+        result(&["listSessions"]).when(WHOLE), Relist(One, "/result/items", ListChange::Twice), &[Itself]),
     row(Results, "list-resource-missing", "A session in the list has no name.",
         result(&["listSessions"]), Remove(One, "/result/items/*/resource"), &[Itself]),
     row(Results, "list-status-text", "The status of a session in the list is a text.",
         result(&["listSessions"]).when(&[Long("/result/items", 1)]), Set(One, "/result/items/0/status", "\"idle\""), &[Itself]),
     row(Results, "list-title-differs", "The title of a session in the list is not the session's.",
-        result(&["listSessions"]), Reword(One, "/result/items/*/title", Wording::More), &[Listed]),
+        result(&["listSessions"]), Reword(One, "/result/items/*/title", TextChange::More), &[Listed]),
     row(Results, "list-provider-differs", "The provider of a session in the list is not the session's.",
-        result(&["listSessions"]), Reword(One, "/result/items/*/provider", Wording::More), &[Listed]),
+        result(&["listSessions"]), Reword(One, "/result/items/*/provider", TextChange::More), &[Listed]),
     row(Results, "list-chat-twice", "A session in the list has a chat twice.",
-        result(&["listSessions"]).when(&[HasMany("/result/items/*/chats")]), Relist(One, "/result/items/*/chats", Listing::Twice), &[Itself]),
+        result(&["listSessions"]).when(&[HasMany("/result/items/*/chats")]), Relist(One, "/result/items/*/chats", ListChange::Twice), &[Itself]),
     row(Results, "list-default-chat-unknown", "The default chat of a session in the list is not among its chats.",
         result(&["listSessions"]).when(&[Has("/result/items/*/chats"), Has("/result/items/*/defaultChat")]), Set(One, "/result/items/*/defaultChat", "\"ahp-chat:/nobody-made-this-id\""), &[Itself]),
     row(Results, "list-time-is-no-instant", "A time in the list is no instant.",
@@ -128,9 +128,9 @@ operator_table! {
     row(Notifications, "changed-status-text", "The new status of a session is a text.",
         notice(&["root/sessionSummaryChanged"]), Set(One, "/params/changes/status", "\"idle\""), &[Itself]),
     row(Notifications, "changed-chat-twice", "The chats in a changed summary have one twice.",
-        notice(&["root/sessionSummaryChanged"]).when(&[HasMany("/params/changes/chats")]), Relist(One, "/params/changes/chats", Listing::Twice), &[Itself]),
+        notice(&["root/sessionSummaryChanged"]).when(&[HasMany("/params/changes/chats")]), Relist(One, "/params/changes/chats", ListChange::Twice), &[Itself]),
     row(Notifications, "changed-title-differs", "The title in a changed summary is not the session's.",
-        notice(&["root/sessionSummaryChanged"]), Reword(All, "/params/changes/title", Wording::More), &[Rest]),
+        notice(&["root/sessionSummaryChanged"]), Reword(All, "/params/changes/title", TextChange::More), &[Rest]),
     row(Notifications, "notice-without-channel", "A notification says no channel.",
         notice(&["root/*", "auth/required", "otlp/*"]), Remove(One, "/params/channel"), &[Itself]),
     row(Notifications, "notice-on-a-session", "A notification of the host comes on the channel of a session.",
@@ -176,13 +176,13 @@ operator_table! {
     row(Handshake, "snapshots-null", "The list of snapshots is null.",
         result(&["initialize"]), Set(One, "/result/snapshots", "null"), &[Itself]),
     row(Handshake, "snapshots-emptied", "What was subscribed to with the handshake has no snapshot.",
-        result(&["initialize"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", Listing::Empty), &[Itself]),
+        result(&["initialize"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", ListChange::Empty), &[Itself]),
     row(Handshake, "snapshot-lost", "One of the channels subscribed to with the handshake has no snapshot.",
-        result(&["initialize"]).when(&[Long("/result/snapshots", 2)]), Relist(One, "/result/snapshots", Listing::WithoutLast), &[Itself]),
+        result(&["initialize"]).when(&[Long("/result/snapshots", 2)]), Relist(One, "/result/snapshots", ListChange::WithoutLast), &[Itself]),
     row(Handshake, "snapshot-listed-twice", "A channel has two snapshots in the handshake.",
-        result(&["initialize"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", Listing::Twice), &[Itself]),
+        result(&["initialize"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", ListChange::Twice), &[Itself]),
     row(Handshake, "snapshot-not-asked-for", "The handshake has a snapshot of a channel that was not asked for.",
-        result(&["initialize"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", Listing::Stranger), &[Itself])
+        result(&["initialize"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", ListChange::Stranger), &[Itself])
         .legal_where(Always, "the result is not said to have no other snapshots, and clients take none that they did not ask for"),
     row(Handshake, "default-directory-number", "The default directory is a number.",
         result(&["initialize"]), Set(One, "/result/defaultDirectory", "3"), &[Itself]),
@@ -261,31 +261,31 @@ operator_table! {
     row(Reconnect, "reconnect-type-missing", "The answer to `reconnect` does not say its type.",
         result(&["reconnect"]), Remove(One, "/result/type"), &[Itself]),
     row(Reconnect, "replay-first-lost", "A replay lacks its first action.",
-        result(&["reconnect"]).when(&[Long("/result/actions", 1)]), Relist(One, "/result/actions", Listing::WithoutFirst), &[Replay]),
+        result(&["reconnect"]).when(&[Long("/result/actions", 1)]), Relist(One, "/result/actions", ListChange::WithoutFirst), &[Replay]),
     row(Reconnect, "replay-last-lost", "A replay lacks its last action.",
-        result(&["reconnect"]).when(&[Long("/result/actions", 1)]), Relist(One, "/result/actions", Listing::WithoutLast), &[Replay]),
+        result(&["reconnect"]).when(&[Long("/result/actions", 1)]), Relist(One, "/result/actions", ListChange::WithoutLast), &[Replay]),
     row(Reconnect, "replay-emptied", "A replay has nothing, though something was missed.",
-        result(&["reconnect"]).when(&[Long("/result/actions", 1)]), Relist(One, "/result/actions", Listing::Empty), &[Replay]),
+        result(&["reconnect"]).when(&[Long("/result/actions", 1)]), Relist(One, "/result/actions", ListChange::Empty), &[Replay]),
     row(Reconnect, "replay-twice", "A replay has an action twice.",
-        result(&["reconnect"]).when(&[Long("/result/actions", 1)]), Relist(One, "/result/actions", Listing::Twice), &[Itself]),
+        result(&["reconnect"]).when(&[Long("/result/actions", 1)]), Relist(One, "/result/actions", ListChange::Twice), &[Itself]),
     row(Reconnect, "replay-turned", "A replay is in the wrong order.",
-        result(&["reconnect"]).when(&[Long("/result/actions", 2)]), Relist(One, "/result/actions", Listing::Turned), &[Itself]),
+        result(&["reconnect"]).when(&[Long("/result/actions", 2)]), Relist(One, "/result/actions", ListChange::Turned), &[Itself]),
     row(Reconnect, "replay-missing-member", "A replay does not say what is missing.",
         result(&["reconnect"]).when(&[Has("/result/actions")]), Remove(One, "/result/missing"), &[Itself]),
     row(Reconnect, "replay-missing-stranger", "A replay says that something is missing that was not asked for.",
-        result(&["reconnect"]).when(&[Has("/result/missing")]), Relist(One, "/result/missing", Listing::Stranger), &[Itself]),
+        result(&["reconnect"]).when(&[Has("/result/missing")]), Relist(One, "/result/missing", ListChange::Stranger), &[Itself]),
     row(Reconnect, "replay-missing-unsaid", "A replay does not say that a channel is gone.",
-        result(&["reconnect"]).when(&[Long("/result/missing", 1)]), Relist(One, "/result/missing", Listing::Empty), &[Itself]),
+        result(&["reconnect"]).when(&[Long("/result/missing", 1)]), Relist(One, "/result/missing", ListChange::Empty), &[Itself]),
     row(Reconnect, "replay-without-actions", "A replay has no list of actions.",
         result(&["reconnect"]).when(&[Has("/result/actions")]), Remove(One, "/result/actions"), &[Itself]),
     row(Reconnect, "reconnect-snapshot-lost", "A channel that was asked for has no snapshot.",
-        result(&["reconnect"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", Listing::WithoutLast), &[Itself]),
+        result(&["reconnect"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", ListChange::WithoutLast), &[Itself]),
     row(Reconnect, "reconnect-snapshot-twice", "A channel has two snapshots.",
-        result(&["reconnect"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", Listing::Twice), &[Itself]),
+        result(&["reconnect"]).when(&[Long("/result/snapshots", 1)]), Relist(One, "/result/snapshots", ListChange::Twice), &[Itself]),
     row(Reconnect, "replayed-number-differs", "A replayed action has another number than it had.",
         target(Replayed, &[]).when(&[HasTwin]), Add(One, "/serverSeq", 1), &[Twin]),
     row(Reconnect, "replayed-value-differs", "A replayed action says something else than it did.",
-        target(Replayed, &[]).when(&[HasTwin]), Reword(One, "/action/*", Wording::More), &[Twin]),
+        target(Replayed, &[]).when(&[HasTwin]), Reword(One, "/action/*", TextChange::More), &[Twin]),
     row(Reconnect, "replayed-type-differs", "A replayed action is of another type than it was.",
         target(Replayed, &[]).when(&[HasTwin]), Other(One, "/action/type"), &[Twin]),
     row(Reconnect, "replayed-origin-lost", "A replayed action has lost its origin.",
@@ -295,5 +295,5 @@ operator_table! {
     row(Reconnect, "replay-before-the-answer", "The first action after a replay comes before it.",
         result(&["reconnect"]).when(&[BeforeItsAction]), Delay(1), &[Itself]),
     row(Reconnect, "replay-state-differs", "A snapshot after a reconnect is not what the actions made.",
-        target(Snapshot, &[]).when(&[Asked("/params/lastSeenServerSeq")]), Reword(One, "/state/**/text", Wording::More), &[State]),
+        target(Snapshot, &[]).when(&[Asked("/params/lastSeenServerSeq")]), Reword(One, "/state/**/text", TextChange::More), &[State]),
 }

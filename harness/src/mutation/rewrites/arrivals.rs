@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::dice::Dice;
-use crate::transcript::line::Line;
-use crate::transcript::{Event, Side};
+use crate::transcript::line::TranscriptLine;
+use crate::transcript::{ClosingSide, ConnectionEvent};
 use crate::wire::version::Version;
 
 use super::super::reading::{CaptureReading, FrameRole, last_lives};
@@ -60,7 +60,7 @@ pub enum WindowForm {
 }
 
 /// Time passes in another way.
-pub(in crate::mutation) fn time(lines: &mut [Line], form: TimeForm, dice: &mut Dice) {
+pub(in crate::mutation) fn time(lines: &mut [TranscriptLine], form: TimeForm, dice: &mut Dice) {
     match form {
         TimeForm::Later(seconds) => {
             lines.iter_mut().for_each(|line| line.at += Duration::from_secs(seconds));
@@ -78,14 +78,14 @@ pub(in crate::mutation) fn time(lines: &mut [Line], form: TimeForm, dice: &mut D
 }
 
 /// Lines of clients before which everything is answered and the host was silent for a while.
-fn calm(lines: &[Line]) -> Vec<usize> {
+fn calm(lines: &[TranscriptLine]) -> Vec<usize> {
     const CALM: Duration = Duration::from_secs(1);
     let reading = CaptureReading::of(lines);
     let mut open: Vec<usize> = Vec::new();
     let mut calm = Vec::new();
     for (number, fact) in reading.facts.iter().enumerate() {
         let waited = number > 0 && lines[number].at >= lines[number - 1].at + CALM;
-        if open.is_empty() && waited && matches!(lines[number].event, Event::Sent(_)) {
+        if open.is_empty() && waited && matches!(lines[number].event, ConnectionEvent::Sent(_)) {
             calm.push(number);
         }
         if fact.role == FrameRole::Request {
@@ -100,36 +100,40 @@ fn calm(lines: &[Line]) -> Vec<usize> {
 }
 
 /// Frames of different connections meet in another order.
-pub(in crate::mutation) fn arrive(lines: &mut Vec<Line>, form: ArrivalForm, dice: &mut Dice) {
+pub(in crate::mutation) fn arrive(
+    lines: &mut Vec<TranscriptLine>,
+    form: ArrivalForm,
+    dice: &mut Dice,
+) {
     for _ in 0..MOVES {
         if lines.is_empty() {
             return;
         }
         let at = dice.below(lines.len());
         let conn = lines[at].conn.clone();
-        let restarted = |line: &Line| line.event == Event::Restarted;
+        let restarted = |line: &TranscriptLine| line.event == ConnectionEvent::Restarted;
         let time = lines[at].at;
-        let near = |line: &Line| line.at.abs_diff(time) < AWHILE;
-        let other = |line: &&Line| line.conn != conn && !restarted(line) && near(line);
+        let near = |line: &TranscriptLine| line.at.abs_diff(time) < AWHILE;
+        let other = |line: &&TranscriptLine| line.conn != conn && !restarted(line) && near(line);
         match (&lines[at].event, form) {
-            (Event::Received(_), ArrivalForm::Late) => {
+            (ConnectionEvent::Received(_), ArrivalForm::Late) => {
                 let free = lines[at + 1..].iter().take_while(other).count();
                 let to = at + dice.below(free + 1);
                 let time = lines[to].at;
                 let line = lines.remove(at);
-                lines.insert(to, Line { at: time, ..line });
+                lines.insert(to, TranscriptLine { at: time, ..line });
             }
-            (Event::Sent(_), ArrivalForm::Early) => {
+            (ConnectionEvent::Sent(_), ArrivalForm::Early) => {
                 let free = lines[..at].iter().rev().take_while(other).count();
                 let to = at - dice.below(free + 1);
                 let time = lines[to].at;
                 let line = lines.remove(at);
-                lines.insert(to, Line { at: time, ..line });
+                lines.insert(to, TranscriptLine { at: time, ..line });
             }
-            (Event::Received(_), ArrivalForm::Batches) => {
-                let mine = |line: &Line| line.conn == conn;
+            (ConnectionEvent::Received(_), ArrivalForm::Batches) => {
+                let mine = |line: &TranscriptLine| line.conn == conn;
                 let next = lines[at..].iter().position(|line| {
-                    let client = mine(line) && !matches!(line.event, Event::Received(_));
+                    let client = mine(line) && !matches!(line.event, ConnectionEvent::Received(_));
                     restarted(line) || client || !near(line)
                 });
                 let end = next.map_or(lines.len(), |next| at + next);
@@ -138,7 +142,7 @@ pub(in crate::mutation) fn arrive(lines: &mut Vec<Line>, form: ArrivalForm, dice
                 let mut number = at;
                 for _ in at..end {
                     if mine(&lines[number]) {
-                        batch.push(Line { at: time, ..lines.remove(number) });
+                        batch.push(TranscriptLine { at: time, ..lines.remove(number) });
                     } else {
                         number += 1;
                     }
@@ -154,7 +158,7 @@ pub(in crate::mutation) fn arrive(lines: &mut Vec<Line>, form: ArrivalForm, dice
 
 /// The capture shows less. Where handshakes are missing, the version has to be assumed.
 pub(in crate::mutation) fn show(
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<TranscriptLine>,
     form: WindowForm,
     dice: &mut Dice,
 ) -> Option<Version> {
@@ -175,7 +179,9 @@ pub(in crate::mutation) fn show(
             let conns: Vec<&str> = reading.lives.iter().map(|life| life.conn.as_str()).collect();
             let one = (*dice.pick(&conns)?).to_owned();
             let only = form == WindowForm::OnlyOne;
-            lines.retain(|line| (line.conn == one) == only || line.event == Event::Restarted);
+            lines.retain(|line| {
+                (line.conn == one) == only || line.event == ConnectionEvent::Restarted
+            });
         }
         WindowForm::Dropped => dropped(lines, dice),
         WindowForm::WithoutCloses => {
@@ -188,16 +194,18 @@ pub(in crate::mutation) fn show(
                 .map(|(_, life)| reading.lives[life].conn.clone())
                 .collect();
             lines.retain(|line| {
-                !matches!(line.event, Event::Closed { .. }) || !once.contains(&line.conn)
+                !matches!(line.event, ConnectionEvent::Closed { .. }) || !once.contains(&line.conn)
             });
         }
         WindowForm::CutFrame => {
-            let last = lines.iter().rposition(|line| matches!(line.event, Event::Received(_)))?;
+            let last = lines
+                .iter()
+                .rposition(|line| matches!(line.event, ConnectionEvent::Received(_)))?;
             lines.truncate(last + 1);
             let line = lines.last_mut()?;
-            if let Event::Received(seen) = &line.event {
+            if let ConnectionEvent::Received(seen) = &line.event {
                 let frame = (*seen.frame).clone();
-                line.event = Event::Cut { by: Side::Host, frame };
+                line.event = ConnectionEvent::Cut { by: ClosingSide::Host, frame };
             }
         }
     }
@@ -205,7 +213,7 @@ pub(in crate::mutation) fn show(
 }
 
 /// A client that has no duties and does not come back is gone in the middle.
-fn dropped(lines: &mut Vec<Line>, dice: &mut Dice) {
+fn dropped(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
     let reading = CaptureReading::of(lines);
     let duties = reading.answerable();
     let lives: Vec<usize> = last_lives(&reading)
@@ -225,11 +233,15 @@ fn dropped(lines: &mut Vec<Line>, dice: &mut Dice) {
     });
     let least = last.unwrap_or(fact.begin) + 1;
     let from = least + dice.below(fact.end - least + 1);
-    let gone = Line {
+    let gone = TranscriptLine {
         case: None,
         at: lines[from.min(lines.len()) - 1].at,
         conn: fact.conn.clone(),
-        event: Event::Closed { by: Side::Client, code: Some(1001), reason: String::new() },
+        event: ConnectionEvent::Closed {
+            by: ClosingSide::Client,
+            code: Some(1001),
+            reason: String::new(),
+        },
     };
     let facts: Vec<usize> = reading.facts.iter().map(|fact| fact.life).collect();
     let mut number = 0;

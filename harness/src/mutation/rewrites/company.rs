@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::dice::Dice;
-use crate::transcript::line::Line;
-use crate::transcript::{Event, Seen};
+use crate::transcript::line::TranscriptLine;
+use crate::transcript::{ConnectionEvent, SeenFrame};
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
@@ -40,9 +40,13 @@ pub enum CompanyForm {
 }
 
 /// Another client is there.
-pub(in crate::mutation) fn join(lines: &mut Vec<Line>, form: CompanyForm, dice: &mut Dice) {
+pub(in crate::mutation) fn join(
+    lines: &mut Vec<TranscriptLine>,
+    form: CompanyForm,
+    dice: &mut Dice,
+) {
     // A guest would have to come back after a restart.
-    if lines.is_empty() || lines.iter().any(|line| line.event == Event::Restarted) {
+    if lines.is_empty() || lines.iter().any(|line| line.event == ConnectionEvent::Restarted) {
         return;
     }
     match form {
@@ -68,17 +72,17 @@ pub(in crate::mutation) fn join(lines: &mut Vec<Line>, form: CompanyForm, dice: 
     }
 }
 
-fn opened(at: Duration) -> Line {
-    Line { case: None, at, conn: GUEST.to_owned(), event: Event::open(GUEST) }
+fn opened(at: Duration) -> TranscriptLine {
+    TranscriptLine { case: None, at, conn: GUEST.to_owned(), event: ConnectionEvent::open(GUEST) }
 }
 
 /// Puts lines in where their time comes; what stands at the same time comes first.
-fn put_in(lines: &mut Vec<Line>, new: Line) {
+fn put_in(lines: &mut Vec<TranscriptLine>, new: TranscriptLine) {
     let at = lines.iter().position(|line| line.at > new.at).unwrap_or(lines.len());
     lines.insert(at, new);
 }
 
-fn pinging(lines: &mut Vec<Line>, millis: u64, greets: bool, dice: &mut Dice) {
+fn pinging(lines: &mut Vec<TranscriptLine>, millis: u64, greets: bool, dice: &mut Dice) {
     let first = dice.below(lines.len());
     let (from, end) = (lines[first].at, lines.last().map_or(Duration::ZERO, |line| line.at));
     let mut new = vec![opened(from)];
@@ -99,7 +103,7 @@ fn pinging(lines: &mut Vec<Line>, millis: u64, greets: bool, dice: &mut Dice) {
 }
 
 /// A handshake like that of another client, for nothing.
-fn greeting(lines: &[Line], at: Duration) -> Option<[Line; 2]> {
+fn greeting(lines: &[TranscriptLine], at: Duration) -> Option<[TranscriptLine; 2]> {
     let reading = CaptureReading::of(lines);
     let answer = (0..lines.len()).find(|line| {
         let fact = &reading.facts[*line];
@@ -133,12 +137,16 @@ fn greeting(lines: &[Line], at: Duration) -> Option<[Line; 2]> {
     Some([ask, answer])
 }
 
-fn guest(line: &Line, at: Duration) -> Line {
-    Line { at, conn: GUEST.to_owned(), ..line.clone() }
+fn guest(line: &TranscriptLine, at: Duration) -> TranscriptLine {
+    TranscriptLine { at, conn: GUEST.to_owned(), ..line.clone() }
 }
 
 /// Somebody who is there asks something now and then.
-fn between(lines: &mut Vec<Line>, dice: &mut Dice, ask: &dyn Fn(&str, Duration, i64) -> [Line; 2]) {
+fn between(
+    lines: &mut Vec<TranscriptLine>,
+    dice: &mut Dice,
+    ask: &dyn Fn(&str, Duration, i64) -> [TranscriptLine; 2],
+) {
     for id in (FIRST..).take(1 + dice.below(8)) {
         let reading = CaptureReading::of(lines);
         let at = dice.below(lines.len());
@@ -155,14 +163,14 @@ fn between(lines: &mut Vec<Line>, dice: &mut Dice, ask: &dyn Fn(&str, Duration, 
         }
         let pair = ask(&life.conn, lines[at].at, id);
         for (index, line) in pair.into_iter().enumerate() {
-            lines.insert(at + 1 + index, Line { at: lines[at].at, ..line });
+            lines.insert(at + 1 + index, TranscriptLine { at: lines[at].at, ..line });
         }
     }
 }
 
 /// A client that gets what another one does and says nothing of its own: handshake and subscriptions are as the
 /// other's, and what the other dispatched comes as somebody else's.
-fn listening(lines: &mut Vec<Line>, dice: &mut Dice) -> Option<()> {
+fn listening(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) -> Option<()> {
     const KEPT: [&str; 3] = ["initialize", "subscribe", "ping"];
     let reading = CaptureReading::of(lines);
     let lives: Vec<usize> = (0..reading.lives.len())
@@ -193,7 +201,9 @@ fn listening(lines: &mut Vec<Line>, dice: &mut Dice) -> Option<()> {
             FrameRole::ClientNotice => fact.name == "unsubscribe",
             FrameRole::Action => !rejected,
             FrameRole::Notice => fact.name.starts_with("root/session"),
-            FrameRole::Other => matches!(line.event, Event::Open { .. } | Event::Closed { .. }),
+            FrameRole::Other => {
+                matches!(line.event, ConnectionEvent::Open { .. } | ConnectionEvent::Closed { .. })
+            }
             _ => false,
         };
         if !kept {
@@ -203,7 +213,7 @@ fn listening(lines: &mut Vec<Line>, dice: &mut Dice) -> Option<()> {
             asked.insert(number);
         }
         let mut copy = guest(line, line.at);
-        if let Event::Open { client, .. } = &mut copy.event {
+        if let ConnectionEvent::Open { client, .. } = &mut copy.event {
             GUEST.clone_into(client);
         }
         if fact.name == "initialize" && fact.role == FrameRole::Request {
@@ -211,7 +221,7 @@ fn listening(lines: &mut Vec<Line>, dice: &mut Dice) -> Option<()> {
             if let Some(id) = value.pointer_mut("/params/clientId") {
                 *id = json!(format!("{client}-{GUEST}"));
             }
-            copy.event = Event::Sent(Arc::new(Seen::of(Message::new(value))));
+            copy.event = ConnectionEvent::Sent(Arc::new(SeenFrame::of(Message::new(value))));
         }
         new.push(copy);
     }

@@ -14,13 +14,13 @@ pub(super) mod texts;
 use arrivals::{ArrivalForm, TimeForm, WindowForm};
 use company::CompanyForm;
 use names::NumberForm;
-use spelling::{IdForm, InstantForm, JsonForm};
+use spelling::{IdForm, JsonForm, RewriteInstantForm};
 
 use super::rewrite::FramePortion::{
     Actions, All, Half, Notices, OneConnection, Refusals, Results, Snapshots,
 };
 use super::rewrite::{LegalRewrite, RewriteKind};
-use crate::wire::version::Standard;
+use crate::wire::version::ProtocolStandard;
 
 const ID: &str = "ids are opaque, and whoever makes them chooses them";
 const NUMBER: &str = "numbers of actions only have to grow";
@@ -110,15 +110,15 @@ rewrite_table! { OF_HOSTS:
     "extension-in-states" EXTENSION RewriteKind::Extend(All, Some("state"));
     "extension-in-summaries" EXTENSION RewriteKind::Extend(All, Some("summary"));
     "extension-in-entries-of-lists" EXTENSION RewriteKind::Extend(All, Some("chats"));
-    "instants-short" INSTANT RewriteKind::Instants(All, InstantForm::Short);
-    "instants-to-the-microsecond" INSTANT RewriteKind::Instants(All, InstantForm::Micro);
-    "instants-to-the-nanosecond" INSTANT RewriteKind::Instants(All, InstantForm::Nano);
-    "instants-with-an-offset" INSTANT RewriteKind::Instants(All, InstantForm::Offset);
-    "instants-of-another-zone" INSTANT RewriteKind::Instants(All, InstantForm::Ahead);
-    "instants-short-in-snapshots" INSTANT RewriteKind::Instants(Snapshots, InstantForm::Short);
-    "instants-with-an-offset-in-actions" INSTANT RewriteKind::Instants(Actions, InstantForm::Offset);
-    "instants-by-chance" INSTANT RewriteKind::Instants(Half, InstantForm::Micro);
-    "instants-of-one-connection" INSTANT RewriteKind::Instants(OneConnection, InstantForm::Ahead);
+    "instants-short" INSTANT RewriteKind::Instants(All, RewriteInstantForm::Short);
+    "instants-to-the-microsecond" INSTANT RewriteKind::Instants(All, RewriteInstantForm::Micro);
+    "instants-to-the-nanosecond" INSTANT RewriteKind::Instants(All, RewriteInstantForm::Nano);
+    "instants-with-an-offset" INSTANT RewriteKind::Instants(All, RewriteInstantForm::Offset);
+    "instants-of-another-zone" INSTANT RewriteKind::Instants(All, RewriteInstantForm::Ahead);
+    "instants-short-in-snapshots" INSTANT RewriteKind::Instants(Snapshots, RewriteInstantForm::Short);
+    "instants-with-an-offset-in-actions" INSTANT RewriteKind::Instants(Actions, RewriteInstantForm::Offset);
+    "instants-by-chance" INSTANT RewriteKind::Instants(Half, RewriteInstantForm::Micro);
+    "instants-of-one-connection" INSTANT RewriteKind::Instants(OneConnection, RewriteInstantForm::Ahead);
     "action-numbers-with-fractions" FRACTION RewriteKind::Fractions(All, &["serverSeq"]);
     "snapshot-numbers-with-fractions" FRACTION RewriteKind::Fractions(All, &["fromSeq"]);
     "statuses-with-fractions" FRACTION RewriteKind::Fractions(All, &["status"]);
@@ -153,8 +153,8 @@ rewrite_table! { OF_HOSTS:
 }
 
 /// The rewrites that apply to conversations of this protocol: with hosts (AHP) or with agents (ACP).
-pub fn of(standard: Standard) -> impl Iterator<Item = &'static LegalRewrite> {
-    let own = if standard == Standard::Acp { agents::OF_AGENTS } else { OF_HOSTS };
+pub fn of(standard: ProtocolStandard) -> impl Iterator<Item = &'static LegalRewrite> {
+    let own = if standard == ProtocolStandard::Acp { agents::OF_AGENTS } else { OF_HOSTS };
     SHARED.iter().chain(own)
 }
 
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn there_are_enough_rewrites_for_hosts_and_for_agents() {
-        for (standard, least) in [(Standard::Ahp, 60), (Standard::Acp, 25)] {
+        for (standard, least) in [(ProtocolStandard::Ahp, 60), (ProtocolStandard::Acp, 25)] {
             let count = of(standard).count();
             assert!(count >= least, "{standard:?}: {count}");
         }

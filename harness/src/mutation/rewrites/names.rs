@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::dice::Dice;
-use crate::transcript::Event;
-use crate::transcript::line::Line;
+use crate::transcript::ConnectionEvent;
+use crate::transcript::line::TranscriptLine;
 use crate::wire::json::{Map, Text, Value, json};
 
 use super::super::capture::{edit, message_of};
@@ -45,7 +45,7 @@ pub enum NumberForm {
 }
 
 /// The values of these members have other names, wherever they stand.
-pub(in crate::mutation) fn rename(lines: &mut [Line], members: &[&str], dice: &mut Dice) {
+pub(in crate::mutation) fn rename(lines: &mut [TranscriptLine], members: &[&str], dice: &mut Dice) {
     let mut names: HashMap<String, String> = HashMap::new();
     for value in lines.iter().filter_map(message_of) {
         for member in members {
@@ -108,17 +108,21 @@ fn replaced(text: &str, names: &HashMap<String, String>) -> String {
 }
 
 /// Connections have other names.
-pub(in crate::mutation) fn rename_connections(lines: &mut [Line]) {
+pub(in crate::mutation) fn rename_connections(lines: &mut [TranscriptLine]) {
     for line in lines.iter_mut().filter(|line| !line.conn.is_empty()) {
         line.conn = format!("wire {}", line.conn);
-        if let Event::Open { client, .. } = &mut line.event {
+        if let ConnectionEvent::Open { client, .. } = &mut line.event {
             client.clone_from(&line.conn);
         }
     }
 }
 
 /// The host's numbers are others.
-pub(in crate::mutation) fn renumbered(lines: &mut [Line], form: NumberForm, dice: &mut Dice) {
+pub(in crate::mutation) fn renumbered(
+    lines: &mut [TranscriptLine],
+    form: NumberForm,
+    dice: &mut Dice,
+) {
     let seed = dice.roll();
     let gap = |number: u64| 3 * number + Dice::new(seed, number).roll() % 3;
     renumber(lines, &|number| match form {
@@ -131,7 +135,7 @@ pub(in crate::mutation) fn renumbered(lines: &mut [Line], form: NumberForm, dice
 }
 
 /// The clients' own numbers are others.
-pub(in crate::mutation) fn client_numbers(lines: &mut [Line], more: i64) {
+pub(in crate::mutation) fn client_numbers(lines: &mut [TranscriptLine], more: i64) {
     for line in lines {
         edit(line, |value| {
             for place in pointer::places(value, "/**/clientSeq") {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use crate::dice::Dice;
-use crate::transcript::Event;
-use crate::transcript::line::Line;
+use crate::transcript::ConnectionEvent;
+use crate::transcript::line::TranscriptLine;
 use crate::wire::frame::Frame;
 use crate::wire::json::{Number, Value, json};
 
@@ -25,7 +25,7 @@ pub enum IdForm {
 
 /// How a point in time is written.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum InstantForm {
+pub enum RewriteInstantForm {
     /// Without zeros at the end of the fraction, or without a fraction.
     Short,
     /// To the microsecond.
@@ -88,14 +88,14 @@ const EXTENSION: (&str, &str) = ("x-check/extension", "{\"kept\":[1,{\"as\":\"it
 
 /// Changes the messages of a portion of the host's frames.
 fn each(
-    lines: &mut [Line],
+    lines: &mut [TranscriptLine],
     portion: FramePortion,
     dice: &mut Dice,
-    change: &mut dyn FnMut(&mut Line),
+    change: &mut dyn FnMut(&mut TranscriptLine),
 ) {
     let conns: Vec<String> = lines.iter().map(|line| line.conn.clone()).collect();
     let chosen = dice.pick(&conns).cloned().unwrap_or_default();
-    for line in lines.iter_mut().filter(|line| matches!(line.event, Event::Received(_))) {
+    for line in lines.iter_mut().filter(|line| matches!(line.event, ConnectionEvent::Received(_))) {
         let Some(value) = message_of(line) else { continue };
         let method = value.get("method").and_then(Value::as_str);
         let has = |place: &str| value.pointer(place).is_some();
@@ -118,7 +118,7 @@ fn each(
 }
 
 /// Ids of requests, and of their answers, are written in another way.
-pub(in crate::mutation) fn request_ids(lines: &mut [Line], form: IdForm) {
+pub(in crate::mutation) fn request_ids(lines: &mut [TranscriptLine], form: IdForm) {
     for line in lines {
         edit(line, |value| {
             let Some(id) = value.get("id").filter(|id| id.is_u64()).cloned() else { return false };
@@ -135,7 +135,7 @@ pub(in crate::mutation) fn request_ids(lines: &mut [Line], form: IdForm) {
 
 /// Objects have members that no version knows.
 pub(in crate::mutation) fn extend(
-    lines: &mut [Line],
+    lines: &mut [TranscriptLine],
     portion: FramePortion,
     member: Option<&str>,
     dice: &mut Dice,
@@ -174,9 +174,9 @@ fn extended(value: &mut Value, name: &str, member: Option<&str>, extension: &Val
 
 /// Points in time are written in another way.
 pub(in crate::mutation) fn instants(
-    lines: &mut [Line],
+    lines: &mut [TranscriptLine],
     portion: FramePortion,
-    form: InstantForm,
+    form: RewriteInstantForm,
     dice: &mut Dice,
 ) {
     each(lines, portion, dice, &mut |line| {
@@ -194,7 +194,7 @@ pub(in crate::mutation) fn instants(
 }
 
 /// The same point in time in another form, where a text is one to the millisecond in UTC.
-fn instant(text: &str, form: InstantForm) -> Option<String> {
+fn instant(text: &str, form: RewriteInstantForm) -> Option<String> {
     let rest = text.strip_suffix('Z')?;
     let (seconds, fraction) = rest.split_once('.')?;
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -204,23 +204,23 @@ fn instant(text: &str, form: InstantForm) -> Option<String> {
     }
     let hour: u32 = time.get(..2)?.parse().ok()?;
     Some(match form {
-        InstantForm::Short => match fraction.trim_end_matches('0') {
+        RewriteInstantForm::Short => match fraction.trim_end_matches('0') {
             "" => format!("{seconds}Z"),
             short => format!("{seconds}.{short}Z"),
         },
-        InstantForm::Micro => format!("{rest}000Z"),
-        InstantForm::Nano => format!("{rest}000000Z"),
-        InstantForm::Offset => format!("{rest}+00:00"),
-        InstantForm::Ahead if hour < 23 => {
+        RewriteInstantForm::Micro => format!("{rest}000Z"),
+        RewriteInstantForm::Nano => format!("{rest}000000Z"),
+        RewriteInstantForm::Offset => format!("{rest}+00:00"),
+        RewriteInstantForm::Ahead if hour < 23 => {
             format!("{date}T{:02}{}.{fraction}+01:00", hour + 1, time.get(2..)?)
         }
-        InstantForm::Ahead => return None,
+        RewriteInstantForm::Ahead => return None,
     })
 }
 
 /// Whole numbers in these members are written with a fraction of zero.
 pub(in crate::mutation) fn fractions(
-    lines: &mut [Line],
+    lines: &mut [TranscriptLine],
     portion: FramePortion,
     members: &[&str],
     dice: &mut Dice,
@@ -258,7 +258,7 @@ fn each_member(value: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
 
 /// Frames are other JSON text of the same value.
 pub(in crate::mutation) fn json_text(
-    lines: &mut [Line],
+    lines: &mut [TranscriptLine],
     portion: FramePortion,
     form: JsonForm,
     dice: &mut Dice,
@@ -374,11 +374,11 @@ mod tests {
         let check = |form, expected: &str| {
             assert_eq!(instant("2026-01-02T03:04:05.060Z", form).as_deref(), Some(expected));
         };
-        check(InstantForm::Short, "2026-01-02T03:04:05.06Z");
-        check(InstantForm::Micro, "2026-01-02T03:04:05.060000Z");
-        check(InstantForm::Nano, "2026-01-02T03:04:05.060000000Z");
-        check(InstantForm::Offset, "2026-01-02T03:04:05.060+00:00");
-        check(InstantForm::Ahead, "2026-01-02T04:04:05.060+01:00");
-        assert_eq!(instant("yesterday", InstantForm::Short), None);
+        check(RewriteInstantForm::Short, "2026-01-02T03:04:05.06Z");
+        check(RewriteInstantForm::Micro, "2026-01-02T03:04:05.060000Z");
+        check(RewriteInstantForm::Nano, "2026-01-02T03:04:05.060000000Z");
+        check(RewriteInstantForm::Offset, "2026-01-02T03:04:05.060+00:00");
+        check(RewriteInstantForm::Ahead, "2026-01-02T04:04:05.060+01:00");
+        assert_eq!(instant("yesterday", RewriteInstantForm::Short), None);
     }
 }

@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 
 use crate::dice::Dice;
-use crate::transcript::Event;
-use crate::transcript::line::Line;
+use crate::transcript::ConnectionEvent;
+use crate::transcript::line::TranscriptLine;
 use crate::wire::json::{Value, json};
 
 use super::super::capture::{edit, message_of, put_message};
 use super::super::pointer;
-use super::super::reading::{CaptureReading, Spot, envelopes, key_of};
+use super::super::reading::{CaptureReading, EnvelopeSpot, envelopes, key_of};
 use super::super::renumber::respell;
 
 /// Splits are made at so many places at most.
 const MOST: usize = 3;
 
 /// Envelopes of a type that the host made itself, by number and channel: each with its places.
-type Pieces = BTreeMap<(String, u64), Vec<Spot>>;
+type TextPieces = BTreeMap<(String, u64), Vec<EnvelopeSpot>>;
 
-fn pieces(reading: &CaptureReading<'_>, name: &str) -> Pieces {
-    let mut pieces = Pieces::new();
+fn pieces(reading: &CaptureReading<'_>, name: &str) -> TextPieces {
+    let mut pieces = TextPieces::new();
     for line in 0..reading.lines.len() {
         for (spot, envelope) in envelopes(reading.lines, line) {
             let wanted = envelope.pointer("/action/type").and_then(Value::as_str) == Some(name)
@@ -33,18 +33,28 @@ fn pieces(reading: &CaptureReading<'_>, name: &str) -> Pieces {
     pieces
 }
 
-fn restarts(lines: &[Line]) -> bool {
-    lines.iter().any(|line| line.event == Event::Restarted)
+fn restarts(lines: &[TranscriptLine]) -> bool {
+    lines.iter().any(|line| line.event == ConnectionEvent::Restarted)
 }
 
 /// Splits a text into one action more.
-pub(in crate::mutation) fn split(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) {
+pub(in crate::mutation) fn split(
+    lines: &mut Vec<TranscriptLine>,
+    name: &str,
+    member: &str,
+    dice: &mut Dice,
+) {
     for _ in 0..=dice.below(MOST) {
         split_once(lines, name, member, dice);
     }
 }
 
-fn split_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) -> Option<()> {
+fn split_once(
+    lines: &mut Vec<TranscriptLine>,
+    name: &str,
+    member: &str,
+    dice: &mut Dice,
+) -> Option<()> {
     if restarts(lines) {
         return None;
     }
@@ -52,7 +62,7 @@ fn split_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) 
     let all: Vec<_> = pieces(&reading, name).into_iter().collect();
     let ((_, seq), spots) = dice.pick(&all)?;
     let place = format!("/action/{member}");
-    let text_at = |spot: &Spot| reading.value(spot)?.pointer(&place)?.as_str();
+    let text_at = |spot: &EnvelopeSpot| reading.value(spot)?.pointer(&place)?.as_str();
     let text = text_at(spots.first()?)?;
     // Who has merged deliveries gets the texts of several actions under one number.
     if spots.iter().any(|spot| text_at(spot) != Some(text)) {
@@ -109,11 +119,21 @@ fn put(envelope: &mut Value, member: &str, text: &str) {
 }
 
 /// Merges two consecutive actions with a text: both become the second one.
-pub(in crate::mutation) fn merge(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) {
+pub(in crate::mutation) fn merge(
+    lines: &mut Vec<TranscriptLine>,
+    name: &str,
+    member: &str,
+    dice: &mut Dice,
+) {
     let _ = merge_once(lines, name, member, dice);
 }
 
-fn merge_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) -> Option<()> {
+fn merge_once(
+    lines: &mut Vec<TranscriptLine>,
+    name: &str,
+    member: &str,
+    dice: &mut Dice,
+) -> Option<()> {
     if restarts(lines) {
         return None;
     }
@@ -123,11 +143,11 @@ fn merge_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) 
     let fits = |(channel, seq): &(String, u64)| {
         let (one, two) = (all.get(&(channel.clone(), *seq)), all.get(&(channel.clone(), seq + 1)));
         let Some((one, two)) = one.zip(two) else { return false };
-        let same = |spots: &[Spot]| spots.iter().all(|spot| spot.base == "/params");
-        let lives = |spots: &[Spot]| -> Vec<usize> {
+        let same = |spots: &[EnvelopeSpot]| spots.iter().all(|spot| spot.base == "/params");
+        let lives = |spots: &[EnvelopeSpot]| -> Vec<usize> {
             spots.iter().map(|spot| reading.facts[spot.line].life).collect()
         };
-        let without = |spots: &[Spot]| {
+        let without = |spots: &[EnvelopeSpot]| {
             let mut action =
                 spots.first().and_then(|spot| reading.value(spot)?.get("action").cloned());
             if let Some(map) = action.as_mut().and_then(Value::as_object_mut) {
@@ -145,7 +165,7 @@ fn merge_once(lines: &mut Vec<Line>, name: &str, member: &str, dice: &mut Dice) 
     let pairs: Vec<&(String, u64)> = all.keys().filter(|key| fits(key)).collect();
     let (channel, seq) = (*dice.pick(&pairs)?).clone();
     let (one, two) = (all.get(&(channel.clone(), seq))?, all.get(&(channel, seq + 1))?);
-    let text = |spots: &[Spot]| -> Option<String> {
+    let text = |spots: &[EnvelopeSpot]| -> Option<String> {
         let value = reading.value(spots.first()?)?.pointer(&format!("/action/{member}"))?;
         value.as_str().map(str::to_owned)
     };
@@ -178,7 +198,7 @@ fn marks(reading: &CaptureReading<'_>) -> Vec<u64> {
 }
 
 /// Gives members with a text for people another text, everywhere.
-pub(in crate::mutation) fn reword(lines: &mut [Line], members: &[&str]) {
+pub(in crate::mutation) fn reword(lines: &mut [TranscriptLine], members: &[&str]) {
     for line in lines {
         edit(line, |value| {
             for member in members {

@@ -13,19 +13,19 @@
 mod names;
 mod steps;
 
-use crate::scenario::write::{self, Tree};
-use crate::transcript::line::Line;
-use crate::transcript::{ConnId, Entry, Event};
+use crate::scenario::write::{self, WrittenTree};
+use crate::transcript::line::TranscriptLine;
+use crate::transcript::{ConnId, ConnectionEvent, TranscriptEntry};
 use crate::wire::version::Version;
 
-use steps::{AGAIN, Steps};
+use steps::{AGAIN, ConvertedSteps};
 
 /// Most events that a scenario is made of.
 pub const MAX_EVENTS: usize = 100_000;
 
 /// A scenario made of a conversation.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Made {
+pub struct ConvertedScenario {
     /// The file.
     pub text: String,
     /// What of the conversation is not in it, and why.
@@ -47,35 +47,38 @@ pub enum ConvertError {
 ///
 /// # Errors
 /// The conversation is empty or too long.
-pub fn scenario(id: &str, lines: Vec<(u64, Line)>) -> Result<Made, ConvertError> {
+pub fn scenario(
+    id: &str,
+    lines: Vec<(u64, TranscriptLine)>,
+) -> Result<ConvertedScenario, ConvertError> {
     if lines.len() > MAX_EVENTS {
         return Err(ConvertError::TooLong);
     }
     let entries = entries(lines);
-    if !entries.iter().any(|entry| matches!(entry.event, Event::Sent(_))) {
+    if !entries.iter().any(|entry| matches!(entry.event, ConnectionEvent::Sent(_))) {
         return Err(ConvertError::Empty);
     }
-    let made = Steps::of(&entries);
+    let made = ConvertedSteps::of(&entries);
     let mut head = vec![
-        ("scenario", Tree::text(id)),
-        ("title", Tree::text("What was recorded happens again")),
+        ("scenario", WrittenTree::text(id)),
+        ("title", WrittenTree::text("What was recorded happens again")),
     ];
     if let Some(version) = made.version {
-        head.push(("spec", Tree::text(&format!(">={version}"))));
+        head.push(("spec", WrittenTree::text(&format!(">={version}"))));
     }
     if made.turns {
-        head.push(("profile", Tree::text("agent")));
+        head.push(("profile", WrittenTree::text("agent")));
     }
     if let Some(within) = made.within() {
-        head.push(("within", Tree::text(&within)));
+        head.push(("within", WrittenTree::text(&within)));
     }
     let again = vec![
-        ("id", Tree::text(AGAIN)),
-        ("weight", Tree::text("must")),
-        ("text", Tree::text("The host goes on as it did when this was recorded.")),
+        ("id", WrittenTree::text(AGAIN)),
+        ("weight", WrittenTree::text("must")),
+        ("text", WrittenTree::text("The host goes on as it did when this was recorded.")),
     ];
-    head.push(("requirements", Tree::List(vec![Tree::map(again)])));
-    head.push(("clients", Tree::texts(&made.clients())));
+    head.push(("requirements", WrittenTree::List(vec![WrittenTree::map(again)])));
+    head.push(("clients", WrittenTree::texts(&made.clients())));
     let mut text = String::new();
     for (key, value) in head {
         write::member(&mut text, 0, key, &value);
@@ -84,18 +87,18 @@ pub fn scenario(id: &str, lines: Vec<(u64, Line)>) -> Result<Made, ConvertError>
     for step in &made.steps {
         write::step(&mut text, step);
     }
-    Ok(Made { text, notes: made.notes })
+    Ok(ConvertedScenario { text, notes: made.notes })
 }
 
 /// Lines as entries: a name that is opened again is a new connection.
-fn entries(lines: Vec<(u64, Line)>) -> Vec<Entry> {
+fn entries(lines: Vec<(u64, TranscriptLine)>) -> Vec<TranscriptEntry> {
     let mut conns = std::collections::HashMap::new();
     let mut next = 0;
     let mut entries = Vec::new();
     for (number, line) in lines {
         let known = conns.get(&line.conn).copied();
         let conn = match known {
-            Some(conn) if !matches!(line.event, Event::Open { .. }) => conn,
+            Some(conn) if !matches!(line.event, ConnectionEvent::Open { .. }) => conn,
             _ => {
                 let conn = ConnId(next);
                 next += 1;
@@ -103,7 +106,7 @@ fn entries(lines: Vec<(u64, Line)>) -> Vec<Entry> {
                 conn
             }
         };
-        entries.push(Entry { line: number, at: line.at, conn, event: line.event });
+        entries.push(TranscriptEntry { line: number, at: line.at, conn, event: line.event });
     }
     entries
 }

@@ -5,11 +5,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::transcript::{Entry, Event, Seen, Side};
+use crate::transcript::{ClosingSide, ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::wire::json::Value;
-use crate::wire::message::Decoded;
+use crate::wire::message::DecodedFrame;
 
-use crate::scenario::write::Tree;
+use crate::scenario::write::WrittenTree;
 
 /// Items of a list that a pattern goes past to reach one of them.
 const MAX_PAST: usize = 20;
@@ -26,7 +26,7 @@ const UUID: usize = 36;
 
 /// The names of a conversation.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct ConversationNames {
     /// Texts of the host's that clients use later.
     wanted: HashSet<String>,
     /// UUIDs that clients made up.
@@ -38,20 +38,23 @@ pub(super) struct Names {
     taken: HashSet<String>,
 }
 
-impl Names {
+impl ConversationNames {
     /// Looks through a conversation. `clients` are the ids of clients with their names.
-    pub(super) fn of(entries: &[Entry], clients: HashMap<String, String>) -> Names {
-        let mut names = Names { clients, ..Names::default() };
-        let mut first: HashMap<String, Side> = HashMap::new();
+    pub(super) fn of(
+        entries: &[TranscriptEntry],
+        clients: HashMap<String, String>,
+    ) -> ConversationNames {
+        let mut names = ConversationNames { clients, ..ConversationNames::default() };
+        let mut first: HashMap<String, ClosingSide> = HashMap::new();
         for entry in entries {
             let (side, seen) = match &entry.event {
-                Event::Sent(seen) => (Side::Client, seen),
-                Event::Received(seen) => (Side::Host, seen),
+                ConnectionEvent::Sent(seen) => (ClosingSide::Client, seen),
+                ConnectionEvent::Received(seen) => (ClosingSide::Host, seen),
                 _ => continue,
             };
             texts(seen, &mut |member, text| {
-                if side == Side::Client {
-                    if first.get(text) == Some(&Side::Host) && is_id(member, text) {
+                if side == ClosingSide::Client {
+                    if first.get(text) == Some(&ClosingSide::Host) && is_id(member, text) {
                         names.wanted.insert(text.to_owned());
                     }
                     for uuid in uuids(text) {
@@ -71,16 +74,16 @@ impl Names {
     }
 
     /// A value that a client sends.
-    pub(super) fn template(&mut self, member: &str, value: &Value) -> Tree {
+    pub(super) fn template(&mut self, member: &str, value: &Value) -> WrittenTree {
         match value {
-            Value::String(text) => Tree::text(&self.filled(member, text)),
+            Value::String(text) => WrittenTree::text(&self.filled(member, text)),
             Value::Array(items) => {
-                Tree::List(items.iter().map(|item| self.template(member, item)).collect())
+                WrittenTree::List(items.iter().map(|item| self.template(member, item)).collect())
             }
-            Value::Object(map) => Tree::Map(
+            Value::Object(map) => WrittenTree::Map(
                 map.iter().map(|(key, value)| (escaped(key), self.template(key, value))).collect(),
             ),
-            plain => Tree::Value(plain.clone()),
+            plain => WrittenTree::Value(plain.clone()),
         }
     }
 
@@ -118,7 +121,12 @@ impl Names {
 
     /// What of a value of the host's has to be looked at: the names in it that clients use later,
     /// and near its top (`depth` levels) every text that names something.
-    pub(super) fn pattern(&mut self, member: &str, value: &Value, depth: usize) -> Option<Tree> {
+    pub(super) fn pattern(
+        &mut self,
+        member: &str,
+        value: &Value,
+        depth: usize,
+    ) -> Option<WrittenTree> {
         match value {
             Value::String(text) => self.seen(member, text, depth > 0),
             Value::Array(items) => {
@@ -129,9 +137,9 @@ impl Names {
                     .map(|item| self.pattern(member, item, depth))
                     .collect();
                 let last = found.iter().rposition(Option::is_some)?;
-                let past = || Tree::text("$present");
+                let past = || WrittenTree::text("$present");
                 let items = found.into_iter().take(last + 1).map(|item| item.unwrap_or_else(past));
-                Some(Tree::map(vec![("$startsWith", Tree::List(items.collect()))]))
+                Some(WrittenTree::map(vec![("$startsWith", WrittenTree::List(items.collect()))]))
             }
             Value::Object(map) => {
                 let depth = depth.saturating_sub(1);
@@ -141,28 +149,28 @@ impl Names {
                         Some((escaped(key), self.pattern(key, value, depth)?))
                     })
                     .collect();
-                (!members.is_empty()).then_some(Tree::Map(members))
+                (!members.is_empty()).then_some(WrittenTree::Map(members))
             }
             _ => None,
         }
     }
 
     /// A text that the host says: the name that it has, or gets here.
-    fn seen(&mut self, member: &str, text: &str, all: bool) -> Option<Tree> {
+    fn seen(&mut self, member: &str, text: &str, all: bool) -> Option<WrittenTree> {
         let known = self.bound.contains_key(text) || self.clients.contains_key(text);
         let minted = uuids(text).any(|uuid| self.bound.contains_key(uuid));
         if known || minted {
-            return all.then(|| Tree::text(&self.filled(member, text)));
+            return all.then(|| WrittenTree::text(&self.filled(member, text)));
         }
         let binds = self.wanted.contains(text) || all && is_id(member, text);
         binds.then(|| {
             let name = self.name(member, text, text);
-            Tree::text(&format!("$bind {name}"))
+            WrittenTree::text(&format!("$bind {name}"))
         })
     }
 
     /// Whether a text of the host's is used later, and has no name yet.
-    pub(super) fn is_wanted(&self, seen: &Seen) -> bool {
+    pub(super) fn is_wanted(&self, seen: &SeenFrame) -> bool {
         let mut found = false;
         texts(seen, &mut |_, text| {
             found |= self.wanted.contains(text) && !self.bound.contains_key(text);
@@ -186,7 +194,7 @@ impl Names {
 }
 
 /// Every text of a message, with the member it stands in.
-fn texts(seen: &Seen, each: &mut impl FnMut(&str, &str)) {
+fn texts(seen: &SeenFrame, each: &mut impl FnMut(&str, &str)) {
     fn walk(member: &str, value: &Value, each: &mut impl FnMut(&str, &str)) {
         match value {
             Value::String(text) => each(member, text),
@@ -195,7 +203,7 @@ fn texts(seen: &Seen, each: &mut impl FnMut(&str, &str)) {
             _ => {}
         }
     }
-    if let Decoded::Message(message) = &seen.decoded {
+    if let DecodedFrame::Message(message) = &seen.decoded {
         walk("", message.value(), each);
     }
 }

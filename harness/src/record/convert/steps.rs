@@ -4,15 +4,15 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use crate::transcript::{ConnId, Entry, Event, Seen, Side};
+use crate::transcript::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
-use crate::wire::message::{Kind, Message};
+use crate::wire::message::{Message, MessageKind};
 use crate::wire::version::Version;
 
-use super::names::Names;
+use super::names::ConversationNames;
 use super::version;
-use crate::scenario::write::{Step, Tree};
+use crate::scenario::write::{WrittenStep, WrittenTree};
 
 /// Actions of the host that are not waited for: pieces of a stream, which every host cuts its own
 /// way, and bookkeeping, of which there may be more or less. A step waits for one all the same where
@@ -47,14 +47,14 @@ const OWN_IDS: u64 = 900_000;
 
 /// What the steps of a conversation come to.
 #[derive(Debug, Default)]
-pub(super) struct Steps {
-    pub steps: Vec<Step>,
+pub(super) struct ConvertedSteps {
+    pub steps: Vec<WrittenStep>,
     pub notes: Vec<String>,
     /// The lowest version that a handshake came to.
     pub version: Option<Version>,
     /// Whether clients start turns, so that an agent is needed.
     pub turns: bool,
-    names: Names,
+    names: ConversationNames,
     /// The client of each connection.
     clients: HashMap<ConnId, String>,
     order: Vec<String>,
@@ -67,7 +67,7 @@ pub(super) struct Steps {
     /// Open steps that expect an envelope, by channel and number, as long as no client has acted.
     merged: HashMap<(String, u64), usize>,
     /// What each client was last seen to wait for, so that it is not waited for twice.
-    last: HashMap<ConnId, Tree>,
+    last: HashMap<ConnId, WrittenTree>,
     /// The line on which each connection last began a conversation: what comes before it is not read any more.
     shaken: HashMap<ConnId, u64>,
     /// The line of the dispatch that an envelope settles, by channel and number.
@@ -81,7 +81,7 @@ pub(super) struct Steps {
 
 /// What comes of a client's message: the index of the entry.
 #[derive(Default)]
-struct Outcomes {
+struct MessageOutcomes {
     /// By the line of the request.
     answers: HashMap<u64, usize>,
     /// By the line of the dispatch.
@@ -89,24 +89,24 @@ struct Outcomes {
 }
 
 /// The channel and the number of an envelope.
-fn envelope_key(event: &Event) -> Option<(String, u64)> {
-    let Event::Received(seen) = event else { return None };
+fn envelope_key(event: &ConnectionEvent) -> Option<(String, u64)> {
+    let ConnectionEvent::Received(seen) = event else { return None };
     let params = seen.message()?.params();
     let channel = params["channel"].as_str().unwrap_or_default().to_owned();
     Some((channel, params["serverSeq"].as_u64()?))
 }
 
 /// The member by which a step says what it tests.
-fn proves() -> (&'static str, Tree) {
-    ("proves", Tree::text(AGAIN))
+fn proves() -> (&'static str, WrittenTree) {
+    ("proves", WrittenTree::text(AGAIN))
 }
 
-impl Steps {
-    pub(super) fn of(entries: &[Entry]) -> Steps {
-        let mut steps = Steps::default();
-        let outcomes = Outcomes::of(entries);
+impl ConvertedSteps {
+    pub(super) fn of(entries: &[TranscriptEntry]) -> ConvertedSteps {
+        let mut steps = ConvertedSteps::default();
+        let outcomes = MessageOutcomes::of(entries);
         let ids = steps.who(entries, &outcomes);
-        steps.names = Names::of(entries, ids);
+        steps.names = ConversationNames::of(entries, ids);
         for (&dispatch, &echo) in &outcomes.echoes {
             steps.settled.insert(entries[echo].line);
             if let Some(key) = envelope_key(&entries[echo].event) {
@@ -132,14 +132,18 @@ impl Steps {
 
     /// Finds the client of each connection: one with the id of another that has ended is that one
     /// come back. Returns the ids with the clients' names.
-    fn who(&mut self, entries: &[Entry], outcomes: &Outcomes) -> HashMap<String, String> {
+    fn who(
+        &mut self,
+        entries: &[TranscriptEntry],
+        outcomes: &MessageOutcomes,
+    ) -> HashMap<String, String> {
         let mut ids: HashMap<ConnId, String> = HashMap::new();
         // Whom the host took a client for counts before what the client said first.
         for served in [true, false] {
             for entry in entries {
-                let Event::Sent(seen) = &entry.event else { continue };
+                let ConnectionEvent::Sent(seen) = &entry.event else { continue };
                 let answer = outcomes.answers.get(&entry.line).map(|index| &entries[*index].event);
-                let result = |it: &Event| matches!(it, Event::Received(seen) if seen.message().is_some_and(|it| it.result().is_some()));
+                let result = |it: &ConnectionEvent| matches!(it, ConnectionEvent::Received(seen) if seen.message().is_some_and(|it| it.result().is_some()));
                 if answer.is_some_and(result) != served {
                     continue;
                 }
@@ -153,11 +157,13 @@ impl Steps {
         let mut open: HashMap<String, ConnId> = HashMap::new();
         for entry in entries {
             match entry.event {
-                Event::Closed { .. } => open.retain(|_, conn| *conn != entry.conn),
-                Event::Restarted => open.clear(),
+                ConnectionEvent::Closed { .. } => open.retain(|_, conn| *conn != entry.conn),
+                ConnectionEvent::Restarted => open.clear(),
                 _ => {}
             }
-            if !matches!(entry.event, Event::Sent(_)) || self.clients.contains_key(&entry.conn) {
+            if !matches!(entry.event, ConnectionEvent::Sent(_))
+                || self.clients.contains_key(&entry.conn)
+            {
                 continue;
             }
             let id = ids.get(&entry.conn);
@@ -178,10 +184,11 @@ impl Steps {
     }
 
     /// The `clientSeq`s that a client uses more than once.
-    fn used_twice(&self, entries: &[Entry]) -> HashMap<(String, i64), Option<String>> {
+    fn used_twice(&self, entries: &[TranscriptEntry]) -> HashMap<(String, i64), Option<String>> {
         let (mut once, mut twice) = (HashSet::new(), HashMap::new());
         for entry in entries {
-            if let (Event::Sent(seen), Some(name)) = (&entry.event, self.client(entry.conn))
+            if let (ConnectionEvent::Sent(seen), Some(name)) =
+                (&entry.event, self.client(entry.conn))
                 && let Some(message) = seen.message().filter(|it| is_dispatch(it.params()))
             {
                 let seq = message.params()["clientSeq"].as_i64().unwrap_or_default();
@@ -197,12 +204,17 @@ impl Steps {
         self.clients.get(&conn)
     }
 
-    fn push(&mut self, verb: &'static str, members: Vec<(&'static str, Tree)>) {
-        self.steps.push(Step { verb, members });
+    fn push(&mut self, verb: &'static str, members: Vec<(&'static str, WrittenTree)>) {
+        self.steps.push(WrittenStep { verb, members });
     }
 
-    fn entry(&mut self, entry: &Entry, entries: &[Entry], outcomes: &Outcomes) {
-        if matches!(entry.event, Event::Restarted) {
+    fn entry(
+        &mut self,
+        entry: &TranscriptEntry,
+        entries: &[TranscriptEntry],
+        outcomes: &MessageOutcomes,
+    ) {
+        if matches!(entry.event, ConnectionEvent::Restarted) {
             self.merged.clear();
             return self.push("restart", Vec::new());
         }
@@ -210,7 +222,7 @@ impl Steps {
             return;
         };
         match &entry.event {
-            Event::Sent(seen) => {
+            ConnectionEvent::Sent(seen) => {
                 self.merged.clear();
                 self.last.clear();
                 if seen.message().is_some_and(shakes) {
@@ -218,29 +230,33 @@ impl Steps {
                 }
                 self.sent(entry, &name, seen, entries, outcomes);
             }
-            Event::Received(seen) => self.received(entry, &name, seen),
-            Event::Closed { by, code, .. } => {
+            ConnectionEvent::Received(seen) => self.received(entry, &name, seen),
+            ConnectionEvent::Closed { by, code, .. } => {
                 let stood = !self.fresh.remove(&entry.conn) && self.ended.insert(entry.conn);
                 self.merged.clear();
                 // Not every recorder says who went first where nothing was wrong.
                 let usual = code.is_none_or(|code| USUAL_CODES.contains(&code));
                 match by {
                     _ if !stood => {}
-                    Side::Host if !usual => {
-                        self.push("closed", vec![("at", Tree::text(&name))]);
+                    ClosingSide::Host if !usual => {
+                        self.push("closed", vec![("at", WrittenTree::text(&name))]);
                     }
-                    _ => self.push("drop", vec![("by", Tree::text(&name))]),
+                    _ => self.push("drop", vec![("by", WrittenTree::text(&name))]),
                 }
             }
-            Event::Cut { .. } => self.left_out(entry, "a message that never ended"),
-            Event::Gap { .. } => self.left_out(entry, "a message that the capture does not have"),
-            Event::Fault { what } => self.left_out(entry, &format!("the fault `{what}`")),
-            Event::Refused(_) => self.left_out(entry, "a connection that was refused"),
-            Event::Open { .. } | Event::Below { .. } | Event::Restarted => {}
+            ConnectionEvent::Cut { .. } => self.left_out(entry, "a message that never ended"),
+            ConnectionEvent::Gap { .. } => {
+                self.left_out(entry, "a message that the capture does not have")
+            }
+            ConnectionEvent::Fault { what } => self.left_out(entry, &format!("the fault `{what}`")),
+            ConnectionEvent::Refused(_) => self.left_out(entry, "a connection that was refused"),
+            ConnectionEvent::Open { .. }
+            | ConnectionEvent::Below { .. }
+            | ConnectionEvent::Restarted => {}
         }
     }
 
-    fn left_out(&mut self, entry: &Entry, what: &str) {
+    fn left_out(&mut self, entry: &TranscriptEntry, what: &str) {
         self.notes.push(format!("line {}: {what} is not in the scenario", entry.line));
     }
 
@@ -248,14 +264,14 @@ impl Steps {
 
     fn sent(
         &mut self,
-        entry: &Entry,
+        entry: &TranscriptEntry,
         name: &str,
-        seen: &Seen,
-        entries: &[Entry],
-        outcomes: &Outcomes,
+        seen: &SeenFrame,
+        entries: &[TranscriptEntry],
+        outcomes: &MessageOutcomes,
     ) {
         let answer = outcomes.answers.get(&entry.line).and_then(|index| entries.get(*index));
-        let by = || Tree::text(name);
+        let by = || WrittenTree::text(name);
         let message = seen.message().filter(|message| is_plain(message));
         let comes_back = message.is_some_and(|it| it.method() == Some("reconnect"));
         if self.fresh.remove(&entry.conn) && !(comes_back && answer.is_some()) {
@@ -266,22 +282,22 @@ impl Steps {
         };
         let (method, params) = (message.method().unwrap_or_default(), message.params());
         match (message.kind(), method) {
-            (Kind::Success | Kind::Failure, _) => {
+            (MessageKind::Success | MessageKind::Failure, _) => {
                 self.left_out(entry, "an answer to the host, which clients give by themselves,");
             }
-            (Kind::Notification, "dispatchAction") if is_dispatch(params) => {
+            (MessageKind::Notification, "dispatchAction") if is_dispatch(params) => {
                 let echo = outcomes.echoes.get(&entry.line).and_then(|index| entries.get(*index));
                 self.dispatch(entry, name, params, echo);
             }
-            (Kind::Notification, "unsubscribe")
+            (MessageKind::Notification, "unsubscribe")
                 if params.as_object().is_some_and(|it| it.len() == 1) =>
             {
                 let channel = self.names.template("channel", &params["channel"]);
                 self.push("unsubscribe", vec![("by", by()), ("channel", channel)]);
             }
-            (Kind::Notification, _) => {
+            (MessageKind::Notification, _) => {
                 let params = self.names.template("params", params);
-                let method = Tree::text(method);
+                let method = WrittenTree::text(method);
                 self.push("notify", vec![("by", by()), ("method", method), ("params", params)]);
             }
             _ => match answer {
@@ -295,16 +311,16 @@ impl Steps {
     }
 
     /// A message that no other verb sends as it was.
-    fn raw(&mut self, entry: &Entry, name: &str, seen: &Seen) {
-        let by = ("by", Tree::text(name));
+    fn raw(&mut self, entry: &TranscriptEntry, name: &str, seen: &SeenFrame) {
+        let by = ("by", WrittenTree::text(name));
         match &*seen.frame {
             Frame::Text(text) => {
                 let text = self.names.filled("", text);
-                self.push("send", vec![by, ("raw", Tree::text(&text))]);
+                self.push("send", vec![by, ("raw", WrittenTree::text(&text))]);
             }
             Frame::Binary(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => {
-                    let text = Tree::text(&text.replace('$', "$$"));
+                    let text = WrittenTree::text(&text.replace('$', "$$"));
                     self.push("send", vec![by, ("binary", text)]);
                 }
                 Err(_) => self.left_out(entry, "a binary message that is not UTF-8"),
@@ -314,59 +330,74 @@ impl Steps {
     }
 
     /// A request that is sent as it is, but for its id.
-    fn as_it_is(&mut self, entry: &Entry, name: &str, message: &Message, answer: Option<&Entry>) {
+    fn as_it_is(
+        &mut self,
+        entry: &TranscriptEntry,
+        name: &str,
+        message: &Message,
+        answer: Option<&TranscriptEntry>,
+    ) {
         let id = OWN_IDS + entry.line;
         let mut value = message.value().clone();
         value["id"] = json!(id);
         let value = self.names.template("", &value);
-        self.push("send", vec![("by", Tree::text(name)), ("json", value)]);
+        self.push("send", vec![("by", WrittenTree::text(name)), ("json", value)]);
         if let Some(answer) = answer
-            && let Event::Received(seen) = &answer.event
+            && let ConnectionEvent::Received(seen) = &answer.event
         {
             self.waited(entry, answer);
             let wish = self.wish(seen, "result");
-            let id = Tree::Value(json!(id));
-            self.push("answer", vec![("at", Tree::text(name)), ("id", id), wish, proves()]);
+            let id = WrittenTree::Value(json!(id));
+            self.push("answer", vec![("at", WrittenTree::text(name)), ("id", id), wish, proves()]);
         }
     }
 
     /// What an answer has to be: the same error, or a result with what clients use of it later.
-    fn wish(&mut self, seen: &Seen, kind: &'static str) -> (&'static str, Tree) {
+    fn wish(&mut self, seen: &SeenFrame, kind: &'static str) -> (&'static str, WrittenTree) {
         let said = seen.message();
         if let Some(error) = said.and_then(Message::error) {
-            return ("error", Tree::map(vec![("code", Tree::Value(error["code"].clone()))]));
+            return (
+                "error",
+                WrittenTree::map(vec![("code", WrittenTree::Value(error["code"].clone()))]),
+            );
         }
         let result = said.and_then(Message::result).unwrap_or(&Value::Null);
         let found = self.names.pattern("result", result, 0);
         let any = || match result {
-            Value::Object(_) => Tree::Map(Vec::new()),
-            Value::Null => Tree::Value(Value::Null),
-            _ => Tree::text("$present"),
+            Value::Object(_) => WrittenTree::Map(Vec::new()),
+            Value::Null => WrittenTree::Value(Value::Null),
+            _ => WrittenTree::text("$present"),
         };
         (kind, found.unwrap_or_else(any))
     }
 
-    fn dispatch(&mut self, entry: &Entry, name: &str, params: &Value, echo: Option<&Entry>) {
+    fn dispatch(
+        &mut self,
+        entry: &TranscriptEntry,
+        name: &str,
+        params: &Value,
+        echo: Option<&TranscriptEntry>,
+    ) {
         let action = &params["action"];
         let mut members = vec![
-            ("by", Tree::text(name)),
+            ("by", WrittenTree::text(name)),
             ("channel", self.names.template("channel", &params["channel"])),
             ("action", self.names.template("action", action)),
         ];
         let key = (name.to_owned(), params["clientSeq"].as_i64().unwrap_or_default());
         match self.used.get_mut(&key) {
             Some(Some(bound)) => {
-                members.push(("clientSeq", Tree::text(&format!("${{{bound}}}"))));
+                members.push(("clientSeq", WrittenTree::text(&format!("${{{bound}}}"))));
             }
             Some(unbound) => {
                 let bound = format!("seq{}", entry.line);
-                members.push(("as", Tree::text(&bound)));
+                members.push(("as", WrittenTree::text(&bound)));
                 *unbound = Some(bound);
             }
             None => {}
         }
         if let Some(echo) = echo
-            && let Event::Received(seen) = &echo.event
+            && let ConnectionEvent::Received(seen) = &echo.event
         {
             self.waited(entry, echo);
             let envelope = seen.message().map_or(&Value::Null, Message::params);
@@ -374,23 +405,32 @@ impl Steps {
             let rejected = !envelope["rejectionReason"].is_null();
             let wish = if rejected { "reject" } else { "accept" };
             self.turns |= action["type"] == "chat/turnStarted" && !rejected;
-            members.push((wish, Tree::Value(json!(true))));
+            members.push((wish, WrittenTree::Value(json!(true))));
             if rejected {
                 members.pop();
-                members.push((wish, Tree::map(vec![("rejectionReason", Tree::text("$present"))])));
+                members.push((
+                    wish,
+                    WrittenTree::map(vec![("rejectionReason", WrittenTree::text("$present"))]),
+                ));
             }
             members.push(proves());
         }
         self.push("dispatch", members);
     }
 
-    fn request(&mut self, entry: &Entry, name: &str, message: &Message, answer: &Entry) {
-        let Event::Received(seen) = &answer.event else {
+    fn request(
+        &mut self,
+        entry: &TranscriptEntry,
+        name: &str,
+        message: &Message,
+        answer: &TranscriptEntry,
+    ) {
+        let ConnectionEvent::Received(seen) = &answer.event else {
             return;
         };
         self.waited(entry, answer);
         let (method, params) = (message.method().unwrap_or_default(), message.params());
-        let by = ("by", Tree::text(name));
+        let by = ("by", WrittenTree::text(name));
         let said = seen.message();
         let failed = said.is_some_and(|said| said.error().is_some());
         let result = said.and_then(Message::result).cloned().unwrap_or_default();
@@ -414,7 +454,8 @@ impl Steps {
                 let chosen = version(&result);
                 self.version = self.version.into_iter().chain(chosen).min();
                 if failed {
-                    members.push(("versions", Tree::Value(params["protocolVersions"].clone())));
+                    members
+                        .push(("versions", WrittenTree::Value(params["protocolVersions"].clone())));
                 }
                 if let Some(list) = params.get("initialSubscriptions") {
                     members.push(("subscribe", self.names.template("channel", list)));
@@ -436,7 +477,7 @@ impl Steps {
             }
             _ => {
                 let params = self.names.template("params", params);
-                ("request", vec![by, ("method", Tree::text(method)), ("params", params)])
+                ("request", vec![by, ("method", WrittenTree::text(method)), ("params", params)])
             }
         };
         let kind = match (method, result["type"].as_str()) {
@@ -451,10 +492,10 @@ impl Steps {
 
     fn reconnect(
         &mut self,
-        by: (&'static str, Tree),
+        by: (&'static str, WrittenTree),
         name: &str,
         params: &Value,
-    ) -> Vec<(&'static str, Tree)> {
+    ) -> Vec<(&'static str, WrittenTree)> {
         let mut members = vec![by];
         if let Some(list) = params.get("subscriptions") {
             members.push(("subscriptions", self.names.template("channel", list)));
@@ -462,15 +503,16 @@ impl Steps {
         let last = &params["lastSeenServerSeq"];
         // The client knows by itself what it has seen; anything else was meant.
         if last.as_u64() != self.seen.get(name).copied() {
-            members.push(("lastSeen", Tree::Value(last.clone())));
+            members.push(("lastSeen", WrittenTree::Value(last.clone())));
         }
         members
     }
 
     // What the host says
 
-    fn received(&mut self, entry: &Entry, name: &str, seen: &Seen) {
-        let Some(message) = seen.message().filter(|it| it.kind() == Kind::Notification) else {
+    fn received(&mut self, entry: &TranscriptEntry, name: &str, seen: &SeenFrame) {
+        let Some(message) = seen.message().filter(|it| it.kind() == MessageKind::Notification)
+        else {
             return;
         };
         let (method, params) = (message.method().unwrap_or_default(), message.params());
@@ -495,10 +537,10 @@ impl Steps {
         if let Some(index) = key.as_ref().and_then(|key| self.merged.get(key)).copied() {
             return self.also(index, name);
         }
-        let mut members = vec![("at", Tree::text(name))];
+        let mut members = vec![("at", WrittenTree::text(name))];
         match method {
-            "action" => members.push(("type", Tree::text(kind))),
-            _ => members.push(("method", Tree::text(method))),
+            "action" => members.push(("type", WrittenTree::text(kind))),
+            _ => members.push(("method", WrittenTree::text(method))),
         }
         if params["channel"].is_string() {
             members.push(("channel", self.names.template("channel", &params["channel"])));
@@ -511,10 +553,10 @@ impl Steps {
             "action" => None,
             _ => self.names.pattern("", params, DEPTH),
         };
-        if let Some(wish) = inner.map(|inner| Tree::map(vec![inner])).or(others) {
+        if let Some(wish) = inner.map(|inner| WrittenTree::map(vec![inner])).or(others) {
             members.push(("where", wish));
         }
-        let what = Tree::map(members[1..].to_vec());
+        let what = WrittenTree::map(members[1..].to_vec());
         // The same once more says nothing new: how often a host repeats itself is its own affair.
         if self.last.insert(entry.conn, what.clone()).as_ref() == Some(&what) {
             return;
@@ -532,14 +574,14 @@ impl Steps {
         else {
             return;
         };
-        let name = Tree::text(name);
+        let name = WrittenTree::text(name);
         match at {
-            Tree::List(names) if names.contains(&name) => {}
-            Tree::List(names) => names.push(name),
+            WrittenTree::List(names) if names.contains(&name) => {}
+            WrittenTree::List(names) => names.push(name),
             one if *one == name => {}
             one => {
-                let first = std::mem::replace(one, Tree::List(Vec::new()));
-                *one = Tree::List(vec![first, name]);
+                let first = std::mem::replace(one, WrittenTree::List(Vec::new()));
+                *one = WrittenTree::List(vec![first, name]);
             }
         }
     }
@@ -551,26 +593,26 @@ impl Steps {
         }
     }
 
-    fn waited(&mut self, from: &Entry, to: &Entry) {
+    fn waited(&mut self, from: &TranscriptEntry, to: &TranscriptEntry) {
         self.longest = self.longest.max(to.at.saturating_sub(from.at));
     }
 }
 
-impl Outcomes {
-    fn of(entries: &[Entry]) -> Outcomes {
-        let mut outcomes = Outcomes::default();
+impl MessageOutcomes {
+    fn of(entries: &[TranscriptEntry]) -> MessageOutcomes {
+        let mut outcomes = MessageOutcomes::default();
         let mut open: HashMap<(ConnId, String), u64> = HashMap::new();
         let mut sent: HashMap<(ConnId, i64), Vec<u64>> = HashMap::new();
         let mut ids: HashMap<ConnId, String> = HashMap::new();
         for (index, entry) in entries.iter().enumerate() {
             let message = match &entry.event {
-                Event::Sent(seen) | Event::Received(seen) => seen.message(),
+                ConnectionEvent::Sent(seen) | ConnectionEvent::Received(seen) => seen.message(),
                 _ => None,
             };
             let Some(message) = message else { continue };
             let id = message.id().map(Value::to_string).unwrap_or_default();
             match (&entry.event, message.kind()) {
-                (Event::Sent(_), Kind::Request) => {
+                (ConnectionEvent::Sent(_), MessageKind::Request) => {
                     if let (true, Some(client)) =
                         (shakes(message), message.params()["clientId"].as_str())
                     {
@@ -578,19 +620,19 @@ impl Outcomes {
                     }
                     open.insert((entry.conn, id), entry.line);
                 }
-                (Event::Received(_), Kind::Success | Kind::Failure) => {
+                (ConnectionEvent::Received(_), MessageKind::Success | MessageKind::Failure) => {
                     if let Some(line) = open.remove(&(entry.conn, id)) {
                         outcomes.answers.insert(line, index);
                     }
                 }
                 // Before the handshake nobody is there whom an echo could name.
-                (Event::Sent(_), Kind::Notification)
+                (ConnectionEvent::Sent(_), MessageKind::Notification)
                     if is_dispatch(message.params()) && ids.contains_key(&entry.conn) =>
                 {
                     let seq = message.params()["clientSeq"].as_i64().unwrap_or_default();
                     sent.entry((entry.conn, seq)).or_default().insert(0, entry.line);
                 }
-                (Event::Received(_), Kind::Notification) => {
+                (ConnectionEvent::Received(_), MessageKind::Notification) => {
                     let origin = &message.params()["origin"];
                     let own =
                         ids.get(&entry.conn).is_some_and(|id| origin["clientId"] == id.as_str());
@@ -626,8 +668,8 @@ fn is_plain(message: &Message) -> bool {
     let members =
         value.as_object().is_some_and(|map| map.keys().all(|key| known.contains(&key.as_str())));
     let id = message.id().is_none_or(|id| id.is_u64());
-    let named =
-        message.method().is_some() || !matches!(message.kind(), Kind::Request | Kind::Notification);
+    let named = message.method().is_some()
+        || !matches!(message.kind(), MessageKind::Request | MessageKind::Notification);
     let params =
         message.params().is_object() || value.get("params").is_none() && message.method().is_none();
     members
@@ -635,7 +677,7 @@ fn is_plain(message: &Message) -> bool {
         && named
         && params
         && value["jsonrpc"] == "2.0"
-        && message.kind() != Kind::Malformed
+        && message.kind() != MessageKind::Malformed
 }
 
 fn is_dispatch(params: &Value) -> bool {

@@ -3,41 +3,43 @@
 use crate::wire::json::Value;
 
 use super::*;
-use crate::reducers::exchange::Told;
+use crate::reducers::exchange::ActionResult;
 use crate::wire::json::json;
 
 const V1_0: Version = Version::new(1, 0, 0);
 
 /// Our own reducer, changed by a function from the question and our answer to another answer.
-struct Changed<F>(F);
+struct ChangedReducer<F>(F);
 
-impl<F: FnMut(&Case, Value) -> Value> Subject for Changed<F> {
-    fn ask(&mut self, questions: Vec<Question>) -> Answers {
-        let answer = |question: Question| match question {
-            Question::RoundTrip { value, .. } => Ok(Answer::Value { value, outcomes: None }),
-            Question::Reduce { channel, state, actions, now } => {
-                let case = Case { channel, state, actions, now };
+impl<F: FnMut(&ReducerCase, Value) -> Value> ReducerSubject for ChangedReducer<F> {
+    fn ask(&mut self, questions: Vec<SubjectQuestion>) -> AnswerStream {
+        let answer = |question: SubjectQuestion| match question {
+            SubjectQuestion::RoundTrip { value, .. } => {
+                Ok(SubjectAnswer::Value { value, outcomes: None })
+            }
+            SubjectQuestion::Reduce { channel, state, actions, now } => {
+                let case = ReducerCase { channel, state, actions, now };
                 let folded = case.fold(V1_0);
-                let outcomes = Some(folded.outcomes.iter().map(Told::of).collect());
-                Ok(Answer::Value { value: (self.0)(&case, folded.state), outcomes })
+                let outcomes = Some(folded.outcomes.iter().map(ActionResult::of).collect());
+                Ok(SubjectAnswer::Value { value: (self.0)(&case, folded.state), outcomes })
             }
         };
         questions.into_iter().map(answer).collect()
     }
 }
 
-fn report(change: impl FnMut(&Case, Value) -> Value, sequences: u64) -> Report {
-    let options = Options {
+fn report(change: impl FnMut(&ReducerCase, Value) -> Value, sequences: u64) -> SubjectReport {
+    let options = HoldOptions {
         version: V1_0,
         subject: "test".to_owned(),
-        clock: Clock::Given,
+        clock: SubjectClock::Given,
         seed: 1,
         sequences,
         channels: Vec::new(),
         round_trips: true,
         said: LiteMap::new(),
     };
-    hold(&mut Changed(change), &[], &options, &mut |_| {})
+    hold(&mut ChangedReducer(change), &[], &options, &mut |_| {})
 }
 
 #[test]
@@ -65,7 +67,7 @@ fn a_reducer_that_does_nothing_is_found_everywhere() {
 #[test]
 fn a_planted_defect_is_found_and_made_small() {
     // The queue's messages that nobody named come sorted by id.
-    let planted = |case: &Case, mut state: Value| {
+    let planted = |case: &ReducerCase, mut state: Value| {
         let reorders = |action: &Value| action["type"] == "chat/queuedMessagesReordered";
         if let [action] = case.actions.as_slice()
             && reorders(action)
@@ -97,7 +99,7 @@ fn a_planted_defect_is_found_and_made_small() {
 
 #[test]
 fn what_decoding_loses_is_reported_once() {
-    let planted = |_: &Case, mut state: Value| {
+    let planted = |_: &ReducerCase, mut state: Value| {
         if let Some(chats) = state.get_mut("chats").and_then(Value::as_array_mut) {
             chats.iter_mut().filter_map(Value::as_object_mut).for_each(|chat| {
                 chat.remove("movable");

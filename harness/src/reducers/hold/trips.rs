@@ -2,26 +2,26 @@
 //!
 //! Knows: the run, the protocol tables. Never knows: reducers.
 //!
-//! Start at [`Run::round_trips`].
+//! Start at [`HoldRun::round_trips`].
 
-use super::Run;
+use super::HoldRun;
 use crate::dice::Dice;
-use crate::reducers::case::{self, Case, Disagreement, Kind};
+use crate::reducers::case::{self, CaseDisagreement, DisagreementKind, ReducerCase};
 use crate::reducers::compare::{differences, same};
-use crate::reducers::exchange::{Answer, ExchangeError, Question, cut};
+use crate::reducers::exchange::{ExchangeError, SubjectAnswer, SubjectQuestion, cut};
 use crate::reducers::open::{self, without_strangers};
-use crate::reducers::report::Tally;
+use crate::reducers::report::AgreementTally;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
-use crate::wire::sample::Sampling;
+use crate::wire::sample::SamplingOptions;
 
 /// Values of each type that go through a round trip.
 const TRIPS: usize = 24;
 /// The dice of round trips stand apart from those of sequences.
 const TRIP_DICE: u64 = 1 << 40;
 
-impl Run<'_> {
+impl HoldRun<'_> {
     /// Asks what is left of values of every type, or of what was said.
     pub(super) fn round_trips(&mut self) {
         let Some(protocol) = Protocol::of(self.options.version) else { return };
@@ -40,16 +40,17 @@ impl Run<'_> {
             };
             let question = |value: &Value| {
                 let name = if protocol.action(&name).is_some() { "StateAction" } else { &name };
-                Question::RoundTrip { name: name.to_owned(), value: value.clone() }
+                SubjectQuestion::RoundTrip { name: name.to_owned(), value: value.clone() }
             };
             let answers = self.ask(values.iter().map(question).collect());
-            let served = answers.iter().any(|answer| matches!(answer, Ok(Answer::Value { .. })));
+            let served =
+                answers.iter().any(|answer| matches!(answer, Ok(SubjectAnswer::Value { .. })));
             let broken = answers.iter().any(Result::is_err);
             if !served && !broken {
                 self.report.unserved.push(name);
                 continue;
             }
-            let mut tally = Tally::default();
+            let mut tally = AgreementTally::default();
             for (value, answer) in values.iter().zip(&answers) {
                 if *answer == Err(ExchangeError::GivenUp) {
                     continue;
@@ -62,8 +63,12 @@ impl Run<'_> {
                 tally.count(found.as_ref());
                 if let Some(found) = found {
                     let state = value.clone();
-                    let case =
-                        Case { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 };
+                    let case = ReducerCase {
+                        channel: ChannelKind::Root,
+                        state,
+                        actions: Vec::new(),
+                        now: 0,
+                    };
                     self.file(found, &case, None);
                 }
             }
@@ -76,10 +81,10 @@ impl Run<'_> {
         let mut dice = Dice::new(self.options.seed, part);
         let mut values = Vec::new();
         for number in 0..TRIPS {
-            let sampling = Sampling {
+            let sampling = SamplingOptions {
                 unknown: if number % 3 == 2 { 8 } else { 0 },
                 strange: if number % 4 == 3 { 6 } else { 0 },
-                ..Sampling::default()
+                ..SamplingOptions::default()
             };
             let mut choose = |count| if number == 0 { 0 } else { dice.below(count) };
             let mut sampler = protocol.sampler(sampling, &mut choose);
@@ -94,8 +99,12 @@ impl Run<'_> {
 }
 
 /// What a round trip has lost, or added.
-fn lost(name: &str, value: &Value, answer: &Result<Answer, ExchangeError>) -> Option<Disagreement> {
-    let of = |kind, path: String, ours: String, theirs: String, open| Disagreement {
+fn lost(
+    name: &str,
+    value: &Value,
+    answer: &Result<SubjectAnswer, ExchangeError>,
+) -> Option<CaseDisagreement> {
+    let of = |kind, path: String, ours: String, theirs: String, open| CaseDisagreement {
         kind,
         action: name.to_owned(),
         path,
@@ -106,20 +115,26 @@ fn lost(name: &str, value: &Value, answer: &Result<Answer, ExchangeError>) -> Op
     match answer {
         Err(fault) => {
             let path = "round trip".to_owned();
-            Some(of(Kind::Broken, path, "an answer".to_owned(), fault.to_string(), None))
+            Some(of(
+                DisagreementKind::Broken,
+                path,
+                "an answer".to_owned(),
+                fault.to_string(),
+                None,
+            ))
         }
-        Ok(Answer::Error(why)) => {
+        Ok(SubjectAnswer::Error(why)) => {
             let path = "refused".to_owned();
-            Some(of(Kind::Lost, path, "the value".to_owned(), cut(why, 160), None))
+            Some(of(DisagreementKind::Lost, path, "the value".to_owned(), cut(why, 160), None))
         }
-        Ok(Answer::Value { value: back, .. }) => {
+        Ok(SubjectAnswer::Value { value: back, .. }) => {
             let differences = differences(value, back);
             let first = differences.first()?;
             let alike = same(&without_strangers(value), &without_strangers(back));
             let open = alike.then(open::unknown_members).flatten();
             let path = case::place_class(&first.path);
             let (ours, theirs) = (case::shown(&first.ours), case::shown(&first.theirs));
-            Some(of(Kind::Lost, path, ours, theirs, open))
+            Some(of(DisagreementKind::Lost, path, ours, theirs, open))
         }
     }
 }

@@ -3,17 +3,17 @@
 
 use similar::{ChangeTag, TextDiff};
 
-use super::super::cause::{Breach, BreachPlace, Cause, Causes, SeenBy};
+use super::super::cause::{BreachPlace, CauseFold, FailureCause, RuleBreach, SeenBy};
 use super::super::command;
-use super::super::conversation::{Role, Row, Way, about};
+use super::super::conversation::{ConversationLine, LineDirection, LineRole, about};
 use super::super::excerpt::{cut, members_of, path_in};
-use super::super::finished::{Case, Finished};
+use super::super::finished::{FinishedCase, FinishedRun};
 use super::super::first;
 use super::super::spec_page;
 use super::super::summary::{self, word};
-use super::page::Page;
+use super::page::HtmlPage;
 use super::{picture, tag};
-use crate::ledger::Ledger;
+use crate::ledger::RequirementLedger;
 use crate::verdict::Status;
 
 /// Causes that the list at the top names.
@@ -27,19 +27,19 @@ const DIFF: usize = 4_000;
 const LINES: usize = 8;
 
 /// What did not hold in a run, ready to be linked to.
-pub(super) struct Articles<'a> {
-    run: &'a Finished,
-    causes: Vec<Cause<'a>>,
+pub(super) struct FailureArticles<'a> {
+    run: &'a FinishedRun,
+    causes: Vec<FailureCause<'a>>,
 }
 
-impl<'a> Articles<'a> {
-    pub(super) fn of(run: &'a Finished, causes: &'a Causes) -> Articles<'a> {
-        Articles { run, causes: causes.by_cause() }
+impl<'a> FailureArticles<'a> {
+    pub(super) fn of(run: &'a FinishedRun, causes: &'a CauseFold) -> FailureArticles<'a> {
+        FailureArticles { run, causes: causes.by_cause() }
     }
 
     /// The anchor of the cause that a requirement or a check is broken by.
     pub(super) fn anchor_of(&self, id: &str) -> Option<String> {
-        let broken = |breach: &&Breach| {
+        let broken = |breach: &&RuleBreach| {
             breach.id.rule == id
                 || breach.check.as_deref() == Some(id)
                 || breach.others.iter().any(|other| other == id)
@@ -48,12 +48,12 @@ impl<'a> Articles<'a> {
         places.find(|(_, cause)| cause.breaches.iter().any(broken)).map(|(n, _)| anchor(n))
     }
 
-    fn of_status(&self, wanted: &'a [Status]) -> impl Iterator<Item = (usize, &Cause<'a>)> {
+    fn of_status(&self, wanted: &'a [Status]) -> impl Iterator<Item = (usize, &FailureCause<'a>)> {
         (0..).zip(&self.causes).filter(|(_, cause)| wanted.contains(&cause.status()))
     }
 
     /// The causes that come first, each with a link.
-    pub(super) fn first(&self, page: &mut Page) {
+    pub(super) fn first(&self, page: &mut HtmlPage) {
         if !self.causes.iter().any(first::is_to_mend) {
             return;
         }
@@ -77,7 +77,7 @@ impl<'a> Articles<'a> {
     }
 
     /// An article for each cause that breaks the protocol.
-    pub(super) fn broken(&self, page: &mut Page) {
+    pub(super) fn broken(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Fail, Status::Error, Status::Known]).collect();
         if shown.is_empty() {
             return;
@@ -92,7 +92,7 @@ impl<'a> Articles<'a> {
     }
 
     /// The same, folded, for what only a SHOULD asks for.
-    pub(super) fn warned(&self, page: &mut Page) {
+    pub(super) fn warned(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Warn]).collect();
         if shown.is_empty() {
             return;
@@ -112,7 +112,7 @@ impl<'a> Articles<'a> {
     }
 
     /// What could not be tested, a line for each reason.
-    pub(super) fn untested(&self, page: &mut Page) {
+    pub(super) fn untested(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Untested]).collect();
         if shown.is_empty() {
             return;
@@ -128,7 +128,7 @@ impl<'a> Articles<'a> {
     }
 
     /// What the text leaves open, a line for each cause.
-    pub(super) fn noted(&self, page: &mut Page) {
+    pub(super) fn noted(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Note]).collect();
         if shown.is_empty() {
             return;
@@ -140,7 +140,7 @@ impl<'a> Articles<'a> {
         page.close("details");
     }
 
-    fn lines(&self, page: &mut Page, shown: &[(usize, &Cause<'_>)]) {
+    fn lines(&self, page: &mut HtmlPage, shown: &[(usize, &FailureCause<'_>)]) {
         page.open("ul", &[("class", "places")]);
         for (number, cause) in shown {
             let Some((breach, place)) = cause.worst().zip(cause.shown()) else { continue };
@@ -158,11 +158,11 @@ impl<'a> Articles<'a> {
         page.close("ul");
     }
 
-    fn case(&self, number: u32) -> Option<&'a Case> {
+    fn case(&self, number: u32) -> Option<&'a FinishedCase> {
         self.run.cases.iter().find(|case| case.report.case == number)
     }
 
-    fn cause(&self, page: &mut Page, cause: &Cause<'_>, heading: &'static str) {
+    fn cause(&self, page: &mut HtmlPage, cause: &FailureCause<'_>, heading: &'static str) {
         let Some((breach, place)) = cause.worst().zip(cause.shown()) else { return };
         let case = self.case(place.case);
         page.open(heading, &[]);
@@ -204,14 +204,15 @@ impl<'a> Articles<'a> {
     }
 
     /// What the protocol says.
-    fn rule(&self, page: &mut Page, breach: &Breach, case: Option<&Case>) {
+    fn rule(&self, page: &mut HtmlPage, breach: &RuleBreach, case: Option<&FinishedCase>) {
         let own = case.and_then(|case| case.report.own.iter().find(|it| it.id == breach.id.rule));
         page.open("p", &[("class", "rule")]);
         page.element("b", &[], "The protocol says ");
         let check = breach.check.as_deref().and_then(summary::row);
-        let of_check =
-            check.and_then(|row| row.requirements.first()).and_then(|id| Ledger::look_up(id));
-        match (Ledger::look_up(&breach.id.rule).or(of_check), own, check) {
+        let of_check = check
+            .and_then(|row| row.requirements.first())
+            .and_then(|id| RequirementLedger::look_up(id));
+        match (RequirementLedger::look_up(&breach.id.rule).or(of_check), own, check) {
             (_, Some(own), _) => {
                 page.text(&format!("({}, your own) {}", word(own.weight), own.text))
             }
@@ -244,7 +245,7 @@ impl<'a> Articles<'a> {
     }
 
     /// The command that shows it again.
-    fn again(&self, page: &mut Page, place: &BreachPlace) {
+    fn again(&self, page: &mut HtmlPage, place: &BreachPlace) {
         let seed = self.case(place.case).and_then(|case| case.seed);
         let command =
             command::again(&self.run.header, &place.scenario, place.provider.as_deref(), seed);
@@ -258,7 +259,7 @@ fn anchor(number: usize) -> String {
     format!("cause-{}", number + 1)
 }
 
-fn counted(cause: &Cause<'_>) -> String {
+fn counted(cause: &FailureCause<'_>) -> String {
     let (times, scenarios) = (cause.times(), cause.scenarios().len());
     let plural = |count: u64| if count == 1 { "" } else { "s" };
     format!("{times} time{} in {scenarios} scenario{}", plural(times), plural(scenarios as u64))
@@ -268,7 +269,7 @@ fn counted(cause: &Cause<'_>) -> String {
 const LONG: usize = 44;
 
 /// A text, what stands between backticks as code, and long names with their middle left out.
-fn with_code(page: &mut Page, text: &str) {
+fn with_code(page: &mut HtmlPage, text: &str) {
     for (place, part) in text.split('`').enumerate() {
         if place % 2 == 0 {
             page.text(part);
@@ -296,13 +297,13 @@ fn sentence(message: &str) -> String {
 }
 
 /// What was sent, and what came of it.
-fn exchange(page: &mut Page, case: &Case, place: &BreachPlace) {
+fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     let decisive = place.transcript.last();
     let row = |line: u64| case.frames.iter().find(|row| row.line == line);
     let Some(came) = decisive.and_then(|line| row(*line)) else { return };
     let before = || {
         let before = case.frames.iter().filter(|row| row.line < came.line).rev();
-        let mut sent = before.filter(|row| row.role == Role::Sent && row.client == came.client);
+        let mut sent = before.filter(|row| row.role == LineRole::Sent && row.client == came.client);
         sent.next()
     };
     let answered = place.transcript.iter().rev().find_map(|line| row(*line)?.answers);
@@ -314,9 +315,9 @@ fn exchange(page: &mut Page, case: &Case, place: &BreachPlace) {
         let Some(row) = row else { continue };
         page.open("div", &[]);
         let towards = match row.way {
-            Way::Out => format!("by {}", row.client),
-            Way::In => format!("to {}", row.client),
-            Way::Across => row.client.clone(),
+            LineDirection::Out => format!("by {}", row.client),
+            LineDirection::In => format!("to {}", row.client),
+            LineDirection::Across => row.client.clone(),
         };
         page.element(
             "b",
@@ -329,7 +330,7 @@ fn exchange(page: &mut Page, case: &Case, place: &BreachPlace) {
     page.close("div");
 }
 
-fn frame(page: &mut Page, row: &Row, place: &BreachPlace) {
+fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {
     if row.text.is_empty() {
         return;
     }
@@ -347,7 +348,7 @@ fn frame(page: &mut Page, row: &Row, place: &BreachPlace) {
 }
 
 /// What was expected beside what was found, the words marked that differ; or how the states differ.
-fn difference(page: &mut Page, place: &BreachPlace) {
+fn difference(page: &mut HtmlPage, place: &BreachPlace) {
     if let Some(diff) = &place.diff {
         page.open("pre", &[("class", "diff"), ("tabindex", "0"), ("aria-label", "Difference")]);
         for line in cut(&diff.lines(), DIFF).split_inclusive('\n') {
@@ -387,7 +388,7 @@ fn difference(page: &mut Page, place: &BreachPlace) {
 }
 
 /// The scenario's own text, the line marked that was not met.
-fn source(page: &mut Page, case: &Case, place: &BreachPlace) {
+fn source(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     let BreachPlace { file, line, .. } = place;
     let Some(source) = case.sources.iter().find(|source| source.name == *file) else { return };
     page.open("details", &[]);
@@ -403,7 +404,7 @@ fn source(page: &mut Page, case: &Case, place: &BreachPlace) {
 }
 
 /// The other rules and places, folded.
-fn elsewhere(page: &mut Page, cause: &Cause<'_>) {
+fn elsewhere(page: &mut HtmlPage, cause: &FailureCause<'_>) {
     let all: usize = cause.breaches.iter().map(|breach| breach.places.len()).sum();
     if all < 2 {
         return;

@@ -6,15 +6,15 @@
 //! Start at [`html`].
 
 use super::brief;
-use super::cause::Causes;
-use super::certificate::{Certificate, Outcome, RequirementResult};
-use super::finished::{Case, Finished};
+use super::cause::CauseFold;
+use super::certificate::{HostCertificate, RequirementOutcome, RequirementResult};
+use super::finished::{FinishedCase, FinishedRun};
 use super::profile_verdict::ProfileVerdict;
 use super::summary::word;
 use crate::verdict::{Status, Weight};
-use crate::wire::foreign_text::{Breaks, ForeignText, shown};
-use articles::Articles;
-use page::Page;
+use crate::wire::foreign_text::{ForeignText, LineBreaks, shown};
+use articles::FailureArticles;
+use page::HtmlPage;
 
 mod articles;
 mod page;
@@ -32,8 +32,8 @@ pub fn script() -> &'static str {
 }
 
 /// The page of a run.
-pub fn html(run: &Finished, certificate: &Certificate) -> String {
-    let mut page = Page::default();
+pub fn html(run: &FinishedRun, certificate: &HostCertificate) -> String {
+    let mut page = HtmlPage::default();
     page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     page.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
     page.ours("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
@@ -45,8 +45,8 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
     head(&mut page, &host, certificate);
     contents(&mut page);
     page.open("main", &[]);
-    let causes = Causes::of(run.cases.iter().map(|case| &case.report));
-    let articles = Articles::of(run, &causes);
+    let causes = CauseFold::of(run.cases.iter().map(|case| &case.report));
+    let articles = FailureArticles::of(run, &causes);
     articles.first(&mut page);
     articles.broken(&mut page);
     articles.warned(&mut page);
@@ -71,7 +71,7 @@ pub fn html(run: &Finished, certificate: &Certificate) -> String {
     page.finish()
 }
 
-fn head(page: &mut Page, host: &str, certificate: &Certificate) {
+fn head(page: &mut HtmlPage, host: &str, certificate: &HostCertificate) {
     page.open("header", &[]);
     page.element("h1", &[], &format!("{} conformance of {host}", certificate.title));
     page.open("p", &[("class", "meta")]);
@@ -124,7 +124,7 @@ fn class(verdict: ProfileVerdict) -> &'static str {
     }
 }
 
-fn cards(page: &mut Page, certificate: &Certificate) {
+fn cards(page: &mut HtmlPage, certificate: &HostCertificate) {
     page.element("h2", &[("id", "profiles")], "Profiles");
     page.open("div", &[("class", "cards")]);
     for profile in &certificate.profiles {
@@ -136,8 +136,10 @@ fn cards(page: &mut Page, certificate: &Certificate) {
         for (weight, outcomes) in profile.counts.iter().rev() {
             page.open("tr", &[]);
             page.element("th", &[("scope", "row")], word(*weight));
-            let found = |outcome: &Outcome| outcomes.get(outcome).map(|count| (*outcome, *count));
-            let counts = Outcome::ALL.iter().filter_map(found);
+            let found = |outcome: &RequirementOutcome| {
+                outcomes.get(outcome).map(|count| (*outcome, *count))
+            };
+            let counts = RequirementOutcome::ALL.iter().filter_map(found);
             let counts: Vec<_> =
                 counts.map(|(outcome, count)| format!("{count} {}", outcome.word())).collect();
             page.element("td", &[], &counts.join(", "));
@@ -150,7 +152,7 @@ fn cards(page: &mut Page, certificate: &Certificate) {
 }
 
 /// Links to the parts of the page.
-fn contents(page: &mut Page) {
+fn contents(page: &mut HtmlPage) {
     page.open("nav", &[("aria-label", "Contents")]);
     for (anchor, name) in [
         ("profiles", "Profiles"),
@@ -164,7 +166,7 @@ fn contents(page: &mut Page) {
 }
 
 /// The verdicts with each agent of a host that has several, side by side.
-fn agents(page: &mut Page, certificate: &Certificate) {
+fn agents(page: &mut HtmlPage, certificate: &HostCertificate) {
     if certificate.agents.is_empty() {
         return;
     }
@@ -173,11 +175,15 @@ fn agents(page: &mut Page, certificate: &Certificate) {
     for agent in &certificate.agents {
         page.open("tr", &[]);
         page.open("th", &[("scope", "row")]);
-        page.element("code", &[], &shown(&agent.provider, Breaks::Shown));
+        page.element("code", &[], &shown(&agent.provider, LineBreaks::Shown));
         page.close("th");
         let verdict = agent.verdict.unwrap_or(ProfileVerdict::NotApplicable);
         page.open("td", &[]);
-        page.element("span", &[("class", class(verdict))], &shown(&agent.words(), Breaks::Shown));
+        page.element(
+            "span",
+            &[("class", class(verdict))],
+            &shown(&agent.words(), LineBreaks::Shown),
+        );
         for profile in
             agent.profiles.iter().filter(|it| it.verdict != ProfileVerdict::NotApplicable)
         {
@@ -199,7 +205,7 @@ fn agents(page: &mut Page, certificate: &Certificate) {
     first
         .agents
         .keys()
-        .for_each(|provider| page.element("th", &[], &shown(provider, Breaks::Shown)));
+        .for_each(|provider| page.element("th", &[], &shown(provider, LineBreaks::Shown)));
     page.close("tr");
     for row in rows {
         page.open("tr", &[]);
@@ -218,7 +224,7 @@ fn agents(page: &mut Page, certificate: &Certificate) {
 }
 
 /// What the first look found, and how.
-fn offered(page: &mut Page, certificate: &Certificate) {
+fn offered(page: &mut HtmlPage, certificate: &HostCertificate) {
     if certificate.detected.is_empty() {
         return;
     }
@@ -253,17 +259,17 @@ fn offered(page: &mut Page, certificate: &Certificate) {
     page.close("details");
 }
 
-fn tag(page: &mut Page, word: &str) {
+fn tag(page: &mut HtmlPage, word: &str) {
     let word = &word.to_lowercase();
     page.element("span", &[("class", &format!("tag {word}"))], word);
 }
 
 /// A square for each requirement, a row for each area.
-fn matrix(page: &mut Page, certificate: &Certificate) {
+fn matrix(page: &mut HtmlPage, certificate: &HostCertificate) {
     let count = certificate.requirements.len();
     page.element("h2", &[("id", "matrix")], &format!("{count} requirements by area"));
     page.open("p", &[("class", "legend")]);
-    for outcome in Outcome::ALL {
+    for outcome in RequirementOutcome::ALL {
         let of = |row: &&RequirementResult| row.outcome == outcome;
         let count = certificate.requirements.iter().filter(of).count();
         page.open("span", &[]);
@@ -295,7 +301,7 @@ fn area(row: &RequirementResult) -> &str {
     row.id.split('.').next().unwrap_or_default()
 }
 
-fn rules(page: &mut Page, certificate: &Certificate, articles: &Articles<'_>) {
+fn rules(page: &mut HtmlPage, certificate: &HostCertificate, articles: &FailureArticles<'_>) {
     page.element("h2", &[("id", "requirements")], "Requirements");
     page.open("div", &[("class", "filters"), ("role", "search")]);
     page.open(
@@ -307,7 +313,8 @@ fn rules(page: &mut Page, certificate: &Certificate, articles: &Articles<'_>) {
             ("aria-label", "Filter by words"),
         ],
     );
-    let outcomes: Vec<&str> = Outcome::ALL.iter().map(|outcome| outcome.word()).collect();
+    let outcomes: Vec<&str> =
+        RequirementOutcome::ALL.iter().map(|outcome| outcome.word()).collect();
     select(page, "outcome", "any outcome", &outcomes);
     let weights = [Weight::Must, Weight::Essential, Weight::Should, Weight::Note].map(word);
     select(page, "weight", "any weight", &weights);
@@ -323,7 +330,7 @@ fn rules(page: &mut Page, certificate: &Certificate, articles: &Articles<'_>) {
     page.close("ul");
 }
 
-fn select(page: &mut Page, id: &str, any: &str, values: &[&str]) {
+fn select(page: &mut HtmlPage, id: &str, any: &str, values: &[&str]) {
     page.open("select", &[("id", id), ("aria-label", any)]);
     page.element("option", &[("value", "")], any);
     for value in values {
@@ -332,7 +339,7 @@ fn select(page: &mut Page, id: &str, any: &str, values: &[&str]) {
     page.close("select");
 }
 
-fn requirement(page: &mut Page, row: &RequirementResult, articles: &Articles<'_>) {
+fn requirement(page: &mut HtmlPage, row: &RequirementResult, articles: &FailureArticles<'_>) {
     let (id, outcome, weight) = (format!("r-{}", row.id), row.outcome.word(), word(row.weight));
     page.open(
         "li",
@@ -369,12 +376,12 @@ fn requirement(page: &mut Page, row: &RequirementResult, articles: &Articles<'_>
     page.close("li");
 }
 
-fn scenarios(page: &mut Page, run: &Finished) {
+fn scenarios(page: &mut HtmlPage, run: &FinishedRun) {
     page.element("h2", &[("id", "scenarios")], &format!("{} scenarios", run.cases.len()));
     page.open("details", &[]);
     page.element("summary", &[], "All of them, with how each ended");
     page.open("table", &[]);
-    for Case { report, .. } in &run.cases {
+    for FinishedCase { report, .. } in &run.cases {
         page.open("tr", &[]);
         page.open("td", &[]);
         tag(page, report.status.word());

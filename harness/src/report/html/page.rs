@@ -5,11 +5,11 @@ use crate::wire::foreign_text::{code_point, is_hidden};
 
 /// A page, from its first tag to its last.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct HtmlPage {
     out: String,
 }
 
-impl Page {
+impl HtmlPage {
     /// Begins an element. Names of tags and attributes are ours; values may be anybody's.
     pub(super) fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
         self.out.push('<');
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn text_stays_text() {
-        let mut page = Page::default();
+        let mut page = HtmlPage::default();
         page.element(
             "p",
             &[("title", "a\"><script>")],

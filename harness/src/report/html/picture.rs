@@ -1,11 +1,16 @@
 //! The conversation as a picture: a lane for each client, one for the host and one for its agent, time
 //! downwards. It is a list of sentences to a reader who does not see it.
 
-use super::super::conversation::{AGENT, Role, Row, Way};
-use super::page::Page;
+use super::super::conversation::{AGENT, ConversationLine, LineDirection, LineRole};
+use super::page::HtmlPage;
 
 /// Draws rows; those that prove nothing are folded where several follow one another. `of` tells the picture from others.
-pub(super) fn conversation(page: &mut Page, rows: &[Row], left_out: u64, of: &str) {
+pub(super) fn conversation(
+    page: &mut HtmlPage,
+    rows: &[ConversationLine],
+    left_out: u64,
+    of: &str,
+) {
     if rows.is_empty() {
         return;
     }
@@ -15,19 +20,19 @@ pub(super) fn conversation(page: &mut Page, rows: &[Row], left_out: u64, of: &st
         more => format!(" ({more} lines are only in run.jsonl)"),
     };
     page.element("summary", &[], &format!("The conversation, {} lines{left}", rows.len()));
-    let lanes = Lanes::of(rows);
+    let lanes = LaneOrder::of(rows);
     drawn(page, rows, &lanes, of);
     page.close("details");
 }
 
 /// Draws every row, each with an anchor and with what filters look at.
-pub(super) fn all_lanes(page: &mut Page, rows: &[Row]) {
-    let lanes = Lanes { tagged: true, ..Lanes::of(rows) };
+pub(super) fn all_lanes(page: &mut HtmlPage, rows: &[ConversationLine]) {
+    let lanes = LaneOrder { tagged: true, ..LaneOrder::of(rows) };
     drawn(page, rows, &lanes, "all lines");
 }
 
 /// The picture itself.
-fn drawn(page: &mut Page, rows: &[Row], lanes: &Lanes<'_>, of: &str) {
+fn drawn(page: &mut HtmlPage, rows: &[ConversationLine], lanes: &LaneOrder<'_>, of: &str) {
     let count = format!("--lanes:{}", lanes.count());
     page.open(
         "div",
@@ -45,7 +50,7 @@ fn drawn(page: &mut Page, rows: &[Row], lanes: &Lanes<'_>, of: &str) {
     }
     page.close("div");
     page.open("ol", &[("style", &count)]);
-    let folded = |row: &Row| row.role == Role::Beside;
+    let folded = |row: &ConversationLine| row.role == LineRole::Beside;
     for group in rows.chunk_by(|a, b| folded(a) == folded(b)) {
         let fold = !lanes.tagged && group.len() > 2 && group.first().is_some_and(folded);
         if fold {
@@ -68,21 +73,21 @@ fn drawn(page: &mut Page, rows: &[Row], lanes: &Lanes<'_>, of: &str) {
 }
 
 /// Who has a lane, from left to right.
-struct Lanes<'a> {
+struct LaneOrder<'a> {
     clients: Vec<&'a str>,
     agent: bool,
     /// Whether rows have anchors, and say what filters look at.
     tagged: bool,
 }
 
-impl<'a> Lanes<'a> {
-    fn of(rows: &'a [Row]) -> Lanes<'a> {
+impl<'a> LaneOrder<'a> {
+    fn of(rows: &'a [ConversationLine]) -> LaneOrder<'a> {
         let names = rows.iter().map(|row| row.client.as_str());
         let mut clients: Vec<&str> =
             names.filter(|name| *name != AGENT && !name.is_empty()).collect();
         clients.sort_unstable();
         clients.dedup();
-        Lanes { clients, agent: rows.iter().any(|row| row.client == AGENT), tagged: false }
+        LaneOrder { clients, agent: rows.iter().any(|row| row.client == AGENT), tagged: false }
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -100,22 +105,22 @@ impl<'a> Lanes<'a> {
     }
 }
 
-fn message(page: &mut Page, row: &Row, lanes: &Lanes<'_>) {
+fn message(page: &mut HtmlPage, row: &ConversationLine, lanes: &LaneOrder<'_>) {
     let host = lanes.clients.len() + 1;
     let own = lanes.lane(&row.client);
     let class = match (row.way, row.client == AGENT) {
-        (Way::Across, _) => "across",
+        (LineDirection::Across, _) => "across",
         // From left to right: a client to the host, or the host to its agent.
-        (Way::Out, false) | (Way::In, true) => "right",
-        (Way::In, false) | (Way::Out, true) => "left",
+        (LineDirection::Out, false) | (LineDirection::In, true) => "right",
+        (LineDirection::In, false) | (LineDirection::Out, true) => "left",
     };
     let role = match row.role {
-        Role::Proof => " proof",
-        Role::Sent => " sent",
-        Role::Beside => "",
+        LineRole::Proof => " proof",
+        LineRole::Sent => " sent",
+        LineRole::Beside => "",
     };
     let (from, to) = match row.way {
-        Way::Across => (own, own),
+        LineDirection::Across => (own, own),
         _ => (own.min(host), own.max(host)),
     };
     let (class, channel) = (format!("{class}{role}"), row.channel.line());
@@ -135,9 +140,9 @@ fn message(page: &mut Page, row: &Row, lanes: &Lanes<'_>) {
     page.open("div", &[("class", "arrow"), ("style", &place)]);
     let client = if row.client.is_empty() { "host" } else { &row.client };
     let who = match row.way {
-        Way::Out => format!("{client} to host: "),
-        Way::In => format!("host to {client}: "),
-        Way::Across => format!("{client}: "),
+        LineDirection::Out => format!("{client} to host: "),
+        LineDirection::In => format!("host to {client}: "),
+        LineDirection::Across => format!("{client}: "),
     };
     let answers = row.answers.map(|line| format!(", answers line {line}")).unwrap_or_default();
     if row.text.is_empty() {

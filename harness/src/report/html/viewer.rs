@@ -2,9 +2,9 @@
 //!
 //! Start at [`viewer`].
 
-use super::super::conversation::Row;
-use super::super::replay::Judged;
-use super::page::Page;
+use super::super::conversation::ConversationLine;
+use super::super::replay::JudgedFile;
+use super::page::HtmlPage;
 use super::{STYLE, picture, select, tag};
 use crate::report::summary::OWN_FRAMES;
 use crate::verdict::Weight;
@@ -23,8 +23,8 @@ pub fn script() -> &'static str {
 }
 
 /// The page of a file of this name; `left_out` lines come after the rows.
-pub fn viewer(name: &str, rows: &[Row], judged: &Judged, left_out: u64) -> String {
-    let mut page = Page::default();
+pub fn viewer(name: &str, rows: &[ConversationLine], judged: &JudgedFile, left_out: u64) -> String {
+    let mut page = HtmlPage::default();
     page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
     page.open("meta", &[("http-equiv", "Content-Security-Policy"), ("content", POLICY)]);
     page.ours("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
@@ -53,7 +53,7 @@ pub fn viewer(name: &str, rows: &[Row], judged: &Judged, left_out: u64) -> Strin
 }
 
 /// What was found, each with links to the lines that prove it.
-fn findings(page: &mut Page, rows: &[Row], judged: &Judged) {
+fn findings(page: &mut HtmlPage, rows: &[ConversationLine], judged: &JudgedFile) {
     let failures = judged.cases.iter().flat_map(|case| {
         let failures = case.failures();
         failures.map(move |it| (case.weight, case.scenario.clone(), &it.message, &it.transcript))
@@ -91,8 +91,8 @@ fn findings(page: &mut Page, rows: &[Row], judged: &Judged) {
     page.close("ul");
 }
 
-fn filters(page: &mut Page, rows: &[Row]) {
-    let distinct = |of: fn(&Row) -> String| {
+fn filters(page: &mut HtmlPage, rows: &[ConversationLine]) {
+    let distinct = |of: fn(&ConversationLine) -> String| {
         let mut names: Vec<String> = rows.iter().map(of).filter(|it| !it.is_empty()).collect();
         names.sort_unstable();
         names.dedup();

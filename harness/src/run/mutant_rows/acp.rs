@@ -1,12 +1,12 @@
 //! What the faults of the reference agent must trip.
 
 use crate::agent::acp::fault::Fault;
-use crate::run::kills::Row;
+use crate::run::kills::KillRow;
 
 /// A row for each fault, written before it was played.
-pub const ROWS: &[Row<Fault>] = &[
-    Row { fault: Fault::Chatters, trips: &["acp.wire.only-messages"] },
-    Row {
+pub const ROWS: &[KillRow<Fault>] = &[
+    KillRow { fault: Fault::Chatters, trips: &["acp.wire.only-messages"] },
+    KillRow {
         fault: Fault::Batches,
         trips: &[
             "acp.wire.no-batches",
@@ -19,8 +19,8 @@ pub const ROWS: &[Row<Fault>] = &[
             "untested:acp/reports/*",
         ],
     },
-    Row { fault: Fault::Untagged, trips: &["acp.wire.envelope"] },
-    Row {
+    KillRow { fault: Fault::Untagged, trips: &["acp.wire.envelope"] },
+    KillRow {
         fault: Fault::ErrorCodesAreTexts,
         trips: &[
             "acp.wire.envelope",
@@ -28,19 +28,22 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/handshake/unknown-methods",
         ],
     },
-    Row { fault: Fault::AnswersTwice, trips: &["acp.wire.answered-once"] },
-    Row {
+    KillRow { fault: Fault::AnswersTwice, trips: &["acp.wire.answered-once"] },
+    KillRow {
         fault: Fault::RequestIdsRepeat,
         trips: &["acp.wire.request-ids", "acp/*", "untested:acp/*", "acp/permission/two-at-a-time"],
     },
-    Row { fault: Fault::OwnMethods, trips: &["acp.wire.method-names"] },
-    Row { fault: Fault::OwnMembers, trips: &["acp.wire.no-custom-members"] },
-    Row { fault: Fault::UnstableMembers, trips: &["acp.wire.stable-members"] },
-    Row { fault: Fault::ChunksWithoutContent, trips: &["acp.wire.schema"] },
-    Row { fault: Fault::NoTitle, trips: &["acp.calls.shape"] },
-    Row { fault: Fault::UpdatesWithNumbers, trips: &["acp.calls.update-shape"] },
-    Row { fault: Fault::OwnKinds, trips: &["acp.calls.kinds", "acp/kinds/other", "acp/kinds/*"] },
-    Row {
+    KillRow { fault: Fault::OwnMethods, trips: &["acp.wire.method-names"] },
+    KillRow { fault: Fault::OwnMembers, trips: &["acp.wire.no-custom-members"] },
+    KillRow { fault: Fault::UnstableMembers, trips: &["acp.wire.stable-members"] },
+    KillRow { fault: Fault::ChunksWithoutContent, trips: &["acp.wire.schema"] },
+    KillRow { fault: Fault::NoTitle, trips: &["acp.calls.shape"] },
+    KillRow { fault: Fault::UpdatesWithNumbers, trips: &["acp.calls.update-shape"] },
+    KillRow {
+        fault: Fault::OwnKinds,
+        trips: &["acp.calls.kinds", "acp/kinds/other", "acp/kinds/*"],
+    },
+    KillRow {
         fault: Fault::OwnStatuses,
         trips: &[
             "acp.calls.statuses",
@@ -49,13 +52,13 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/mcp-fails",
         ],
     },
-    Row { fault: Fault::BareContent, trips: &["acp.calls.contents", "untested:acp/reports/*"] },
-    Row {
+    KillRow { fault: Fault::BareContent, trips: &["acp.calls.contents", "untested:acp/reports/*"] },
+    KillRow {
         fault: Fault::DiffsWithoutText,
         trips: &["acp.calls.diffs", "acp/reports/diff-of-a-new-file", "untested:acp/reports/*"],
     },
-    Row { fault: Fault::CallIdsRepeat, trips: &["acp.calls.unique-ids", "acp.calls.*"] },
-    Row {
+    KillRow { fault: Fault::CallIdsRepeat, trips: &["acp.calls.unique-ids", "acp.calls.*"] },
+    KillRow {
         fault: Fault::Unreported,
         trips: &[
             "acp.calls.reported",
@@ -70,16 +73,16 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/write-shows-a-diff",
         ],
     },
-    Row { fault: Fault::NamesChange, trips: &["acp.calls.name-kept"] },
-    Row {
+    KillRow { fault: Fault::NamesChange, trips: &["acp.calls.name-kept"] },
+    KillRow {
         fault: Fault::UpdatesFirst,
         trips: &["acp.calls.known", "acp.permission.after-report", "untested:acp/reports/*"],
     },
-    Row {
+    KillRow {
         fault: Fault::SkipsProgress,
         trips: &["acp.calls.in-progress", "acp/reports/pending-then-in-progress-then-completed"],
     },
-    Row {
+    KillRow {
         fault: Fault::ProgressBeforeApproval,
         trips: &[
             "acp.calls.pending-until-approved",
@@ -87,8 +90,8 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/reports/pending-then-in-progress-then-completed",
         ],
     },
-    Row { fault: Fault::Revives, trips: &["acp.calls.transitions"] },
-    Row {
+    KillRow { fault: Fault::Revives, trips: &["acp.calls.transitions"] },
+    KillRow {
         fault: Fault::LeavesOpen,
         trips: &[
             "acp.calls.end-with-turn",
@@ -98,7 +101,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "untested:acp/reports/*",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::RelativePaths,
         trips: &[
             "acp.content.absolute-paths",
@@ -106,25 +109,28 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/read-where-the-client-offers-files",
         ],
     },
-    Row { fault: Fault::LinesFromZero, trips: &["acp.content.lines-from-one"] },
-    Row {
+    KillRow { fault: Fault::LinesFromZero, trips: &["acp.content.lines-from-one"] },
+    KillRow {
         fault: Fault::OwnTerminals,
         trips: &["acp.content.known-terminals", "untested:acp/reports/*"],
     },
-    Row { fault: Fault::EmbedsLate, trips: &["acp.terminals.embedded-before-release"] },
-    Row { fault: Fault::EmbedsAgain, trips: &["acp.terminals.embedded-before-release"] },
-    Row { fault: Fault::AsksReleased, trips: &["acp.terminals.there"] },
-    Row { fault: Fault::NeverReleases, trips: &["acp.terminals.released"] },
-    Row {
+    KillRow { fault: Fault::EmbedsLate, trips: &["acp.terminals.embedded-before-release"] },
+    KillRow { fault: Fault::EmbedsAgain, trips: &["acp.terminals.embedded-before-release"] },
+    KillRow { fault: Fault::AsksReleased, trips: &["acp.terminals.there"] },
+    KillRow { fault: Fault::NeverReleases, trips: &["acp.terminals.released"] },
+    KillRow {
         fault: Fault::StrangeSession,
         trips: &["acp.permission.shape", "acp/permission/allow-once-runs"],
     },
-    Row { fault: Fault::OptionsRepeat, trips: &["acp.permission.option-ids"] },
-    Row { fault: Fault::OptionsWithoutNames, trips: &["acp.permission.options"] },
-    Row { fault: Fault::PermissionFirst, trips: &["acp.permission.after-report", "acp.calls.*"] },
-    Row { fault: Fault::NoOptions, trips: &["acp.permission.some-option", "untested:acp/*"] },
-    Row { fault: Fault::OnlyAllow, trips: &["acp.permission.both-ways", "untested:acp/*"] },
-    Row {
+    KillRow { fault: Fault::OptionsRepeat, trips: &["acp.permission.option-ids"] },
+    KillRow { fault: Fault::OptionsWithoutNames, trips: &["acp.permission.options"] },
+    KillRow {
+        fault: Fault::PermissionFirst,
+        trips: &["acp.permission.after-report", "acp.calls.*"],
+    },
+    KillRow { fault: Fault::NoOptions, trips: &["acp.permission.some-option", "untested:acp/*"] },
+    KillRow { fault: Fault::OnlyAllow, trips: &["acp.permission.both-ways", "untested:acp/*"] },
+    KillRow {
         fault: Fault::RunsWhileAsking,
         trips: &[
             "acp.permission.waits",
@@ -137,7 +143,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/mcp-allowed",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::RunsDenied,
         trips: &[
             "acp.permission.denied",
@@ -151,7 +157,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/mcp-rejected",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::EndsWhileAsking,
         trips: &[
             "acp.permission.answered-first",
@@ -161,12 +167,12 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/*",
         ],
     },
-    Row { fault: Fault::AsksOutside, trips: &["acp.permission.in-turn", "acp.permission.*"] },
-    Row {
+    KillRow { fault: Fault::AsksOutside, trips: &["acp.permission.in-turn", "acp.permission.*"] },
+    KillRow {
         fault: Fault::Forgets,
         trips: &["acp.permission.remembered", "acp/permission/allow-always-is-remembered"],
     },
-    Row {
+    KillRow {
         fault: Fault::OwnStopReasons,
         trips: &[
             "acp.turns.stop-reasons",
@@ -177,7 +183,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/*",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::EndTurnAfterCancel,
         trips: &[
             "acp.turns.cancelled",
@@ -191,11 +197,11 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/mcp-cancelled",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::ErrorAfterCancel,
         trips: &["acp.turns.no-abort-errors", "acp/cancel/*", "acp/tools/mcp-cancelled"],
     },
-    Row {
+    KillRow {
         fault: Fault::IgnoresCancel,
         trips: &[
             "acp.turns.cancel-answered",
@@ -204,14 +210,14 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/mcp-cancelled",
         ],
     },
-    Row { fault: Fault::LateUpdates, trips: &["acp.turns.no-late-updates"] },
-    Row { fault: Fault::LateTexts, trips: &["acp.turns.no-late-updates"] },
-    Row {
+    KillRow { fault: Fault::LateUpdates, trips: &["acp.turns.no-late-updates"] },
+    KillRow { fault: Fault::LateTexts, trips: &["acp.turns.no-late-updates"] },
+    KillRow {
         fault: Fault::AsksLate,
         trips: &["acp.turns.stops-work", "acp.permission.in-turn", "acp.permission.after-report"],
     },
-    Row { fault: Fault::SaysCancelled, trips: &["acp.turns.cancelled-by-client", "acp/*"] },
-    Row {
+    KillRow { fault: Fault::SaysCancelled, trips: &["acp.turns.cancelled-by-client", "acp/*"] },
+    KillRow {
         fault: Fault::WorksOn,
         trips: &[
             "acp.turns.stops-work",
@@ -221,7 +227,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/cancel/answered-first",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::FilesUngated,
         trips: &[
             "acp.gates.fs",
@@ -229,7 +235,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/write-where-the-client-offers-nothing",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::TerminalsUngated,
         trips: &[
             "acp.gates.terminal",
@@ -238,7 +244,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/command-where-the-client-offers-nothing",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::KindsOther,
         trips: &[
             "acp/kinds/read",
@@ -252,8 +258,8 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/kinds/switch-mode",
         ],
     },
-    Row { fault: Fault::TextsLost, trips: &["acp/reports/content-is-what-the-tool-said"] },
-    Row {
+    KillRow { fault: Fault::TextsLost, trips: &["acp/reports/content-is-what-the-tool-said"] },
+    KillRow {
         fault: Fault::DiffsElsewhere,
         trips: &[
             "acp/reports/diff-of-a-new-file",
@@ -261,20 +267,23 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/reports/location-is-the-file",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::TerminalsMisnamed,
         trips: &["acp.content.known-terminals", "acp/reports/terminal-is-the-clients"],
     },
-    Row { fault: Fault::InputsChanged, trips: &["acp/reports/raw-input-is-what-the-tool-got"] },
-    Row { fault: Fault::OutputsEarly, trips: &["acp/reports/raw-output-comes-with-the-end"] },
-    Row { fault: Fault::FailuresComplete, trips: &["acp/reports/failed", "acp.calls.in-progress"] },
-    Row { fault: Fault::Elicits, trips: &["acp.gates.elicitation"] },
-    Row { fault: Fault::NoticesUngated, trips: &["acp.gates.updates"] },
-    Row {
+    KillRow { fault: Fault::InputsChanged, trips: &["acp/reports/raw-input-is-what-the-tool-got"] },
+    KillRow { fault: Fault::OutputsEarly, trips: &["acp/reports/raw-output-comes-with-the-end"] },
+    KillRow {
+        fault: Fault::FailuresComplete,
+        trips: &["acp/reports/failed", "acp.calls.in-progress"],
+    },
+    KillRow { fault: Fault::Elicits, trips: &["acp.gates.elicitation"] },
+    KillRow { fault: Fault::NoticesUngated, trips: &["acp.gates.updates"] },
+    KillRow {
         fault: Fault::EchoesVersion,
         trips: &["acp.handshake.version", "acp/handshake/version-that-nobody-speaks"],
     },
-    Row {
+    KillRow {
         fault: Fault::OneVersionUp,
         trips: &[
             "acp.handshake.version",
@@ -283,28 +292,28 @@ pub const ROWS: &[Row<Fault>] = &[
             "untested:acp/*",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::NoPrompts,
         trips: &["acp.handshake.methods", "acp/handshake/prompt-at-any-version", "untested:acp/*"],
     },
-    Row { fault: Fault::RefusesLinks, trips: &["acp/turn/links-are-taken"] },
-    Row { fault: Fault::AnswersCancels, trips: &["acp.wire.answered-once"] },
-    Row {
+    KillRow { fault: Fault::RefusesLinks, trips: &["acp/turn/links-are-taken"] },
+    KillRow { fault: Fault::AnswersCancels, trips: &["acp.wire.answered-once"] },
+    KillRow {
         fault: Fault::KeepsCancels,
         trips: &["acp/cancel/idle", "acp.turns.cancelled-by-client"],
     },
-    Row { fault: Fault::StrangeUpdates, trips: &["acp.sessions.there"] },
-    Row {
+    KillRow { fault: Fault::StrangeUpdates, trips: &["acp.sessions.there"] },
+    KillRow {
         fault: Fault::SessionsRepeat,
         trips: &["acp.sessions.unique-ids", "acp/handshake/sessions-differ"],
     },
-    Row { fault: Fault::SpeaksAnother, trips: &["acp.handshake.version", "untested:acp/*"] },
-    Row { fault: Fault::RunsOn, trips: &["acp/cancel/while-a-command-runs"] },
-    Row {
+    KillRow { fault: Fault::SpeaksAnother, trips: &["acp.handshake.version", "untested:acp/*"] },
+    KillRow { fault: Fault::RunsOn, trips: &["acp/cancel/while-a-command-runs"] },
+    KillRow {
         fault: Fault::HangsWhenRejected,
         trips: &["acp/permission/any-agent-goes-on-after-a-rejection", "acp/cancel/of-a-request"],
     },
-    Row {
+    KillRow {
         fault: Fault::WritesNothing,
         trips: &[
             "acp/tools/write-where-the-client-offers-everything",
@@ -312,15 +321,15 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/tools/write-where-the-client-offers-files-and-terminals",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::RunsNothing,
         trips: &[
             "acp/tools/command-where-the-client-offers-everything",
             "acp/tools/command-where-the-client-offers-files-and-terminals",
         ],
     },
-    Row { fault: Fault::ServesAnything, trips: &["acp/handshake/unknown-methods"] },
-    Row {
+    KillRow { fault: Fault::ServesAnything, trips: &["acp/handshake/unknown-methods"] },
+    KillRow {
         fault: Fault::BlocksChanged,
         trips: &[
             "acp/reports/image-is-what-the-tool-gave",
@@ -330,14 +339,20 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/reports/blob-is-what-the-tool-gave",
         ],
     },
-    Row { fault: Fault::LinesBeyond, trips: &["acp/reports/line-is-in-the-file"] },
-    Row {
+    KillRow { fault: Fault::LinesBeyond, trips: &["acp/reports/line-is-in-the-file"] },
+    KillRow {
         fault: Fault::EndsTakeBack,
         trips: &["acp/reports/what-is-left-out-stays", "acp/reports/places-stay"],
     },
-    Row { fault: Fault::ContentInPieces, trips: &["acp/reports/content-is-replaced-as-a-whole"] },
-    Row { fault: Fault::RunsBeforeInput, trips: &["acp/reports/pending-while-its-input-comes"] },
-    Row {
+    KillRow {
+        fault: Fault::ContentInPieces,
+        trips: &["acp/reports/content-is-replaced-as-a-whole"],
+    },
+    KillRow {
+        fault: Fault::RunsBeforeInput,
+        trips: &["acp/reports/pending-while-its-input-comes"],
+    },
+    KillRow {
         fault: Fault::TakesAnything,
         trips: &[
             "acp/params/prompt",
@@ -353,7 +368,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/load/listed",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::EndsOnBadParams,
         trips: &[
             "acp/params/prompt",
@@ -368,7 +383,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/params/list",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::SilentOnBadParams,
         trips: &[
             "acp.wire.answered-once",
@@ -384,7 +399,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/params/list",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::OwnErrorCodes,
         trips: &[
             "acp/params/prompt",
@@ -399,7 +414,7 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/params/list",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::TakesAnySession,
         trips: &[
             "acp/handshake/unknown-session",
@@ -409,22 +424,28 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/params/unknown-session-is-not-resumed",
         ],
     },
-    Row { fault: Fault::LoadsWithoutHistory, trips: &["acp/load/tells-the-conversation-again"] },
-    Row { fault: Fault::AnswersBeforeHistory, trips: &["acp.sessions.loaded-first"] },
-    Row {
+    KillRow {
+        fault: Fault::LoadsWithoutHistory,
+        trips: &["acp/load/tells-the-conversation-again"],
+    },
+    KillRow { fault: Fault::AnswersBeforeHistory, trips: &["acp.sessions.loaded-first"] },
+    KillRow {
         fault: Fault::ReplaysWhenResumed,
         trips: &["acp.sessions.resumed-silently", "acp/load/resumed-without-its-conversation"],
     },
-    Row { fault: Fault::ForgetsConversations, trips: &["acp/load/knows-what-was-said"] },
-    Row { fault: Fault::ListsEverywhere, trips: &["acp/load/listed"] },
-    Row { fault: Fault::ListsNothing, trips: &["acp/load/listed", "untested:acp/load/deleted"] },
-    Row {
+    KillRow { fault: Fault::ForgetsConversations, trips: &["acp/load/knows-what-was-said"] },
+    KillRow { fault: Fault::ListsEverywhere, trips: &["acp/load/listed"] },
+    KillRow {
+        fault: Fault::ListsNothing,
+        trips: &["acp/load/listed", "untested:acp/load/deleted"],
+    },
+    KillRow {
         fault: Fault::ListsNoList,
         trips: &["acp/load/listed", "acp.wire.schema", "untested:acp/load/deleted"],
     },
-    Row { fault: Fault::ClosesWithoutCancel, trips: &["acp/load/closed-while-a-turn-goes-on"] },
-    Row { fault: Fault::DeletesNothing, trips: &["acp/load/deleted"] },
-    Row {
+    KillRow { fault: Fault::ClosesWithoutCancel, trips: &["acp/load/closed-while-a-turn-goes-on"] },
+    KillRow { fault: Fault::DeletesNothing, trips: &["acp/load/deleted"] },
+    KillRow {
         fault: Fault::RefusesModes,
         trips: &[
             "acp/modes/a-mode-can-be-set",
@@ -433,23 +454,23 @@ pub const ROWS: &[Row<Fault>] = &[
             "untested:acp/params/*",
         ],
     },
-    Row {
+    KillRow {
         fault: Fault::TakesAnyMode,
         trips: &["acp/modes/a-mode-can-be-set", "acp/modes/option-is-set"],
     },
-    Row { fault: Fault::ModesOutOfSync, trips: &["acp/modes/mode-and-option-agree"] },
-    Row { fault: Fault::OwnModes, trips: &["acp.modes.known"] },
-    Row {
+    KillRow { fault: Fault::ModesOutOfSync, trips: &["acp/modes/mode-and-option-agree"] },
+    KillRow { fault: Fault::OwnModes, trips: &["acp.modes.known"] },
+    KillRow {
         fault: Fault::OptionsShort,
         trips: &["acp/modes/option-is-set", "untested:acp/modes/mode-and-option-agree"],
     },
-    Row {
+    KillRow {
         fault: Fault::OptionsUnlisted,
         trips: &["acp.options.sound", "untested:acp/modes/*", "untested:acp/params/*"],
     },
-    Row { fault: Fault::StaysLoggedIn, trips: &["acp/handshake/logged-out"] },
-    Row { fault: Fault::ForgetsLogins, trips: &["acp/handshake/logged-out"] },
-    Row {
+    KillRow { fault: Fault::StaysLoggedIn, trips: &["acp/handshake/logged-out"] },
+    KillRow { fault: Fault::ForgetsLogins, trips: &["acp/handshake/logged-out"] },
+    KillRow {
         fault: Fault::RefusesMedia,
         trips: &[
             "acp/turn/images-are-taken",
@@ -457,12 +478,12 @@ pub const ROWS: &[Row<Fault>] = &[
             "acp/turn/resources-are-taken",
         ],
     },
-    Row { fault: Fault::PlansUnreported, trips: &["acp/plans/reported"] },
-    Row { fault: Fault::PlansInPieces, trips: &["acp/plans/reported"] },
-    Row { fault: Fault::CommandsRepeat, trips: &["acp.commands.names"] },
-    Row { fault: Fault::CommandsUnserved, trips: &["acp/commands/called"] },
-    Row { fault: Fault::WorksElsewhere, trips: &["acp/turn/works-in-its-folder"] },
-    Row {
+    KillRow { fault: Fault::PlansUnreported, trips: &["acp/plans/reported"] },
+    KillRow { fault: Fault::PlansInPieces, trips: &["acp/plans/reported"] },
+    KillRow { fault: Fault::CommandsRepeat, trips: &["acp.commands.names"] },
+    KillRow { fault: Fault::CommandsUnserved, trips: &["acp/commands/called"] },
+    KillRow { fault: Fault::WorksElsewhere, trips: &["acp/turn/works-in-its-folder"] },
+    KillRow {
         fault: Fault::ServersUnused,
         trips: &["acp/mcp/over-standard-input-and-output", "untested:acp/*"],
     },

@@ -1,19 +1,19 @@
 //! Rows of faults in the order, the delivery and the acceptance of actions, in turns and in tools.
 
-use crate::host::fault::Fault;
-use crate::run::mutants::Row;
+use crate::host::fault::HostFault;
+use crate::run::mutants::MutantRow;
 
 use super::row;
 
 /// In the order of the faults.
-pub(super) const ROWS: &[Row] = &[
-    row(Fault::SequenceRepeats, &["sequence.grows", "sequence.one-envelope"]),
+pub(super) const ROWS: &[MutantRow] = &[
+    row(HostFault::SequenceRepeats, &["sequence.grows", "sequence.one-envelope"]),
     row(
-        Fault::SequenceGoesBack,
+        HostFault::SequenceGoesBack,
         &["sequence.causal", "sequence.grows", "sequence.order-agreement"],
     ),
     row(
-        Fault::SeqDiffersPerClient,
+        HostFault::SeqDiffersPerClient,
         &[
             "fanout.complete",
             "sequence.real-time",
@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::FanoutSkipsSecondClient,
+        HostFault::FanoutSkipsSecondClient,
         &[
             "automations/*",
             "below/*",
@@ -50,11 +50,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::MergedTextLost,
+        HostFault::MergedTextLost,
         &["state.merged-agrees", "subscriptions/merged-deliveries-come-to-the-same-state"],
     ),
     row(
-        Fault::DeliversAfterUnsubscribe,
+        HostFault::DeliversAfterUnsubscribe,
         &[
             "fanout.subscribed-only",
             "telemetry/what-was-off-can-be-on-again",
@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::DeliversToUnsubscribed,
+        HostFault::DeliversToUnsubscribed,
         &[
             "fanout.subscribed-only",
             "reconnect/only-what-is-listed-comes-back",
@@ -76,11 +76,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::RootNotifiesEverybody,
+        HostFault::RootNotifiesEverybody,
         &["fanout.notifications-subscribed", "handshake/nothing-comes-unasked"],
     ),
     row(
-        Fault::ReplaysBelowFromSeq,
+        HostFault::ReplaysBelowFromSeq,
         &[
             "fanout.after-snapshot",
             "sequence.grows",
@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::WrongFamilyChannel,
+        HostFault::WrongFamilyChannel,
         &[
             "fanout.family",
             "state.snapshot-agrees",
@@ -100,7 +100,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::DeltaLost,
+        HostFault::DeltaLost,
         &[
             "state.snapshot-agrees",
             "order/host-and-clients-agree-at-the-end",
@@ -113,11 +113,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::EchoTwice,
+        HostFault::EchoTwice,
         &["sequence.grows", "sequence.order-agreement", "input/one-answer-counts", "order/*"],
     ),
     row(
-        Fault::EchoNever,
+        HostFault::EchoNever,
         &[
             "dispatch.echo-first",
             "dispatch.settled-once",
@@ -126,7 +126,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::EchoWithoutOrigin,
+        HostFault::EchoWithoutOrigin,
         &[
             "automations/*",
             "below/*",
@@ -149,9 +149,9 @@ pub(super) const ROWS: &[Row] = &[
             "changesets/*",
         ],
     ),
-    row(Fault::ForgedOrigin, &["dispatch.no-forged-origin"]),
+    row(HostFault::ForgedOrigin, &["dispatch.no-forged-origin"]),
     row(
-        Fault::ClientSeqRenumbered,
+        HostFault::ClientSeqRenumbered,
         &[
             "automations/*",
             "below/*",
@@ -177,7 +177,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::EchoOutOfOrder,
+        HostFault::EchoOutOfOrder,
         &[
             "dispatch.accepted-effect",
             "dispatch.echo-first",
@@ -187,7 +187,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::EchoChangesPayload,
+        HostFault::EchoChangesPayload,
         &[
             "dispatch.payload-kept",
             "state.snapshot-agrees",
@@ -197,7 +197,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::RejectionApplied,
+        HostFault::RejectionApplied,
         &[
             "dispatch.rejection-without-effect",
             "state.snapshot-agrees",
@@ -220,7 +220,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::RejectionSilent,
+        HostFault::RejectionSilent,
         &[
             "dispatch.settled-once",
             "dispatch/a-rejection-changes-nothing",
@@ -231,7 +231,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::RejectionWithoutReason,
+        HostFault::RejectionWithoutReason,
         &[
             "dispatch/a-rejection-changes-nothing",
             "order/rejected-action-is-rolled-back",
@@ -239,7 +239,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::RejectionWithoutOrigin,
+        HostFault::RejectionWithoutOrigin,
         &[
             "dispatch.settled-once",
             "fanout.subscribed-only",
@@ -249,9 +249,9 @@ pub(super) const ROWS: &[Row] = &[
             "turns/*",
         ],
     ),
-    row(Fault::RejectsLegal, &["dispatch/an-accepted-action-comes-back-as-sent"]),
+    row(HostFault::RejectsLegal, &["dispatch/an-accepted-action-comes-back-as-sent"]),
     row(
-        Fault::AcceptsHostOnly,
+        HostFault::AcceptsHostOnly,
         &[
             "sessions/the-default-chat-is-one-of-the-session",
             "dispatch.accepted-effect",
@@ -274,7 +274,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsMalformed,
+        HostFault::AcceptsMalformed,
         &[
             "shape.host",
             "dispatch/a-rejection-changes-nothing",
@@ -282,9 +282,12 @@ pub(super) const ROWS: &[Row] = &[
             "dispatch/every-payload-is-checked",
         ],
     ),
-    row(Fault::AcceptsWrongFamily, &["fanout.family", "dispatch/actions-need-their-own-channel"]),
     row(
-        Fault::EchoesWithoutApplying,
+        HostFault::AcceptsWrongFamily,
+        &["fanout.family", "dispatch/actions-need-their-own-channel"],
+    ),
+    row(
+        HostFault::EchoesWithoutApplying,
         &[
             "dispatch.accepted-effect",
             "state.snapshot-agrees",
@@ -295,11 +298,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ActionOnUnknownSessionEchoed,
+        HostFault::ActionOnUnknownSessionEchoed,
         &["dispatch/disposed-channels-are-ignored", "dispatch/unknown-channels-are-ignored"],
     ),
     row(
-        Fault::NotificationAnswered,
+        HostFault::NotificationAnswered,
         &[
             "jsonrpc.no-stray-response",
             "shape.null-optional",
@@ -307,7 +310,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsSecondConfirmation,
+        HostFault::AcceptsSecondConfirmation,
         &[
             "dispatch.accepted-effect",
             "tools.one-decision",
@@ -328,7 +331,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsConfirmationUnknownCall,
+        HostFault::AcceptsConfirmationUnknownCall,
         &[
             "dispatch.accepted-effect",
             "tools.legal-transitions",
@@ -338,7 +341,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsConfirmationWrongTurn,
+        HostFault::AcceptsConfirmationWrongTurn,
         &[
             "dispatch.accepted-effect",
             "turns.active-only",
@@ -356,7 +359,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsForeignCompletion,
+        HostFault::AcceptsForeignCompletion,
         &[
             "tools.owner-acts",
             "tools/client-tool-is-completed-by-its-owner",
@@ -365,7 +368,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::RunsBeforeApproval,
+        HostFault::RunsBeforeApproval,
         &[
             "state.dead-host-action",
             "tools.legal-transitions",
@@ -382,7 +385,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::RunsAfterDenial,
+        HostFault::RunsAfterDenial,
         &[
             "below/a-denied-call-never-reaches-its-tool",
             "state.dead-host-action",
@@ -398,7 +401,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ToolRunsTwice,
+        HostFault::ToolRunsTwice,
         &[
             "state.dead-host-action",
             "tools.legal-transitions",
@@ -408,7 +411,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::CompleteSkipsRunning,
+        HostFault::CompleteSkipsRunning,
         &[
             "below/what-the-agent-does-is-shown-once",
             "state.dead-host-action",
@@ -420,11 +423,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ToolIdReused,
+        HostFault::ToolIdReused,
         &["tools.legal-transitions", "tools/runs-where-nobody-has-to-be-asked"],
     ),
     row(
-        Fault::DeltaBeforePart,
+        HostFault::DeltaBeforePart,
         &[
             "below/*",
             "state.dead-host-action",
@@ -439,15 +442,15 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ErrorPartInResponse,
+        HostFault::ErrorPartInResponse,
         &["state.dead-host-action", "turns.error-parts", "turns/error-ends-the-turn"],
     ),
     row(
-        Fault::TwoTurnEnds,
+        HostFault::TwoTurnEnds,
         &["state.dead-host-action", "turns.one-end", "turns/started-and-completed-for-everybody"],
     ),
     row(
-        Fault::TurnNeverEnds,
+        HostFault::TurnNeverEnds,
         &[
             "input/*",
             "order/*",
@@ -464,7 +467,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::OutputAfterCancel,
+        HostFault::OutputAfterCancel,
         &[
             "below/a-cancel-reaches-the-agent",
             "state.dead-host-action",
@@ -489,7 +492,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::OutputOnOldTurn,
+        HostFault::OutputOnOldTurn,
         &[
             "state.dead-host-action",
             "state.snapshot-agrees",
@@ -502,7 +505,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsTurnWhileActive,
+        HostFault::AcceptsTurnWhileActive,
         &[
             "turns.one-active",
             "turns/running-turn-survives-another-start",
@@ -510,7 +513,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsCancelWhenIdle,
+        HostFault::AcceptsCancelWhenIdle,
         &[
             "dispatch.accepted-effect",
             "turns.active-only",
@@ -522,11 +525,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsRepeatedTurnId,
+        HostFault::AcceptsRepeatedTurnId,
         &["turns.unique-ids", "turns/id-of-an-earlier-turn-is-refused"],
     ),
     row(
-        Fault::QueueNotConsumed,
+        HostFault::QueueNotConsumed,
         &[
             "order/everything-agrees-at-rest",
             "queue.drains",
@@ -537,7 +540,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::QueueWrongOrder,
+        HostFault::QueueWrongOrder,
         &[
             "queue.order",
             "queue/consumed-after-the-turn",
@@ -545,11 +548,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::QueueDeliversRemoved,
+        HostFault::QueueDeliversRemoved,
         &["queue.once", "queue/removed-message-is-never-delivered", "queue/emptied-in-time"],
     ),
     row(
-        Fault::QueueDeliversTwice,
+        HostFault::QueueDeliversTwice,
         &[
             "queue.once",
             "queue/consumed-after-the-turn",
@@ -560,12 +563,12 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::SteeringStartsTurn,
+        HostFault::SteeringStartsTurn,
         &[
             "steering.starts-nothing",
             "steering/idle-chat-keeps-it",
             "steering/starts-nothing-after-a-cancel",
         ],
     ),
-    row(Fault::SteeringNotConsumed, &["steering/taken-by-the-running-turn"]),
+    row(HostFault::SteeringNotConsumed, &["steering/taken-by-the-running-turn"]),
 ];

@@ -1,28 +1,28 @@
 //! Rows of faults in what an agent, its calls and its turns go through between several clients.
 
-use crate::host::fault::Fault;
-use crate::run::mutants::Row;
+use crate::host::fault::HostFault;
+use crate::run::mutants::MutantRow;
 
 use super::row;
 
 /// In the order of the faults.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[MutantRow] = &[
     row(
-        Fault::ChoiceDropped,
+        HostFault::ChoiceDropped,
         &[
             "state.snapshot-agrees",
             "tools/chosen-option-stays-with-the-call",
             "tools/suggestion-stays-with-the-denial",
         ],
     ),
-    row(Fault::ActiveTurnRestarts, &["turns/active-id-cannot-start-again", "turns.one-active"]),
+    row(HostFault::ActiveTurnRestarts, &["turns/active-id-cannot-start-again", "turns.one-active"]),
     row(
-        Fault::AcceptsStartAtAnyTime,
+        HostFault::AcceptsStartAtAnyTime,
         &["turns/start-needs-a-time", "turns.times", "shape.scalars"],
     ),
-    row(Fault::AcceptsUnknownQueued, &["queue/turn-names-a-message-that-is-queued"]),
+    row(HostFault::AcceptsUnknownQueued, &["queue/turn-names-a-message-that-is-queued"]),
     row(
-        Fault::AcceptsAnyResume,
+        HostFault::AcceptsAnyResume,
         &[
             "dispatch.accepted-effect",
             "turns/resume-goes-on-with-the-same-turn",
@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsAnyResultDecision,
+        HostFault::AcceptsAnyResultDecision,
         &[
             "dispatch.accepted-effect",
             "tools/result-confirmation-names-its-call",
@@ -47,7 +47,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsLateCompletion,
+        HostFault::AcceptsLateCompletion,
         &[
             "dispatch.accepted-effect",
             "tools/client-tool-is-completed-by-its-owner",
@@ -61,11 +61,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ResultUsedUnconfirmed,
+        HostFault::ResultUsedUnconfirmed,
         &["tools/approved-call-with-an-approved-result", "tools/result-waits-for-its-approval"],
     ),
     row(
-        Fault::ErrorCompletesTurn,
+        HostFault::ErrorCompletesTurn,
         &[
             "turns/error-before-the-first-word",
             "turns/error-ends-the-turn",
@@ -77,15 +77,15 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::QueueLostWithTurn,
+        HostFault::QueueLostWithTurn,
         &["queue/cancelled-turn-loses-nothing", "queue/failed-turn-loses-nothing"],
     ),
     row(
-        Fault::ReorderSorts,
+        HostFault::ReorderSorts,
         &["state.snapshot-agrees", "queue/unknown-names-do-not-spoil-the-order"],
     ),
     row(
-        Fault::TurnCancelledWithClient,
+        HostFault::TurnCancelledWithClient,
         &[
             "turns/cancelled-although-its-client-is-gone",
             "turns/goes-on-without-its-client",
@@ -94,9 +94,9 @@ pub(super) const ROWS: &[Row] = &[
             "reconnect/*",
         ],
     ),
-    row(Fault::ChatUnsubscribeRemoves, &["tools/owner-leaves-the-chat-and-stays-owner"]),
+    row(HostFault::ChatUnsubscribeRemoves, &["tools/owner-leaves-the-chat-and-stays-owner"]),
     row(
-        Fault::ClientStaysActive,
+        HostFault::ClientStaysActive,
         &[
             "customizations/*",
             "tools/removed-owner-gets-no-call",
@@ -109,7 +109,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::RefusalApproves,
+        HostFault::RefusalApproves,
         &[
             "tools/approval-of-another-turn-runs-nothing",
             "tools/denial-names-a-pending-call",
@@ -124,5 +124,5 @@ pub(super) const ROWS: &[Row] = &[
             "tools/owner-cannot-skip-the-confirmation",
         ],
     ),
-    row(Fault::ToolsChangeEndsCalls, &["tools/tools-change-while-one-runs"]),
+    row(HostFault::ToolsChangeEndsCalls, &["tools/tools-change-while-one-runs"]),
 ];

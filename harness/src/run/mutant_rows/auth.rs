@@ -1,19 +1,19 @@
 //! Rows of faults in authentication and challenges, at the door, in telemetry, in what errors say, in what bounds a client, in what
 //! is odd about a disk, in schedules, and in what a host has to leave alone.
 
-use crate::host::fault::Fault;
-use crate::run::mutants::Row;
+use crate::host::fault::HostFault;
+use crate::run::mutants::MutantRow;
 
 use super::row;
 
 /// In the order of the faults.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[MutantRow] = &[
     row(
-        Fault::AgentsUnprotected,
+        HostFault::AgentsUnprotected,
         &["auth/a-protected-agent-asks-for-a-token", "auth/an-empty-token-takes-it-back"],
     ),
     row(
-        Fault::AdvertisedUnknown,
+        HostFault::AdvertisedUnknown,
         &[
             "auth/a-token-ends-with-its-lifetime",
             "auth/a-token-is-for-one-connection",
@@ -22,13 +22,13 @@ pub(super) const ROWS: &[Row] = &[
             "auth/an-invalid-token-is-refused",
         ],
     ),
-    row(Fault::InvalidTokenTaken, &["auth/an-invalid-token-is-refused"]),
-    row(Fault::TokensShared, &["auth/a-token-is-for-one-connection"]),
-    row(Fault::TokensNotTakenBack, &["auth/an-empty-token-takes-it-back"]),
-    row(Fault::LifetimeIgnored, &["auth/a-token-ends-with-its-lifetime"]),
-    row(Fault::OptionalDemanded, &["auth/what-is-optional-is-not-asked-for"]),
+    row(HostFault::InvalidTokenTaken, &["auth/an-invalid-token-is-refused"]),
+    row(HostFault::TokensShared, &["auth/a-token-is-for-one-connection"]),
+    row(HostFault::TokensNotTakenBack, &["auth/an-empty-token-takes-it-back"]),
+    row(HostFault::LifetimeIgnored, &["auth/a-token-ends-with-its-lifetime"]),
+    row(HostFault::OptionalDemanded, &["auth/what-is-optional-is-not-asked-for"]),
     row(
-        Fault::AuthWithoutResources,
+        HostFault::AuthWithoutResources,
         &[
             "shape.host",
             "auth/a-protected-agent-asks-for-a-token",
@@ -37,16 +37,16 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AuthCodeWrong,
+        HostFault::AuthCodeWrong,
         &[
             "auth/a-protected-agent-asks-for-a-token",
             "auth/a-token-ends-with-its-lifetime",
             "auth/an-empty-token-takes-it-back",
         ],
     ),
-    row(Fault::ExpiryToldToAll, &["auth/a-token-ends-with-its-lifetime"]),
+    row(HostFault::ExpiryToldToAll, &["auth/a-token-ends-with-its-lifetime"]),
     row(
-        Fault::ExpiryMisshapen,
+        HostFault::ExpiryMisshapen,
         &[
             "shape.host",
             "auth/a-token-ends-with-its-lifetime",
@@ -54,39 +54,42 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::TelemetryForAll,
+        HostFault::TelemetryForAll,
         &["fanout.notifications-subscribed", "telemetry/a-turn-is-told-to-who-listens"],
     ),
-    row(Fault::LevelIgnored, &["telemetry.level", "telemetry/levels-are-kept-apart"]),
-    row(Fault::TelemetryUncorrelated, &["telemetry/a-turn-is-told-to-who-listens"]),
+    row(HostFault::LevelIgnored, &["telemetry.level", "telemetry/levels-are-kept-apart"]),
+    row(HostFault::TelemetryUncorrelated, &["telemetry/a-turn-is-told-to-who-listens"]),
     row(
-        Fault::TelemetryMisplaced,
+        HostFault::TelemetryMisplaced,
         &["telemetry.payload", "telemetry/spans-and-measurements-come-apart"],
     ),
     row(
-        Fault::TelemetryUnfolded,
+        HostFault::TelemetryUnfolded,
         &[
             "telemetry.payload",
             "telemetry/a-turn-is-told-to-who-listens",
             "telemetry/an-unknown-level-does-no-harm",
         ],
     ),
-    row(Fault::TelemetryReplayed, &["telemetry/what-was-missed-is-not-told"]),
-    row(Fault::TelemetryWithState, &["telemetry/channels-have-no-state"]),
+    row(HostFault::TelemetryReplayed, &["telemetry/what-was-missed-is-not-told"]),
+    row(HostFault::TelemetryWithState, &["telemetry/channels-have-no-state"]),
     row(
-        Fault::TelemetryRenamed,
+        HostFault::TelemetryRenamed,
         &["fanout.notifications-subscribed", "telemetry/a-turn-is-told-to-who-listens"],
     ),
-    row(Fault::StacksTold, &["errors.no-internals"]),
-    row(Fault::AppsForAll, &["mcp/apps-need-a-client-that-shows-them"]),
-    row(Fault::GoneStayActive, &["reconnect/who-stays-away-is-no-longer-active"]),
-    row(Fault::PreferenceIgnored, &["handshake/the-first-offer-is-preferred"]),
-    row(Fault::OldClientsSlighted, &["handshake/what-a-client-is-called-changes-nothing"]),
-    row(Fault::ScrollbackEndless, &["terminals/a-flood-of-output-is-bounded"]),
-    row(Fault::DeepServed, &["security/deep-frames-are-refused"]),
-    row(Fault::HugeServed, &["jsonrpc.answered-once", "security/frames-without-end-are-refused"]),
+    row(HostFault::StacksTold, &["errors.no-internals"]),
+    row(HostFault::AppsForAll, &["mcp/apps-need-a-client-that-shows-them"]),
+    row(HostFault::GoneStayActive, &["reconnect/who-stays-away-is-no-longer-active"]),
+    row(HostFault::PreferenceIgnored, &["handshake/the-first-offer-is-preferred"]),
+    row(HostFault::OldClientsSlighted, &["handshake/what-a-client-is-called-changes-nothing"]),
+    row(HostFault::ScrollbackEndless, &["terminals/a-flood-of-output-is-bounded"]),
+    row(HostFault::DeepServed, &["security/deep-frames-are-refused"]),
     row(
-        Fault::FloodsStarve,
+        HostFault::HugeServed,
+        &["jsonrpc.answered-once", "security/frames-without-end-are-refused"],
+    ),
+    row(
+        HostFault::FloodsStarve,
         &[
             "jsonrpc.alive",
             "jsonrpc.answered-once",
@@ -95,7 +98,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::SlowReadersLose,
+        HostFault::SlowReadersLose,
         &[
             "fanout.complete",
             "transport/a-slow-reader-loses-nothing",
@@ -103,38 +106,44 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AsksTheOtherClient,
+        HostFault::AsksTheOtherClient,
         &["resources.right-client", "resources/each-client-is-asked-for-its-own"],
     ),
-    row(Fault::IdsMixedUp, &["jsonrpc.alive", "resources/each-client-is-asked-for-its-own"]),
-    row(Fault::PrimaryRemoved, &["metadata/the-first-directory-is-replaced"]),
-    row(Fault::ReplacementUnchecked, &["metadata/the-first-directory-is-replaced"]),
-    row(Fault::OddFramesEndAll, &["jsonrpc/*", "security/odd-frames-end-nothing"]),
-    row(Fault::DoorOpen, &["security/strangers-are-not-served", "security/strangers-stay-outside"]),
-    row(Fault::DoorLate, &["security/strangers-stay-outside"]),
-    row(Fault::ClientIdTaken, &["security/a-client-id-has-one-owner"]),
-    row(Fault::ClientIdResumed, &["security/nobody-comes-back-as-another"]),
-    row(Fault::OriginIgnored, &["security/pages-of-others-stay-outside"]),
-    row(Fault::SettingsUnguarded, &["security/what-guards-everybody-is-the-owners"]),
-    row(Fault::ChallengeUnseen, &["input.rollup-complete"]),
-    row(Fault::ChallengeStays, &["input.rollup-stale"]),
-    row(Fault::StopKeepsInput, &["mcp/a-stopped-server-asks-for-nothing"]),
-    row(Fault::LinksFollowed, &["resources/links-lead-nowhere"]),
-    row(Fault::PipesHang, &["jsonrpc.alive", "resources/what-never-ends-holds-up-nobody"]),
-    row(Fault::LargeReadsHang, &["resources/what-is-large-holds-up-nobody"]),
+    row(HostFault::IdsMixedUp, &["jsonrpc.alive", "resources/each-client-is-asked-for-its-own"]),
+    row(HostFault::PrimaryRemoved, &["metadata/the-first-directory-is-replaced"]),
+    row(HostFault::ReplacementUnchecked, &["metadata/the-first-directory-is-replaced"]),
+    row(HostFault::OddFramesEndAll, &["jsonrpc/*", "security/odd-frames-end-nothing"]),
     row(
-        Fault::CanvasUrlLogged,
+        HostFault::DoorOpen,
+        &["security/strangers-are-not-served", "security/strangers-stay-outside"],
+    ),
+    row(HostFault::DoorLate, &["security/strangers-stay-outside"]),
+    row(HostFault::ClientIdTaken, &["security/a-client-id-has-one-owner"]),
+    row(HostFault::ClientIdResumed, &["security/nobody-comes-back-as-another"]),
+    row(HostFault::OriginIgnored, &["security/pages-of-others-stay-outside"]),
+    row(HostFault::SettingsUnguarded, &["security/what-guards-everybody-is-the-owners"]),
+    row(HostFault::ChallengeUnseen, &["input.rollup-complete"]),
+    row(HostFault::ChallengeStays, &["input.rollup-stale"]),
+    row(HostFault::StopKeepsInput, &["mcp/a-stopped-server-asks-for-nothing"]),
+    row(HostFault::LinksFollowed, &["resources/links-lead-nowhere"]),
+    row(HostFault::PipesHang, &["jsonrpc.alive", "resources/what-never-ends-holds-up-nobody"]),
+    row(HostFault::LargeReadsHang, &["resources/what-is-large-holds-up-nobody"]),
+    row(
+        HostFault::CanvasUrlLogged,
         &["telemetry.no-canvas-address", "canvases/its-address-is-not-logged"],
     ),
     row(
-        Fault::CronNarrow,
+        HostFault::CronNarrow,
         &[
             "automations/every-schedule-of-the-grammar-is-taken",
             "automations/frequent-schedules-are-taken-too",
         ],
     ),
-    row(Fault::CronAnything, &["automations/what-is-no-schedule-is-refused"]),
-    row(Fault::UnknownKindsDropped, &["state.snapshot-agrees", "metadata/kinds-of-later-are-kept"]),
-    row(Fault::ExtensionsNeeded, &["dispatch/every-payload-is-checked"]),
-    row(Fault::ConditionsRepeat, &["automations/runs-that-are-asked-for-do-not-count"]),
+    row(HostFault::CronAnything, &["automations/what-is-no-schedule-is-refused"]),
+    row(
+        HostFault::UnknownKindsDropped,
+        &["state.snapshot-agrees", "metadata/kinds-of-later-are-kept"],
+    ),
+    row(HostFault::ExtensionsNeeded, &["dispatch/every-payload-is-checked"]),
+    row(HostFault::ConditionsRepeat, &["automations/runs-that-are-asked-for-do-not-count"]),
 ];

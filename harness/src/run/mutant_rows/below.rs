@@ -1,15 +1,15 @@
 //! What the faults of a host must trip that speaks ACP to its agent.
 
-use crate::host::fault::Fault;
+use crate::host::fault::HostFault;
 
-use super::super::mutants::Row;
+use super::super::mutants::MutantRow;
 use super::row;
 
-pub(super) const ROWS: &[Row] = &[
-    row(Fault::DenialAllowedBelow, &["below.denied-never-runs"]),
+pub(super) const ROWS: &[MutantRow] = &[
+    row(HostFault::DenialAllowedBelow, &["below.denied-never-runs"]),
     // Once it runs, a denial comes too late, and so does whoever wants to see it wait.
     row(
-        Fault::AllowedUnasked,
+        HostFault::AllowedUnasked,
         &[
             "below.denied-never-runs",
             "below.runs-approved",
@@ -17,8 +17,14 @@ pub(super) const ROWS: &[Row] = &[
             "tools/*",
         ],
     ),
-    row(Fault::CancelKept, &["below.cancel-arrives", "below/a-cancel-reaches-the-agent"]),
-    row(Fault::ChunkLostBelow, &["below.text-arrives", "below/what-the-agent-does-is-shown-once"]),
-    row(Fault::ChunksSwapped, &["below.text-arrives", "below/what-the-agent-does-is-shown-once"]),
-    row(Fault::CallToldTwice, &["below.calls-told-once", "tools/parts-stay-in-order"]),
+    row(HostFault::CancelKept, &["below.cancel-arrives", "below/a-cancel-reaches-the-agent"]),
+    row(
+        HostFault::ChunkLostBelow,
+        &["below.text-arrives", "below/what-the-agent-does-is-shown-once"],
+    ),
+    row(
+        HostFault::ChunksSwapped,
+        &["below.text-arrives", "below/what-the-agent-does-is-shown-once"],
+    ),
+    row(HostFault::CallToldTwice, &["below.calls-told-once", "tools/parts-stay-in-order"]),
 ];

@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use crate::wire::version::Standard;
+use crate::wire::version::ProtocolStandard;
 
 /// The rules that one fault breaks, by the ids of requirements and checks.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -45,15 +45,15 @@ static NONE: LazyLock<BrokenRules> = LazyLock::new(BrokenRules::default);
 
 impl BrokenRules {
     /// The rules of a fault, by its name.
-    pub fn of(standard: Standard, fault: &str) -> &'static BrokenRules {
+    pub fn of(standard: ProtocolStandard, fault: &str) -> &'static BrokenRules {
         BrokenRules::all(standard).get(fault).unwrap_or(&NONE)
     }
 
     /// Every row, by the fault's name.
-    pub fn all(standard: Standard) -> &'static BTreeMap<String, BrokenRules> {
+    pub fn all(standard: ProtocolStandard) -> &'static BTreeMap<String, BrokenRules> {
         match standard {
-            Standard::Ahp => &FILE.ahp,
-            Standard::Acp => &FILE.acp,
+            ProtocolStandard::Ahp => &FILE.ahp,
+            ProtocolStandard::Acp => &FILE.acp,
         }
     }
 

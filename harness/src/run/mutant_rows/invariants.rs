@@ -2,25 +2,25 @@
 //! catalogues, what sessions repeat of their chats, terminals,
 //! progress, histories in pieces, secrets.
 
-use crate::host::fault::Fault;
+use crate::host::fault::HostFault;
 
-use super::super::mutants::Row;
+use super::super::mutants::MutantRow;
 use super::row;
 
-pub(super) const ROWS: &[Row] = &[
-    row(Fault::ReadyChangesOwner, &["tools.owner-constant"]),
-    row(Fault::AuthForOwnTools, &["state.dead-host-action", "tools.auth-for-mcp"]),
+pub(super) const ROWS: &[MutantRow] = &[
+    row(HostFault::ReadyChangesOwner, &["tools.owner-constant"]),
+    row(HostFault::AuthForOwnTools, &["state.dead-host-action", "tools.auth-for-mcp"]),
     row(
-        Fault::CallsTheAbsent,
+        HostFault::CallsTheAbsent,
         &[
             "tools.owner-active",
             "tools/client-tool-is-completed-by-its-owner",
             "tools/two-clients-offer-one-name",
         ],
     ),
-    row(Fault::HistoryUnfinished, &["state.snapshot-agrees", "tools.history-final"]),
+    row(HostFault::HistoryUnfinished, &["state.snapshot-agrees", "tools.history-final"]),
     row(
-        Fault::OrphansGoOn,
+        HostFault::OrphansGoOn,
         &[
             "tools.removal-ends-calls",
             "tools/owner-leaves-and-its-call-fails",
@@ -28,7 +28,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::WaitingUnseen,
+        HostFault::WaitingUnseen,
         &[
             "catalog.mirrors-chats",
             "state.snapshot-agrees",
@@ -36,29 +36,29 @@ pub(super) const ROWS: &[Row] = &[
             "input/asked-and-answered",
         ],
     ),
-    row(Fault::ActivitiesMixed, &["status.one-activity"]),
-    row(Fault::InputNeededStripped, &["input.rollup-mirrors"]),
+    row(HostFault::ActivitiesMixed, &["status.one-activity"]),
+    row(HostFault::InputNeededStripped, &["input.rollup-mirrors"]),
     row(
-        Fault::DefaultChatUnknown,
+        HostFault::DefaultChatUnknown,
         &["catalog.default-chat", "chats/a-moved-chat-stands-where-it-was-put"],
     ),
-    row(Fault::ReorderIncomplete, &["catalog.reorder-permutes", "state.dead-host-action"]),
+    row(HostFault::ReorderIncomplete, &["catalog.reorder-permutes", "state.dead-host-action"]),
     row(
-        Fault::ChatListedTwice,
+        HostFault::ChatListedTwice,
         &["catalog.one-owner", "state.snapshot-agrees", "sessions/a-session-has-a-default-chat"],
     ),
-    row(Fault::UpdatesRemovedChat, &["catalog.updated-known"]),
-    row(Fault::ActiveSessionsOneMore, &["sessions.active-count"]),
+    row(HostFault::UpdatesRemovedChat, &["catalog.updated-known"]),
+    row(HostFault::ActiveSessionsOneMore, &["sessions.active-count"]),
     row(
-        Fault::DirectoriesOutlive,
+        HostFault::DirectoriesOutlive,
         &["directories.within-session", "metadata/a-chats-directories-are-its-sessions"],
     ),
-    row(Fault::CommandFinishesTwice, &["terminal.command-pairs"]),
-    row(Fault::CommandsOverlap, &["terminal.one-command", "terminals/commands-come-in-pairs"]),
-    row(Fault::ExitsTwice, &["terminal.exit-final"]),
-    row(Fault::TerminalListStale, &["terminal.listed", "terminals/made-listed-and-disposed"]),
+    row(HostFault::CommandFinishesTwice, &["terminal.command-pairs"]),
+    row(HostFault::CommandsOverlap, &["terminal.one-command", "terminals/commands-come-in-pairs"]),
+    row(HostFault::ExitsTwice, &["terminal.exit-final"]),
+    row(HostFault::TerminalListStale, &["terminal.listed", "terminals/made-listed-and-disposed"]),
     row(
-        Fault::CharactersCut,
+        HostFault::CharactersCut,
         &[
             "terminal.whole-characters",
             "terminals/commands-come-in-pairs",
@@ -66,17 +66,17 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ShellMarkersSent,
+        HostFault::ShellMarkersSent,
         &["terminal.no-shell-markers", "terminals/what-is-typed-arrives-in-order"],
     ),
-    row(Fault::ProgressGoesBack, &["progress.forward"]),
-    row(Fault::ProgressNeverEnds, &["progress.ends", "sessions/progress-ends-with-its-total"]),
+    row(HostFault::ProgressGoesBack, &["progress.forward"]),
+    row(HostFault::ProgressNeverEnds, &["progress.ends", "sessions/progress-ends-with-its-total"]),
     row(
-        Fault::CursorForEverybody,
+        HostFault::CursorForEverybody,
         &["history.whole", "subscriptions/a-window-shows-the-latest-turns"],
     ),
     row(
-        Fault::PagesReversed,
+        HostFault::PagesReversed,
         &[
             "history.pages",
             "subscriptions/a-window-shows-the-latest-turns",
@@ -84,16 +84,16 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::TimesInWords,
+        HostFault::TimesInWords,
         &[
             "shape.scalars",
             "sessions/new-sessions-are-announced-once",
             "sessions/the-latest-chat-dates-its-session",
         ],
     ),
-    row(Fault::TokenLeaked, &["secrets.kept", "handshake/tokens-stay-with-the-host"]),
+    row(HostFault::TokenLeaked, &["secrets.kept", "handshake/tokens-stay-with-the-host"]),
     row(
-        Fault::AnyTokenTaken,
+        HostFault::AnyTokenTaken,
         &[
             "auth/a-token-ends-with-its-lifetime",
             "auth/a-token-opens-the-agent",
@@ -102,5 +102,5 @@ pub(super) const ROWS: &[Row] = &[
             "mcp/a-challenge-waits-for-a-token",
         ],
     ),
-    row(Fault::CreatedAnew, &["identity.kept", "sessions.list-agrees"]),
+    row(HostFault::CreatedAnew, &["identity.kept", "sessions.list-agrees"]),
 ];

@@ -8,10 +8,10 @@
 //!
 //! Start at [`rows`]; `ahp-harness mutants --write` prints rows to begin with.
 
-use crate::host::fault::Fault;
-use crate::wire::version::Standard;
+use crate::host::fault::HostFault;
+use crate::wire::version::ProtocolStandard;
 
-use super::mutants::Row;
+use super::mutants::MutantRow;
 
 pub(super) mod acp;
 mod actions;
@@ -34,7 +34,7 @@ mod state;
 pub use older::ROWS as OLDER;
 
 /// A row for each fault.
-pub fn rows() -> impl Iterator<Item = &'static Row> {
+pub fn rows() -> impl Iterator<Item = &'static MutantRow> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
     let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
     let later = later.chain(auth::ROWS).chain(chats::ROWS).chain(answers::ROWS);
@@ -44,15 +44,15 @@ pub fn rows() -> impl Iterator<Item = &'static Row> {
 }
 
 /// What each fault must trip that hosts, or agents, can be given: its name, and names of checks and scenarios.
-pub fn named(standard: Standard) -> Vec<(&'static str, Vec<&'static str>)> {
+pub fn named(standard: ProtocolStandard) -> Vec<(&'static str, Vec<&'static str>)> {
     match standard {
-        Standard::Ahp => rows().map(|row| (row.fault.name(), row.trips.to_vec())).collect(),
-        Standard::Acp => {
+        ProtocolStandard::Ahp => rows().map(|row| (row.fault.name(), row.trips.to_vec())).collect(),
+        ProtocolStandard::Acp => {
             acp::ROWS.iter().map(|row| (row.fault.name(), row.trips.to_vec())).collect()
         }
     }
 }
 
-const fn row(fault: Fault, trips: &'static [&'static str]) -> Row {
-    Row { fault, trips }
+const fn row(fault: HostFault, trips: &'static [&'static str]) -> MutantRow {
+    MutantRow { fault, trips }
 }

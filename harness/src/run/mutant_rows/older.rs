@@ -2,12 +2,12 @@
 //!
 //! Each fault has its row elsewhere; here stands what older versions add to it.
 
-use crate::host::fault::Fault;
+use crate::host::fault::HostFault;
 
 /// Names that a fault has to trip where they are played.
-pub const ROWS: &[(Fault, &[&str])] = &[
+pub const ROWS: &[(HostFault, &[&str])] = &[
     (
-        Fault::NewerActionsSent,
+        HostFault::NewerActionsSent,
         &[
             "fanout.known-actions",
             "handshake/newer-clients-get-newer-actions",
@@ -15,7 +15,7 @@ pub const ROWS: &[(Fault, &[&str])] = &[
         ],
     ),
     (
-        Fault::AcceptsHostOnly,
+        HostFault::AcceptsHostOnly,
         &[
             "early/clients-cannot-speak-for-a-session",
             "early/what-it-does-is-told",
@@ -26,12 +26,12 @@ pub const ROWS: &[(Fault, &[&str])] = &[
         ],
     ),
     (
-        Fault::RejectsLegal,
+        HostFault::RejectsLegal,
         &["early/a-model-is-the-sessions", "early/a-session-is-made-with-a-model"],
     ),
-    (Fault::ClientStaysActive, &["early/one-client-is-active"]),
+    (HostFault::ClientStaysActive, &["early/one-client-is-active"]),
     (
-        Fault::EchoesWithoutApplying,
+        HostFault::EchoesWithoutApplying,
         &[
             "early/the-active-clients-tools-change",
             "early/an-agent-is-the-sessions",
@@ -41,26 +41,26 @@ pub const ROWS: &[(Fault, &[&str])] = &[
         ],
     ),
     (
-        Fault::ToggleNotStored,
+        HostFault::ToggleNotStored,
         &["early/a-customization-is-switched", "early/a-customization-is-switched-by-uri"],
     ),
-    (Fault::SessionAddedNotAnnounced, &["early/everybody-hears-of-sessions"]),
-    (Fault::UnknownVersionAccepted, &["early/the-first-handshake-names-a-number"]),
-    (Fault::ConfigNotMerged, &["early/configuration-is-resolved"]),
-    (Fault::SnapshotFrozen, &["early/a-session-tells-its-tools"]),
-    (Fault::SnapshotMissesField, &["turns/late-observer-sees-the-part-so-far"]),
-    (Fault::ForksForgotten, &["early/a-session-is-forked"]),
-    (Fault::ListMissesCreated, &["early/a-list-may-be-filtered"]),
-    (Fault::EarlyTurnsLost, &["early/a-turn-before-the-session-is-ready"]),
-    (Fault::RootListsSilent, &["early/agents-are-told-anew"]),
-    (Fault::PluginIdsRepeat, &["early/a-plugins-ids-are-its-own"]),
-    (Fault::PluginsOutlive, &["early/a-clients-plugin-is-told"]),
+    (HostFault::SessionAddedNotAnnounced, &["early/everybody-hears-of-sessions"]),
+    (HostFault::UnknownVersionAccepted, &["early/the-first-handshake-names-a-number"]),
+    (HostFault::ConfigNotMerged, &["early/configuration-is-resolved"]),
+    (HostFault::SnapshotFrozen, &["early/a-session-tells-its-tools"]),
+    (HostFault::SnapshotMissesField, &["turns/late-observer-sees-the-part-so-far"]),
+    (HostFault::ForksForgotten, &["early/a-session-is-forked"]),
+    (HostFault::ListMissesCreated, &["early/a-list-may-be-filtered"]),
+    (HostFault::EarlyTurnsLost, &["early/a-turn-before-the-session-is-ready"]),
+    (HostFault::RootListsSilent, &["early/agents-are-told-anew"]),
+    (HostFault::PluginIdsRepeat, &["early/a-plugins-ids-are-its-own"]),
+    (HostFault::PluginsOutlive, &["early/a-clients-plugin-is-told"]),
     (
-        Fault::WrongErrorCode,
+        HostFault::WrongErrorCode,
         &["early/files-are-read-and-written", "early/what-may-be-asked-for-is-said"],
     ),
-    (Fault::SessionNeverReady, &["sessions/a-creation-can-fail"]),
-    (Fault::IdsMixedUp, &["early/the-active-client-is-asked"]),
-    (Fault::BytesReadAsText, &["early/files-are-read-and-written"]),
-    (Fault::FoldersGoWhole, &["early/a-folder-with-files-is-not-deleted"]),
+    (HostFault::SessionNeverReady, &["sessions/a-creation-can-fail"]),
+    (HostFault::IdsMixedUp, &["early/the-active-client-is-asked"]),
+    (HostFault::BytesReadAsText, &["early/files-are-read-and-written"]),
+    (HostFault::FoldersGoWhole, &["early/a-folder-with-files-is-not-deleted"]),
 ];

@@ -1,14 +1,14 @@
 //! Rows of faults in where chats come from and go, in what is granted, and in what is typed.
 
-use crate::host::fault::Fault;
-use crate::run::mutants::Row;
+use crate::host::fault::HostFault;
+use crate::run::mutants::MutantRow;
 
 use super::row;
 
 /// In the order of the faults.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[MutantRow] = &[
     row(
-        Fault::DuplicateSessionAccepted,
+        HostFault::DuplicateSessionAccepted,
         &[
             "requests.refused",
             "sessions/a-uri-in-use-is-refused",
@@ -16,26 +16,26 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ChatRemovedSilent,
+        HostFault::ChatRemovedSilent,
         &["sessions/further-chats-come-and-go", "sessions/chats-leave-before-their-session"],
     ),
-    row(Fault::GrantsForAll, &["resources/a-grant-is-for-one-client"]),
-    row(Fault::GrantsGrow, &["resources/a-grant-is-for-one-client"]),
-    row(Fault::ReadGrantsWrite, &["resources/a-grant-is-for-one-client"]),
-    row(Fault::ChatsFromAnywhere, &["sessions/a-chat-comes-from-what-is-there"]),
-    row(Fault::SelectionTrimmed, &["sessions/a-side-chat-keeps-what-was-selected"]),
-    row(Fault::MovesAnything, &["sessions/what-cannot-be-moved-stays"]),
+    row(HostFault::GrantsForAll, &["resources/a-grant-is-for-one-client"]),
+    row(HostFault::GrantsGrow, &["resources/a-grant-is-for-one-client"]),
+    row(HostFault::ReadGrantsWrite, &["resources/a-grant-is-for-one-client"]),
+    row(HostFault::ChatsFromAnywhere, &["sessions/a-chat-comes-from-what-is-there"]),
+    row(HostFault::SelectionTrimmed, &["sessions/a-side-chat-keeps-what-was-selected"]),
+    row(HostFault::MovesAnything, &["sessions/what-cannot-be-moved-stays"]),
     row(
-        Fault::AttachesAnything,
+        HostFault::AttachesAnything,
         &["turns/attached-chats-have-to-be-there", "turns/attached-turns-have-to-be-there"],
     ),
-    row(Fault::EmptyChatsRefused, &["turns/a-chat-without-turns-may-be-attached"]),
-    row(Fault::OlderTurnsStay, &["subscriptions/older-turns-come-before-what-names-them"]),
-    row(Fault::ListOldestFirst, &["sessions/the-list-comes-in-pages"]),
-    row(Fault::ForeignClaims, &["terminals/nobody-acts-in-anothers-name"]),
-    row(Fault::PrimaryReplaced, &["metadata/the-first-directory-stays"]),
+    row(HostFault::EmptyChatsRefused, &["turns/a-chat-without-turns-may-be-attached"]),
+    row(HostFault::OlderTurnsStay, &["subscriptions/older-turns-come-before-what-names-them"]),
+    row(HostFault::ListOldestFirst, &["sessions/the-list-comes-in-pages"]),
+    row(HostFault::ForeignClaims, &["terminals/nobody-acts-in-anothers-name"]),
+    row(HostFault::PrimaryReplaced, &["metadata/the-first-directory-stays"]),
     row(
-        Fault::InputReversed,
+        HostFault::InputReversed,
         &[
             "terminals/what-is-typed-arrives-in-order",
             "terminals/what-is-typed-runs",
@@ -45,12 +45,12 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::LinesNotRun,
+        HostFault::LinesNotRun,
         &["terminals/what-is-typed-runs", "terminals/a-terminal-is-as-large-as-was-said"],
     ),
-    row(Fault::ShellSizeStays, &["terminals/a-terminal-is-as-large-as-was-said"]),
+    row(HostFault::ShellSizeStays, &["terminals/a-terminal-is-as-large-as-was-said"]),
     row(
-        Fault::TerminalsNotReplayed,
+        HostFault::TerminalsNotReplayed,
         &["reconnect.replay-complete", "reconnect/every-channel-comes-back"],
     ),
 ];

@@ -1,15 +1,15 @@
 //! Rows of faults in the answers to requests and in handshakes.
 
-use crate::host::fault::Fault;
-use crate::run::mutants::Row;
+use crate::host::fault::HostFault;
+use crate::run::mutants::MutantRow;
 
 use super::row;
 
 /// In the order of the faults.
-pub(super) const ROWS: &[Row] = &[
-    row(Fault::ErrorWithoutMessage, &["shape.host", "jsonrpc/unknown-methods-are-refused"]),
+pub(super) const ROWS: &[MutantRow] = &[
+    row(HostFault::ErrorWithoutMessage, &["shape.host", "jsonrpc/unknown-methods-are-refused"]),
     row(
-        Fault::UnknownMethodSilent,
+        HostFault::UnknownMethodSilent,
         &[
             "jsonrpc.answered-once",
             "jsonrpc/ids-come-back-unchanged",
@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::BadParamsServed,
+        HostFault::BadParamsServed,
         &[
             "jsonrpc/every-request-names-its-channel",
             "jsonrpc/wrong-parameters-are-refused",
@@ -26,18 +26,18 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::StringIdMangled,
+        HostFault::StringIdMangled,
         &["jsonrpc.alive", "jsonrpc.no-stray-response", "jsonrpc/ids-come-back-unchanged"],
     ),
-    row(Fault::ResponseTwice, &["jsonrpc.answered-once"]),
-    row(Fault::ResponseNever, &["jsonrpc.answered-once"]),
-    row(Fault::ResultMissing, &["jsonrpc.alive", "jsonrpc.answered-once", "shape.host"]),
-    row(Fault::VersionTagMissing, &["shape.host"]),
-    row(Fault::CharactersHalved, &["shape.host", "turns/text-arrives-whole"]),
-    row(Fault::ParseErrorSilent, &["jsonrpc/text-that-is-not-json-is-a-parse-error"]),
-    row(Fault::ParseErrorCloses, &["jsonrpc/text-that-is-not-json-is-a-parse-error"]),
+    row(HostFault::ResponseTwice, &["jsonrpc.answered-once"]),
+    row(HostFault::ResponseNever, &["jsonrpc.answered-once"]),
+    row(HostFault::ResultMissing, &["jsonrpc.alive", "jsonrpc.answered-once", "shape.host"]),
+    row(HostFault::VersionTagMissing, &["shape.host"]),
+    row(HostFault::CharactersHalved, &["shape.host", "turns/text-arrives-whole"]),
+    row(HostFault::ParseErrorSilent, &["jsonrpc/text-that-is-not-json-is-a-parse-error"]),
+    row(HostFault::ParseErrorCloses, &["jsonrpc/text-that-is-not-json-is-a-parse-error"]),
     row(
-        Fault::PingDeadBeforeInitialize,
+        HostFault::PingDeadBeforeInitialize,
         &[
             "jsonrpc.alive",
             "untested:handshake/nothing-comes-unasked",
@@ -45,17 +45,17 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ServesBeforeInitialize,
+        HostFault::ServesBeforeInitialize,
         &["handshake.agreed", "handshake/requests-wait-for-the-handshake"],
     ),
-    row(Fault::SecondInitializeServed, &["handshake/second-handshake-does-no-harm"]),
-    row(Fault::VersionPicksFirst, &["handshake/highest-offered-version-wins"]),
+    row(HostFault::SecondInitializeServed, &["handshake/second-handshake-does-no-harm"]),
+    row(HostFault::VersionPicksFirst, &["handshake/highest-offered-version-wins"]),
     row(
-        Fault::VersionNotOffered,
+        HostFault::VersionNotOffered,
         &["handshake.agreed", "handshake/version-is-an-offered-text", "handshake/*"],
     ),
     row(
-        Fault::UnknownVersionAccepted,
+        HostFault::UnknownVersionAccepted,
         &[
             "handshake/empty-offer-is-refused",
             "handshake/malformed-versions-are-passed-over",
@@ -63,16 +63,16 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::NoSupportedVersions,
+        HostFault::NoSupportedVersions,
         &["handshake.refusal", "handshake/a-refusal-names-the-versions"],
     ),
-    row(Fault::UnsupportedStaysOpen, &["handshake/unknown-version-is-refused"]),
+    row(HostFault::UnsupportedStaysOpen, &["handshake/unknown-version-is-refused"]),
     row(
-        Fault::NewerActionsSent,
+        HostFault::NewerActionsSent,
         &["fanout.known-actions", "handshake/older-clients-get-older-actions"],
     ),
     row(
-        Fault::ShapeMissingRequired,
+        HostFault::ShapeMissingRequired,
         &[
             "shape.host",
             "input/drafts-are-shared-and-submitted",
@@ -91,7 +91,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ShapeWrongType,
+        HostFault::ShapeWrongType,
         &[
             "shape.host",
             "order/host-and-clients-agree-at-the-end",
@@ -101,19 +101,19 @@ pub(super) const ROWS: &[Row] = &[
             "turns/reasoning-is-kept-apart-from-text",
         ],
     ),
-    row(Fault::NullOptional, &["shape.null-optional"]),
+    row(HostFault::NullOptional, &["shape.null-optional"]),
     row(
-        Fault::BadSessionUriAccepted,
+        HostFault::BadSessionUriAccepted,
         &["sessions/bad-session-uris-are-refused", "sessions/the-root-channel-is-no-session"],
     ),
-    row(Fault::BatchCloses, &["jsonrpc/batches-do-no-harm"]),
-    row(Fault::UnaskedResponseCloses, &["jsonrpc/unasked-responses-are-ignored"]),
+    row(HostFault::BatchCloses, &["jsonrpc/batches-do-no-harm"]),
+    row(HostFault::UnaskedResponseCloses, &["jsonrpc/unasked-responses-are-ignored"]),
     row(
-        Fault::BadFrameEndsAll,
+        HostFault::BadFrameEndsAll,
         &["jsonrpc/binary-frames-harm-nobody-else", "jsonrpc/huge-frames-harm-nobody-else"],
     ),
     row(
-        Fault::AnswersMixedUp,
+        HostFault::AnswersMixedUp,
         &[
             "jsonrpc.alive",
             "jsonrpc.answered-once",
@@ -122,22 +122,22 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ExtensionsRefused,
+        HostFault::ExtensionsRefused,
         &["jsonrpc/unknown-members-are-ignored", "handshake/unknown-members-are-ignored"],
     ),
-    row(Fault::UsageDropped, &["turns/usage-is-kept"]),
-    row(Fault::DenialReasonDropped, &["state.snapshot-agrees", "tools/denial-says-why"]),
+    row(HostFault::UsageDropped, &["turns/usage-is-kept"]),
+    row(HostFault::DenialReasonDropped, &["state.snapshot-agrees", "tools/denial-says-why"]),
     row(
-        Fault::SubscribeJoins,
+        HostFault::SubscribeJoins,
         &[
             "clients.own-entry",
             "state.snapshot-agrees",
             "subscriptions/subscribing-changes-nothing",
         ],
     ),
-    row(Fault::DisposeTakesAll, &["sessions.list-agrees", "dispatch.settled-once"]),
+    row(HostFault::DisposeTakesAll, &["sessions.list-agrees", "dispatch.settled-once"]),
     row(
-        Fault::AcceptsUnfitDecision,
+        HostFault::AcceptsUnfitDecision,
         &[
             "tools/input-that-cannot-be-edited-stays",
             "tools/option-has-to-be-offered",
@@ -145,7 +145,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::AcceptsAgentMessages,
+        HostFault::AcceptsAgentMessages,
         &[
             "queue/only-users-queue",
             "turns/only-users-start-turns",
@@ -154,7 +154,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ClientSeqMustGrow,
+        HostFault::ClientSeqMustGrow,
         &[
             "dispatch.settled-once",
             "dispatch/client-numbers-are-the-clients-own",
@@ -162,17 +162,20 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::OriginFromClient,
+        HostFault::OriginFromClient,
         &["dispatch.no-forged-origin", "dispatch/origins-cannot-be-forged"],
     ),
-    row(Fault::UnknownActionCloses, &["untested:dispatch/unknown-actions-do-no-harm"]),
-    row(Fault::NumberlessDispatchTaken, &["dispatch/an-action-needs-a-number"]),
-    row(Fault::HandshakeSeqZero, &["sequence.real-time", "handshake/server-seq-is-current"]),
-    row(Fault::TurnDiesWithClient, &["reconnect/turn-waits-for-its-only-client"]),
-    row(Fault::SessionsMixed, &["fanout.subscribed-only", "subscriptions/sessions-are-kept-apart"]),
-    row(Fault::UnassignedErrorCode, &["jsonrpc.error-code"]),
+    row(HostFault::UnknownActionCloses, &["untested:dispatch/unknown-actions-do-no-harm"]),
+    row(HostFault::NumberlessDispatchTaken, &["dispatch/an-action-needs-a-number"]),
+    row(HostFault::HandshakeSeqZero, &["sequence.real-time", "handshake/server-seq-is-current"]),
+    row(HostFault::TurnDiesWithClient, &["reconnect/turn-waits-for-its-only-client"]),
     row(
-        Fault::QueueOvertakesTurn,
+        HostFault::SessionsMixed,
+        &["fanout.subscribed-only", "subscriptions/sessions-are-kept-apart"],
+    ),
+    row(HostFault::UnassignedErrorCode, &["jsonrpc.error-code"]),
+    row(
+        HostFault::QueueOvertakesTurn,
         &[
             "turns.one-active",
             "turns.one-end",
@@ -181,14 +184,14 @@ pub(super) const ROWS: &[Row] = &[
             "queue/waits-while-a-question-waits",
         ],
     ),
-    row(Fault::PartIdReused, &["turns.unique-parts"]),
-    row(Fault::ReadyHeldBack, &["turns.after-ready"]),
-    row(Fault::DurationTooLong, &["turns.times"]),
-    row(Fault::CopiesShallow, &["resources/folders-go-whole-and-back"]),
-    row(Fault::TerminalFolderIgnored, &["terminals/each-has-its-folder-and-its-words"]),
-    row(Fault::ResolvesForAnybody, &["metadata/the-configuration-to-be-is-resolved"]),
-    row(Fault::ZeroMeansNow, &["reconnect/from-the-very-beginning"]),
-    row(Fault::StrangersUnsubscribe, &["reconnect/a-stranger-is-no-client-that-was-here"]),
-    row(Fault::IdsWithoutSign, &["jsonrpc/odd-ids-are-echoed-or-refused"]),
-    row(Fault::CommandPrefixUnkept, &["terminals/a-command-is-a-turn-of-its-own"]),
+    row(HostFault::PartIdReused, &["turns.unique-parts"]),
+    row(HostFault::ReadyHeldBack, &["turns.after-ready"]),
+    row(HostFault::DurationTooLong, &["turns.times"]),
+    row(HostFault::CopiesShallow, &["resources/folders-go-whole-and-back"]),
+    row(HostFault::TerminalFolderIgnored, &["terminals/each-has-its-folder-and-its-words"]),
+    row(HostFault::ResolvesForAnybody, &["metadata/the-configuration-to-be-is-resolved"]),
+    row(HostFault::ZeroMeansNow, &["reconnect/from-the-very-beginning"]),
+    row(HostFault::StrangersUnsubscribe, &["reconnect/a-stranger-is-no-client-that-was-here"]),
+    row(HostFault::IdsWithoutSign, &["jsonrpc/odd-ids-are-echoed-or-refused"]),
+    row(HostFault::CommandPrefixUnkept, &["terminals/a-command-is-a-turn-of-its-own"]),
 ];

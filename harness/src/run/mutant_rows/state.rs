@@ -1,14 +1,14 @@
 //! Rows of faults in snapshots, replays, sessions and their announcements.
 
-use crate::host::fault::Fault;
-use crate::run::mutants::Row;
+use crate::host::fault::HostFault;
+use crate::run::mutants::MutantRow;
 
 use super::row;
 
 /// In the order of the faults.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[MutantRow] = &[
     row(
-        Fault::SnapshotStale,
+        HostFault::SnapshotStale,
         &[
             "sessions.summary-agrees",
             "status.flags-kept",
@@ -34,7 +34,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::SnapshotMissesField,
+        HostFault::SnapshotMissesField,
         &[
             "shape.host",
             "dispatch/a-rejection-changes-nothing",
@@ -61,11 +61,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::SnapshotFutureFromSeq,
+        HostFault::SnapshotFutureFromSeq,
         &["fanout.after-snapshot", "sequence.real-time", "state.snapshot-agrees"],
     ),
     row(
-        Fault::SnapshotFrozen,
+        HostFault::SnapshotFrozen,
         &[
             "fanout.complete",
             "sequence.real-time",
@@ -76,11 +76,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::SnapshotMissing,
+        HostFault::SnapshotMissing,
         &["state.given", "subscriptions/a-subscription-begins-with-the-state"],
     ),
     row(
-        Fault::SnapshotWrongResource,
+        HostFault::SnapshotWrongResource,
         &[
             "reconnect.missing",
             "state.snapshot-agrees",
@@ -97,7 +97,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::UnknownChannelFabricated,
+        HostFault::UnknownChannelFabricated,
         &[
             "requests.refused",
             "sequence.real-time",
@@ -108,7 +108,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::SubscribeNotLive,
+        HostFault::SubscribeNotLive,
         &[
             "dispatch.settled-once",
             "sessions.summary-agrees",
@@ -121,7 +121,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ReplayLosesOne,
+        HostFault::ReplayLosesOne,
         &[
             "reconnect.never-partial",
             "reconnect.replay-complete",
@@ -131,7 +131,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ReplayRepeatsLastSeen,
+        HostFault::ReplayRepeatsLastSeen,
         &[
             "reconnect.replay-complete",
             "reconnect/nothing-missed-is-an-empty-replay",
@@ -141,7 +141,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ReplayUnordered,
+        HostFault::ReplayUnordered,
         &[
             "reconnect.replay-complete",
             "reconnect/a-short-gap-is-replayed-from-a-small-buffer",
@@ -155,7 +155,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ReplayLeaksChannels,
+        HostFault::ReplayLeaksChannels,
         &[
             "reconnect.replay-complete",
             "reconnect/only-what-is-listed-comes-back",
@@ -163,7 +163,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ReplayAsNotifications,
+        HostFault::ReplayAsNotifications,
         &[
             "reconnect.replay-complete",
             "reconnect/turn-own-decision-is-in-the-gap",
@@ -172,7 +172,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ReplayPartialAfterOverflow,
+        HostFault::ReplayPartialAfterOverflow,
         &[
             "reconnect.never-partial",
             "reconnect/a-gap-too-old-is-answered-with-snapshots",
@@ -181,11 +181,11 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ReplayFutureEmpty,
+        HostFault::ReplayFutureEmpty,
         &["reconnect.never-partial", "reconnect/a-number-from-the-future-is-not-believed"],
     ),
     row(
-        Fault::ReconnectNotLive,
+        HostFault::ReconnectNotLive,
         &[
             "dispatch.settled-once",
             "reconnect/coming-back-twice-is-coming-back-once",
@@ -197,7 +197,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ReconnectForgets,
+        HostFault::ReconnectForgets,
         &[
             "dispatch.settled-once",
             "reconnect.missing",
@@ -207,7 +207,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::MissingNotReported,
+        HostFault::MissingNotReported,
         &[
             "reconnect.missing",
             "reconnect/unknown-channels-spoil-nothing",
@@ -215,13 +215,13 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::NotificationsReplayed,
+        HostFault::NotificationsReplayed,
         &["reconnect.no-notification-replay", "reconnect/news-are-not-replayed"],
     ),
-    row(Fault::RestartForgetsSequence, &["reconnect/numbers-go-on-after-a-restart"]),
-    row(Fault::RestartKeepsTurns, &["reconnect/turn-fails-when-the-host-crashes"]),
+    row(HostFault::RestartForgetsSequence, &["reconnect/numbers-go-on-after-a-restart"]),
+    row(HostFault::RestartKeepsTurns, &["reconnect/turn-fails-when-the-host-crashes"]),
     row(
-        Fault::ListMissesCreated,
+        HostFault::ListMissesCreated,
         &[
             "sessions.active-count",
             "sessions.list-agrees",
@@ -232,16 +232,16 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ListRepeats,
+        HostFault::ListRepeats,
         &["sessions.active-count", "sessions.listed-once", "sessions/the-list-comes-in-pages"],
     ),
     row(
-        Fault::ListCursorStuck,
+        HostFault::ListCursorStuck,
         &["sessions/the-list-comes-in-pages", "sessions/unknown-cursors-are-refused"],
     ),
-    row(Fault::ListUnknownCursorServed, &["sessions/unknown-cursors-are-refused"]),
+    row(HostFault::ListUnknownCursorServed, &["sessions/unknown-cursors-are-refused"]),
     row(
-        Fault::SessionAddedNotAnnounced,
+        HostFault::SessionAddedNotAnnounced,
         &[
             "automations/*",
             "sessions.announced-to-all",
@@ -253,9 +253,9 @@ pub(super) const ROWS: &[Row] = &[
             "chats/a-chat-gets-a-session-of-its-own",
         ],
     ),
-    row(Fault::SessionAddedTwice, &["sessions.announced-once"]),
+    row(HostFault::SessionAddedTwice, &["sessions.announced-once"]),
     row(
-        Fault::SessionRemovedNotAnnounced,
+        HostFault::SessionRemovedNotAnnounced,
         &[
             "sessions.announced-to-all",
             "sessions.list-agrees",
@@ -265,7 +265,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::SummaryChangesSilent,
+        HostFault::SummaryChangesSilent,
         &[
             "sessions.list-agrees",
             "sessions.summary-agrees",
@@ -274,20 +274,20 @@ pub(super) const ROWS: &[Row] = &[
             "annotations/a-session-counts-them",
         ],
     ),
-    row(Fault::SummaryCarriesIdentity, &["identity.kept"]),
-    row(Fault::UnknownProviderAccepted, &["sessions/unknown-providers-are-refused"]),
+    row(HostFault::SummaryCarriesIdentity, &["identity.kept"]),
+    row(HostFault::UnknownProviderAccepted, &["sessions/unknown-providers-are-refused"]),
     row(
-        Fault::ForeignActiveClientAccepted,
+        HostFault::ForeignActiveClientAccepted,
         &[
             "clients.own-entry",
             "sessions/clients-join-as-themselves",
             "sessions/a-session-is-as-it-was-asked-for",
         ],
     ),
-    row(Fault::SessionNeverReady, &["sessions/ready-is-said-once"]),
-    row(Fault::SessionReadyTwice, &["session.lifecycle-once", "sessions/ready-is-said-once"]),
+    row(HostFault::SessionNeverReady, &["sessions/ready-is-said-once"]),
+    row(HostFault::SessionReadyTwice, &["session.lifecycle-once", "sessions/ready-is-said-once"]),
     row(
-        Fault::LeaksSessionAfterDispose,
+        HostFault::LeaksSessionAfterDispose,
         &[
             "sessions/an-address-is-free-again-or-never",
             "sessions.announced-once",
@@ -301,7 +301,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::DisposeKeepsAgent,
+        HostFault::DisposeKeepsAgent,
         &[
             "fanout.after-removal",
             "reconnect/what-is-gone-is-missing",
@@ -311,12 +311,12 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::DisposeUnknownSucceeds,
+        HostFault::DisposeUnknownSucceeds,
         &["sessions/an-unknown-session-cannot-be-disposed", "sessions/disposing-ends-everything"],
     ),
-    row(Fault::ChatAddedAfterResponse, &["sessions/further-chats-come-and-go"]),
+    row(HostFault::ChatAddedAfterResponse, &["sessions/further-chats-come-and-go"]),
     row(
-        Fault::SummaryDrift,
+        HostFault::SummaryDrift,
         &[
             "status.input-needed-bits",
             "catalog.mirrors-chats",
@@ -331,7 +331,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::SessionStatusStuck,
+        HostFault::SessionStatusStuck,
         &[
             "status.session-aggregates",
             "turns/error-ends-the-turn",
@@ -340,7 +340,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::InputNeededStale,
+        HostFault::InputNeededStale,
         &[
             "input.rollup-stale",
             "input/asked-and-answered",
@@ -355,7 +355,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::InputNeededMissing,
+        HostFault::InputNeededMissing,
         &[
             "input.rollup-complete",
             "input/asked-and-answered",
@@ -366,7 +366,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::InputUnknownRequestAccepted,
+        HostFault::InputUnknownRequestAccepted,
         &[
             "dispatch.accepted-effect",
             "input.open-requests",
@@ -376,7 +376,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::InputCompletedTwice,
+        HostFault::InputCompletedTwice,
         &[
             "dispatch.accepted-effect",
             "input.open-requests",
@@ -386,12 +386,12 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::InputIncompleteAccepted,
+        HostFault::InputIncompleteAccepted,
         &["input/required-answers-are-required", "order/rejected-action-is-rolled-back"],
     ),
-    row(Fault::AddressLost, &["input/an-address-is-visited-and-done-with"]),
+    row(HostFault::AddressLost, &["input/an-address-is-visited-and-done-with"]),
     row(
-        Fault::AnswerKindUnchecked,
+        HostFault::AnswerKindUnchecked,
         &[
             "input/answers-fit-the-kind-of-question",
             "input/what-is-said-of-a-question-is-kept",
@@ -399,7 +399,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::FlagsNotStored,
+        HostFault::FlagsNotStored,
         &[
             "sessions.summary-agrees",
             "status.flags-kept",
@@ -413,7 +413,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::TitleNotApplied,
+        HostFault::TitleNotApplied,
         &[
             "sessions.summary-agrees",
             "state.snapshot-agrees",
@@ -430,7 +430,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::DraftNotStored,
+        HostFault::DraftNotStored,
         &[
             "state.snapshot-agrees",
             "order/drafts-converge",
@@ -439,7 +439,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ConfigNotMerged,
+        HostFault::ConfigNotMerged,
         &[
             "state.snapshot-agrees",
             "metadata/host-configuration-is-shared-and-checked",
@@ -447,15 +447,15 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::ArchivedLostOnTurn,
+        HostFault::ArchivedLostOnTurn,
         &["status.flags-kept", "state.snapshot-agrees", "metadata/a-turn-leaves-the-archive-alone"],
     ),
     row(
-        Fault::UnreadNotSet,
+        HostFault::UnreadNotSet,
         &["status.flags-kept", "state.snapshot-agrees", "turns/new-turn-is-unread"],
     ),
     row(
-        Fault::TruncationKeepsTurns,
+        HostFault::TruncationKeepsTurns,
         &[
             "state.dead-host-action",
             "state.snapshot-agrees",
@@ -466,7 +466,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::TruncationDropsOneMore,
+        HostFault::TruncationDropsOneMore,
         &[
             "state.snapshot-agrees",
             "turns/edited-and-sent-again",
@@ -474,7 +474,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::RootListsSilent,
+        HostFault::RootListsSilent,
         &[
             "terminal.listed",
             "terminals/made-listed-and-disposed",
@@ -482,7 +482,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
     ),
     row(
-        Fault::WrongErrorCode,
+        HostFault::WrongErrorCode,
         &[
             "mcp/*",
             "handshake/*",

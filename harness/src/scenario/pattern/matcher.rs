@@ -7,12 +7,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use crate::scenario::bind::{Bindings, Mint, Scope, Template, fill_key};
+use crate::scenario::bind::{HoleFiller, NameBindings, NameScope, ValueTemplate, fill_key};
 use crate::wire::json::Value;
 use crate::wire::timestamp;
 
 use super::setting;
-use super::{Kind, Mismatch, Ordering, Pattern, Setting, brief};
+use super::{OrderingOperator, PatternKind, PatternMismatch, SettingPattern, ValuePattern, brief};
 
 /// One attempt to match.
 pub(super) struct PatternMatcher<'a> {
@@ -23,11 +23,11 @@ pub(super) struct PatternMatcher<'a> {
 
 /// What was bound before, and what the match has bound so far.
 struct MatchBindings<'a> {
-    known: &'a Bindings,
-    fresh: Bindings,
+    known: &'a NameBindings,
+    fresh: NameBindings,
 }
 
-impl Scope for MatchBindings<'_> {
+impl NameScope for MatchBindings<'_> {
     fn get(&self, name: &str) -> Option<&Value> {
         self.fresh.get(name).or_else(|| self.known.get(name))
     }
@@ -43,13 +43,13 @@ enum MatchPlace<'a> {
     Index(usize),
 }
 
-type Outcome = Result<(), Box<Mismatch>>;
+type MatchOutcome = Result<(), Box<PatternMismatch>>;
 
 impl<'a> PatternMatcher<'a> {
     /// An attempt that knows these bindings. With `exact`, objects may not have members that the pattern does not name.
-    pub(super) fn new(known: &'a Bindings, exact: bool) -> PatternMatcher<'a> {
+    pub(super) fn new(known: &'a NameBindings, exact: bool) -> PatternMatcher<'a> {
         PatternMatcher {
-            scope: MatchBindings { known, fresh: Bindings::default() },
+            scope: MatchBindings { known, fresh: NameBindings::default() },
             exact,
             path: Vec::new(),
         }
@@ -58,13 +58,18 @@ impl<'a> PatternMatcher<'a> {
     /// What the match binds; the first place where the value does not match.
     pub(super) fn bound(
         mut self,
-        pattern: &'a Pattern,
+        pattern: &'a ValuePattern,
         value: Option<&Value>,
-    ) -> Result<Bindings, Box<Mismatch>> {
+    ) -> Result<NameBindings, Box<PatternMismatch>> {
         self.check(pattern, value).map(|()| self.scope.fresh)
     }
 
-    fn fail(&self, pattern: &Pattern, expected: String, found: Option<&Value>) -> Outcome {
+    fn fail(
+        &self,
+        pattern: &ValuePattern,
+        expected: String,
+        found: Option<&Value>,
+    ) -> MatchOutcome {
         let found = found.map_or_else(|| "nothing".to_owned(), brief);
         let mut path = String::new();
         for place in &self.path {
@@ -74,17 +79,16 @@ impl<'a> PatternMatcher<'a> {
                 MatchPlace::Index(index) => write!(path, "[{index}]"),
             };
         }
-        let named =
-            matches!(&*pattern.kind, Kind::Equal(template) if template.without_holes().is_none());
-        Err(Box::new(Mismatch { span: pattern.span, path, expected, found, named }))
+        let named = matches!(&*pattern.kind, PatternKind::Equal(template) if template.without_holes().is_none());
+        Err(Box::new(PatternMismatch { span: pattern.span, path, expected, found, named }))
     }
 
     fn within(
         &mut self,
         place: MatchPlace<'a>,
-        pattern: &'a Pattern,
+        pattern: &'a ValuePattern,
         value: Option<&Value>,
-    ) -> Outcome {
+    ) -> MatchOutcome {
         self.path.push(place);
         let outcome = self.check(pattern, value);
         self.path.pop();
@@ -92,7 +96,7 @@ impl<'a> PatternMatcher<'a> {
     }
 
     /// Tries a pattern without keeping what it bound unless it matched.
-    fn attempt(&mut self, pattern: &'a Pattern, value: Option<&Value>) -> bool {
+    fn attempt(&mut self, pattern: &'a ValuePattern, value: Option<&Value>) -> bool {
         let before = self.scope.fresh.clone();
         let matched = self.check(pattern, value).is_ok();
         if !matched {
@@ -101,53 +105,53 @@ impl<'a> PatternMatcher<'a> {
         matched
     }
 
-    fn filled(&mut self, template: &Template) -> Value {
+    fn filled(&mut self, template: &ValueTemplate) -> Value {
         template.fill(&mut self.scope, &mut NoMint)
     }
 
-    fn check(&mut self, pattern: &'a Pattern, value: Option<&Value>) -> Outcome {
+    fn check(&mut self, pattern: &'a ValuePattern, value: Option<&Value>) -> MatchOutcome {
         let present = value.filter(|value| !value.is_null());
         match &*pattern.kind {
-            Kind::Present if present.is_some() => Ok(()),
-            Kind::Present => self.fail(pattern, "a value".to_owned(), value),
-            Kind::Absent if present.is_none() => Ok(()),
-            Kind::Absent => self.fail(pattern, "nothing".to_owned(), value),
-            Kind::Bind(name) => self.bind(pattern, name, value),
-            Kind::Equal(template) => {
+            PatternKind::Present if present.is_some() => Ok(()),
+            PatternKind::Present => self.fail(pattern, "a value".to_owned(), value),
+            PatternKind::Absent if present.is_none() => Ok(()),
+            PatternKind::Absent => self.fail(pattern, "nothing".to_owned(), value),
+            PatternKind::Bind(name) => self.bind(pattern, name, value),
+            PatternKind::Equal(template) => {
                 let wanted = self.filled(template);
                 if value.is_some_and(|value| equal(&wanted, value)) {
                     return Ok(());
                 }
                 self.fail(pattern, brief(&wanted), value)
             }
-            Kind::List(items) => self.list(pattern, items, value),
-            Kind::Map(members) => self.map(pattern, members, value),
-            Kind::Matches(regex, _)
+            PatternKind::List(items) => self.list(pattern, items, value),
+            PatternKind::Map(members) => self.map(pattern, members, value),
+            PatternKind::Matches(regex, _)
                 if value.and_then(Value::as_str).is_some_and(|t| regex.is_match(t)) =>
             {
                 Ok(())
             }
-            Kind::Matches(_, text) => {
+            PatternKind::Matches(_, text) => {
                 self.fail(pattern, format!("a text that matches `{text}`"), value)
             }
-            Kind::In(items) => {
+            PatternKind::In(items) => {
                 if items.iter().any(|item| self.attempt(item, value)) {
                     return Ok(());
                 }
-                let all: Vec<_> = items.iter().map(Pattern::spelled).collect();
+                let all: Vec<_> = items.iter().map(ValuePattern::spelled).collect();
                 self.fail(pattern, format!("one of {}", all.join(", ")), value)
             }
-            Kind::Contains(items) => self.contains(pattern, items, value),
-            Kind::StartsWith(items) => self.starts_with(pattern, items, value),
-            Kind::All(items) => items.iter().try_for_each(|item| self.check(item, value)),
-            Kind::Not(inner) => {
+            PatternKind::Contains(items) => self.contains(pattern, items, value),
+            PatternKind::StartsWith(items) => self.starts_with(pattern, items, value),
+            PatternKind::All(items) => items.iter().try_for_each(|item| self.check(item, value)),
+            PatternKind::Not(inner) => {
                 if self.attempt(inner, value) {
                     return self.fail(pattern, format!("anything but {}", inner.spelled()), value);
                 }
                 Ok(())
             }
-            Kind::Compare(order, template) => self.compare(pattern, *order, template, value),
-            Kind::Length(inner) => {
+            PatternKind::Compare(order, template) => self.compare(pattern, *order, template, value),
+            PatternKind::Length(inner) => {
                 let length = match value {
                     Some(Value::Array(items)) => items.len(),
                     Some(Value::String(text)) => text.chars().count(),
@@ -160,9 +164,9 @@ impl<'a> PatternMatcher<'a> {
                     Some(&Value::from(length)),
                 )
             }
-            Kind::Type(name) if value.is_some_and(|value| has_type(value, name)) => Ok(()),
-            Kind::Type(name) => self.fail(pattern, format!("a value of type {name}"), value),
-            Kind::InOrder(items) => {
+            PatternKind::Type(name) if value.is_some_and(|value| has_type(value, name)) => Ok(()),
+            PatternKind::Type(name) => self.fail(pattern, format!("a value of type {name}"), value),
+            PatternKind::InOrder(items) => {
                 let mut found = value.and_then(Value::as_array).into_iter().flatten();
                 let ordered =
                     items.iter().all(|item| found.any(|value| self.attempt(item, Some(value))));
@@ -171,8 +175,8 @@ impl<'a> PatternMatcher<'a> {
                 }
                 self.fail(pattern, pattern.spelled(), value)
             }
-            Kind::Setting(wanted) => self.setting(pattern, wanted, value),
-            Kind::Bits(set, clear) => match value.and_then(Value::as_u64) {
+            PatternKind::Setting(wanted) => self.setting(pattern, wanted, value),
+            PatternKind::Bits(set, clear) => match value.and_then(Value::as_u64) {
                 Some(bits) if bits & set == *set && bits & clear == 0 => Ok(()),
                 _ => {
                     let wanted = format!("an integer with the bits of {set} and none of {clear}");
@@ -182,7 +186,7 @@ impl<'a> PatternMatcher<'a> {
         }
     }
 
-    fn bind(&mut self, pattern: &Pattern, name: &str, value: Option<&Value>) -> Outcome {
+    fn bind(&mut self, pattern: &ValuePattern, name: &str, value: Option<&Value>) -> MatchOutcome {
         let Some(value) = value else {
             return self.fail(pattern, format!("a value to bind to `{name}`"), None);
         };
@@ -199,7 +203,12 @@ impl<'a> PatternMatcher<'a> {
         }
     }
 
-    fn list(&mut self, pattern: &Pattern, items: &'a [Pattern], value: Option<&Value>) -> Outcome {
+    fn list(
+        &mut self,
+        pattern: &ValuePattern,
+        items: &'a [ValuePattern],
+        value: Option<&Value>,
+    ) -> MatchOutcome {
         let Some(found) = value.and_then(Value::as_array) else {
             return self.fail(pattern, format!("an array of {}", items.len()), value);
         };
@@ -214,10 +223,10 @@ impl<'a> PatternMatcher<'a> {
 
     fn map(
         &mut self,
-        pattern: &Pattern,
-        members: &'a [(String, Pattern)],
+        pattern: &ValuePattern,
+        members: &'a [(String, ValuePattern)],
         value: Option<&Value>,
-    ) -> Outcome {
+    ) -> MatchOutcome {
         let Some(object) = value.and_then(Value::as_object) else {
             return self.fail(pattern, "an object".to_owned(), value);
         };
@@ -238,10 +247,10 @@ impl<'a> PatternMatcher<'a> {
 
     fn contains(
         &mut self,
-        pattern: &Pattern,
-        items: &'a [Pattern],
+        pattern: &ValuePattern,
+        items: &'a [ValuePattern],
         value: Option<&Value>,
-    ) -> Outcome {
+    ) -> MatchOutcome {
         let Some(found) = value.and_then(Value::as_array) else {
             return self.fail(pattern, "an array".to_owned(), value);
         };
@@ -256,13 +265,13 @@ impl<'a> PatternMatcher<'a> {
 
     fn starts_with(
         &mut self,
-        pattern: &Pattern,
-        items: &'a [Pattern],
+        pattern: &ValuePattern,
+        items: &'a [ValuePattern],
         value: Option<&Value>,
-    ) -> Outcome {
+    ) -> MatchOutcome {
         let prefix = match items {
-            [Pattern { kind, .. }] => match &**kind {
-                Kind::Equal(template) => Some(template),
+            [ValuePattern { kind, .. }] => match &**kind {
+                PatternKind::Equal(template) => Some(template),
                 _ => None,
             },
             _ => None,
@@ -286,10 +295,10 @@ impl<'a> PatternMatcher<'a> {
 
     fn setting(
         &mut self,
-        pattern: &Pattern,
-        wanted: &'a Setting,
+        pattern: &ValuePattern,
+        wanted: &'a SettingPattern,
         value: Option<&Value>,
-    ) -> Outcome {
+    ) -> MatchOutcome {
         let except = wanted.except.as_ref().map(|except| self.filled(except));
         let properties = value.map(setting::properties).unwrap_or_default();
         for (key, schema, values) in properties {
@@ -312,18 +321,18 @@ impl<'a> PatternMatcher<'a> {
 
     fn compare(
         &mut self,
-        pattern: &Pattern,
-        order: Ordering,
-        template: &Template,
+        pattern: &ValuePattern,
+        order: OrderingOperator,
+        template: &ValueTemplate,
         value: Option<&Value>,
-    ) -> Outcome {
+    ) -> MatchOutcome {
         let limit = self.filled(template);
         let holds = match (value.and_then(Value::as_f64), limit.as_f64()) {
             (Some(value), Some(limit)) => match order {
-                Ordering::Above => value > limit,
-                Ordering::AtLeast => value >= limit,
-                Ordering::Below => value < limit,
-                Ordering::AtMost => value <= limit,
+                OrderingOperator::Above => value > limit,
+                OrderingOperator::AtLeast => value >= limit,
+                OrderingOperator::Below => value < limit,
+                OrderingOperator::AtMost => value <= limit,
             },
             _ => false,
         };
@@ -331,10 +340,10 @@ impl<'a> PatternMatcher<'a> {
             return Ok(());
         }
         let word = match order {
-            Ordering::Above => "above",
-            Ordering::AtLeast => "at least",
-            Ordering::Below => "below",
-            Ordering::AtMost => "at most",
+            OrderingOperator::Above => "above",
+            OrderingOperator::AtLeast => "at least",
+            OrderingOperator::Below => "below",
+            OrderingOperator::AtMost => "at most",
         };
         self.fail(pattern, format!("a number {word} {}", brief(&limit)), value)
     }
@@ -343,7 +352,7 @@ impl<'a> PatternMatcher<'a> {
 /// Patterns only use names; nothing is minted while matching.
 struct NoMint;
 
-impl Mint for NoMint {
+impl HoleFiller for NoMint {
     fn fresh(&mut self) -> String {
         String::new()
     }

@@ -1,18 +1,18 @@
 //! The actions of the annotations channel.
 
-use super::{Row, upsert};
-use crate::model::payload::Shape;
+use super::{ReductionRow, upsert};
+use crate::model::payload::PayloadShape;
 use crate::model::{NoOp, annotations};
 
-use super::Effect::{RemoveFirst, Run};
+use super::ActionEffect::{RemoveFirst, Run};
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = super::row_list! {
+pub(super) const ROWS: &[ReductionRow] = super::row_list! {
     Annotations V0_4 "annotations/set" upsert("annotations", "annotation", "id");
     Annotations V0_4 "annotations/updated"
-        Run(|state, action| annotations::updated(state, action, ("turnId", Shape::Text)));
+        Run(|state, action| annotations::updated(state, action, ("turnId", PayloadShape::Text)));
     Annotations V0_9 "annotations/updated"
-        Run(|state, action| annotations::updated(state, action, ("origin", Shape::Object)));
+        Run(|state, action| annotations::updated(state, action, ("origin", PayloadShape::Object)));
     Annotations V0_4 "annotations/removed" RemoveFirst {
         list: "annotations", key: "id", by: "annotationId", missing: NoOp::UnknownAnnotation,
     };

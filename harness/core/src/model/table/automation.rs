@@ -1,13 +1,13 @@
 //! The actions of the automations, and of their runs.
 
-use super::{Row, assigned, replace, upsert};
-use crate::model::payload::Shape;
+use super::{ReductionRow, assigned, replace, upsert};
+use crate::model::payload::PayloadShape;
 use crate::model::{NoOp, automation};
 
-use super::Effect::{Ignore, RemoveFirst, Run};
+use super::ActionEffect::{Ignore, RemoveFirst, Run};
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = super::row_list! {
+pub(super) const ROWS: &[ReductionRow] = super::row_list! {
     Automations V0_9 "automation/createRequested" Ignore(NoOp::RequestOnly);
     Automations V0_9 "automation/updateRequested" Ignore(NoOp::RequestOnly);
     Automations V0_9 "automation/set" upsert("entries", "automation", "resource");
@@ -16,10 +16,10 @@ pub(super) const ROWS: &[Row] = super::row_list! {
     };
 
     AutomationRun V0_9 "automationRun/lifecycleChanged"
-        replace("lifecycle", "lifecycle", Shape::Object);
+        replace("lifecycle", "lifecycle", PayloadShape::Object);
     AutomationRun V0_9 "automationRun/sessionSet" Run(automation::session_set);
     AutomationRun V0_9 "automationRun/sessionRemoved" Run(automation::session_removed);
     AutomationRun V0_9 "automationRun/primarySessionChanged"
-        assigned("primarySession", Shape::Text);
+        assigned("primarySession", PayloadShape::Text);
     AutomationRun V0_9 "automationRun/cancelRequested" Ignore(NoOp::RequestOnly);
 };

@@ -1,10 +1,10 @@
 //! The action of the canvas channel.
 
-use super::Row;
+use super::ReductionRow;
 use crate::model::canvas;
 
-use super::Effect::Run;
+use super::ActionEffect::Run;
 
-pub(super) const ROWS: &[Row] = super::row_list! {
+pub(super) const ROWS: &[ReductionRow] = super::row_list! {
     Canvas V1_0 "canvas/stateChanged" Run(canvas::state_changed);
 };

@@ -1,19 +1,19 @@
 //! The actions of the changeset channel.
 
-use super::{Row, assigned, upsert};
-use crate::model::payload::Shape;
+use super::{ReductionRow, assigned, upsert};
+use crate::model::payload::PayloadShape;
 use crate::model::{NoOp, changeset};
 
-use super::Effect::{RemoveFirst, Run};
+use super::ActionEffect::{RemoveFirst, Run};
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = super::row_list! {
+pub(super) const ROWS: &[ReductionRow] = super::row_list! {
     Changeset V0_2 "changeset/statusChanged" Run(changeset::status_changed);
     Changeset V0_2 "changeset/fileSet" upsert("files", "file", "id");
     Changeset V0_2 "changeset/fileRemoved" RemoveFirst {
         list: "files", key: "id", by: "fileId", missing: NoOp::UnknownFile,
     };
-    Changeset V0_2 "changeset/operationsChanged" assigned("operations", Shape::List);
+    Changeset V0_2 "changeset/operationsChanged" assigned("operations", PayloadShape::List);
     Changeset V0_2 "changeset/cleared" Run(changeset::cleared);
     Changeset V0_3 "changeset/operationStatusChanged" Run(changeset::operation_status_changed);
     Changeset V0_4 "changeset/contentChanged" Run(changeset::content_changed_with_error);

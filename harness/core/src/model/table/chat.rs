@@ -2,15 +2,15 @@
 //!
 //! Up to 0.8.0 what concerns turns and questions stamps `modifiedAt` with the wall clock.
 
-use super::{Row, assigned, flagged, replace, upsert};
-use crate::model::payload::Shape;
+use super::{ReductionRow, assigned, flagged, replace, upsert};
+use crate::model::payload::PayloadShape;
 use crate::model::status::{IS_ARCHIVED, IS_READ};
 use crate::model::{NoOp, chat, input, input_list, pending, tool_step, turn, working_directory};
 
-use super::Effect::{In, Remove, Run, Stamped};
+use super::ActionEffect::{In, Remove, Run, Stamped};
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = super::row_list! {
+pub(super) const ROWS: &[ReductionRow] = super::row_list! {
     Chat V0_4 "chat/turnStarted" Stamped(&In(turn::started));
     Chat V0_9 "chat/turnStarted" In(turn::started);
     Chat V0_4 "chat/turnComplete" Stamped(&In(turn::complete));
@@ -50,15 +50,15 @@ pub(super) const ROWS: &[Row] = super::row_list! {
     Chat V0_4 "chat/pendingMessageSet" In(pending::set);
     Chat V0_4 "chat/pendingMessageRemoved" Run(pending::removed);
     Chat V0_4 "chat/queuedMessagesReordered" Run(pending::reordered);
-    Chat V0_5 "chat/draftChanged" assigned("draft", Shape::Object);
-    Chat V0_5 "chat/activityChanged" assigned("activity", Shape::Text);
+    Chat V0_5 "chat/draftChanged" assigned("draft", PayloadShape::Object);
+    Chat V0_5 "chat/activityChanged" assigned("activity", PayloadShape::Text);
     Chat V0_7 "chat/workingDirectorySet" Run(working_directory::set);
     Chat V0_7 "chat/workingDirectoryRemoved" Run(working_directory::removed);
     Chat V1_0 "chat/isReadChanged" flagged("isRead", IS_READ);
     Chat V1_0 "chat/isArchivedChanged" flagged("isArchived", IS_ARCHIVED);
-    Chat V1_0 "chat/movableChanged" replace("movable", "movable", Shape::Flag);
-    Chat V1_0 "chat/changesetsChanged" assigned("changesets", Shape::List);
-    Chat V1_0 "chat/canvasesChanged" assigned("canvases", Shape::List);
+    Chat V1_0 "chat/movableChanged" replace("movable", "movable", PayloadShape::Flag);
+    Chat V1_0 "chat/changesetsChanged" assigned("changesets", PayloadShape::List);
+    Chat V1_0 "chat/canvasesChanged" assigned("canvases", PayloadShape::List);
     Chat V1_0 "chat/backgroundWorkSet" upsert("backgroundWork", "work", "id");
     Chat V1_0 "chat/backgroundWorkRemoved" Remove {
         list: "backgroundWork", key: "id", by: "id", missing: NoOp::UnknownWork,

@@ -3,43 +3,43 @@
 //! Up to 0.3.0 a session has no chats and its turns are its own; their actions are in [`OWN_TURNS`].
 //! Up to 0.4.0 title, status and times live in its `summary`.
 
-use super::{Row, assigned, flagged, replace, upsert};
-use crate::model::payload::Shape;
+use super::{ReductionRow, assigned, flagged, replace, upsert};
+use crate::model::payload::PayloadShape;
 use crate::model::status::{IS_ARCHIVED, IS_READ};
 use crate::model::{NoOp, customization, root, session, working_directory};
 use crate::model::{chat, input_list, pending, tool_step, turn};
 
-use super::Effect::{In, InSummary, Remove, Run, Stamped};
+use super::ActionEffect::{In, InSummary, Remove, Run, Stamped};
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = super::row_list! {
+pub(super) const ROWS: &[ReductionRow] = super::row_list! {
     Session V1 "session/ready" In(session::ready_anew);
     Session V0_2 "session/ready" Run(session::ready);
     Session V1 "session/creationFailed" Run(session::creation_failed_before);
     Session V0_9 "session/creationFailed" Run(session::creation_failed);
     Session V1 "session/titleChanged"
-        Stamped(&InSummary(&replace("title", "title", Shape::Text)));
-    Session V0_5 "session/titleChanged" replace("title", "title", Shape::Text);
+        Stamped(&InSummary(&replace("title", "title", PayloadShape::Text)));
+    Session V0_5 "session/titleChanged" replace("title", "title", PayloadShape::Text);
     Session V1..V0_5 "session/modelChanged"
-        Stamped(&InSummary(&replace("model", "model", Shape::Object)));
+        Stamped(&InSummary(&replace("model", "model", PayloadShape::Object)));
     Session V0_2..V0_5 "session/agentChanged"
-        Stamped(&InSummary(&assigned("agent", Shape::Object)));
+        Stamped(&InSummary(&assigned("agent", PayloadShape::Object)));
     Session V1 "session/isReadChanged" InSummary(&flagged("isRead", IS_READ));
     Session V1 "session/isArchivedChanged" InSummary(&flagged("isArchived", IS_ARCHIVED));
-    Session V1 "session/activityChanged" InSummary(&assigned("activity", Shape::Text));
-    Session V1 "session/metaChanged" assigned("_meta", Shape::Object);
+    Session V1 "session/activityChanged" InSummary(&assigned("activity", PayloadShape::Text));
+    Session V1 "session/metaChanged" assigned("_meta", PayloadShape::Object);
     Session V1 "session/configChanged" Stamped(&Run(root::config_changed));
     Session V0_5 "session/configChanged" Run(root::config_changed);
-    Session V1 "session/serverToolsChanged" replace("tools", "serverTools", Shape::List);
-    Session V1..V0_2 "session/diffsChanged" InSummary(&replace("diffs", "diffs", Shape::List));
-    Session V0_2 "session/changesetsChanged" InSummary(&assigned("changesets", Shape::List));
-    Session V0_3 "session/changesetsChanged" assigned("changesets", Shape::List);
+    Session V1 "session/serverToolsChanged" replace("tools", "serverTools", PayloadShape::List);
+    Session V1..V0_2 "session/diffsChanged" InSummary(&replace("diffs", "diffs", PayloadShape::List));
+    Session V0_2 "session/changesetsChanged" InSummary(&assigned("changesets", PayloadShape::List));
+    Session V0_3 "session/changesetsChanged" assigned("changesets", PayloadShape::List);
     Session V0_4 "session/chatAdded" upsert("chats", "summary", "resource");
     Session V0_4 "session/chatRemoved" Run(session::chat_removed);
     Session V0_4 "session/chatUpdated" Run(session::chat_updated);
     Session V1_0 "session/chatsReordered" Run(session::chats_reordered);
-    Session V0_4 "session/defaultChatChanged" assigned("defaultChat", Shape::Text);
-    Session V1..V0_5 "session/activeClientChanged" assigned("activeClient", Shape::Object);
+    Session V0_4 "session/defaultChatChanged" assigned("defaultChat", PayloadShape::Text);
+    Session V1..V0_5 "session/activeClientChanged" assigned("activeClient", PayloadShape::Object);
     Session V1..V0_5 "session/activeClientToolsChanged" Run(session::client_tools);
     Session V0_5 "session/activeClientSet" upsert("activeClients", "activeClient", "clientId");
     Session V0_5 "session/activeClientRemoved" Remove {
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Row] = super::row_list! {
     Session V0_5_1 "session/inputNeededSet" In(session::input_needed_set);
     Session V0_5_1 "session/inputNeededRemoved" In(session::input_needed_removed);
     Session V1 "session/customizationsChanged"
-        replace("customizations", "customizations", Shape::List);
+        replace("customizations", "customizations", PayloadShape::List);
     Session V0_1 "session/customizationUpdated" Run(customization::updated_by_uri);
     Session V0_2 "session/customizationUpdated" upsert("customizations", "customization", "id");
     Session V1 "session/customizationToggled" Run(customization::toggled_by_uri);
@@ -68,7 +68,7 @@ pub(super) const ROWS: &[Row] = super::row_list! {
 
 /// What became the chat channel in 0.4.0.
 #[rustfmt::skip]
-pub(super) const OWN_TURNS: &[Row] = super::row_list! {
+pub(super) const OWN_TURNS: &[ReductionRow] = super::row_list! {
     Session V1..V0_4 "session/turnStarted" Stamped(&In(turn::started));
     Session V1..V0_4 "session/turnComplete" Stamped(&In(turn::complete));
     Session V1..V0_4 "session/turnCancelled" Stamped(&In(turn::cancelled));

@@ -4,20 +4,25 @@
 
 use crate::oracle::below::longest;
 use crate::oracle::members::{list, repeated, text};
-use crate::transcript::Seen;
+use crate::transcript::SeenFrame;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::state::{Asked, Stage};
-use super::{Fold, Sink};
+use super::state::{CallStage, OpenAgentRequest};
+use super::{AgentFold, FindingSink};
 
 /// Options of a request that are looked at.
 const MAX_OPTIONS: usize = 64;
 
-impl Fold {
+impl AgentFold {
     /// The agent asks for permission.
-    pub(super) fn asks(&mut self, params: &Value, asked: &mut Asked, out: &mut Sink) {
+    pub(super) fn asks(
+        &mut self,
+        params: &Value,
+        asked: &mut OpenAgentRequest,
+        out: &mut FindingSink,
+    ) {
         let line = self.now.line;
         let call = &params["toolCall"];
         let session = text(params, "sessionId").unwrap_or_default();
@@ -44,7 +49,7 @@ impl Fold {
         }
         let Some(call) = session.calls.get_mut(&asked.call) else { return };
         out.seen(Rule::NotBeforeApproval);
-        if call.stage != Stage::Pending || call.ran {
+        if call.stage != CallStage::Pending || call.ran {
             let found = if call.stage.is_final() { call.stage.word() } else { "in progress" };
             let message = format!(
                 "expected `{}` to be pending until it is allowed, found that it had been {found}",
@@ -62,7 +67,12 @@ impl Fold {
     }
 
     /// The client answers.
-    pub(super) fn decided(&mut self, asked: &Asked, message: &Message, out: &mut Sink) {
+    pub(super) fn decided(
+        &mut self,
+        asked: &OpenAgentRequest,
+        message: &Message,
+        out: &mut FindingSink,
+    ) {
         let line = self.now.line;
         let witnessed = self.witnessed;
         let outcome = message.result().and_then(|result| result.get("outcome"));
@@ -92,7 +102,7 @@ impl Fold {
     }
 
     /// A tool of ours was called.
-    pub(super) fn tool(&mut self, seen: &Seen, out: &mut Sink) {
+    pub(super) fn tool(&mut self, seen: &SeenFrame, out: &mut FindingSink) {
         self.witnessed = true;
         let (line, at) = (self.now.line, self.now.at);
         let Some(record) = seen.message().map(Message::value) else { return };
@@ -129,7 +139,7 @@ impl Fold {
 }
 
 /// What can be chosen.
-fn options(options: &[Value], asked: &mut Asked, line: u64, out: &mut Sink) {
+fn options(options: &[Value], asked: &mut OpenAgentRequest, line: u64, out: &mut FindingSink) {
     out.seen(Rule::OptionsGiven);
     if options.is_empty() {
         let message = "expected an option to choose, found none".to_owned();

@@ -10,12 +10,15 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::state::{Asked, Call, Conn, Session, Stage, Terminal, Turn};
-use super::{Fold, Sink};
+use super::state::{
+    AgentLinkState, AgentSessionState, CallStage, ClientTerminal, OpenAgentRequest, PromptTurn,
+    ReportedCall,
+};
+use super::{AgentFold, FindingSink};
 
 /// How a call is named.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Named {
+enum CallName {
     First,
     Update,
     Permission,
@@ -24,9 +27,9 @@ enum Named {
 /// How long an agent may take after its answer to release what the turn needed: no text says how soon.
 const TIDYING: Duration = Duration::from_secs(1);
 
-impl Fold {
+impl AgentFold {
     /// A `session/update`.
-    pub(super) fn updated(&mut self, params: &Value, out: &mut Sink) {
+    pub(super) fn updated(&mut self, params: &Value, out: &mut FindingSink) {
         let update = &params["update"];
         let session = params["sessionId"].as_str().unwrap_or_default();
         self.session_known(params, out);
@@ -36,15 +39,15 @@ impl Fold {
             return self.held(update, out);
         }
         let named = match text(update, "sessionUpdate") {
-            Some("tool_call") => Named::First,
-            Some("tool_call_update") => Named::Update,
+            Some("tool_call") => CallName::First,
+            Some("tool_call_update") => CallName::Update,
             Some("agent_message_chunk" | "agent_thought_chunk") => {
                 return self.late_text(session, out);
             }
             _ => return,
         };
         if let Some(id) = text(update, "toolCallId") {
-            self.late(session, id, named == Named::First, out);
+            self.late(session, id, named == CallName::First, out);
             self.terminals_shown(session, id, update, out);
             self.call(session, id, update, named, out);
         }
@@ -53,47 +56,54 @@ impl Fold {
     }
 
     /// A call within a request for permission, which is an update too.
-    pub(super) fn asked_about(&mut self, session: &str, call: &Value, out: &mut Sink) {
+    pub(super) fn asked_about(&mut self, session: &str, call: &Value, out: &mut FindingSink) {
         if let Some(id) = text(call, "toolCallId") {
             self.terminals_shown(session, id, call, out);
-            self.call(session, id, call, Named::Permission, out);
+            self.call(session, id, call, CallName::Permission, out);
         }
         self.held(call, out);
     }
 
-    fn call(&mut self, session: &str, id: &str, update: &Value, named: Named, out: &mut Sink) {
+    fn call(
+        &mut self,
+        session: &str,
+        id: &str,
+        update: &Value,
+        named: CallName,
+        out: &mut FindingSink,
+    ) {
         let line = self.now.line;
         let Some(conn) = self.conn() else { return };
         let whole = conn.whole;
         let Some(session) = conn.session(session) else { return };
         // A report may follow the request for permission: it is of the same call.
-        let known = session.calls.get(id).filter(|call| call.told || named != Named::First);
+        let known = session.calls.get(id).filter(|call| call.told || named != CallName::First);
         let known = known.map(|call| call.line);
         match (named, known) {
-            (Named::First, Some(first)) => {
+            (CallName::First, Some(first)) => {
                 let message = format!("expected a new id for a call, found `{id}` again");
                 out.broken(Rule::UniqueCalls, message, &[first, line]);
             }
-            (Named::First, None) => out.seen(Rule::UniqueCalls),
-            (Named::Update | Named::Permission, None) if !whole => {}
-            (Named::Update, None) => {
+            (CallName::First, None) => out.seen(Rule::UniqueCalls),
+            (CallName::Update | CallName::Permission, None) if !whole => {}
+            (CallName::Update, None) => {
                 let message =
                     format!("expected an update of a call that was reported, found `{id}`");
                 out.broken(Rule::KnownCalls, message, &[line]);
             }
-            (Named::Permission, None) => {
+            (CallName::Permission, None) => {
                 let message =
                     format!("expected `{id}` to be reported before permission is asked for it");
                 out.broken(Rule::FirstMention, message, &[line]);
             }
-            (Named::Update, Some(_)) => out.seen(Rule::KnownCalls),
-            (Named::Permission, Some(_)) => out.seen(Rule::FirstMention),
+            (CallName::Update, Some(_)) => out.seen(Rule::KnownCalls),
+            (CallName::Permission, Some(_)) => out.seen(Rule::FirstMention),
         }
-        let stage = text(update, "status").and_then(Stage::of);
-        if known.is_none() || named == Named::First {
+        let stage = text(update, "status").and_then(CallStage::of);
+        if known.is_none() || named == CallName::First {
             session.report(id, update, stage, line, out);
             if let Some(call) = session.calls.get_mut(id) {
-                call.by_update = named != Named::First;
+                call.by_update = named != CallName::First;
                 call.older = call.by_update && !whole;
             }
             session.told(id, named);
@@ -104,7 +114,7 @@ impl Fold {
     }
 
     /// What a call or an update holds: content, places.
-    fn held(&mut self, update: &Value, out: &mut Sink) {
+    fn held(&mut self, update: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         for place in list(update, "locations") {
             absolute(text(place, "path"), "a location", line, out);
@@ -118,7 +128,7 @@ impl Fold {
     }
 
     /// The terminals that an update adds to the content of a call.
-    fn terminals_shown(&mut self, session: &str, id: &str, update: &Value, out: &mut Sink) {
+    fn terminals_shown(&mut self, session: &str, id: &str, update: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         let Some(conn) = self.conn() else { return };
         let call = conn.sessions.get(session).and_then(|session| session.calls.get(id));
@@ -134,7 +144,7 @@ impl Fold {
     }
 
     /// The paths in what the agent asks of the client.
-    pub(super) fn paths_asked(&self, method: &str, params: &Value, out: &mut Sink) {
+    pub(super) fn paths_asked(&self, method: &str, params: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         match method {
             "fs/read_text_file" | "fs/write_text_file" => {
@@ -149,11 +159,11 @@ impl Fold {
     }
 
     /// The client made a terminal.
-    pub(super) fn terminal_made(&mut self, asked: &Asked, message: &Message) {
+    pub(super) fn terminal_made(&mut self, asked: &OpenAgentRequest, message: &Message) {
         let id = message.result().and_then(|result| text(result, "terminalId"));
         let Some(conn) = self.conn() else { return };
         let turn = conn.session(&asked.session).map_or(0, |session| session.number());
-        let terminal = Terminal {
+        let terminal = ClientTerminal {
             line: asked.line,
             session: asked.session.clone(),
             turn,
@@ -167,7 +177,7 @@ impl Fold {
     }
 
     /// The agent asks something about a terminal.
-    pub(super) fn terminal_named(&mut self, method: &str, params: &Value, out: &mut Sink) {
+    pub(super) fn terminal_named(&mut self, method: &str, params: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         let id = text(params, "terminalId").unwrap_or_default();
         let Some(conn) = self.conn().filter(|conn| conn.whole) else { return };
@@ -196,7 +206,7 @@ impl Fold {
     }
 
     /// The conversation is over: terminals of turns that are over have been released.
-    pub(super) fn unreleased(&self, conn: &Conn, out: &mut Sink) {
+    pub(super) fn unreleased(&self, conn: &AgentLinkState, out: &mut FindingSink) {
         for (id, terminal) in &conn.terminals {
             let session = conn.sessions.get(&terminal.session);
             let on = session.and_then(|session| session.turn.as_ref());
@@ -220,18 +230,18 @@ impl Fold {
     }
 }
 
-impl Session {
+impl AgentSessionState {
     /// A call that is new.
     fn report(
         &mut self,
         id: &str,
         update: &Value,
-        stage: Option<Stage>,
+        stage: Option<CallStage>,
         line: u64,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
-        let stage = stage.unwrap_or(Stage::Pending);
-        if stage == Stage::Completed {
+        let stage = stage.unwrap_or(CallStage::Pending);
+        if stage == CallStage::Completed {
             let message = format!("expected `{id}` to be in progress before it is completed");
             out.weaker(Rule::InProgress, Weight::Note, message, &[line]);
         }
@@ -240,16 +250,25 @@ impl Session {
         let (waits, denied) = asked.map(|call| (call.waits, call.denied)).unwrap_or_default();
         let counted = asked.is_some_and(|call| call.counted);
         let leaf = asked.map(|call| call.leaf.clone()).unwrap_or_default();
-        let ran = stage == Stage::InProgress;
-        let mut call =
-            Call { turn, line, stage, ran, leaf, waits, denied, counted, ..Call::default() };
+        let ran = stage == CallStage::InProgress;
+        let mut call = ReportedCall {
+            turn,
+            line,
+            stage,
+            ran,
+            leaf,
+            waits,
+            denied,
+            counted,
+            ..ReportedCall::default()
+        };
         call.fold(update);
         self.begin(id, call);
     }
 
     /// A call is reported by whatever is no mere request for permission.
-    fn told(&mut self, id: &str, named: Named) {
-        let call = self.calls.get_mut(id).filter(|_| named != Named::Permission);
+    fn told(&mut self, id: &str, named: CallName) {
+        let call = self.calls.get_mut(id).filter(|_| named != CallName::Permission);
         let Some(call) = call else { return };
         call.told = true;
         if let (false, Some(turn)) = (call.counted, &mut self.turn) {
@@ -263,10 +282,10 @@ impl Session {
         &mut self,
         id: &str,
         update: &Value,
-        stage: Option<Stage>,
-        named: Named,
+        stage: Option<CallStage>,
+        named: CallName,
         line: u64,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         let Some(call) = self.calls.get_mut(id) else { return };
         if let (Some(name), Some(known)) = (text(update, "name"), &call.name) {
@@ -281,10 +300,10 @@ impl Session {
         call.fold(update);
         // Of a name that changes each change counts once: it is compared with the first.
         call.name = name.or(call.name.take());
-        if let (Some(asked), Named::Update) = (call.waits, named) {
+        if let (Some(asked), CallName::Update) = (call.waits, named) {
             out.seen(Rule::Waits);
             if let Some(stage) =
-                stage.filter(|stage| *stage != Stage::Pending && *stage != Stage::Failed)
+                stage.filter(|stage| *stage != CallStage::Pending && *stage != CallStage::Failed)
             {
                 let message = format!(
                     "expected nothing of `{id}` while permission for it is outstanding, found it {}",
@@ -301,9 +320,10 @@ impl Session {
             out.broken(Rule::Transitions, message, &[call.line, line]);
         }
         // What was denied or cancelled before it ran never runs; what it is reported as then is left open.
-        let stopped = call.denied.is_some() || self.turn.as_ref().is_some_and(Turn::is_cancelled);
+        let stopped =
+            call.denied.is_some() || self.turn.as_ref().is_some_and(PromptTurn::is_cancelled);
         let judged = call.ran || !(stopped || call.older);
-        if judged && stage == Stage::Completed && call.stage != Stage::Completed {
+        if judged && stage == CallStage::Completed && call.stage != CallStage::Completed {
             out.seen(Rule::InProgress);
             if !call.ran {
                 let message = format!(
@@ -312,13 +332,19 @@ impl Session {
                 out.broken(Rule::InProgress, message, &[call.line, line]);
             }
         }
-        call.ran |= stage == Stage::InProgress;
+        call.ran |= stage == CallStage::InProgress;
         call.stage = stage;
     }
 }
 
 /// A terminal stands in the content of a call, where it stood before, or not.
-fn shown(known: Option<&mut Terminal>, id: &str, stays: bool, line: u64, out: &mut Sink) {
+fn shown(
+    known: Option<&mut ClientTerminal>,
+    id: &str,
+    stays: bool,
+    line: u64,
+    out: &mut FindingSink,
+) {
     out.seen(Rule::KnownTerminals);
     let Some(terminal) = known else {
         let message = format!("expected a terminal that the client made, found `{id}`");
@@ -341,7 +367,7 @@ fn shown(known: Option<&mut Terminal>, id: &str, stays: bool, line: u64, out: &m
 }
 
 /// By the rules of Unix and of Windows, whichever machine this is.
-fn absolute(path: Option<&str>, what: &str, line: u64, out: &mut Sink) {
+fn absolute(path: Option<&str>, what: &str, line: u64, out: &mut FindingSink) {
     let Some(path) = path else { return };
     out.seen(Rule::AbsolutePaths);
     let bytes = path.as_bytes();
@@ -352,7 +378,7 @@ fn absolute(path: Option<&str>, what: &str, line: u64, out: &mut Sink) {
     }
 }
 
-fn from_one(number: Option<&Value>, line: u64, out: &mut Sink) {
+fn from_one(number: Option<&Value>, line: u64, out: &mut FindingSink) {
     let Some(number) = number.and_then(Value::as_u64) else { return };
     out.seen(Rule::LinesFromOne);
     if number == 0 {

@@ -9,16 +9,21 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::state::{Asked, Now, Offers};
-use super::{Fold, Sink};
+use super::state::{ClientOffers, EntryPosition, OpenAgentRequest};
+use super::{AgentFold, FindingSink};
 
 /// The newest version of the protocol that anybody has published, if only as a draft.
 const NEWEST: u64 = 2;
 
-impl Fold {
+impl AgentFold {
     /// The answer to `initialize`.
-    pub(super) fn initialized(&mut self, asked: &Asked, result: &Value, out: &mut Sink) {
-        let Now { line, at, .. } = self.now;
+    pub(super) fn initialized(
+        &mut self,
+        asked: &OpenAgentRequest,
+        result: &Value,
+        out: &mut FindingSink,
+    ) {
+        let EntryPosition { line, at, .. } = self.now;
         let Some(version) = result["protocolVersion"].as_u64() else { return };
         let Some(conn) = self.conn() else { return };
         conn.shook = true;
@@ -45,7 +50,7 @@ impl Fold {
 
     /// A message of the agent on a connection that came to another version: one that only version 1 has shows that the
     /// agent speaks it, and should have answered with it.
-    pub(super) fn speaks_after_all(&mut self, message: &Message, out: &mut Sink) {
+    pub(super) fn speaks_after_all(&mut self, message: &Message, out: &mut FindingSink) {
         let update = &message.params()["update"];
         let ends = message.result().is_some_and(|result| text(result, "stopReason").is_some());
         let calls = message.method() == Some("session/update")
@@ -62,8 +67,8 @@ impl Fold {
     }
 
     /// The options of a session.
-    pub(super) fn options_gated(&self, result: &Value, out: &mut Sink) {
-        let Some(Offers { booleans, .. }) = self.offers() else { return };
+    pub(super) fn options_gated(&self, result: &Value, out: &mut FindingSink) {
+        let Some(ClientOffers { booleans, .. }) = self.offers() else { return };
         let boolean = |option: &&Value| text(option, "type") == Some("boolean");
         out.seen(Rule::UpdatesGated);
         if !booleans && list(result, "configOptions").iter().any(|it| boolean(&it)) {
@@ -73,12 +78,12 @@ impl Fold {
     }
 
     /// What the client offers, where the transcript says so.
-    fn offers(&self) -> Option<Offers> {
+    fn offers(&self) -> Option<ClientOffers> {
         self.here().filter(|conn| conn.whole).map(|conn| conn.offers)
     }
 
     /// An update of whatever kind.
-    pub(super) fn update_gated(&self, update: &Value, out: &mut Sink) {
+    pub(super) fn update_gated(&self, update: &Value, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         let (name, offered) = match text(update, "sessionUpdate") {
             Some("notice") => ("notice", offers.notices),
@@ -96,7 +101,7 @@ impl Fold {
     }
 
     /// The agent asks something of the client.
-    pub(super) fn gated(&self, method: &str, params: &Value, out: &mut Sink) {
+    pub(super) fn gated(&self, method: &str, params: &Value, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         let (rule, offered) = match method {
             "fs/read_text_file" => (Rule::FsGated, offers.read),
@@ -116,7 +121,7 @@ impl Fold {
     }
 
     /// A tool is at work: it could have asked for what is not offered.
-    pub(super) fn tools_gated(&self, out: &mut Sink) {
+    pub(super) fn tools_gated(&self, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         if !offers.read || !offers.write {
             out.seen(Rule::FsGated);
@@ -127,7 +132,7 @@ impl Fold {
     }
 
     /// A turn is over: something could have been elicited in it.
-    pub(super) fn turn_gated(&self, out: &mut Sink) {
+    pub(super) fn turn_gated(&self, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         if !offers.form || !offers.url {
             out.seen(Rule::ElicitationGated);

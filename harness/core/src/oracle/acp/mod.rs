@@ -1,6 +1,6 @@
 //! The always-on checks of a conversation between a client and an agent, by the Agent Client Protocol.
 //!
-//! [`Fold`] takes entries in and keeps what the rules talk about, [`state`]: connections, sessions, calls, terminals.
+//! [`AgentFold`] takes entries in and keeps what the rules talk about, [`state`]: connections, sessions, calls, terminals.
 //! A family of rules is a file: [`wire`] about messages, [`calls`] about what is reported of tools, [`asking`] about
 //! permissions, [`turns`] about prompts and cancels, [`sessions`] about their ids,
 //! [`gates`] about capabilities, [`offered`] about what sessions offer.
@@ -9,7 +9,7 @@
 //!
 //! Knows: the tables of ACP. Never knows: scenarios, what was expected, processes.
 //!
-//! Start at [`Fold::observe`].
+//! Start at [`AgentFold::observe`].
 
 mod asking;
 mod calls;
@@ -25,81 +25,86 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::transcript::{Below, ConnId, Entry, Event, Seen, Side};
+use crate::transcript::{
+    BelowEvent, ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry,
+};
 use crate::wire::json::Value;
-use crate::wire::message::{Decoded, Kind, Message};
+use crate::wire::message::{DecodedFrame, Message, MessageKind};
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::Sender;
+use crate::wire::validate::MessageOrigin;
 
 pub(super) use catalogue::CHECKS;
 
-use super::check::Sink;
+use super::check::FindingSink;
 use catalogue::Rule;
-use state::{Asked, Conn, Now};
+use state::{AgentLinkState, EntryPosition, OpenAgentRequest};
 
 /// Connections that are followed.
 const MAX_CONNS: usize = 1_000;
 
 /// What is known of a transcript.
-pub(super) struct Fold {
+pub(super) struct AgentFold {
     table: Option<&'static Protocol>,
     deadline: Duration,
-    conns: LiteMap<ConnId, Conn>,
-    now: Now,
+    conns: LiteMap<ConnId, AgentLinkState>,
+    now: EntryPosition,
     /// Somebody of ours was seen who knows what really ran: the model stand-in, or a tool.
     witnessed: bool,
     /// Some messages of the client's are odd on purpose.
     odd_client: bool,
 }
 
-impl Fold {
+impl AgentFold {
     /// Nothing was seen.
-    pub(super) fn new(deadline: Duration, odd_client: bool) -> Fold {
-        Fold {
+    pub(super) fn new(deadline: Duration, odd_client: bool) -> AgentFold {
+        AgentFold {
             odd_client,
             table: Protocol::acp(),
             deadline,
             conns: LiteMap::new(),
-            now: Now::default(),
+            now: EntryPosition::default(),
             witnessed: false,
         }
     }
 
     /// Takes in the next entry.
-    pub(super) fn observe(&mut self, entry: &Entry, out: &mut Sink) {
-        self.now = Now { conn: entry.conn, line: entry.line, at: entry.at };
+    pub(super) fn observe(&mut self, entry: &TranscriptEntry, out: &mut FindingSink) {
+        self.now = EntryPosition { conn: entry.conn, line: entry.line, at: entry.at };
         out.counts(self.here().is_some_and(|conn| conn.shook));
         match &entry.event {
-            Event::Open { .. } if self.conns.len() < MAX_CONNS => {
-                self.conns.insert(entry.conn, Conn { whole: true, ..Conn::default() });
+            ConnectionEvent::Open { .. } if self.conns.len() < MAX_CONNS => {
+                self.conns.insert(
+                    entry.conn,
+                    AgentLinkState { whole: true, ..AgentLinkState::default() },
+                );
             }
-            Event::Sent(seen) => self.sent(seen, out),
-            Event::Received(seen) => self.received(seen, out),
-            Event::Closed { by, .. } => self.closed(entry.conn, *by, out),
-            Event::Below { way: Below::Model, seen } => self.model(seen, out),
-            Event::Below { way: Below::Tool, seen } => self.tool(seen, out),
+            ConnectionEvent::Sent(seen) => self.sent(seen, out),
+            ConnectionEvent::Received(seen) => self.received(seen, out),
+            ConnectionEvent::Closed { by, .. } => self.closed(entry.conn, *by, out),
+            ConnectionEvent::Below { way: BelowEvent::Model, seen } => self.model(seen, out),
+            ConnectionEvent::Below { way: BelowEvent::Tool, seen } => self.tool(seen, out),
             _ => {}
         }
     }
 
     /// Judges what only the end can prove.
-    pub(super) fn finish(mut self, out: &mut Sink) {
+    pub(super) fn finish(mut self, out: &mut FindingSink) {
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for conn in conns {
             out.counts(self.conns.get(&conn).is_some_and(|conn| conn.shook));
-            self.closed(conn, Side::Client, out);
+            self.closed(conn, ClosingSide::Client, out);
         }
     }
 
-    fn here(&self) -> Option<&Conn> {
+    fn here(&self) -> Option<&AgentLinkState> {
         self.conns.get(&self.now.conn)
     }
 
     /// The connection of this entry; a capture need not say that it was opened.
-    fn conn(&mut self) -> Option<&mut Conn> {
+    fn conn(&mut self) -> Option<&mut AgentLinkState> {
         let id = self.now.conn;
         if self.conns.get(&id).is_none() && self.conns.len() < MAX_CONNS {
-            self.conns.insert(id, Conn::default());
+            self.conns.insert(id, AgentLinkState::default());
         }
         self.conns.get_mut(&id)
     }
@@ -109,17 +114,17 @@ impl Fold {
         self.here().is_some_and(|conn| conn.other)
     }
 
-    fn sent(&mut self, seen: &Seen, out: &mut Sink) {
+    fn sent(&mut self, seen: &SeenFrame, out: &mut FindingSink) {
         let Some(message) = seen.message().filter(|_| !self.is_other()) else { return };
         if let Some(table) = self.table.filter(|_| !self.odd_client) {
             self.harness(table, message, out);
         }
         let (now, params) = (self.now, message.params());
         match message.kind() {
-            Kind::Request => {
+            MessageKind::Request => {
                 let method = message.method().unwrap_or_default();
                 let Some(conn) = self.conn() else { return };
-                let asked = Asked::new(method, params, now);
+                let asked = OpenAgentRequest::new(method, params, now);
                 conn.ask(message.id(), asked);
                 match method {
                     "initialize" => {
@@ -136,12 +141,12 @@ impl Fold {
                     _ => {}
                 }
             }
-            Kind::Notification => match message.method() {
+            MessageKind::Notification => match message.method() {
                 Some("session/cancel") => self.cancel(params),
                 Some("$/cancel_request") => self.cancel_request(&params["requestId"]),
                 _ => {}
             },
-            Kind::Success | Kind::Failure => {
+            MessageKind::Success | MessageKind::Failure => {
                 let conn = self.conn();
                 let asked = conn.and_then(|conn| conn.theirs.remove(&key(message.id())));
                 match asked {
@@ -154,20 +159,20 @@ impl Fold {
                     _ => {}
                 }
             }
-            Kind::Malformed => {}
+            MessageKind::Malformed => {}
         }
     }
 
-    fn received(&mut self, seen: &Seen, out: &mut Sink) {
+    fn received(&mut self, seen: &SeenFrame, out: &mut FindingSink) {
         let message = match &seen.decoded {
-            Decoded::Message(message) => message,
-            Decoded::Batch(items) => {
+            DecodedFrame::Message(message) => message,
+            DecodedFrame::Batch(items) => {
                 let message = format!("expected a message, found a batch of {}", items.len());
                 return out.broken(Rule::Batches, message, &[self.now.line]);
             }
             // What is nested so deep may be a message: nothing is said about it.
-            Decoded::Deep => return,
-            Decoded::Scalar(_) | Decoded::Odd(_) => return self.no_message(seen, out),
+            DecodedFrame::Deep => return,
+            DecodedFrame::Scalar(_) | DecodedFrame::Odd(_) => return self.no_message(seen, out),
         };
         out.seen(Rule::OnlyMessages);
         out.seen(Rule::Batches);
@@ -176,7 +181,7 @@ impl Fold {
         }
         let now = self.now;
         let asked = match message.kind() {
-            Kind::Success | Kind::Failure => self.answered(message, out),
+            MessageKind::Success | MessageKind::Failure => self.answered(message, out),
             _ => None,
         };
         // An answer of another version of the protocol is not ours to judge.
@@ -191,13 +196,13 @@ impl Fold {
         }
         let params = message.params();
         match (message.kind(), message.method()) {
-            (Kind::Request, Some(method)) => {
+            (MessageKind::Request, Some(method)) => {
                 self.method(method, out);
                 self.their_id(message, method, out);
                 self.gated(method, params, out);
                 self.paths_asked(method, params, out);
                 self.works(method, params, out);
-                let mut theirs = Asked::new(method, params, now);
+                let mut theirs = OpenAgentRequest::new(method, params, now);
                 if method.starts_with("terminal/") && method != "terminal/create" {
                     self.terminal_named(method, params, out);
                 }
@@ -214,11 +219,11 @@ impl Fold {
                     conn.ask_back(message.id(), theirs);
                 }
             }
-            (Kind::Notification, Some("session/update")) => {
+            (MessageKind::Notification, Some("session/update")) => {
                 self.method("session/update", out);
                 self.updated(params, out);
             }
-            (Kind::Notification, Some(method)) => {
+            (MessageKind::Notification, Some(method)) => {
                 self.method(method, out);
                 if method == "$/cancel_request"
                     && let Some(conn) = self.conn()
@@ -227,7 +232,7 @@ impl Fold {
                     theirs.withdrawn = true;
                 }
             }
-            (Kind::Success | Kind::Failure, _) => {
+            (MessageKind::Success | MessageKind::Failure, _) => {
                 if let Some(asked) = asked {
                     self.result(&asked, message, out);
                 }
@@ -237,7 +242,7 @@ impl Fold {
     }
 
     /// What an answer of the agent's means.
-    fn result(&mut self, asked: &Asked, message: &Message, out: &mut Sink) {
+    fn result(&mut self, asked: &OpenAgentRequest, message: &Message, out: &mut FindingSink) {
         if message.error_code() == Some(-32601) && IMPLEMENTED.contains(&asked.method.as_str()) {
             let message =
                 format!("expected `{}` to be implemented, found error -32601", asked.method);
@@ -275,7 +280,7 @@ impl Fold {
     }
 
     /// The connection is over: what is left open stays so.
-    fn closed(&mut self, id: ConnId, by: Side, out: &mut Sink) {
+    fn closed(&mut self, id: ConnId, by: ClosingSide, out: &mut FindingSink) {
         let Some(conn) = self.conns.remove(&id) else { return };
         if !conn.other {
             self.unanswered(&conn, by, out);
@@ -290,8 +295,9 @@ impl Fold {
     }
 
     /// The connection whose turn a witness is about: the one that has a turn, else the latest.
-    fn busy(&mut self) -> Option<&mut Conn> {
-        let busy = |conn: &Conn| conn.sessions.values().any(|session| session.turn.is_some());
+    fn busy(&mut self) -> Option<&mut AgentLinkState> {
+        let busy =
+            |conn: &AgentLinkState| conn.sessions.values().any(|session| session.turn.is_some());
         let found = self.conns.iter().find(|(_, conn)| busy(conn)).map(|(id, _)| *id);
         let id = found.or_else(|| self.conns.keys().next_back().copied())?;
         self.conns.get_mut(&id)
@@ -307,12 +313,12 @@ fn key(id: Option<&Value>) -> String {
     whole.or_else(|| id.map(Value::to_text)).unwrap_or_default()
 }
 
-impl Fold {
-    fn harness(&self, table: &'static Protocol, message: &Message, out: &mut Sink) {
+impl AgentFold {
+    fn harness(&self, table: &'static Protocol, message: &Message, out: &mut FindingSink) {
         out.seen(Rule::Harness);
         let theirs = self.here().and_then(|conn| conn.theirs.get(&key(message.id())));
         let answers = theirs.map(|asked| asked.method.as_str());
-        let errors = table.check_message(message, Sender::Client, answers);
+        let errors = table.check_message(message, MessageOrigin::Client, answers);
         if let Some(error) = errors.iter().find(|error| !error.soft) {
             let message = format!("the client's message: {error}");
             out.broken(Rule::Harness, message, &[self.now.line]);

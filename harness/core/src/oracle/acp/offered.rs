@@ -8,8 +8,8 @@ use crate::oracle::members::{list, text};
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::state::Asked;
-use super::{Fold, Sink};
+use super::state::OpenAgentRequest;
+use super::{AgentFold, FindingSink};
 
 /// Modes of a session that are kept.
 const MAX_MODES: usize = 1_000;
@@ -23,9 +23,14 @@ const SAID: [&str; 6] = [
     "plan",
 ];
 
-impl Fold {
+impl AgentFold {
     /// A session was made or brought back: what can be set in it.
-    pub(super) fn session_begins(&mut self, asked: &Asked, result: &Value, out: &mut Sink) {
+    pub(super) fn session_begins(
+        &mut self,
+        asked: &OpenAgentRequest,
+        result: &Value,
+        out: &mut FindingSink,
+    ) {
         let line = self.now.line;
         let id = text(result, "sessionId").unwrap_or(&asked.session).to_owned();
         let modes = &result["modes"];
@@ -41,7 +46,7 @@ impl Fold {
         self.options_sound(result, out);
     }
 
-    fn mode_known(&self, known: &[String], mode: &str, out: &mut Sink) {
+    fn mode_known(&self, known: &[String], mode: &str, out: &mut FindingSink) {
         out.seen(Rule::ModesKnown);
         if !known.iter().any(|one| one == mode) {
             let known = known.join("`, `");
@@ -51,7 +56,7 @@ impl Fold {
     }
 
     /// Options: different ids, values that they list.
-    pub(super) fn options_sound(&self, holder: &Value, out: &mut Sink) {
+    pub(super) fn options_sound(&self, holder: &Value, out: &mut FindingSink) {
         let mut ids = HashSet::new();
         for option in list(holder, "configOptions") {
             out.seen(Rule::OptionsSound);
@@ -76,7 +81,7 @@ impl Fold {
     }
 
     /// An update about what a session offers.
-    pub(super) fn offer_told(&mut self, session: &str, update: &Value, out: &mut Sink) {
+    pub(super) fn offer_told(&mut self, session: &str, update: &Value, out: &mut FindingSink) {
         match text(update, "sessionUpdate") {
             Some("current_mode_update") => {
                 let conn = self.here().filter(|conn| conn.whole);
@@ -93,7 +98,7 @@ impl Fold {
     }
 
     /// Commands: different names, without a slash.
-    fn commands_sound(&self, update: &Value, out: &mut Sink) {
+    fn commands_sound(&self, update: &Value, out: &mut FindingSink) {
         let line = [self.now.line];
         let mut names = HashSet::new();
         for name in list(update, "availableCommands").iter().filter_map(|it| text(it, "name")) {
@@ -112,7 +117,12 @@ impl Fold {
 
     /// An update of a session that is being brought back, or was. True where it tells again what was said before, so that it is
     /// no work of a turn.
-    pub(super) fn told_again(&mut self, session: &str, update: &Value, out: &mut Sink) -> bool {
+    pub(super) fn told_again(
+        &mut self,
+        session: &str,
+        update: &Value,
+        out: &mut FindingSink,
+    ) -> bool {
         let line = self.now.line;
         let kind = text(update, "sessionUpdate").unwrap_or_default();
         if !SAID.contains(&kind) {

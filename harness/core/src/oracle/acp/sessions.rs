@@ -6,12 +6,17 @@ use crate::oracle::members::text;
 use crate::wire::json::Value;
 
 use super::catalogue::Rule;
-use super::state::Asked;
-use super::{Fold, Sink};
+use super::state::OpenAgentRequest;
+use super::{AgentFold, FindingSink};
 
-impl Fold {
+impl AgentFold {
     /// The agent made a session.
-    pub(super) fn session_made(&mut self, asked: &Asked, id: &str, out: &mut Sink) {
+    pub(super) fn session_made(
+        &mut self,
+        asked: &OpenAgentRequest,
+        id: &str,
+        out: &mut FindingSink,
+    ) {
         let line = self.now.line;
         let Some(conn) = self.conn() else { return };
         out.seen(Rule::SessionIds);
@@ -32,7 +37,7 @@ impl Fold {
     }
 
     /// The agent names a session. One that is being made may be named before the client knows its id.
-    pub(super) fn session_known(&mut self, params: &Value, out: &mut Sink) {
+    pub(super) fn session_known(&mut self, params: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         let Some(id) = text(params, "sessionId") else { return };
         let Some(conn) = self.conn().filter(|conn| conn.whole) else { return };

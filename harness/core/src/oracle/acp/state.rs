@@ -4,7 +4,7 @@
 //!
 //! Knows: JSON. Never knows: rules.
 //!
-//! Start at [`Conn`].
+//! Start at [`AgentLinkState`].
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -31,7 +31,7 @@ const MAX_SHOWN: usize = 64;
 
 /// Where the entry stands that is looked at.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Now {
+pub(super) struct EntryPosition {
     pub(super) conn: ConnId,
     pub(super) line: u64,
     pub(super) at: Duration,
@@ -39,7 +39,7 @@ pub(super) struct Now {
 
 /// What the client offers.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Offers {
+pub(super) struct ClientOffers {
     pub(super) read: bool,
     pub(super) write: bool,
     pub(super) terminal: bool,
@@ -53,7 +53,7 @@ pub(super) struct Offers {
 
 /// One connection.
 #[derive(Debug, Default)]
-pub(super) struct Conn {
+pub(super) struct AgentLinkState {
     /// A handshake has succeeded.
     pub(super) shook: bool,
     /// It came to another version of the protocol, which is not judged here.
@@ -67,20 +67,20 @@ pub(super) struct Conn {
     pub(super) took: Duration,
     /// How long the quickest answer took, to whatever was asked but prompts.
     pub(super) quickest: Option<Duration>,
-    pub(super) offers: Offers,
+    pub(super) offers: ClientOffers,
     /// The client's open requests.
-    pub(super) ours: LiteMap<String, Asked>,
+    pub(super) ours: LiteMap<String, OpenAgentRequest>,
     /// The ids of those that were answered, with the line.
     pub(super) done: LiteMap<String, u64>,
     /// The agent's open requests.
-    pub(super) theirs: LiteMap<String, Asked>,
-    pub(super) sessions: LiteMap<String, Session>,
-    pub(super) terminals: LiteMap<String, Terminal>,
+    pub(super) theirs: LiteMap<String, OpenAgentRequest>,
+    pub(super) sessions: LiteMap<String, AgentSessionState>,
+    pub(super) terminals: LiteMap<String, ClientTerminal>,
 }
 
 /// An open request.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct OpenAgentRequest {
     pub(super) method: String,
     pub(super) line: u64,
     pub(super) at: Duration,
@@ -95,12 +95,12 @@ pub(super) struct Asked {
     /// Whoever asked no longer wants to know.
     pub(super) withdrawn: bool,
     /// The cancel of a prompt.
-    pub(super) cancel: Option<Cancel>,
+    pub(super) cancel: Option<TurnCancel>,
 }
 
-impl Asked {
-    pub(super) fn new(method: &str, params: &Value, now: Now) -> Asked {
-        Asked {
+impl OpenAgentRequest {
+    pub(super) fn new(method: &str, params: &Value, now: EntryPosition) -> OpenAgentRequest {
+        OpenAgentRequest {
             method: method.to_owned(),
             line: now.line,
             at: now.at,
@@ -117,7 +117,7 @@ impl Asked {
 
 /// A terminal of the client's that the agent had made.
 #[derive(Debug)]
-pub(super) struct Terminal {
+pub(super) struct ClientTerminal {
     pub(super) line: u64,
     pub(super) session: String,
     pub(super) turn: u64,
@@ -130,19 +130,19 @@ pub(super) struct Terminal {
 
 /// One session.
 #[derive(Debug, Default)]
-pub(super) struct Session {
+pub(super) struct AgentSessionState {
     /// Whether the agent created the session, or the client loaded or resumed it. Other sessions are known only because a
     /// message named them.
     pub(super) made: bool,
     /// The prompt that is being worked on.
-    pub(super) turn: Option<Turn>,
+    pub(super) turn: Option<PromptTurn>,
     /// How many prompts there were.
     pub(super) turns: u64,
     /// When the last one was answered.
     pub(super) ended: Duration,
     /// The line on which a cancelled prompt was answered, until the next one.
     pub(super) cancelled: Option<u64>,
-    pub(super) calls: LiteMap<String, Call>,
+    pub(super) calls: LiteMap<String, ReportedCall>,
     /// What was decided for good: the input, and the line of the decision.
     pub(super) always: LiteMap<String, u64>,
     /// The ids of its modes.
@@ -153,11 +153,11 @@ pub(super) struct Session {
 
 /// A prompt being worked on.
 #[derive(Debug, Default)]
-pub(super) struct Turn {
+pub(super) struct PromptTurn {
     /// The id of the request.
     pub(super) id: String,
     pub(super) number: u64,
-    pub(super) cancel: Option<Cancel>,
+    pub(super) cancel: Option<TurnCancel>,
     /// `$/cancel_request` named the prompt.
     pub(super) withdrawn: bool,
     /// Permission was asked for in it.
@@ -172,7 +172,7 @@ pub(super) struct Turn {
     pub(super) witness: u64,
 }
 
-impl Turn {
+impl PromptTurn {
     /// Whether the client has cancelled it.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancel.is_some() || self.withdrawn
@@ -181,7 +181,7 @@ impl Turn {
 
 /// The client cancelled a turn.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cancel {
+pub(super) struct TurnCancel {
     pub(super) line: u64,
     pub(super) at: Duration,
     /// The agent was waiting for the client, so that it cannot have ended the turn before.
@@ -194,7 +194,7 @@ pub(super) struct Cancel {
 
 /// How far a call has come.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) enum Stage {
+pub(super) enum CallStage {
     #[default]
     Pending,
     InProgress,
@@ -202,47 +202,47 @@ pub(super) enum Stage {
     Failed,
 }
 
-impl Stage {
-    pub(super) fn of(word: &str) -> Option<Stage> {
+impl CallStage {
+    pub(super) fn of(word: &str) -> Option<CallStage> {
         match word {
-            "pending" => Some(Stage::Pending),
-            "in_progress" => Some(Stage::InProgress),
-            "completed" => Some(Stage::Completed),
-            "failed" => Some(Stage::Failed),
+            "pending" => Some(CallStage::Pending),
+            "in_progress" => Some(CallStage::InProgress),
+            "completed" => Some(CallStage::Completed),
+            "failed" => Some(CallStage::Failed),
             _ => None,
         }
     }
 
     pub(super) fn word(self) -> &'static str {
         match self {
-            Stage::Pending => "pending",
-            Stage::InProgress => "in_progress",
-            Stage::Completed => "completed",
-            Stage::Failed => "failed",
+            CallStage::Pending => "pending",
+            CallStage::InProgress => "in_progress",
+            CallStage::Completed => "completed",
+            CallStage::Failed => "failed",
         }
     }
 
     pub(super) fn is_final(self) -> bool {
-        matches!(self, Stage::Completed | Stage::Failed)
+        matches!(self, CallStage::Completed | CallStage::Failed)
     }
 
     /// Whether a call may go on from here to there.
-    pub(super) fn leads_to(self, next: Stage) -> bool {
+    pub(super) fn leads_to(self, next: CallStage) -> bool {
         self == next
             || match self {
-                Stage::Pending => true,
-                Stage::InProgress => next != Stage::Pending,
-                Stage::Completed | Stage::Failed => false,
+                CallStage::Pending => true,
+                CallStage::InProgress => next != CallStage::Pending,
+                CallStage::Completed | CallStage::Failed => false,
             }
     }
 }
 
 /// One call: the state that its reports add up to, and what happened to it.
 #[derive(Debug, Default)]
-pub(super) struct Call {
+pub(super) struct ReportedCall {
     pub(super) turn: u64,
     pub(super) line: u64,
-    pub(super) stage: Stage,
+    pub(super) stage: CallStage,
     /// It was reported as in progress.
     pub(super) ran: bool,
     /// Some report gave its title.
@@ -268,16 +268,16 @@ pub(super) struct Call {
     pub(super) counted: bool,
 }
 
-impl Conn {
+impl AgentLinkState {
     /// The client asks.
-    pub(super) fn ask(&mut self, id: Option<&Value>, asked: Asked) {
+    pub(super) fn ask(&mut self, id: Option<&Value>, asked: OpenAgentRequest) {
         if self.ours.len() < MAX_OPEN {
             self.ours.insert(key(id), asked);
         }
     }
 
     /// The agent asks.
-    pub(super) fn ask_back(&mut self, id: Option<&Value>, asked: Asked) {
+    pub(super) fn ask_back(&mut self, id: Option<&Value>, asked: OpenAgentRequest) {
         if self.theirs.len() < MAX_OPEN {
             self.theirs.insert(key(id), asked);
         }
@@ -294,7 +294,7 @@ impl Conn {
     pub(super) fn offers(&mut self, capabilities: &Value) {
         let flag = |pointer| capabilities.pointer(pointer).and_then(Value::as_bool) == Some(true);
         let there = |pointer| capabilities.pointer(pointer).is_some_and(|it| !it.is_null());
-        self.offers = Offers {
+        self.offers = ClientOffers {
             read: flag("/fs/readTextFile"),
             write: flag("/fs/writeTextFile"),
             terminal: flag("/terminal"),
@@ -320,22 +320,22 @@ impl Conn {
     }
 
     /// A session, new or known; past the bound none is followed.
-    pub(super) fn session(&mut self, id: &str) -> Option<&mut Session> {
+    pub(super) fn session(&mut self, id: &str) -> Option<&mut AgentSessionState> {
         if self.sessions.get(id).is_none() && self.sessions.len() < MAX_SESSIONS {
-            self.sessions.insert(id.to_owned(), Session::default());
+            self.sessions.insert(id.to_owned(), AgentSessionState::default());
         }
         self.sessions.get_mut(id)
     }
 
     /// A terminal was made.
-    pub(super) fn made(&mut self, id: &str, terminal: Terminal) {
+    pub(super) fn made(&mut self, id: &str, terminal: ClientTerminal) {
         if self.terminals.len() < MAX_REMEMBERED {
             self.terminals.insert(id.to_owned(), terminal);
         }
     }
 }
 
-impl Call {
+impl ReportedCall {
     /// Takes over what a report gives. What it leaves out, or gives as null, stays; a list replaces the one before.
     pub(super) fn fold(&mut self, report: &Value) {
         self.titled |= text(report, "title").is_some();
@@ -358,14 +358,14 @@ impl Call {
     }
 }
 
-impl Session {
+impl AgentSessionState {
     /// The number of the turn that is on, or of the last.
     pub(super) fn number(&self) -> u64 {
         self.turns
     }
 
     /// Takes note of a call.
-    pub(super) fn begin(&mut self, id: &str, call: Call) {
+    pub(super) fn begin(&mut self, id: &str, call: ReportedCall) {
         if self.calls.len() < MAX_CALLS {
             self.calls.insert(id.to_owned(), call);
         }

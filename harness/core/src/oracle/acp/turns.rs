@@ -5,14 +5,14 @@
 use std::time::Duration;
 
 use crate::oracle::members::{list, text};
-use crate::transcript::{Seen, Side};
+use crate::transcript::{ClosingSide, SeenFrame};
 use crate::verdict::Weight;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 use super::catalogue::Rule;
-use super::state::{Asked, Cancel, Now, Session, Turn};
-use super::{Fold, Sink, key};
+use super::state::{AgentSessionState, EntryPosition, OpenAgentRequest, PromptTurn, TurnCancel};
+use super::{AgentFold, FindingSink, key};
 
 /// An answer that comes so soon after a cancel may have been on its way.
 const ON_ITS_WAY: Duration = Duration::from_millis(250);
@@ -24,7 +24,7 @@ const PART: u32 = 4;
 /// Calls of a model that are told apart.
 const MAX_WANTED: usize = 1_000;
 
-impl Fold {
+impl AgentFold {
     /// The client prompts.
     pub(super) fn prompted(&mut self, message: &Message) {
         let id = key(message.id());
@@ -34,7 +34,7 @@ impl Fold {
         session.turns += 1;
         session.cancelled = None;
         session.loaded = None;
-        session.turn = Some(Turn { id, number: session.turns, ..Turn::default() });
+        session.turn = Some(PromptTurn { id, number: session.turns, ..PromptTurn::default() });
     }
 
     /// The client cancels.
@@ -44,7 +44,7 @@ impl Fold {
         let Some(conn) = self.conn() else { return };
         let (took, quickest) = (conn.took, conn.quickest.unwrap_or_default());
         let waiting = conn.theirs.values().any(|asked| asked.session == name && !asked.withdrawn);
-        let cancel = Cancel { line: now.line, at: now.at, waiting, took, quickest };
+        let cancel = TurnCancel { line: now.line, at: now.at, waiting, took, quickest };
         let turn = conn.sessions.get_mut(name).and_then(|session| session.turn.as_mut());
         if let Some(turn) = turn {
             turn.cancel.get_or_insert(cancel);
@@ -68,7 +68,12 @@ impl Fold {
     }
 
     /// A prompt was answered.
-    pub(super) fn ended(&mut self, asked: &Asked, message: &Message, out: &mut Sink) {
+    pub(super) fn ended(
+        &mut self,
+        asked: &OpenAgentRequest,
+        message: &Message,
+        out: &mut FindingSink,
+    ) {
         let (line, at) = (self.now.line, self.now.at);
         let Some(conn) = self.conn() else { return };
         let open: Vec<u64> = conn
@@ -114,9 +119,14 @@ impl Fold {
     }
 
     /// A prompt that is open when the connection ends.
-    pub(super) fn unfinished(&self, asked: &Asked, by: Side, out: &mut Sink) {
+    pub(super) fn unfinished(
+        &self,
+        asked: &OpenAgentRequest,
+        by: ClosingSide,
+        out: &mut FindingSink,
+    ) {
         let Some(cancel) = asked.cancel else { return };
-        if by == Side::Host || self.now.at >= cancel.at + self.deadline {
+        if by == ClosingSide::Host || self.now.at >= cancel.at + self.deadline {
             out.seen(Rule::CancelAnswered);
             let message =
                 "expected an answer to the prompt that was cancelled, found none".to_owned();
@@ -125,7 +135,7 @@ impl Fold {
     }
 
     /// An update of a call that comes after its turn was cancelled and answered.
-    pub(super) fn late(&mut self, session: &str, id: &str, new: bool, out: &mut Sink) {
+    pub(super) fn late(&mut self, session: &str, id: &str, new: bool, out: &mut FindingSink) {
         let line = self.now.line;
         let Some(session) = self.conn().and_then(|conn| conn.sessions.get(session)) else { return };
         let over = session.calls.get(id).and_then(|call| call.over);
@@ -139,7 +149,7 @@ impl Fold {
 
     /// A piece of the answer that comes after its turn was cancelled and answered. What comes long afterwards may belong
     /// to something else.
-    pub(super) fn late_text(&mut self, session: &str, out: &mut Sink) {
+    pub(super) fn late_text(&mut self, session: &str, out: &mut FindingSink) {
         let now = self.now;
         let soon = self.deadline;
         let Some(session) = self.conn().and_then(|conn| conn.sessions.get(session)) else { return };
@@ -152,14 +162,14 @@ impl Fold {
     }
 
     /// The agent has the client do something, or asks whether it may: it is at work.
-    pub(super) fn works(&self, method: &str, params: &Value, out: &mut Sink) {
+    pub(super) fn works(&self, method: &str, params: &Value, out: &mut FindingSink) {
         const WORK: [&str; 4] = [
             "fs/read_text_file",
             "fs/write_text_file",
             "terminal/create",
             "session/request_permission",
         ];
-        let Now { line, at, .. } = self.now;
+        let EntryPosition { line, at, .. } = self.now;
         let name = text(params, "sessionId").unwrap_or_default();
         let session = self.here().and_then(|conn| conn.sessions.get(name));
         let Some(session) = session.filter(|_| WORK.contains(&method)) else { return };
@@ -180,7 +190,7 @@ impl Fold {
     }
 
     /// The model stand-in was asked, or its answer ended.
-    pub(super) fn model(&mut self, seen: &Seen, out: &mut Sink) {
+    pub(super) fn model(&mut self, seen: &SeenFrame, out: &mut FindingSink) {
         self.witnessed = true;
         let (line, at) = (self.now.line, self.now.at);
         let Some(record) = seen.message().map(Message::value) else { return };
@@ -215,7 +225,13 @@ impl Fold {
 }
 
 /// Something of ours was asked to work after a cancel.
-pub(super) fn works_on(cancel: Cancel, at: Duration, line: u64, what: &str, out: &mut Sink) {
+pub(super) fn works_on(
+    cancel: TurnCancel,
+    at: Duration,
+    line: u64,
+    what: &str,
+    out: &mut FindingSink,
+) {
     if at > cancel.at + (STOPPING + cancel.quickest).max(cancel.took / PART) {
         out.seen(Rule::StopsWork);
         let message = format!("expected work to stop after a cancel, found that {what}");
@@ -225,11 +241,11 @@ pub(super) fn works_on(cancel: Cancel, at: Duration, line: u64, what: &str, out:
 
 /// The answer to a prompt that was cancelled.
 fn cancelled(
-    turn: &Turn,
-    cancel: Cancel,
+    turn: &PromptTurn,
+    cancel: TurnCancel,
     message: &Message,
     (at, line): (Duration, u64),
-    out: &mut Sink,
+    out: &mut FindingSink,
 ) {
     let lines = [cancel.line, line];
     out.seen(Rule::CancelAnswered);
@@ -265,7 +281,7 @@ fn cancelled(
 }
 
 /// At the end of a turn, everything that was called has been reported.
-fn reported(turn: &Turn, line: u64, out: &mut Sink) {
+fn reported(turn: &PromptTurn, line: u64, out: &mut FindingSink) {
     let made = (turn.wanted.len() as u64).max(turn.called);
     if made == 0 {
         return;
@@ -278,9 +294,9 @@ fn reported(turn: &Turn, line: u64, out: &mut Sink) {
     }
 }
 
-impl Session {
+impl AgentSessionState {
     /// At the end of a turn its calls have ended.
-    fn calls_ended(&self, turn: &Turn, line: u64, out: &mut Sink) {
+    fn calls_ended(&self, turn: &PromptTurn, line: u64, out: &mut FindingSink) {
         for (id, call) in self.calls.iter().filter(|(_, call)| call.turn == turn.number) {
             out.seen(Rule::CallsEnd);
             if call.by_update && !call.older && !call.titled {

@@ -3,16 +3,16 @@
 //! Knows: what the tables found wrong. Never knows: what a message means.
 
 use crate::oracle::members::list;
-use crate::transcript::{Seen, Side};
+use crate::transcript::{ClosingSide, SeenFrame};
 use crate::verdict::Weight;
 use crate::wire::json::Value;
-use crate::wire::message::{Decoded, Kind, Message};
+use crate::wire::message::{DecodedFrame, Message, MessageKind};
 use crate::wire::protocol::Protocol;
-use crate::wire::validate::{Sender, ShapeError};
+use crate::wire::validate::{MessageOrigin, ShapeError};
 
 use super::catalogue::Rule;
-use super::state::{Asked, Conn};
-use super::{Fold, Sink, key};
+use super::state::{AgentLinkState, OpenAgentRequest};
+use super::{AgentFold, FindingSink, key};
 
 /// Errors of one message that a finding names; the others are counted.
 const MAX_NAMED: usize = 3;
@@ -43,12 +43,12 @@ const UNSTABLE_NAMES: &[&str] = &[
     "subagent_update",
 ];
 
-impl Fold {
+impl AgentFold {
     /// A line that holds no message.
-    pub(super) fn no_message(&self, seen: &Seen, out: &mut Sink) {
+    pub(super) fn no_message(&self, seen: &SeenFrame, out: &mut FindingSink) {
         out.seen(Rule::OnlyMessages);
         let found = match &seen.decoded {
-            Decoded::Odd(why) => why.clone(),
+            DecodedFrame::Odd(why) => why.clone(),
             _ => "a JSON value that is no object".to_owned(),
         };
         let message = format!("expected a message on this line of standard output, found {found}");
@@ -56,7 +56,11 @@ impl Fold {
     }
 
     /// Says which request an answer is to.
-    pub(super) fn answered(&mut self, message: &Message, out: &mut Sink) -> Option<Asked> {
+    pub(super) fn answered(
+        &mut self,
+        message: &Message,
+        out: &mut FindingSink,
+    ) -> Option<OpenAgentRequest> {
         let (line, at) = (self.now.line, self.now.at);
         out.seen(Rule::AnsweredOnce);
         let id = key(message.id());
@@ -84,11 +88,11 @@ impl Fold {
     }
 
     /// Requests that stayed without an answer, although there was time for one.
-    pub(super) fn unanswered(&self, conn: &Conn, by: Side, out: &mut Sink) {
+    pub(super) fn unanswered(&self, conn: &AgentLinkState, by: ClosingSide, out: &mut FindingSink) {
         for asked in conn.ours.values() {
             if asked.method == "session/prompt" {
                 self.unfinished(asked, by, out);
-            } else if by == Side::Client && self.now.at >= asked.at + self.deadline {
+            } else if by == ClosingSide::Client && self.now.at >= asked.at + self.deadline {
                 let message = format!(
                     "expected an answer to `{}` within {} ms, found none",
                     asked.method,
@@ -101,7 +105,7 @@ impl Fold {
     }
 
     /// The id of a request of the agent's.
-    pub(super) fn their_id(&mut self, message: &Message, method: &str, out: &mut Sink) {
+    pub(super) fn their_id(&mut self, message: &Message, method: &str, out: &mut FindingSink) {
         out.seen(Rule::RequestIds);
         let line = self.now.line;
         let id = message.id().unwrap_or(&Value::Null);
@@ -128,7 +132,7 @@ impl Fold {
     }
 
     /// The name of a method.
-    pub(super) fn method(&self, method: &str, out: &mut Sink) {
+    pub(super) fn method(&self, method: &str, out: &mut FindingSink) {
         out.seen(Rule::MethodNames);
         let known = self.table.is_none_or(|table| table.method(method).is_some());
         if UNSTABLE_NAMES.contains(&method) {
@@ -142,7 +146,7 @@ impl Fold {
         }
     }
 
-    fn unstable(&self, name: &str, out: &mut Sink) {
+    fn unstable(&self, name: &str, out: &mut FindingSink) {
         let text = format!("expected names of the protocol, found `{name}`");
         out.seen(Rule::StableMembers);
         out.broken(Rule::StableMembers, text, &[self.now.line]);
@@ -154,7 +158,7 @@ impl Fold {
         table: &'static Protocol,
         message: &Message,
         answers: Option<&str>,
-        out: &mut Sink,
+        out: &mut FindingSink,
     ) {
         let line = [self.now.line];
         let main = about(message, answers);
@@ -166,7 +170,7 @@ impl Fold {
         for rule in looked_at(message, main) {
             out.seen(rule);
         }
-        let errors = table.check_message(message, Sender::Host, answers);
+        let errors = table.check_message(message, MessageOrigin::Host, answers);
         let errors: Vec<(Rule, &ShapeError)> =
             errors.iter().filter_map(|error| Some((of(error, main)?, error))).collect();
         let mut told: Vec<Rule> = Vec::new();
@@ -189,7 +193,7 @@ impl Fold {
         }
         out.seen(Rule::CustomMembers);
         out.seen(Rule::StableMembers);
-        for path in table.strange_members(message, Sender::Host, answers) {
+        for path in table.strange_members(message, MessageOrigin::Host, answers) {
             let unstable = UNSTABLE.iter().any(|end| path.ends_with(end));
             let rule = if unstable { Rule::StableMembers } else { Rule::CustomMembers };
             let text = format!("expected members of the protocol, or `_meta`, found `{path}`");
@@ -205,7 +209,9 @@ fn about(message: &Message, answers: Option<&str>) -> Rule {
         (Some("session/update"), _) if *update == "tool_call" => Rule::CallShape,
         (Some("session/update"), _) if *update == "tool_call_update" => Rule::UpdateShape,
         (Some("session/request_permission"), _) => Rule::PermissionShape,
-        (None, Some("session/prompt")) if message.kind() == Kind::Success => Rule::StopReasons,
+        (None, Some("session/prompt")) if message.kind() == MessageKind::Success => {
+            Rule::StopReasons
+        }
         _ => Rule::Schema,
     }
 }

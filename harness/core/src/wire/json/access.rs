@@ -5,7 +5,7 @@ use super::{Map, Number, Text, Value};
 static NULL: Value = Value::Null;
 
 /// What finds a value inside of another: a name in an object, a number in a list.
-pub trait Index {
+pub trait ValueIndex {
     /// The value there.
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value>;
     /// The value there, to change it.
@@ -14,7 +14,7 @@ pub trait Index {
     fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
 }
 
-impl Index for str {
+impl ValueIndex for str {
     #[inline]
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         value.as_object()?.get(self)
@@ -34,16 +34,16 @@ impl Index for str {
 /// Names of other types.
 macro_rules! names {
     ($($name:ty),*) => {$(
-        impl Index for $name {
+        impl ValueIndex for $name {
             #[inline]
             fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
-                <str as Index>::find(self, value)
+                <str as ValueIndex>::find(self, value)
             }
             fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
-                <str as Index>::find_mut(self, value)
+                <str as ValueIndex>::find_mut(self, value)
             }
             fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value> {
-                <str as Index>::make(self, value)
+                <str as ValueIndex>::make(self, value)
             }
         }
     )*};
@@ -51,7 +51,7 @@ macro_rules! names {
 
 names!(String, Text);
 
-impl Index for usize {
+impl ValueIndex for usize {
     #[inline]
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         value.as_array()?.get(*self)
@@ -64,7 +64,7 @@ impl Index for usize {
     }
 }
 
-impl<T: Index + ?Sized> Index for &T {
+impl<T: ValueIndex + ?Sized> ValueIndex for &T {
     #[inline]
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value> {
         (**self).find(value)
@@ -81,13 +81,13 @@ impl<T: Index + ?Sized> Index for &T {
 impl Value {
     /// The value at a name or a number, where there is one.
     #[inline]
-    pub fn get(&self, index: impl Index) -> Option<&Value> {
+    pub fn get(&self, index: impl ValueIndex) -> Option<&Value> {
         index.find(self)
     }
 
     /// The value at a name or a number, to change it.
     #[inline]
-    pub fn get_mut(&mut self, index: impl Index) -> Option<&mut Value> {
+    pub fn get_mut(&mut self, index: impl ValueIndex) -> Option<&mut Value> {
         index.find_mut(self)
     }
 
@@ -262,7 +262,7 @@ fn number(step: &str) -> Option<usize> {
     step.parse().ok().filter(|_| plain)
 }
 
-impl<I: Index> std::ops::Index<I> for Value {
+impl<I: ValueIndex> std::ops::Index<I> for Value {
     type Output = Value;
     /// The value there, or null.
     #[inline]
@@ -271,7 +271,7 @@ impl<I: Index> std::ops::Index<I> for Value {
     }
 }
 
-impl<I: Index> std::ops::IndexMut<I> for Value {
+impl<I: ValueIndex> std::ops::IndexMut<I> for Value {
     /// The value there, made where a name is absent.
     ///
     /// # Panics

@@ -2,9 +2,9 @@
 
 use super::{Text, Value};
 
-/// Up to this many members stand in the order they came in and are found by their [`Tags`]; more are sorted by name, so
+/// Up to this many members stand in the order they came in and are found by their [`NameTags`]; more are sorted by name, so
 /// that a peer cannot make us pay for the length.
-const SMALL: usize = Tags::ROOM;
+const SMALL: usize = NameTags::ROOM;
 
 /// Room for this many members is made at once: envelopes and most actions have no more.
 const USUAL: usize = 6;
@@ -15,13 +15,13 @@ pub struct Map {
     /// Sorted by name where there are more than [`SMALL`].
     members: Vec<(Text, Value)>,
     /// Those of the members, none where there are more than [`SMALL`].
-    tags: Tags,
+    tags: NameTags,
 }
 
 impl Map {
     /// No members.
     pub const fn new() -> Map {
-        Map { members: Vec::new(), tags: Tags(0) }
+        Map { members: Vec::new(), tags: NameTags(0) }
     }
 
     /// How many members there are.
@@ -68,8 +68,8 @@ impl Map {
     }
 
     /// A member that may be absent.
-    pub fn entry(&mut self, name: impl Into<Text>) -> Entry<'_> {
-        Entry { map: self, name: name.into() }
+    pub fn entry(&mut self, name: impl Into<Text>) -> MapEntry<'_> {
+        MapEntry { map: self, name: name.into() }
     }
 
     /// Takes a member out.
@@ -92,7 +92,7 @@ impl Map {
 
     /// The members with their names.
     #[inline]
-    pub fn iter(&self) -> Iter<'_> {
+    pub fn iter(&self) -> MapIter<'_> {
         self.members.iter().map(|(name, value)| (name, value))
     }
 
@@ -119,7 +119,7 @@ impl Map {
     /// Where a member is, or where it would go. Most names are written in the code, so that their tags are known there.
     #[inline]
     fn place(&self, name: &str) -> Result<usize, usize> {
-        self.place_of(Tags::of(name), name)
+        self.place_of(NameTags::of(name), name)
     }
 
     fn place_of(&self, tag: u64, name: &str) -> Result<usize, usize> {
@@ -143,7 +143,7 @@ impl Map {
             }
             SMALL => {
                 self.sort();
-                self.tags = Tags::default();
+                self.tags = NameTags::default();
                 self.members.partition_point(|(known, _)| *known < name)
             }
             _ => place,
@@ -160,7 +160,7 @@ impl Map {
         }
         self.tags = match self.members.len() {
             ..SMALL => self.tags.with(&name, self.members.len()),
-            _ => Tags::default(),
+            _ => NameTags::default(),
         };
         self.members.push((name, value));
     }
@@ -171,7 +171,7 @@ impl Map {
 
     /// Gives all members their tags anew.
     fn tag(&mut self) {
-        self.tags = Tags::default();
+        self.tags = NameTags::default();
         if self.members.len() <= SMALL {
             let names = self.members.iter().enumerate();
             self.tags = names.fold(self.tags, |tags, (place, (name, _))| tags.with(name, place));
@@ -199,9 +199,9 @@ fn same(known: &str, name: &str) -> bool {
 /// Four bits of each name, in the order of the names: where those of a name that is looked for are not, it is not either.
 /// All are compared at once, and mostly no other text than the right one is looked at.
 #[derive(Clone, Copy, Default)]
-struct Tags(u64);
+struct NameTags(u64);
 
-impl Tags {
+impl NameTags {
     const BITS: usize = 4;
     /// How many tags there is room for.
     const ROOM: usize = 16;
@@ -221,52 +221,52 @@ impl Tags {
 
     /// With that of a name at a place that had none.
     #[inline]
-    fn with(self, name: &str, place: usize) -> Tags {
-        Tags(self.0 | Tags::of(name) << (Tags::BITS * place))
+    fn with(self, name: &str, place: usize) -> NameTags {
+        NameTags(self.0 | NameTags::of(name) << (NameTags::BITS * place))
     }
 
     /// Without the one at a place, which those behind it take.
-    fn without(self, place: usize) -> Tags {
-        let below = (1 << (Tags::BITS * place)) - 1;
-        Tags(self.0 & below | self.0 >> Tags::BITS & !below)
+    fn without(self, place: usize) -> NameTags {
+        let below = (1 << (NameTags::BITS * place)) - 1;
+        NameTags(self.0 & below | self.0 >> NameTags::BITS & !below)
     }
 
     /// The places of those that are like one.
     #[inline]
-    fn like(self, tag: u64) -> Places {
-        let mut differs = self.0 ^ (tag * Tags::EACH);
+    fn like(self, tag: u64) -> NameMask {
+        let mut differs = self.0 ^ (tag * NameTags::EACH);
         differs |= differs >> 2;
         differs |= differs >> 1;
-        Places(!differs & Tags::EACH)
+        NameMask(!differs & NameTags::EACH)
     }
 }
 
 /// Places, a bit for each.
-struct Places(u64);
+struct NameMask(u64);
 
-impl Iterator for Places {
+impl Iterator for NameMask {
     type Item = usize;
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
         let bits = self.0;
         self.0 = bits & bits.wrapping_sub(1);
-        (bits != 0).then(|| bits.trailing_zeros() as usize / Tags::BITS)
+        (bits != 0).then(|| bits.trailing_zeros() as usize / NameTags::BITS)
     }
 }
 
 /// A map that many members are put into.
-pub(super) struct Building {
+pub(super) struct MapBuilder {
     map: Map,
     /// A bit for each name so far, of which many share one: a name whose bit is not set is new, and
     /// need not be looked for.
     known: u64,
 }
 
-impl Building {
-    pub(super) fn new(map: Map) -> Building {
+impl MapBuilder {
+    pub(super) fn new(map: Map) -> MapBuilder {
         let known = map.keys().fold(0, |known, name| known | bit(name));
-        Building { map, known }
+        MapBuilder { map, known }
     }
 
     #[inline]
@@ -302,7 +302,7 @@ fn bit(name: &str) -> u64 {
 
 impl<N: Into<Text>> Extend<(N, Value)> for Map {
     fn extend<I: IntoIterator<Item = (N, Value)>>(&mut self, members: I) {
-        let mut building = Building::new(std::mem::take(self));
+        let mut building = MapBuilder::new(std::mem::take(self));
         for (name, value) in members {
             building.push(name.into(), value);
         }
@@ -343,15 +343,15 @@ impl std::fmt::Debug for Map {
 }
 
 /// A member that may be absent.
-pub struct Entry<'a> {
+pub struct MapEntry<'a> {
     map: &'a mut Map,
     name: Text,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> MapEntry<'a> {
     /// The value of the member, which is made first where it is absent.
     pub fn or_insert_with(self, make: impl FnOnce() -> Value) -> &'a mut Value {
-        let Entry { map, name } = self;
+        let MapEntry { map, name } = self;
         let place = match map.place(&name) {
             Ok(place) => place,
             Err(place) => map.add(place, name, make()),
@@ -366,7 +366,7 @@ impl<'a> Entry<'a> {
 }
 
 /// The members with their names.
-pub type Iter<'a> = std::iter::Map<
+pub type MapIter<'a> = std::iter::Map<
     std::slice::Iter<'a, (Text, Value)>,
     fn(&'a (Text, Value)) -> (&'a Text, &'a Value),
 >;
@@ -382,9 +382,9 @@ impl IntoIterator for Map {
 
 impl<'a> IntoIterator for &'a Map {
     type Item = (&'a Text, &'a Value);
-    type IntoIter = Iter<'a>;
+    type IntoIter = MapIter<'a>;
     #[inline]
-    fn into_iter(self) -> Iter<'a> {
+    fn into_iter(self) -> MapIter<'a> {
         self.iter()
     }
 }

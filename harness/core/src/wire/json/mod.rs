@@ -16,7 +16,7 @@ mod macros;
 mod map;
 mod read;
 
-pub use access::Index;
+pub use access::ValueIndex;
 pub use convert::ToJson;
 pub use map::Map;
 pub use serde_json::Number;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::map::Building;
+use super::map::MapBuilder;
 use super::{Map, Number, Text, Value};
 
 impl<'de> Deserialize<'de> for Value {
@@ -88,26 +88,26 @@ impl<'de> Visitor<'de> for AnyMap {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Map, A::Error> {
-        let mut building = Building::new(Map::new());
-        while let Some(Name(name)) = from.next_key()? {
+        let mut building = MapBuilder::new(Map::new());
+        while let Some(NameVisitor(name)) = from.next_key()? {
             building.push(name, from.next_value()?);
         }
         Ok(building.finish())
     }
 }
 
-struct Name(Text);
+struct NameVisitor(Text);
 
-impl<'de> Deserialize<'de> for Name {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Name, D::Error> {
+impl<'de> Deserialize<'de> for NameVisitor {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<NameVisitor, D::Error> {
         struct AnyName;
         impl Visitor<'_> for AnyName {
-            type Value = Name;
+            type Value = NameVisitor;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a name")
             }
-            fn visit_str<E>(self, value: &str) -> Result<Name, E> {
-                Ok(Name(value.into()))
+            fn visit_str<E>(self, value: &str) -> Result<NameVisitor, E> {
+                Ok(NameVisitor(value.into()))
             }
         }
         from.deserialize_str(AnyName)

@@ -4,12 +4,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::agent::acp::Config;
+use crate::agent::acp::AgentConfig;
 use crate::wire::json::{Value, json};
 
 use super::catalogue::{AgentVariantRow, CANCEL, OPTION, PERMISSION, offering_less, row};
 use super::{
-    AgentLink, AgentVariant, CallReportKind, MessageFlow, key, session_of, success, told_call,
+    AgentVariant, CallReportKind, MessageFlow, VariantLink, key, session_of, success, told_call,
 };
 
 fn asks(message: &Value) -> bool {
@@ -20,7 +20,12 @@ fn asks(message: &Value) -> bool {
 struct ChangedOptions(fn(&mut Vec<Value>));
 
 impl AgentVariant for ChangedOptions {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if asks(&message) {
             let options = message.pointer_mut("/params/options").and_then(Value::as_array_mut);
             options.into_iter().for_each(self.0);
@@ -36,7 +41,12 @@ struct OptionsTwice;
 const SECOND: &str = "-here";
 
 impl AgentVariant for OptionsTwice {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(id) = message.pointer_mut("/result/outcome/optionId")
             && let Some(first) = id.as_str().and_then(|id| id.strip_suffix(SECOND))
         {
@@ -45,7 +55,12 @@ impl AgentVariant for OptionsTwice {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let options = message.pointer_mut("/params/options").and_then(Value::as_array_mut);
         if let Some(options) = options {
             let mut more = options.clone();
@@ -68,7 +83,12 @@ struct OtherOptionIds {
 }
 
 impl AgentVariant for OtherOptionIds {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(id) = message.pointer_mut("/result/outcome/optionId")
             && let Some(own) = id.as_str().and_then(|id| self.own.get(id))
         {
@@ -77,7 +97,12 @@ impl AgentVariant for OtherOptionIds {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if asks(&message) {
             let options = message.pointer_mut("/params/options").and_then(Value::as_array_mut);
             for option in options.into_iter().flatten() {
@@ -95,7 +120,7 @@ impl AgentVariant for OtherOptionIds {
 struct NeverAsks;
 
 impl AgentVariant for NeverAsks {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         if !asks(&message) {
             return flow.to_client.push(message);
         }
@@ -116,7 +141,7 @@ impl AgentVariant for NeverAsks {
 struct AlwaysAsks;
 
 impl AgentVariant for AlwaysAsks {
-    fn set_up(&self, config: &mut Config) {
+    fn set_up(&self, config: &mut AgentConfig) {
         config.always_asks = true;
     }
 }
@@ -130,7 +155,12 @@ struct AsksTwice {
 }
 
 impl AgentVariant for AsksTwice {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let response = message.get("method").is_none();
         let id = message.get("id").filter(|_| response).map(key);
         match id.and_then(|id| self.open.remove(&id)) {
@@ -150,7 +180,7 @@ impl AgentVariant for AsksTwice {
         }
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         if asks(&message) {
             self.open.insert(key(&message["id"]), (message.clone(), None));
         }
@@ -172,7 +202,12 @@ struct AskedFirst {
 }
 
 impl AgentVariant for AskedFirst {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let call = told_call(&mut message).map(|call| (call.told, call.key()));
         let mut held = self.held.take();
         let own = held.as_mut().and_then(told_call).map(|call| call.key());
@@ -209,7 +244,12 @@ impl ReportedByAsking {
 }
 
 impl AgentVariant for ReportedByAsking {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let call = told_call(&mut message).map(|call| (call.told, call.key()));
         match call {
             Some((CallReportKind::First, _)) => return self.held.push(message),
@@ -240,7 +280,7 @@ struct WithdrawnQuestions {
 }
 
 impl AgentVariant for WithdrawnQuestions {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         if message["method"] == "session/cancel" {
             let session = session_of(&message);
             for (id, _) in self.open.iter().filter(|(_, of)| of == session) {
@@ -257,7 +297,7 @@ impl AgentVariant for WithdrawnQuestions {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         if asks(&message) {
             self.open.push((message["id"].clone(), session_of(&message).to_owned()));
         }
@@ -269,7 +309,12 @@ impl AgentVariant for WithdrawnQuestions {
 struct ChangedQuestions(fn(&mut super::ToldCall<'_>));
 
 impl AgentVariant for ChangedQuestions {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let call = told_call(&mut message).filter(|call| call.told == CallReportKind::Permission);
         call.into_iter().for_each(|mut call| (self.0)(&mut call));
         flow.to_client.push(message);

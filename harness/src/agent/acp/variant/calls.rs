@@ -7,13 +7,20 @@ use std::collections::HashMap;
 use crate::wire::json::{Map, Value, json};
 
 use super::catalogue::{AgentVariantRow, CALL, CALLS, STATUS, offering_less, row};
-use super::{AgentLink, AgentVariant, CallReportKind, MessageFlow, ToldCall, told_call, updating};
+use super::{
+    AgentVariant, CallReportKind, MessageFlow, ToldCall, VariantLink, told_call, updating,
+};
 
 /// Changes what a message says of a call.
 struct ChangedCalls(fn(&mut ToldCall<'_>));
 
 impl AgentVariant for ChangedCalls {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         told_call(&mut message).iter_mut().for_each(self.0);
         flow.to_client.push(message);
     }
@@ -36,7 +43,12 @@ impl LaterMember {
 }
 
 impl AgentVariant for LaterMember {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(call) = told_call(&mut message) {
             let id = call.key();
             match call.told {
@@ -62,7 +74,12 @@ struct WholeUpdates {
 }
 
 impl AgentVariant for WholeUpdates {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(call) =
             told_call(&mut message).filter(|call| call.told != CallReportKind::Permission)
         {
@@ -90,7 +107,12 @@ fn is_pending_report(call: &ToldCall<'_>) -> bool {
 struct StreamedInput;
 
 impl AgentVariant for StreamedInput {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let later = told_call(&mut message).filter(is_pending_report).map(|call| {
             let mut later = Map::new();
             later.insert("sessionUpdate", json!("tool_call_update"));

@@ -9,22 +9,22 @@ use crate::dice::Dice;
 use crate::wire::json::{Value, json};
 
 use super::catalogue::{AgentVariantRow, PERMISSION, RPC, TERMINALS, row};
-use super::{AgentLink, AgentVariant, MessageFlow, OpenPrompts, key, session_of, success};
+use super::{AgentVariant, MessageFlow, OpenPrompts, VariantLink, key, session_of, success};
 
 /// Delays messages by this many milliseconds.
-struct DelayedMessages {
-    millis: fn(&mut Dice, &AgentLink<'_>, &Value) -> u64,
+struct AgentDelayedMessages {
+    millis: fn(&mut Dice, &VariantLink<'_>, &Value) -> u64,
     dice: Dice,
 }
 
-impl AgentVariant for DelayedMessages {
-    fn delay(&mut self, link: &AgentLink<'_>, message: &Value) -> Duration {
+impl AgentVariant for AgentDelayedMessages {
+    fn delay(&mut self, link: &VariantLink<'_>, message: &Value) -> Duration {
         Duration::from_millis((self.millis)(&mut self.dice, link, message))
     }
 }
 
-fn late(millis: fn(&mut Dice, &AgentLink<'_>, &Value) -> u64) -> Box<dyn AgentVariant> {
-    Box::new(DelayedMessages { millis, dice: Dice::seeded(1) })
+fn late(millis: fn(&mut Dice, &VariantLink<'_>, &Value) -> u64) -> Box<dyn AgentVariant> {
+    Box::new(AgentDelayedMessages { millis, dice: Dice::seeded(1) })
 }
 
 /// Hears what the client says only this many milliseconds later.
@@ -46,7 +46,7 @@ struct ReleasedAtTheEnd {
 }
 
 impl AgentVariant for ReleasedAtTheEnd {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         let response = message.get("method").is_none();
         if !(response && self.answered.remove(&key(&message["id"]))) {
@@ -54,7 +54,7 @@ impl AgentVariant for ReleasedAtTheEnd {
         }
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, link: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         if message["method"] == "terminal/release" && self.prompts.is_open(session_of(&message)) {
             self.answered.insert(key(&message["id"]));
             flow.to_agent.push(success(&message["id"], json!({})));
@@ -84,11 +84,16 @@ impl ReleasedAfterTheTurn {
 }
 
 impl AgentVariant for ReleasedAfterTheTurn {
-    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        link: &VariantLink<'_>,
+        message: Value,
+        flow: &mut MessageFlow,
+    ) {
         self.inner.on_client_message(link, message, flow);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, link: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let before = flow.to_client.len();
         self.inner.on_agent_message(link, message, flow);
         // The answer goes in front of what was released.
@@ -99,7 +104,7 @@ impl AgentVariant for ReleasedAfterTheTurn {
         }
     }
 
-    fn delay(&mut self, _: &AgentLink<'_>, message: &Value) -> Duration {
+    fn delay(&mut self, _: &VariantLink<'_>, message: &Value) -> Duration {
         Duration::from_millis(if is(message, "terminal/release") { self.millis } else { 0 })
     }
 }
@@ -118,7 +123,7 @@ impl AskedBefore {
 }
 
 impl AgentVariant for AskedBefore {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let response = message.get("method").is_none();
         match message.get("id").filter(|_| response).and_then(|id| self.open.remove(&key(id))) {
             Some(release) => flow.to_client.push(release),
@@ -126,7 +131,7 @@ impl AgentVariant for AskedBefore {
         }
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         if message["method"] != "terminal/release" {
             flow.to_client.push(message);
             return;

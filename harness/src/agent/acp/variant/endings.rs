@@ -9,7 +9,7 @@ use crate::wire::json::{Value, json};
 
 use super::catalogue::{AgentVariantRow, CALLS, CANCEL, TURN, offering_less, row};
 use super::{
-    AgentLink, AgentVariant, CallReportKind, MessageFlow, OpenPrompts, ToldCall, chunk, key,
+    AgentVariant, CallReportKind, MessageFlow, OpenPrompts, ToldCall, VariantLink, chunk, key,
     session_of, told_call, updating,
 };
 
@@ -19,7 +19,7 @@ struct OtherReason(&'static str);
 impl AgentVariant for OtherReason {
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -44,7 +44,7 @@ impl LastWords {
 }
 
 impl AgentVariant for LastWords {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         let session = session_of(&message);
         if message["method"] == "session/cancel" && self.prompts.is_open(session) {
@@ -53,7 +53,7 @@ impl AgentVariant for LastWords {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, link: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.ended(link, &message);
         flow.to_client.push(message);
     }
@@ -63,7 +63,7 @@ impl AgentVariant for LastWords {
 struct SlowToStop;
 
 impl AgentVariant for SlowToStop {
-    fn delay(&mut self, _: &AgentLink<'_>, message: &Value) -> Duration {
+    fn delay(&mut self, _: &VariantLink<'_>, message: &Value) -> Duration {
         let cancelled = message["result"]["stopReason"] == "cancelled";
         Duration::from_secs(if cancelled { 2 } else { 0 })
     }
@@ -77,7 +77,7 @@ struct LeftOpen {
 }
 
 impl AgentVariant for LeftOpen {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         let session = session_of(&message);
         if message["method"] == "session/cancel" && self.prompts.is_open(session) {
@@ -88,7 +88,7 @@ impl AgentVariant for LeftOpen {
 
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -111,13 +111,18 @@ struct CompletedByCancel {
 }
 
 impl AgentVariant for CompletedByCancel {
-    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        link: &VariantLink<'_>,
+        message: Value,
+        flow: &mut MessageFlow,
+    ) {
         self.open.on_client_message(link, message, flow);
     }
 
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -151,7 +156,7 @@ impl EndsAfterTheTurn {
 }
 
 impl AgentVariant for EndsAfterTheTurn {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         if message["method"] == "session/cancel" {
             let session = session_of(&message).to_owned();
@@ -163,7 +168,7 @@ impl AgentVariant for EndsAfterTheTurn {
 
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -195,7 +200,7 @@ struct ReportedWhenAllowed {
 }
 
 impl AgentVariant for ReportedWhenAllowed {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let response = message.get("method").is_none();
         let id = message.get("id").filter(|_| response).map(key);
         if let Some((call, allowing)) = id.and_then(|id| self.open.remove(&id)) {
@@ -208,7 +213,12 @@ impl AgentVariant for ReportedWhenAllowed {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let call = told_call(&mut message).map(|call| (call.told, call.key()));
         let last = self.last.take();
         match (call, last) {
@@ -273,7 +283,7 @@ impl RejectedCalls {
 }
 
 impl AgentVariant for RejectedCalls {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         let response = message.get("method").is_none();
         let id = message.get("id").filter(|_| response).map(key);
@@ -292,7 +302,7 @@ impl AgentVariant for RejectedCalls {
 
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -346,7 +356,7 @@ impl CancelledRequests {
 }
 
 impl AgentVariant for CancelledRequests {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         let id = key(&message["params"]["requestId"]);
         let session = self.prompts.sessions.get(&id);
@@ -361,7 +371,7 @@ impl AgentVariant for CancelledRequests {
         }
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, link: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let ended = self.prompts.ended(link, &message).is_some();
         if ended && self.cancelled.remove(&key(&message["id"])) && self.error {
             let error = json!({"code": -32800, "message": "the request was cancelled"});
@@ -376,7 +386,12 @@ impl AgentVariant for CancelledRequests {
 struct ChangedErrors(fn(&mut Value));
 
 impl AgentVariant for ChangedErrors {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         message.get_mut("error").into_iter().for_each(self.0);
         flow.to_client.push(message);
     }

@@ -8,7 +8,7 @@ use crate::wire::json::{Value, json};
 use crate::wire::spelling::walk;
 
 use super::catalogue::{AgentVariantRow, RPC, outermost, row};
-use super::{AgentLink, AgentVariant, MessageFlow, key, told_call};
+use super::{AgentVariant, MessageFlow, VariantLink, key, told_call};
 
 /// Replaces every text at a member.
 fn replace(message: &mut Value, member: &str, by: &mut dyn FnMut(&str) -> Option<String>) {
@@ -39,7 +39,12 @@ impl AgentVariant for RenamedSessions {
         self.back.insert((self.there)(session), session.to_owned());
     }
 
-    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(id) = message.pointer_mut("/params/sessionId")
             && let Some(own) = id.as_str().and_then(|id| self.back.get(id))
         {
@@ -48,7 +53,12 @@ impl AgentVariant for RenamedSessions {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let named = ["/params/sessionId", "/result/sessionId"].map(str::to_owned);
         let listed =
             message.pointer("/result/sessions").and_then(Value::as_array).map_or(0, Vec::len);
@@ -68,7 +78,12 @@ impl AgentVariant for RenamedSessions {
 struct RenamedCalls(fn(&str) -> String);
 
 impl AgentVariant for RenamedCalls {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if told_call(&mut message).is_some() {
             replace(&mut message, "toolCallId", &mut |id| Some((self.0)(id)));
         }
@@ -84,7 +99,12 @@ struct CallsOfEachSession {
 }
 
 impl AgentVariant for CallsOfEachSession {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(call) = told_call(&mut message) {
             let count = self.counts.entry(call.session.clone()).or_default();
             let id = self.ids.entry(call.key()).or_insert_with(|| {
@@ -129,7 +149,12 @@ impl OwnRequestIds {
 }
 
 impl AgentVariant for OwnRequestIds {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let response = message.get("method").is_none();
         if let Some(id) = message.get_mut("id").filter(|_| response)
             && let Some((_, own)) = self.open.remove(&key(id))
@@ -139,7 +164,12 @@ impl AgentVariant for OwnRequestIds {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if message.get("method").is_some() && message.get("id").is_some() {
             let number = self.next();
             let id = (self.make)(number);

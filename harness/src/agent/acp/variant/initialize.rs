@@ -5,7 +5,7 @@
 use crate::wire::json::{Map, Value, json};
 
 use super::catalogue::{AgentVariantRow, INITIALIZE, offering_less, row};
-use super::{AgentLink, AgentVariant, MessageFlow, session_of, success, updating};
+use super::{AgentVariant, MessageFlow, VariantLink, session_of, success, updating};
 
 /// Changes the result of a method.
 struct ChangedResult {
@@ -22,7 +22,7 @@ impl ChangedResult {
 impl AgentVariant for ChangedResult {
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -44,7 +44,7 @@ struct MoreMethods {
 }
 
 impl AgentVariant for MoreMethods {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let known = self.methods.iter().find(|(method, _)| message["method"] == *method);
         match (known, message.get("id")) {
             (Some((_, result)), Some(id)) => flow.to_client.push(success(id, result())),
@@ -52,7 +52,7 @@ impl AgentVariant for MoreMethods {
         }
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, link: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.result.on_agent_message(link, message, flow);
     }
 }
@@ -64,7 +64,7 @@ struct SpeaksTwo {
 }
 
 impl AgentVariant for SpeaksTwo {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         if message["method"] == "initialize" {
             self.later = message["params"]["protocolVersion"].as_u64().is_some_and(|it| it > 1);
         }
@@ -73,7 +73,7 @@ impl AgentVariant for SpeaksTwo {
 
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -91,7 +91,7 @@ const BEGINNINGS: [&str; 3] = ["session/new", "session/load", "session/resume"];
 struct NothingToSet;
 
 impl AgentVariant for NothingToSet {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let sets = matches!(
             message["method"].as_str(),
             Some("session/set_mode" | "session/set_config_option")
@@ -107,7 +107,7 @@ impl AgentVariant for NothingToSet {
 
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -130,7 +130,12 @@ impl AgentVariant for NothingToSet {
 struct GroupedOptions;
 
 impl AgentVariant for GroupedOptions {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         for pointer in ["/result/configOptions", "/params/update/configOptions"] {
             let options = message.pointer_mut(pointer).and_then(Value::as_array_mut);
             for option in options.into_iter().flatten().filter(|option| option["type"] == "select")
@@ -150,7 +155,7 @@ struct ModesAgain {
 }
 
 impl AgentVariant for ModesAgain {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let session = session_of(&message).to_owned();
         if let Some(mode) = message["params"]["modeId"].as_str() {
             self.modes.insert(session.clone(), mode.to_owned());

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::wire::json::{Map, Value, json};
 
-use super::{Agent, Config, Output, Ran};
+use super::{AcpAgent, AgentConfig, AgentOutput, EffectResult};
 
 mod asking;
 mod calls;
@@ -31,15 +31,25 @@ pub use catalogue::{AGENT_VARIANTS, AgentVariantRow};
 /// One legal choice of an agent.
 pub trait AgentVariant: Send {
     /// Changes the configuration of the reference agent.
-    fn set_up(&self, _config: &mut Config) {}
+    fn set_up(&self, _config: &mut AgentConfig) {}
     /// Learns which sessions another process of the agent has kept, by their ids.
     fn on_kept(&mut self, _session: &str) {}
     /// Takes a message of the client: pushes what the agent hears instead, and what the client is sent at once.
-    fn on_client_message(&mut self, _link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        _link: &VariantLink<'_>,
+        message: Value,
+        flow: &mut MessageFlow,
+    ) {
         flow.to_agent.push(message);
     }
     /// Takes a message of the agent: pushes what the client is sent instead, and what the agent hears at once.
-    fn on_agent_message(&mut self, _link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _link: &VariantLink<'_>,
+        message: Value,
+        flow: &mut MessageFlow,
+    ) {
         flow.to_client.push(message);
     }
     /// The text of a message, in one line; `None` for the usual one.
@@ -51,7 +61,7 @@ pub trait AgentVariant: Send {
         Duration::ZERO
     }
     /// The delay of a message to the client. The order of messages does not change.
-    fn delay(&mut self, _link: &AgentLink<'_>, _message: &Value) -> Duration {
+    fn delay(&mut self, _link: &VariantLink<'_>, _message: &Value) -> Duration {
         Duration::ZERO
     }
 }
@@ -67,7 +77,7 @@ pub struct MessageFlow {
 
 /// What is known when a message passes.
 #[derive(Clone, Copy, Debug)]
-pub struct AgentLink<'a> {
+pub struct VariantLink<'a> {
     /// The method of the client's request that a message of the agent answers.
     pub answers: Option<&'a str>,
     /// What the client offers, as its `initialize` said.
@@ -76,7 +86,7 @@ pub struct AgentLink<'a> {
     pub now: Duration,
 }
 
-impl AgentLink<'_> {
+impl VariantLink<'_> {
     /// Whether the client offers something.
     fn offered(&self, pointer: &str) -> bool {
         let found = self.offers.pointer(pointer);
@@ -86,7 +96,7 @@ impl AgentLink<'_> {
 
 /// The reference agent behind a chain of variants. Without variants every line passes as it is.
 pub struct VariantAgent {
-    inner: Agent,
+    inner: AcpAgent,
     /// The first one is next to the agent.
     variants: Vec<Box<dyn AgentVariant>>,
     /// Methods of the client's open requests, by id.
@@ -97,7 +107,7 @@ pub struct VariantAgent {
     /// How much later the agent hears what the client says.
     hears_after: Duration,
     /// Outputs with the time at which each is due.
-    waiting: VecDeque<(Duration, Output)>,
+    waiting: VecDeque<(Duration, AgentOutput)>,
     /// When the last line is due.
     last: Duration,
     now: Duration,
@@ -111,20 +121,20 @@ enum PassingMessage {
     ToAgent(usize, Value),
     ToClient(usize, Value),
     /// What is no message passes all variants.
-    Plain(Output),
+    Plain(AgentOutput),
 }
 
 impl VariantAgent {
     /// A reference agent with these variants. Those that rename sessions stand farthest from the agent, so that all
     /// others see the same names in both directions.
-    pub fn new(rows: &[&AgentVariantRow], mut config: Config) -> VariantAgent {
+    pub fn new(rows: &[&AgentVariantRow], mut config: AgentConfig) -> VariantAgent {
         let mut rows = rows.to_vec();
         rows.sort_by_key(|row| row.outermost);
         let variants: Vec<_> = rows.into_iter().map(|row| (row.make)()).collect();
         variants.iter().for_each(|variant| variant.set_up(&mut config));
         let hears_after = variants.iter().map(|variant| variant.hears_after()).max();
         VariantAgent {
-            inner: Agent::new(config),
+            inner: AcpAgent::new(config),
             coming: VecDeque::new(),
             hears_after: hears_after.unwrap_or_default(),
             variants,
@@ -163,14 +173,14 @@ impl VariantAgent {
         self.drain();
     }
 
-    /// What was begun with [`Output::Run`] has ended.
-    pub fn handle_ran(&mut self, now: Duration, token: u64, ran: Ran) {
+    /// What was begun with [`AgentOutput::Run`] has ended.
+    pub fn handle_ran(&mut self, now: Duration, token: u64, ran: EffectResult) {
         self.pass(now);
         self.inner.handle_ran(now, token, ran);
         self.drain();
     }
 
-    /// Lets one turn go on that holds at a name, as [`Agent::release`].
+    /// Lets one turn go on that holds at a name, as [`AcpAgent::release`].
     pub fn release(&mut self, now: Duration, case: &str, name: &str) {
         self.pass(now);
         self.inner.release(now, case, name);
@@ -193,7 +203,7 @@ impl VariantAgent {
     }
 
     /// The next thing to do, until there is none.
-    pub fn poll_output(&mut self) -> Option<Output> {
+    pub fn poll_output(&mut self) -> Option<AgentOutput> {
         if self.variants.is_empty() {
             return self.inner.poll_output();
         }
@@ -285,8 +295,8 @@ impl VariantAgent {
                     );
                 }
                 // A process ends after its last line.
-                PassingMessage::Plain(Output::Exit) => {
-                    self.waiting.push_back((self.last.max(self.now), Output::Exit));
+                PassingMessage::Plain(AgentOutput::Exit) => {
+                    self.waiting.push_back((self.last.max(self.now), AgentOutput::Exit));
                 }
                 PassingMessage::Plain(output) => self.waiting.push_back((self.now, output)),
             }
@@ -297,7 +307,7 @@ impl VariantAgent {
     fn through(&mut self, place: usize, message: Value, to_agent: bool) -> MessageFlow {
         let mut flow = MessageFlow::default();
         let answers = answered(&self.asked, &message);
-        let link = AgentLink { answers, offers: &self.offers, now: self.now };
+        let link = VariantLink { answers, offers: &self.offers, now: self.now };
         if let Some(variant) = self.variants.get_mut(place) {
             match to_agent {
                 true => variant.on_client_message(&link, message, &mut flow),
@@ -309,7 +319,7 @@ impl VariantAgent {
 
     fn send(&mut self, message: &Value) {
         let answers = answered(&self.asked, message);
-        let link = AgentLink { answers, offers: &self.offers, now: self.now };
+        let link = VariantLink { answers, offers: &self.offers, now: self.now };
         let delays = self.variants.iter_mut().map(|variant| variant.delay(&link, message));
         let delay = delays.max().unwrap_or_default();
         let spelled = self.variants.iter().rev().find_map(|variant| variant.spelled(message));
@@ -318,13 +328,13 @@ impl VariantAgent {
         }
         self.last = (self.now + delay).max(self.last);
         let line = spelled.unwrap_or_else(|| message.to_text());
-        self.waiting.push_back((self.last, Output::Line(line)));
+        self.waiting.push_back((self.last, AgentOutput::Line(line)));
     }
 }
 
-fn passing(output: Output) -> PassingMessage {
+fn passing(output: AgentOutput) -> PassingMessage {
     let message = match &output {
-        Output::Line(line) => Value::read(line).ok().filter(Value::is_object),
+        AgentOutput::Line(line) => Value::read(line).ok().filter(Value::is_object),
         _ => None,
     };
     message.map_or(PassingMessage::Plain(output), |message| PassingMessage::ToClient(0, message))
@@ -437,7 +447,7 @@ impl OpenPrompts {
     }
 
     /// The session whose prompt a message of the agent answers; from then on the prompt is no longer open.
-    fn ended(&mut self, link: &AgentLink<'_>, message: &Value) -> Option<String> {
+    fn ended(&mut self, link: &VariantLink<'_>, message: &Value) -> Option<String> {
         link.answers.filter(|method| *method == "session/prompt")?;
         self.sessions.remove(&key(message.get("id")?))
     }

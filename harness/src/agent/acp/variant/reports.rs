@@ -8,7 +8,7 @@ use crate::wire::json::{Map, Value, json};
 
 use super::catalogue::{AgentVariantRow, CALLS, STATUS, offering_less, row};
 use super::{
-    AgentLink, AgentVariant, CallReportKind, MessageFlow, OpenPrompts, told_call, updating,
+    AgentVariant, CallReportKind, MessageFlow, OpenPrompts, VariantLink, told_call, updating,
 };
 
 /// Holds the first report of a call back until the next message, and makes one report of both if that says that the
@@ -19,7 +19,12 @@ struct InProgressAtOnce {
 }
 
 impl AgentVariant for InProgressAtOnce {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let call = told_call(&mut message);
         let (told, id) = call.as_ref().map(|call| (call.told, call.key())).unzip();
         let runs = call.is_some_and(|call| call.text("status") == "in_progress");
@@ -65,14 +70,14 @@ impl ReportedWhenOver {
 }
 
 impl AgentVariant for ReportedWhenOver {
-    fn on_client_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         self.prompts.heard(&message);
         flow.to_agent.push(message);
     }
 
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -112,7 +117,12 @@ struct MoreUpdatesOfCalls {
 }
 
 impl AgentVariant for MoreUpdatesOfCalls {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let mut around = (Vec::new(), Vec::new());
         if let Some(call) = told_call(&mut message)
             && call.told == CallReportKind::Update
@@ -174,7 +184,12 @@ struct PendingAgain {
 }
 
 impl AgentVariant for PendingAgain {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let mut again = None;
         if let Some(call) = told_call(&mut message)
             && call.told == CallReportKind::First

@@ -10,15 +10,15 @@ use crate::wire::spelling::{
 };
 
 use super::catalogue::{AgentVariantRow, EXTENSIONS, JSON, RPC, row};
-use super::{AgentLink, AgentVariant, MessageFlow, told_call};
+use super::{AgentVariant, MessageFlow, VariantLink, told_call};
 
 /// Writes integers with a zero fraction, such as `1.0`.
-struct FractionalNumbers(FractionPlace);
+struct AgentFractionalNumbers(FractionPlace);
 
-impl AgentVariant for FractionalNumbers {
+impl AgentVariant for AgentFractionalNumbers {
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -31,31 +31,36 @@ impl AgentVariant for FractionalNumbers {
 }
 
 /// Reverses the order of the members of each object.
-struct ReversedMembers;
+struct AgentReversedMembers;
 
-impl AgentVariant for ReversedMembers {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+impl AgentVariant for AgentReversedMembers {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         walk(&mut message, &mut reverse_members);
         flow.to_client.push(message);
     }
 }
 
 /// Serializes messages in another way.
-struct WrittenText(fn(&Value) -> String);
+struct AgentWrittenText(fn(&Value) -> String);
 
-impl AgentVariant for WrittenText {
+impl AgentVariant for AgentWrittenText {
     fn spelled(&self, message: &Value) -> Option<String> {
         Some((self.0)(message))
     }
 }
 
 /// Adds `_meta` to each object of the protocol that has none.
-struct AddedMetadata(fn() -> Value);
+struct AgentAddedMetadata(fn() -> Value);
 
-impl AgentVariant for AddedMetadata {
+impl AgentVariant for AgentAddedMetadata {
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -95,7 +100,7 @@ fn add_nulls(members: &mut Map, names: &[&'static str]) {
 impl AgentVariant for NullMembers {
     fn on_agent_message(
         &mut self,
-        link: &AgentLink<'_>,
+        link: &VariantLink<'_>,
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
@@ -143,10 +148,10 @@ const META: &str =
 /// Numbers, white space, escapes, the order of members, `_meta`, null.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row("acp-numbers-with-fraction", "Integers are written as `1.0`.", NUMBER, JSON, || {
-        Box::new(FractionalNumbers(FractionPlace::Rest))
+        Box::new(AgentFractionalNumbers(FractionPlace::Rest))
     }),
     row("acp-numbers-with-exponent", "Integers are written as `1e0`.", NUMBER, JSON, || {
-        Box::new(WrittenText(|message| {
+        Box::new(AgentWrittenText(|message| {
             written(message, LeafForm { number: with_exponent, ..USUAL })
         }))
     }),
@@ -155,48 +160,48 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "The ids of responses are written as `1.0`.",
         "The id of a response is the same value as in the request; 1.0 is 1.",
         RPC,
-        || Box::new(FractionalNumbers(FractionPlace::Id)),
+        || Box::new(AgentFractionalNumbers(FractionPlace::Id)),
     ),
     row(
         "acp-members-reversed",
         "The members of each object come in reverse order.",
         "An object is an unordered collection of members.",
         JSON,
-        || Box::new(ReversedMembers),
+        || Box::new(AgentReversedMembers),
     ),
     row("acp-spaced", "Messages have white space around all values.", SPACE, JSON, || {
-        Box::new(WrittenText(spaced))
+        Box::new(AgentWrittenText(spaced))
     }),
     row(
         "acp-carriage-returns",
         "Each line ends with a carriage return and a line feed.",
         SPACE,
         JSON,
-        || Box::new(WrittenText(|message| format!("{}\r", message.to_text()))),
+        || Box::new(AgentWrittenText(|message| format!("{}\r", message.to_text()))),
     ),
     row("acp-escaped", "Slashes and characters outside ASCII are escaped.", ESCAPE, JSON, || {
-        Box::new(WrittenText(written_in_ascii))
+        Box::new(AgentWrittenText(written_in_ascii))
     }),
     row(
         "acp-every-letter-escaped",
         "Every letter of a string is escaped, also in names.",
         ESCAPE,
         JSON,
-        || Box::new(WrittenText(written_in_escapes)),
+        || Box::new(AgentWrittenText(written_in_escapes)),
     ),
     row(
         "acp-metadata",
         "Every object of the protocol has a `_meta` with members of the agent's own.",
         META,
         EXTENSIONS,
-        || Box::new(AddedMetadata(|| json!({"vendor.example/origin": ["variant", 1]}))),
+        || Box::new(AgentAddedMetadata(|| json!({"vendor.example/origin": ["variant", 1]}))),
     ),
     row(
         "acp-metadata-is-null",
         "Every object has a `_meta` that is null.",
         META,
         EXTENSIONS,
-        || Box::new(AddedMetadata(|| Value::Null)),
+        || Box::new(AgentAddedMetadata(|| Value::Null)),
     ),
     row(
         "acp-null-members",

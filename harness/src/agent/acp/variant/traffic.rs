@@ -8,8 +8,8 @@ use crate::wire::json::{Value, json};
 
 use super::catalogue::{AgentVariantRow, EXTENSIONS, RPC, TURN, UPDATE, row};
 use super::{
-    AgentLink, AgentVariant, MessageFlow, OpenPrompts, chunk, chunk_of, key, session_of, told_call,
-    updating,
+    AgentVariant, MessageFlow, OpenPrompts, VariantLink, chunk, chunk_of, key, session_of,
+    told_call, updating,
 };
 
 /// When something else is said.
@@ -46,7 +46,7 @@ impl MoreUpdates {
         Box::new(MoreUpdates { moment, needs: Some(needs), make, prompts })
     }
 
-    fn say(&self, link: &AgentLink<'_>, session: &str, flow: &mut MessageFlow) {
+    fn say(&self, link: &VariantLink<'_>, session: &str, flow: &mut MessageFlow) {
         if self.needs.is_none_or(|needs| link.offered(needs)) {
             let updates = (self.make)().into_iter();
             flow.to_client.extend(updates.map(|update| updating(session, update)));
@@ -55,7 +55,12 @@ impl MoreUpdates {
 }
 
 impl AgentVariant for MoreUpdates {
-    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        link: &VariantLink<'_>,
+        message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(session) = self.prompts.heard(&message)
             && self.moment == UpdateMoment::Start
         {
@@ -64,7 +69,7 @@ impl AgentVariant for MoreUpdates {
         flow.to_agent.push(message);
     }
 
-    fn on_agent_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(&mut self, link: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let ended = self.prompts.ended(link, &message);
         let done = message["result"]["stopReason"].as_str().is_some_and(|it| it != "cancelled");
         let made = message["result"]["sessionId"].as_str().map(str::to_owned);
@@ -106,7 +111,12 @@ impl MoreRequests {
 }
 
 impl AgentVariant for MoreRequests {
-    fn on_client_message(&mut self, link: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+    fn on_client_message(
+        &mut self,
+        link: &VariantLink<'_>,
+        message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let response = message.get("method").is_none();
         if message.get("id").is_some_and(|id| response && self.open.remove(&key(id))) {
             return;
@@ -125,10 +135,10 @@ impl AgentVariant for MoreRequests {
 }
 
 /// Sends a notification of its own before each update.
-struct OwnNotifications(fn(&str) -> Value);
+struct AgentOwnNotifications(fn(&str) -> Value);
 
-impl AgentVariant for OwnNotifications {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, message: Value, flow: &mut MessageFlow) {
+impl AgentVariant for AgentOwnNotifications {
+    fn on_agent_message(&mut self, _: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let update = message["method"] == "session/update";
         if update {
             flow.to_client.push((self.0)(session_of(&message)));
@@ -141,7 +151,12 @@ impl AgentVariant for OwnNotifications {
 struct SingleLetters;
 
 impl AgentVariant for SingleLetters {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let kind = "agent_message_chunk";
         match chunk_of(&mut message, kind) {
             Some(text) => {
@@ -175,7 +190,12 @@ impl LargePieces {
 }
 
 impl AgentVariant for LargePieces {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         let Some(text) = chunk_of(&mut message, "agent_message_chunk") else {
             self.give(flow);
             return flow.to_client.push(message);
@@ -195,7 +215,12 @@ impl AgentVariant for LargePieces {
 struct ChangedChunks(fn(&mut Value));
 
 impl AgentVariant for ChangedChunks {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if chunk_of(&mut message, "agent_message_chunk").is_some() {
             (self.0)(&mut message["params"]["update"]);
         }
@@ -207,7 +232,12 @@ impl AgentVariant for ChangedChunks {
 struct SpokenReports;
 
 impl AgentVariant for SpokenReports {
-    fn on_agent_message(&mut self, _: &AgentLink<'_>, mut message: Value, flow: &mut MessageFlow) {
+    fn on_agent_message(
+        &mut self,
+        _: &VariantLink<'_>,
+        mut message: Value,
+        flow: &mut MessageFlow,
+    ) {
         if let Some(call) = told_call(&mut message)
             && call.told == super::CallReportKind::First
         {
@@ -392,7 +422,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         OWN,
         EXTENSIONS,
         || {
-            Box::new(OwnNotifications(|session| {
+            Box::new(AgentOwnNotifications(|session| {
                 let params = json!({"sessionId": session, "progress": 0.5});
                 json!({"jsonrpc": "2.0", "method": "_vendor.example/progress", "params": params})
             }))
@@ -403,7 +433,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "Before each update there is a notification of the agent's own that has no params.",
         "The params of a notification may be left out.",
         RPC,
-        || Box::new(OwnNotifications(|_| json!({"jsonrpc": "2.0", "method": "_alive"}))),
+        || Box::new(AgentOwnNotifications(|_| json!({"jsonrpc": "2.0", "method": "_alive"}))),
     ),
     row("single-letters", "Each letter of a text is a chunk of its own.", CHUNKS, TURN, || {
         Box::new(SingleLetters)

@@ -5,22 +5,22 @@
 
 use crate::wire::json::{Value, json};
 
-use super::{Event, Kind, Say, Voice, is_input, plain};
+use super::{FamilyVoice, SpokenPart, StreamEvent, TextKind, is_input, plain};
 use crate::agent::model::offered::CallForm;
-use crate::agent::model::plan::Call;
+use crate::agent::model::plan::ToolUse;
 
-pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
-    let mut delta = |voice: &Voice, delta: Value| {
+pub(super) fn tell(voice: &mut FamilyVoice, say: &SpokenPart<'_>, out: &mut Vec<StreamEvent>) {
+    let mut delta = |voice: &FamilyVoice, delta: Value| {
         out.push(plain(chunk(
             voice,
             json!([{"index": 0, "delta": (delta), "finish_reason": null}]),
         )));
     };
     match say {
-        Say::Begin => delta(voice, json!({"role": "assistant", "content": ""})),
-        Say::Text(text) => delta(voice, json!({"content": (*text)})),
-        Say::Thought(text) => delta(voice, json!({"reasoning_content": (*text)})),
-        Say::Call(call) => {
+        SpokenPart::Begin => delta(voice, json!({"role": "assistant", "content": ""})),
+        SpokenPart::Text(text) => delta(voice, json!({"content": (*text)})),
+        SpokenPart::Thought(text) => delta(voice, json!({"reasoning_content": (*text)})),
+        SpokenPart::Call(call) => {
             let index = voice.all_calls().count() as u64;
             let mut whole = entry(call);
             let (kind, member) = match call.wanted.form {
@@ -36,14 +36,14 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             is_input(out);
             voice.called(call);
         }
-        Say::Fail(failure) => {
+        SpokenPart::Fail(failure) => {
             let error = json!({
                 "message": (failure.message.as_str()), "type": (failure.name.as_str()),
                 "code": (failure.name.as_str()),
             });
             out.push(plain(json!({"error": (error)})));
         }
-        Say::End => {
+        SpokenPart::End => {
             let choice = json!([{"index": 0, "delta": {}, "finish_reason": (finish(voice))}]);
             let mut last = chunk(voice, choice);
             last["usage"] = usage(voice);
@@ -52,12 +52,12 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
     }
 }
 
-pub(super) fn whole(voice: &Voice) -> Value {
-    let mut message = json!({"role": "assistant", "content": (voice.said(Kind::Text))});
+pub(super) fn whole(voice: &FamilyVoice) -> Value {
+    let mut message = json!({"role": "assistant", "content": (voice.said(TextKind::Text))});
     if voice.calls() {
         message["tool_calls"] = voice.all_calls().map(entry).collect();
     }
-    let thought = voice.said(Kind::Thought);
+    let thought = voice.said(TextKind::Thought);
     if !thought.is_empty() {
         message["reasoning_content"] = json!(thought);
     }
@@ -68,14 +68,14 @@ pub(super) fn whole(voice: &Voice) -> Value {
     whole
 }
 
-fn chunk(voice: &Voice, choices: Value) -> Value {
+fn chunk(voice: &FamilyVoice, choices: Value) -> Value {
     json!({
         "id": (voice.id), "object": "chat.completion.chunk", "created": (voice.epoch),
         "model": (voice.model), "choices": (choices),
     })
 }
 
-fn entry(call: &Call) -> Value {
+fn entry(call: &ToolUse) -> Value {
     let (id, name) = (call.id.as_str(), call.wanted.name.as_str());
     match (call.wanted.form, call.wanted.arguments.as_str()) {
         (CallForm::FreeText, Some(input)) => {
@@ -88,11 +88,11 @@ fn entry(call: &Call) -> Value {
     }
 }
 
-fn finish(voice: &Voice) -> &'static str {
+fn finish(voice: &FamilyVoice) -> &'static str {
     if voice.calls() { "tool_calls" } else { "stop" }
 }
 
-fn usage(voice: &Voice) -> Value {
+fn usage(voice: &FamilyVoice) -> Value {
     let [input, output] = voice.usage;
     json!({
         "prompt_tokens": (input), "completion_tokens": (output),

@@ -4,41 +4,41 @@
 
 use crate::wire::json::{Value, json};
 
-use super::{Event, Kind, Part, Say, Voice, plain};
+use super::{AnswerPart, FamilyVoice, SpokenPart, StreamEvent, TextKind, plain};
 
-pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
+pub(super) fn tell(voice: &mut FamilyVoice, say: &SpokenPart<'_>, out: &mut Vec<StreamEvent>) {
     match say {
-        Say::Begin => {}
-        Say::Text(text) => {
-            let part = part(&Part::Said(Kind::Text, (*text).to_owned()));
+        SpokenPart::Begin => {}
+        SpokenPart::Text(text) => {
+            let part = part(&AnswerPart::Said(TextKind::Text, (*text).to_owned()));
             out.push(plain(response(voice, json!([(part)]), None)));
         }
-        Say::Thought(text) => {
-            let part = part(&Part::Said(Kind::Thought, (*text).to_owned()));
+        SpokenPart::Thought(text) => {
+            let part = part(&AnswerPart::Said(TextKind::Thought, (*text).to_owned()));
             out.push(plain(response(voice, json!([(part)]), None)));
         }
-        Say::Call(call) => {
-            let part = part(&Part::Call((*call).clone()));
+        SpokenPart::Call(call) => {
+            let part = part(&AnswerPart::Call((*call).clone()));
             out.push(plain(response(voice, json!([(part)]), None)));
             voice.called(call);
         }
-        Say::Fail(failure) => {
+        SpokenPart::Fail(failure) => {
             let (status, message) = (failure.status, failure.message.as_str());
             out.push(plain(json!({"error": {"code": (status), "message": (message)}})));
         }
-        Say::End => out.push(plain(response(voice, json!([{"text": ""}]), Some("STOP")))),
+        SpokenPart::End => out.push(plain(response(voice, json!([{"text": ""}]), Some("STOP")))),
     }
 }
 
-pub(super) fn whole(voice: &Voice) -> Value {
+pub(super) fn whole(voice: &FamilyVoice) -> Value {
     response(voice, voice.parts.iter().map(part).collect(), Some("STOP"))
 }
 
-fn part(part: &Part) -> Value {
+fn part(part: &AnswerPart) -> Value {
     match part {
-        Part::Said(Kind::Text, text) => json!({"text": (text)}),
-        Part::Said(Kind::Thought, text) => json!({"text": (text), "thought": true}),
-        Part::Call(call) => json!({
+        AnswerPart::Said(TextKind::Text, text) => json!({"text": (text)}),
+        AnswerPart::Said(TextKind::Thought, text) => json!({"text": (text), "thought": true}),
+        AnswerPart::Call(call) => json!({
             "functionCall": {
                 "id": (call.id.as_str()), "name": (call.wanted.name.as_str()), "args": (call.wanted.arguments.clone()),
             },
@@ -46,7 +46,7 @@ fn part(part: &Part) -> Value {
     }
 }
 
-fn response(voice: &Voice, parts: Value, finish: Option<&str>) -> Value {
+fn response(voice: &FamilyVoice, parts: Value, finish: Option<&str>) -> Value {
     let mut candidate = json!({"index": 0, "content": {"role": "model", "parts": (parts)}});
     if let Some(finish) = finish {
         candidate["finishReason"] = json!(finish);

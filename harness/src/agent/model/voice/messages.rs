@@ -4,30 +4,30 @@
 
 use crate::wire::json::{Value, json};
 
-use super::{Event, Kind, Part, Say, Voice, is_input};
-use crate::agent::model::plan::Call;
+use super::{AnswerPart, FamilyVoice, SpokenPart, StreamEvent, TextKind, is_input};
+use crate::agent::model::plan::ToolUse;
 
-pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
+pub(super) fn tell(voice: &mut FamilyVoice, say: &SpokenPart<'_>, out: &mut Vec<StreamEvent>) {
     match say {
-        Say::Begin => {
+        SpokenPart::Begin => {
             let message = message(voice, json!([]), Value::Null);
             event("message_start", json!({"message": (message)}), out);
         }
-        Say::Text(text) => {
+        SpokenPart::Text(text) => {
             let (block, delta) = (
                 json!({"type": "text", "text": ""}),
                 json!({"type": "text_delta", "text": (*text)}),
             );
-            running(voice, Kind::Text, text, block, delta, out);
+            running(voice, TextKind::Text, text, block, delta, out);
         }
-        Say::Thought(text) => {
+        SpokenPart::Thought(text) => {
             let (block, delta) = (
                 json!({"type": "thinking", "thinking": "", "signature": ""}),
                 json!({"type": "thinking_delta", "thinking": (*text)}),
             );
-            running(voice, Kind::Thought, text, block, delta, out);
+            running(voice, TextKind::Thought, text, block, delta, out);
         }
-        Say::Call(call) => {
+        SpokenPart::Call(call) => {
             stop(voice, out);
             let index = voice.parts.len() as u64;
             let mut block = tool_use(call);
@@ -39,13 +39,13 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             event("content_block_stop", json!({"index": (index)}), out);
             voice.called(call);
         }
-        Say::Fail(failure) => {
+        SpokenPart::Fail(failure) => {
             let error = json!({
                 "type": (failure.name.as_str()), "message": (failure.message.as_str()),
             });
             event("error", json!({"error": (error)}), out);
         }
-        Say::End => {
+        SpokenPart::End => {
             stop(voice, out);
             let delta = json!({"stop_reason": (finish(voice)), "stop_sequence": null});
             let usage = json!({"output_tokens": (voice.usage[1])});
@@ -57,12 +57,12 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
 
 /// Goes on with a block of text, and begins it where it has not begun.
 fn running(
-    voice: &mut Voice,
-    kind: Kind,
+    voice: &mut FamilyVoice,
+    kind: TextKind,
     text: &str,
     block: Value,
     delta: Value,
-    out: &mut Vec<Event>,
+    out: &mut Vec<StreamEvent>,
 ) {
     if voice.open.as_ref().is_some_and(|(open, _)| *open != kind) {
         stop(voice, out);
@@ -76,10 +76,10 @@ fn running(
     event("content_block_delta", json!({"index": (index), "delta": (delta)}), out);
 }
 
-fn stop(voice: &mut Voice, out: &mut Vec<Event>) {
+fn stop(voice: &mut FamilyVoice, out: &mut Vec<StreamEvent>) {
     let index = voice.parts.len() as u64;
     if let Some((kind, _)) = &voice.open {
-        if *kind == Kind::Thought {
+        if *kind == TextKind::Thought {
             let delta = json!({"type": "signature_delta", "signature": "scripted"});
             event("content_block_delta", json!({"index": (index), "delta": (delta)}), out);
         }
@@ -88,18 +88,18 @@ fn stop(voice: &mut Voice, out: &mut Vec<Event>) {
     voice.close();
 }
 
-pub(super) fn whole(voice: &Voice) -> Value {
-    let block = |part: &Part| match part {
-        Part::Said(Kind::Text, text) => json!({"type": "text", "text": (text)}),
-        Part::Said(Kind::Thought, text) => {
+pub(super) fn whole(voice: &FamilyVoice) -> Value {
+    let block = |part: &AnswerPart| match part {
+        AnswerPart::Said(TextKind::Text, text) => json!({"type": "text", "text": (text)}),
+        AnswerPart::Said(TextKind::Thought, text) => {
             json!({"type": "thinking", "thinking": (text), "signature": "scripted"})
         }
-        Part::Call(call) => tool_use(call),
+        AnswerPart::Call(call) => tool_use(call),
     };
     message(voice, voice.parts.iter().map(block).collect(), json!(finish(voice)))
 }
 
-fn message(voice: &Voice, content: Value, stop_reason: Value) -> Value {
+fn message(voice: &FamilyVoice, content: Value, stop_reason: Value) -> Value {
     let [input, output] = voice.usage;
     json!({
         "id": (format!("msg_{}", voice.id)), "type": "message", "role": "assistant",
@@ -108,17 +108,17 @@ fn message(voice: &Voice, content: Value, stop_reason: Value) -> Value {
     })
 }
 
-fn tool_use(call: &Call) -> Value {
+fn tool_use(call: &ToolUse) -> Value {
     json!({
         "type": "tool_use", "id": (call.id.as_str()), "name": (call.wanted.name.as_str()), "input": (call.wanted.arguments.clone()),
     })
 }
 
-fn finish(voice: &Voice) -> &'static str {
+fn finish(voice: &FamilyVoice) -> &'static str {
     if voice.calls() { "tool_use" } else { "end_turn" }
 }
 
-fn event(name: &'static str, mut data: Value, out: &mut Vec<Event>) {
+fn event(name: &'static str, mut data: Value, out: &mut Vec<StreamEvent>) {
     data["type"] = json!(name);
-    out.push(Event { name: Some(name), data, is_input: false });
+    out.push(StreamEvent { name: Some(name), data, is_input: false });
 }

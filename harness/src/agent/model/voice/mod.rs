@@ -5,17 +5,17 @@
 //!
 //! Knows: the shapes of the families. Never knows: scripts, requests.
 //!
-//! Start at [`Voice`].
+//! Start at [`FamilyVoice`].
 
 use std::fmt::Write as _;
 
 use crate::wire::json::Value;
 
-use super::Setting;
-use super::failure::Failure;
-use super::plan::{Call, Move};
-use super::read::Asked;
-use super::routes::Family;
+use super::ModelSetting;
+use super::failure::ModelFailure;
+use super::plan::{AnswerMove, ToolUse};
+use super::read::ParsedRequest;
+use super::routes::ModelFamily;
 
 mod chat;
 mod gemini;
@@ -24,31 +24,31 @@ mod responses;
 
 /// One thing to say.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Say<'a> {
+pub(super) enum SpokenPart<'a> {
     Begin,
     Text(&'a str),
     Thought(&'a str),
-    Call(&'a Call),
-    Fail(&'a Failure),
+    Call(&'a ToolUse),
+    Fail(&'a ModelFailure),
     End,
 }
 
 /// The kinds of running text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum TextKind {
     Text,
     Thought,
 }
 
 /// A part of an answer, once it is complete.
 #[derive(Clone, Debug)]
-pub(super) enum Part {
-    Said(Kind, String),
-    Call(Call),
+pub(super) enum AnswerPart {
+    Said(TextKind, String),
+    Call(ToolUse),
 }
 
 /// An event of a stream.
-pub(super) struct Event {
+pub(super) struct StreamEvent {
     name: Option<&'static str>,
     data: Value,
     /// It has the input of a call, of which an event before it has told the beginning.
@@ -56,7 +56,7 @@ pub(super) struct Event {
 }
 
 /// Marks the last event as one with the input of a call.
-fn is_input(events: &mut [Event]) {
+fn is_input(events: &mut [StreamEvent]) {
     if let Some(last) = events.last_mut() {
         last.is_input = true;
     }
@@ -64,8 +64,8 @@ fn is_input(events: &mut [Event]) {
 
 /// Somebody who speaks as a family does, and has said something already.
 #[derive(Clone, Debug)]
-pub(super) struct Voice {
-    family: Family,
+pub(super) struct FamilyVoice {
+    family: ModelFamily,
     model: String,
     id: String,
     epoch: u64,
@@ -74,16 +74,20 @@ pub(super) struct Voice {
     /// Tokens read and written.
     pub(super) usage: [u64; 2],
     /// The text that is being said.
-    open: Option<(Kind, String)>,
+    open: Option<(TextKind, String)>,
     /// What has been said, without the text that is being said.
-    parts: Vec<Part>,
+    parts: Vec<AnswerPart>,
     /// Events so far, where the family counts them.
     count: u64,
 }
 
-impl Voice {
-    pub(super) fn of(family: Family, asked: &Asked, setting: &Setting<'_>) -> Voice {
-        Voice {
+impl FamilyVoice {
+    pub(super) fn of(
+        family: ModelFamily,
+        asked: &ParsedRequest,
+        setting: &ModelSetting<'_>,
+    ) -> FamilyVoice {
+        FamilyVoice {
             family,
             model: asked.model.clone(),
             id: format!("scripted{}", setting.serial),
@@ -96,7 +100,7 @@ impl Voice {
         }
     }
 
-    pub(super) fn family(&self) -> Family {
+    pub(super) fn family(&self) -> ModelFamily {
         self.family
     }
 
@@ -106,14 +110,16 @@ impl Voice {
     }
 
     /// Says one thing; returns the bytes of the stream.
-    pub(super) fn say(&mut self, say: &Say<'_>) -> String {
+    pub(super) fn say(&mut self, say: &SpokenPart<'_>) -> String {
         let events = self.events(say);
         let mut bytes = self.written(&events);
         match (say, self.array, self.family) {
-            (Say::End | Say::Fail(_), Some(written), _) => {
+            (SpokenPart::End | SpokenPart::Fail(_), Some(written), _) => {
                 bytes.push_str(if written == 0 { "[]" } else { "]" });
             }
-            (Say::End | Say::Fail(_), None, Family::Chat) => bytes.push_str("data: [DONE]\n\n"),
+            (SpokenPart::End | SpokenPart::Fail(_), None, ModelFamily::Chat) => {
+                bytes.push_str("data: [DONE]\n\n")
+            }
             _ => {}
         }
         bytes
@@ -121,26 +127,26 @@ impl Voice {
 
     /// Says a call; returns the bytes of its beginning, and those of its input and what follows. Where a family has no
     /// beginning of a call without its input, the first part is empty.
-    pub(super) fn say_in_parts(&mut self, call: &Call) -> [String; 2] {
-        let events = self.events(&Say::Call(call));
+    pub(super) fn say_in_parts(&mut self, call: &ToolUse) -> [String; 2] {
+        let events = self.events(&SpokenPart::Call(call));
         let at = events.iter().position(|event| event.is_input).unwrap_or_default();
         let (beginning, rest) = events.split_at(at);
         [self.written(beginning), self.written(rest)]
     }
 
-    fn events(&mut self, say: &Say<'_>) -> Vec<Event> {
+    fn events(&mut self, say: &SpokenPart<'_>) -> Vec<StreamEvent> {
         let mut events = Vec::new();
         let tell = match self.family {
-            Family::Chat => chat::tell,
-            Family::Responses => responses::tell,
-            Family::Messages => messages::tell,
-            Family::Gemini => gemini::tell,
+            ModelFamily::Chat => chat::tell,
+            ModelFamily::Responses => responses::tell,
+            ModelFamily::Messages => messages::tell,
+            ModelFamily::Gemini => gemini::tell,
         };
         tell(self, say, &mut events);
         events
     }
 
-    fn written(&mut self, events: &[Event]) -> String {
+    fn written(&mut self, events: &[StreamEvent]) -> String {
         let mut bytes = String::new();
         for event in events {
             self.write(event, &mut bytes);
@@ -148,7 +154,7 @@ impl Voice {
         bytes
     }
 
-    fn write(&mut self, event: &Event, bytes: &mut String) {
+    fn write(&mut self, event: &StreamEvent, bytes: &mut String) {
         let data = event.data.to_text();
         if let Some(written) = &mut self.array {
             bytes.push(if *written == 0 { '[' } else { ',' });
@@ -163,26 +169,26 @@ impl Voice {
     }
 
     /// A whole answer.
-    pub(super) fn whole(&mut self, moves: &[Move]) -> Value {
+    pub(super) fn whole(&mut self, moves: &[AnswerMove]) -> Value {
         for one in moves {
             match one {
-                Move::Text(text) => self.add(Kind::Text, text),
-                Move::Thought(text) => self.add(Kind::Thought, text),
-                Move::Call(call) => self.called(call),
+                AnswerMove::Text(text) => self.add(TextKind::Text, text),
+                AnswerMove::Thought(text) => self.add(TextKind::Thought, text),
+                AnswerMove::Call(call) => self.called(call),
                 _ => {}
             }
         }
         self.close();
         match self.family {
-            Family::Chat => chat::whole(self),
-            Family::Responses => responses::whole(self),
-            Family::Messages => messages::whole(self),
-            Family::Gemini => gemini::whole(self),
+            ModelFamily::Chat => chat::whole(self),
+            ModelFamily::Responses => responses::whole(self),
+            ModelFamily::Messages => messages::whole(self),
+            ModelFamily::Gemini => gemini::whole(self),
         }
     }
 
     /// Goes on with the open text of this kind, or begins one.
-    fn add(&mut self, kind: Kind, text: &str) {
+    fn add(&mut self, kind: TextKind, text: &str) {
         match &mut self.open {
             Some((open, said)) if *open == kind => said.push_str(text),
             _ => {
@@ -192,40 +198,40 @@ impl Voice {
         }
     }
 
-    fn called(&mut self, call: &Call) {
+    fn called(&mut self, call: &ToolUse) {
         self.close();
-        self.parts.push(Part::Call(call.clone()));
+        self.parts.push(AnswerPart::Call(call.clone()));
     }
 
     /// Ends the open text.
     fn close(&mut self) {
         if let Some((kind, said)) = self.open.take() {
-            self.parts.push(Part::Said(kind, said));
+            self.parts.push(AnswerPart::Said(kind, said));
         }
     }
 
     /// Whether tools were called: then the turn goes on with their results.
     fn calls(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Call(_)))
+        self.parts.iter().any(|part| matches!(part, AnswerPart::Call(_)))
     }
 
     /// What was said of a kind.
-    fn said(&self, wanted: Kind) -> String {
+    fn said(&self, wanted: TextKind) -> String {
         let said = self.parts.iter().filter_map(|part| match part {
-            Part::Said(kind, text) if *kind == wanted => Some(text.as_str()),
+            AnswerPart::Said(kind, text) if *kind == wanted => Some(text.as_str()),
             _ => None,
         });
         said.collect()
     }
 
-    fn all_calls(&self) -> impl Iterator<Item = &Call> {
+    fn all_calls(&self) -> impl Iterator<Item = &ToolUse> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(call),
-            Part::Said(..) => None,
+            AnswerPart::Call(call) => Some(call),
+            AnswerPart::Said(..) => None,
         })
     }
 }
 
-fn plain(data: Value) -> Event {
-    Event { name: None, data, is_input: false }
+fn plain(data: Value) -> StreamEvent {
+    StreamEvent { name: None, data, is_input: false }
 }

@@ -4,24 +4,24 @@
 
 use crate::wire::json::{Value, json};
 
-use super::{Event, Kind, Part, Say, Voice, is_input};
+use super::{AnswerPart, FamilyVoice, SpokenPart, StreamEvent, TextKind, is_input};
 use crate::agent::model::offered::CallForm;
-use crate::agent::model::plan::Call;
+use crate::agent::model::plan::ToolUse;
 
-pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
+pub(super) fn tell(voice: &mut FamilyVoice, say: &SpokenPart<'_>, out: &mut Vec<StreamEvent>) {
     match say {
-        Say::Begin => {
+        SpokenPart::Begin => {
             for name in ["response.created", "response.in_progress"] {
                 let response = response(voice, "in_progress");
                 event(voice, name, json!({"response": (response)}), out);
             }
         }
-        Say::Text(text) => running(voice, Kind::Text, text, out),
-        Say::Thought(text) => running(voice, Kind::Thought, text, out),
-        Say::Call(call) => {
+        SpokenPart::Text(text) => running(voice, TextKind::Text, text, out),
+        SpokenPart::Thought(text) => running(voice, TextKind::Thought, text, out),
+        SpokenPart::Call(call) => {
             finish(voice, out);
             let place = voice.parts.len();
-            let item = item(voice, place, &Part::Call((*call).clone()));
+            let item = item(voice, place, &AnswerPart::Call((*call).clone()));
             let streamed = match call.wanted.form {
                 CallForm::Function => Some(FUNCTION),
                 CallForm::FreeText => Some(CUSTOM),
@@ -48,13 +48,13 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
             event(voice, "response.output_item.done", at, out);
             voice.called(call);
         }
-        Say::Fail(failure) => {
+        SpokenPart::Fail(failure) => {
             let mut response = response(voice, "failed");
             let (code, message) = (failure.name.as_str(), failure.message.as_str());
             response["error"] = json!({"code": (code), "message": (message)});
             event(voice, "response.failed", json!({"response": (response)}), out);
         }
-        Say::End => {
+        SpokenPart::End => {
             finish(voice, out);
             let response = response(voice, "completed");
             event(voice, "response.completed", json!({"response": (response)}), out);
@@ -62,7 +62,7 @@ pub(super) fn tell(voice: &mut Voice, say: &Say<'_>, out: &mut Vec<Event>) {
     }
 }
 
-pub(super) fn whole(voice: &Voice) -> Value {
+pub(super) fn whole(voice: &FamilyVoice) -> Value {
     response(voice, "completed")
 }
 
@@ -76,7 +76,7 @@ const CUSTOM: [&str; 3] =
     ["input", "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"];
 
 /// What the events of a kind of text are called, and what the text is a part of.
-struct Words {
+struct TextEventNames {
     item: &'static str,
     part_added: &'static str,
     part_done: &'static str,
@@ -85,7 +85,7 @@ struct Words {
     index: &'static str,
 }
 
-const TEXT: Words = Words {
+const TEXT: TextEventNames = TextEventNames {
     item: "message",
     part_added: "response.content_part.added",
     part_done: "response.content_part.done",
@@ -94,7 +94,7 @@ const TEXT: Words = Words {
     index: "content_index",
 };
 
-const THOUGHT: Words = Words {
+const THOUGHT: TextEventNames = TextEventNames {
     item: "reasoning",
     part_added: "response.reasoning_summary_part.added",
     part_done: "response.reasoning_summary_part.done",
@@ -103,15 +103,15 @@ const THOUGHT: Words = Words {
     index: "summary_index",
 };
 
-fn words(kind: Kind) -> &'static Words {
+fn words(kind: TextKind) -> &'static TextEventNames {
     match kind {
-        Kind::Text => &TEXT,
-        Kind::Thought => &THOUGHT,
+        TextKind::Text => &TEXT,
+        TextKind::Thought => &THOUGHT,
     }
 }
 
 /// Goes on with an item of text, and begins it where it has not begun.
-fn running(voice: &mut Voice, kind: Kind, text: &str, out: &mut Vec<Event>) {
+fn running(voice: &mut FamilyVoice, kind: TextKind, text: &str, out: &mut Vec<StreamEvent>) {
     if voice.open.as_ref().is_some_and(|(open, _)| *open != kind) {
         finish(voice, out);
     }
@@ -119,7 +119,7 @@ fn running(voice: &mut Voice, kind: Kind, text: &str, out: &mut Vec<Event>) {
     let begins = voice.open.is_none();
     voice.add(kind, text);
     if begins {
-        let mut begun = item(voice, place, &Part::Said(kind, String::new()));
+        let mut begun = item(voice, place, &AnswerPart::Said(kind, String::new()));
         for name in ["content", "summary"] {
             if begun.get(name).is_some() {
                 begun[name] = json!([]);
@@ -136,7 +136,7 @@ fn running(voice: &mut Voice, kind: Kind, text: &str, out: &mut Vec<Event>) {
 }
 
 /// Ends the open item of text.
-fn finish(voice: &mut Voice, out: &mut Vec<Event>) {
+fn finish(voice: &mut FamilyVoice, out: &mut Vec<StreamEvent>) {
     let Some((kind, said)) = voice.open.clone() else {
         return;
     };
@@ -146,51 +146,51 @@ fn finish(voice: &mut Voice, out: &mut Vec<Event>) {
     let done = inside(voice, place, kind, "part", piece(kind, &said));
     event(voice, words.part_done, done, out);
     voice.close();
-    let item = item(voice, place, &Part::Said(kind, said));
+    let item = item(voice, place, &AnswerPart::Said(kind, said));
     let at = json!({"output_index": (place as u64), "item": (item)});
     event(voice, "response.output_item.done", at, out);
 }
 
 /// The data of an event within an item of text.
-fn inside(voice: &Voice, place: usize, kind: Kind, name: &str, value: Value) -> Value {
+fn inside(voice: &FamilyVoice, place: usize, kind: TextKind, name: &str, value: Value) -> Value {
     let id = item_id(voice, place);
     let index = words(kind).index;
     json!({"item_id": (id), "output_index": (place as u64), (index): 0, (name): (value)})
 }
 
-fn piece(kind: Kind, text: &str) -> Value {
+fn piece(kind: TextKind, text: &str) -> Value {
     match kind {
-        Kind::Text => json!({"type": "output_text", "text": (text), "annotations": []}),
-        Kind::Thought => json!({"type": "summary_text", "text": (text)}),
+        TextKind::Text => json!({"type": "output_text", "text": (text), "annotations": []}),
+        TextKind::Thought => json!({"type": "summary_text", "text": (text)}),
     }
 }
 
-fn item_id(voice: &Voice, place: usize) -> String {
+fn item_id(voice: &FamilyVoice, place: usize) -> String {
     format!("item_{}_{place}", voice.id)
 }
 
-fn item(voice: &Voice, place: usize, part: &Part) -> Value {
+fn item(voice: &FamilyVoice, place: usize, part: &AnswerPart) -> Value {
     let id = item_id(voice, place);
     match part {
-        Part::Said(kind, text) => {
+        AnswerPart::Said(kind, text) => {
             let piece = piece(*kind, text);
             let item = words(*kind).item;
             match kind {
-                Kind::Text => json!({
+                TextKind::Text => json!({
                     "type": (item), "id": (id), "role": "assistant", "status": "completed",
                     "content": [(piece)],
                 }),
-                Kind::Thought => {
+                TextKind::Thought => {
                     json!({"type": (item), "id": (id), "status": "completed", "summary": [(piece)]})
                 }
             }
         }
-        Part::Call(call) => called(&id, call),
+        AnswerPart::Call(call) => called(&id, call),
     }
 }
 
 /// A call as an item, in the form that its tool was offered in.
-fn called(id: &str, Call { id: call, wanted, .. }: &Call) -> Value {
+fn called(id: &str, ToolUse { id: call, wanted, .. }: &ToolUse) -> Value {
     let (name, arguments) = (wanted.name.as_str(), &wanted.arguments);
     let mut item = match wanted.form {
         CallForm::Function => {
@@ -214,7 +214,7 @@ fn called(id: &str, Call { id: call, wanted, .. }: &Call) -> Value {
     item
 }
 
-fn response(voice: &Voice, status: &str) -> Value {
+fn response(voice: &FamilyVoice, status: &str) -> Value {
     let places = voice.parts.iter().enumerate();
     let output: Value = places.map(|(place, part)| item(voice, place, part)).collect();
     let [input, written] = voice.usage;
@@ -231,9 +231,9 @@ fn response(voice: &Voice, status: &str) -> Value {
     })
 }
 
-fn event(voice: &mut Voice, name: &'static str, mut data: Value, out: &mut Vec<Event>) {
+fn event(voice: &mut FamilyVoice, name: &'static str, mut data: Value, out: &mut Vec<StreamEvent>) {
     data["type"] = json!(name);
     data["sequence_number"] = json!(voice.count);
     voice.count += 1;
-    out.push(Event { name: Some(name), data, is_input: false });
+    out.push(StreamEvent { name: Some(name), data, is_input: false });
 }

@@ -7,14 +7,14 @@ use super::{refusal, result, update};
 use crate::mutation::acp::change::AcpChange;
 use crate::mutation::acp::condition::AcpCondition;
 use crate::mutation::acp::evidence::AcpEvidence;
-use crate::mutation::change::Audience::One;
+use crate::mutation::change::FaultAudience::One;
 use crate::mutation::change::WireChange as Change;
 use crate::mutation::change::WireChange::{
     BeforeRequest, Drop, Duplicate, Fail, Other, Remove, Set, Stray,
 };
-use crate::mutation::evidence::Evidence::{self, Itself, Wait};
-use crate::mutation::operator::Condition::{Agent, Lacks};
+use crate::mutation::evidence::FaultEvidence::{self, Itself, Wait};
 use crate::mutation::operator::FaultClass::{AgentAnswers, AgentSessions, TurnEnds};
+use crate::mutation::operator::PlaceCondition::{Agent, Lacks};
 use crate::mutation::operator::TargetKind::Frame;
 use crate::mutation::reading::FrameRole::ClientNotice;
 
@@ -168,15 +168,15 @@ operator_table! {
         result(&["session/prompt"]).when(&[Lacks("/result/usage")]), Set(One, "/result/usage", "{\"totalTokens\":1}"), &[Itself])
         .advised_by("acp.tr-08"),
     row(TurnEnds, "cancelled-prompt-ends-with-end-turn", "A cancelled prompt is answered with `end_turn`.",
-        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Set(One, "/result/stopReason", "\"end_turn\""), &[Evidence::Agent(AcpEvidence::CancelWasHeard)]),
+        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Set(One, "/result/stopReason", "\"end_turn\""), &[FaultEvidence::Agent(AcpEvidence::CancelWasHeard)]),
     row(TurnEnds, "cancelled-prompt-ends-with-max-tokens", "A cancelled prompt is answered with `max_tokens`.",
-        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Set(One, "/result/stopReason", "\"max_tokens\""), &[Evidence::Agent(AcpEvidence::CancelWasHeard)]),
+        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Set(One, "/result/stopReason", "\"max_tokens\""), &[FaultEvidence::Agent(AcpEvidence::CancelWasHeard)]),
     row(TurnEnds, "cancelled-prompt-ends-with-refusal", "A cancelled prompt is answered with `refusal`.",
-        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Set(One, "/result/stopReason", "\"refusal\""), &[Evidence::Agent(AcpEvidence::CancelWasHeard)]),
+        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Set(One, "/result/stopReason", "\"refusal\""), &[FaultEvidence::Agent(AcpEvidence::CancelWasHeard)]),
     row(TurnEnds, "cancelled-prompt-fails", "A cancelled prompt is answered with an error.",
-        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Fail(-32603), &[Evidence::Agent(AcpEvidence::CancelWasHeard)]),
+        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Fail(-32603), &[FaultEvidence::Agent(AcpEvidence::CancelWasHeard)]),
     row(TurnEnds, "cancelled-prompt-fails-as-aborted", "A cancelled prompt is answered with the error of an abort.",
-        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Fail(-32800), &[Evidence::Agent(AcpEvidence::CancelWasHeard)]),
+        result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Fail(-32800), &[FaultEvidence::Agent(AcpEvidence::CancelWasHeard)]),
     row(TurnEnds, "cancelled-answer-lost", "A cancelled prompt is not answered.",
         result(&["session/prompt"]).when(&[Agent(AcpCondition::InCancelledTurn)]), Drop(One), &[Wait]),
     row(TurnEnds, "cancelled-by-nobody", "A prompt that nobody cancelled is answered with `cancelled`.",

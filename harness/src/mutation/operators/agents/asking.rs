@@ -6,15 +6,15 @@ use super::super::{row, target};
 use super::{asks, update};
 use crate::mutation::acp::change::AcpChange;
 use crate::mutation::acp::condition::AcpCondition;
-use crate::mutation::change::Audience::One;
-use crate::mutation::change::Listing;
+use crate::mutation::change::FaultAudience::One;
 use crate::mutation::change::WireChange as Change;
 use crate::mutation::change::WireChange::{Drop, Duplicate, Relist, Remove, Set};
-use crate::mutation::evidence::Evidence::{Itself, Wait};
-use crate::mutation::operator::Condition::{Agent, Has};
+use crate::mutation::evidence::FaultEvidence::{Itself, Wait};
 use crate::mutation::operator::FaultClass::{AgentRequests, Permissions};
+use crate::mutation::operator::PlaceCondition::{Agent, Has};
 use crate::mutation::operator::TargetKind::Frame;
 use crate::mutation::reading::FrameRole::Request;
+use crate::mutation::value_change::ListChange;
 
 operator_table! {
     PERMISSIONS
@@ -70,7 +70,7 @@ operator_table! {
         asks(&["session/request_permission"]), Set(One, "/params/options", "[]"), &[Itself])
         .advised_by("acp.pm-04"),
     row(Permissions, "asked-options-repeat", "A request for permission offers an option twice.",
-        asks(&["session/request_permission"]), Relist(One, "/params/options", Listing::Twice), &[Itself])
+        asks(&["session/request_permission"]), Relist(One, "/params/options", ListChange::Twice), &[Itself])
         .advised_by("acp.pm-05b"),
     row(Permissions, "asked-only-allows", "A request for permission offers nothing that rejects.",
         asks(&["session/request_permission"]), Set(One, "/params/options", "[{\"optionId\":\"allow\",\"name\":\"Allow\",\"kind\":\"allow_once\"}]"), &[Itself])

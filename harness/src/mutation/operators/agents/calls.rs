@@ -7,24 +7,24 @@ use super::{asks, update};
 use crate::mutation::acp::change::AcpChange;
 use crate::mutation::acp::condition::AcpCondition;
 use crate::mutation::acp::evidence::AcpEvidence;
-use crate::mutation::change::Audience::One;
+use crate::mutation::change::FaultAudience::One;
 use crate::mutation::change::WireChange as Change;
 use crate::mutation::change::WireChange::{
     Delay, Drop, Duplicate, DuplicateLater, Other, Remove, Set,
 };
-use crate::mutation::evidence::Evidence::{self, Itself};
-use crate::mutation::operator::Condition::{Agent, Is};
+use crate::mutation::evidence::FaultEvidence::{self, Itself};
 use crate::mutation::operator::FaultClass::{CallMembers, CallStates, UpdateDelivery};
+use crate::mutation::operator::PlaceCondition::{Agent, Is};
 use crate::mutation::operator::TargetKind::Frame;
 use crate::mutation::reading::FrameRole::ClientAnswer;
 
 operator_table! {
     DELIVERY
     row(UpdateDelivery, "call-report-lost", "A call is updated that was never reported.",
-        update(&["tool_call"]), Drop(One), &[Evidence::Agent(AcpEvidence::CallGoesOn)])
+        update(&["tool_call"]), Drop(One), &[FaultEvidence::Agent(AcpEvidence::CallGoesOn)])
         .advised_by("acp.tc-07"),
     row(UpdateDelivery, "call-never-reported", "No update reports a call whose tool runs.",
-        update(&["tool_call"]), Change::Agent(AcpChange::DropCall), &[Evidence::Agent(AcpEvidence::ToolRan)]),
+        update(&["tool_call"]), Change::Agent(AcpChange::DropCall), &[FaultEvidence::Agent(AcpEvidence::ToolRan)]),
     row(UpdateDelivery, "call-report-behind-its-update", "A call is reported after its first update.",
         update(&["tool_call"]).when(&[Agent(AcpCondition::NextIsSameCall)]), Delay(1), &[Itself])
         .advised_by("acp.tc-07"),
@@ -169,7 +169,7 @@ operator_table! {
     row(CallStates, "name-changes-in-permission", "The name of a tool changes where permission is asked for its call.",
         asks(&["session/request_permission"]).when(&[Agent(AcpCondition::NamedBefore)]), Set(One, "/params/toolCall/name", "\"another\""), &[Itself]),
     row(CallStates, "completed-from-the-first", "A call that goes on is completed in its first report.",
-        update(&["tool_call"]), Set(One, "/params/update/status", "\"completed\""), &[Evidence::Agent(AcpEvidence::CallGoesOn)])
+        update(&["tool_call"]), Set(One, "/params/update/status", "\"completed\""), &[FaultEvidence::Agent(AcpEvidence::CallGoesOn)])
         .advised_by("acp.tc-11"),
     row(CallStates, "update-of-an-unknown-call", "An update is about a call that was not reported.",
         update(&["tool_call_update"]), Set(One, "/params/update/toolCallId", "\"nobody-made-this-id\""), &[Itself])
@@ -187,7 +187,7 @@ operator_table! {
         update(&["tool_call_update"]).when(&[Is("/params/update/status", "\"completed\"")]), Change::Agent(AcpChange::Follow("{\"jsonrpc\": \"2.0\", \"id\": \"mutant-1\", \"method\": \"session/request_permission\", \"params\": {\"sessionId\": \"$params.sessionId\", \"toolCall\": {\"toolCallId\": \"$params.update.toolCallId\"}, \"options\": [{\"optionId\": \"a\", \"name\": \"Yes\", \"kind\": \"allow_once\"}, {\"optionId\": \"r\", \"name\": \"No\", \"kind\": \"reject_once\"}]}}")), &[Itself])
         .advised_by("acp.tc-09"),
     row(CallStates, "first-report-is-an-update", "The first report of a call is an update.",
-        update(&["tool_call"]), Set(One, "/params/update/sessionUpdate", "\"tool_call_update\""), &[Evidence::Agent(AcpEvidence::CallGoesOn)])
+        update(&["tool_call"]), Set(One, "/params/update/sessionUpdate", "\"tool_call_update\""), &[FaultEvidence::Agent(AcpEvidence::CallGoesOn)])
         .advised_by("acp.tc-07"),
     row(CallStates, "denied-tool-runs", "A tool runs though the client rejected its call.",
         target(Frame(ClientAnswer), &["session/request_permission"]).when(&[Is("/result/outcome/optionId", "\"allow\""), Agent(AcpCondition::ToolRunsLater)]), Set(One, "/result/outcome/optionId", "\"reject\""), &[Itself])

@@ -6,12 +6,12 @@ use super::super::row;
 use super::update;
 use crate::mutation::acp::change::AcpChange;
 use crate::mutation::acp::condition::AcpCondition;
-use crate::mutation::change::Audience::One;
+use crate::mutation::change::FaultAudience::One;
 use crate::mutation::change::WireChange as Change;
 use crate::mutation::change::WireChange::{Remove, Set};
-use crate::mutation::evidence::Evidence::Itself;
-use crate::mutation::operator::Condition::{Agent, Has};
+use crate::mutation::evidence::FaultEvidence::Itself;
 use crate::mutation::operator::FaultClass::UpdateContents;
+use crate::mutation::operator::PlaceCondition::{Agent, Has};
 
 operator_table! {
     CONTENTS

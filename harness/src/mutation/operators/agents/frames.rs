@@ -4,11 +4,11 @@
 
 use super::super::row;
 use super::{asks, result, update};
-use crate::mutation::change::Audience::One;
+use crate::mutation::change::FaultAudience::One;
 use crate::mutation::change::WireChange::{Raw, Remove, Set};
-use crate::mutation::evidence::Evidence::Itself;
-use crate::mutation::operator::Condition::Has;
+use crate::mutation::evidence::FaultEvidence::Itself;
 use crate::mutation::operator::FaultClass::AgentFrames;
+use crate::mutation::operator::PlaceCondition::Has;
 
 operator_table! {
     FRAMES

@@ -11,7 +11,7 @@ mod contents;
 mod frames;
 
 use super::target;
-use crate::mutation::operator::{Target, TargetKind, WireOperator};
+use crate::mutation::operator::{OperatorTarget, TargetKind, WireOperator};
 use crate::mutation::reading::FrameRole;
 
 /// Every operator about agents.
@@ -32,21 +32,21 @@ pub fn all() -> impl Iterator<Item = &'static WireOperator> {
 }
 
 /// Updates of these kinds.
-const fn update(names: &'static [&'static str]) -> Target {
+const fn update(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Frame(FrameRole::Notice), names)
 }
 
 /// Requests of the agent by these methods.
-const fn asks(names: &'static [&'static str]) -> Target {
+const fn asks(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Frame(FrameRole::HostRequest), names)
 }
 
 /// Results of requests by these methods.
-const fn result(names: &'static [&'static str]) -> Target {
+const fn result(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Frame(FrameRole::Result), names)
 }
 
 /// Errors in answer to requests by these methods.
-const fn refusal(names: &'static [&'static str]) -> Target {
+const fn refusal(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Frame(FrameRole::Refusal), names)
 }

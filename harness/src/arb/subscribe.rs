@@ -1,0 +1,120 @@
+//! Subscriptions: to channels that a client sees or does not, to what is gone, to telemetry, and their ends.
+//!
+//! Knows: the stage, the rules of `subscribe`. Never knows: other requests.
+//!
+//! Start at [`subscribe`].
+
+use crate::wire::json::json;
+
+use super::act::ActionLogEntry;
+use super::draw::ConversationDraw;
+use super::rules;
+use super::step_result::ClientStepResult;
+
+/// Subscribes a client to a channel.
+pub fn follow(draw: &mut ConversationDraw, by: &str, uri: &str) -> Option<ActionLogEntry> {
+    subscription(draw, by, uri, "legal")
+}
+
+/// Where a host tells of itself: the reference host's own.
+const TELEMETRY: &[&str] = &[
+    "ahp-otlp://logs?level=trace",
+    "ahp-otlp://logs?level=info",
+    "ahp-otlp://logs?level=error",
+    "ahp-otlp://traces",
+    "ahp-otlp://metrics",
+];
+
+/// Listens to what the host tells of itself, or ends that.
+pub fn listen(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
+    if !draw.taste.reference {
+        return None;
+    }
+    let by = draw.somebody()?;
+    let uri = *draw.dice.pick(TELEMETRY)?;
+    let (engine, _) = draw.stage().client(&by)?;
+    if engine.is_subscribed(uri) && draw.dice.chance(60) {
+        draw.act(json!({"unsubscribe": {"by": by, "channel": uri}}), |_, _| None)?;
+        draw.put(json!({"request": {"by": by, "method": "ping"}}))?;
+        draw.put(json!({"never": {
+            "at": by, "channel": uri, "method": "otlp/exportLogs", "proves": "telemetry.unsubscribe",
+        }}))?;
+        return Some(("unsubscribe".to_owned(), "telemetry", ClientStepResult::Nothing));
+    }
+    let params = json!({"channel": uri});
+    let step = json!({"subscribe": {"by": by, "channel": params["channel"], "result": true}});
+    let came = draw.act(step, |_, _| Some("telemetry.subscribe-empty".to_owned()))?;
+    Some(("subscribe".to_owned(), "telemetry", came))
+}
+
+/// Subscribes somebody to a channel, or ends a subscription.
+pub fn subscribe(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
+    let by = draw.somebody()?;
+    let all: Vec<String> = draw.uris();
+    let (engine, _) = draw.stage().client(&by)?;
+    let held: Vec<String> = engine.subscriptions().map(str::to_owned).collect();
+    let missing: Vec<String> = all.iter().filter(|uri| !held.contains(uri)).cloned().collect();
+    match draw.dice.below(10) {
+        0 | 1 => {
+            let uri = draw.dice.pick(&held)?.clone();
+            let channel = draw.named(&json!(uri))?;
+            draw.act(json!({"unsubscribe": {"by": by, "channel": channel}}), |_, _| None)?;
+            let stays = draw.stage().has_channel(&uri);
+            if all.contains(&uri) && !stays && draw.dice.chance(70) {
+                // Nobody else listened, so that it is gone.
+                return subscription(draw, &by, &uri, "unknown-channel");
+            }
+            return Some(("unsubscribe".to_owned(), "legal", ClientStepResult::Nothing));
+        }
+        2 => {
+            let gone = draw.gone();
+            let uri = draw.dice.pick(&gone).cloned();
+            let uri = uri.unwrap_or_else(|| "ahp-session:/nowhere".to_owned());
+            return subscription(draw, &by, &uri, "unknown-channel");
+        }
+        3 | 4 => {
+            let uri = draw.dice.pick(&held)?.clone();
+            return subscription(draw, &by, &uri, "again");
+        }
+        _ => {}
+    }
+    // What was made last is the least known.
+    let last = missing.last().filter(|_| draw.dice.clone().chance(40)).cloned();
+    let uri = last.or_else(|| draw.dice.pick(&missing).cloned())?;
+    subscription(draw, &by, &uri, "legal")
+}
+
+/// Subscribes a client to a channel, beside what is legal in the way that `deviation` names.
+pub(super) fn subscription(
+    draw: &mut ConversationDraw,
+    by: &str,
+    uri: &str,
+    deviation: &'static str,
+) -> Option<ActionLogEntry> {
+    let channel = draw.named(&json!(uri))?;
+    let mut params = json!({});
+    match draw.dice.below(6) {
+        0 | 1 if uri.starts_with("ahp-chat:") => params["view"] = json!({"turns": 1}),
+        2 | 3 => params["delivery"] = json!({"maxLatencyMs": 200}),
+        _ => {}
+    }
+    let mut step = json!({"subscribe": {
+        "by": by, "channel": channel.clone(), "result": true, "error": true,
+    }});
+    if params != json!({}) {
+        step["subscribe"]["params"] = params;
+    }
+    let came = draw.act(step, |came, _| match came {
+        ClientStepResult::Error(code) => {
+            rules::of_request("subscribe", Some(*code)).map(str::to_owned)
+        }
+        ClientStepResult::Result(result) if result["snapshot"].is_object() => {
+            rules::of_request("subscribe", None).map(str::to_owned)
+        }
+        _ => None,
+    })?;
+    if let ClientStepResult::Result(_) = &came {
+        draw.wants(json!({"snapshot": {"resource": channel}}));
+    }
+    Some(("subscribe".to_owned(), deviation, came))
+}

@@ -1,0 +1,119 @@
+//! How the values of a message are changed: texts, lists, and templates that are filled in.
+//!
+//! Knows: JSON values. Never knows: captures, rules.
+//!
+//! Start at [`TextChange`] and [`ListChange`].
+
+use crate::wire::json::{Map, Value, json};
+
+/// An id that nobody uses.
+pub(super) const UNKNOWN: &str = "nobody-made-this-id";
+
+/// How a text is changed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum TextChange {
+    /// The last character is lost.
+    Cut,
+    /// The first half is lost.
+    Half,
+    /// It is there twice.
+    Twice,
+    /// The order of its characters is turned.
+    Turned,
+    /// Something is added.
+    More,
+    /// It is empty.
+    Empty,
+    /// A secret of a client stands in it.
+    Secret,
+    /// Half of a character stands in it, as a replacement character.
+    Broken,
+}
+
+/// How a list is changed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ListChange {
+    /// It is empty.
+    Empty,
+    /// The first item is lost.
+    WithoutFirst,
+    /// The last item is lost.
+    WithoutLast,
+    /// An item is there twice.
+    Twice,
+    /// The order is turned.
+    Turned,
+    /// It has an item that nobody made.
+    Stranger,
+}
+
+impl TextChange {
+    pub(super) fn of(self, text: &str, secret: &str) -> String {
+        let chars: Vec<char> = text.chars().collect();
+        match self {
+            TextChange::Cut => chars[..chars.len().saturating_sub(1)].iter().collect(),
+            TextChange::Half => chars[chars.len() / 2..].iter().collect(),
+            TextChange::Twice => format!("{text}{text}"),
+            TextChange::Turned => chars.iter().rev().collect(),
+            TextChange::More => format!("{text} and more"),
+            TextChange::Empty => String::new(),
+            TextChange::Secret => format!("{text} {secret}"),
+            TextChange::Broken => format!("{text}\u{fffd}"),
+        }
+    }
+}
+
+impl ListChange {
+    pub(super) fn apply(self, items: &mut Vec<Value>) {
+        match self {
+            ListChange::Empty => items.clear(),
+            ListChange::WithoutFirst => drop((!items.is_empty()).then(|| items.remove(0))),
+            ListChange::WithoutLast => drop(items.pop()),
+            ListChange::Twice => {
+                if let Some(first) = items.first().cloned() {
+                    items.push(first);
+                }
+            }
+            ListChange::Turned => items.reverse(),
+            ListChange::Stranger => items.push(match items.first() {
+                Some(Value::Object(map)) => Value::Object(strange(map)),
+                _ => json!("ahp-session:/nobody-made-this-id"),
+            }),
+        }
+    }
+}
+
+/// An object like another, with ids that nobody made.
+fn strange(map: &Map) -> Map {
+    let mut map = map.clone();
+    for name in ["id", "resource", "uri", "clientId"] {
+        if let Some(Value::String(text)) = map.get(name) {
+            let strange = format!("{text}-{UNKNOWN}");
+            map.insert(name, json!(strange));
+        }
+    }
+    map
+}
+
+/// Fills in a template from the envelope before it.
+pub(super) fn filled(template: &str, envelope: &Value) -> Option<Value> {
+    let mut action = Value::read(template).ok()?;
+    fill(&mut action, envelope).then_some(action)
+}
+
+fn fill(value: &mut Value, envelope: &Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let Some(name) = text.strip_prefix('$') else { return true };
+            let found = match name {
+                "unknown" => Some(json!(UNKNOWN)),
+                "channel" => envelope.get("channel").cloned(),
+                name => envelope.pointer(&format!("/action/{}", name.replace('.', "/"))).cloned(),
+            };
+            found.map(|found| *value = found).is_some()
+        }
+        Value::Array(items) => items.iter_mut().all(|item| fill(item, envelope)),
+        Value::Object(map) => map.iter_mut().all(|(_, item)| fill(item, envelope)),
+        _ => true,
+    }
+}
