@@ -1,4 +1,5 @@
-//! What is played again: what did not hold, once files have changed, and what a host in the making has to get next.
+//! What `run` plays again: failed scenarios, scenarios whose files have changed, and the next one of
+//! `first-steps`.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -7,22 +8,22 @@ use crate::report::cause::{CauseFold, FailureCause};
 use crate::report::first::is_to_mend;
 use crate::run::first_steps::FIRST_STEPS;
 
-/// A file, and when it was changed last.
+/// A file and the time of its last change.
 pub(super) type SeenFile = (PathBuf, Option<SystemTime>);
 
-/// Waits until a file below some paths is no longer as it was.
+/// Waits until a file below one of the paths has changed.
 pub(super) fn wait_for_change(paths: &[PathBuf], before: &[SeenFile]) {
     while watched(paths) == before {
         std::thread::sleep(LOOK_AGAIN);
     }
 }
 
-/// How often the files of `--watch` are looked at.
+/// How often the files of `--watch` are polled.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
-/// Files of `--watch` that are looked at.
+/// The most files that `--watch` polls.
 const MAX_WATCHED: usize = 20_000;
 
-/// When each file below some paths was changed last.
+/// Returns the time of the last change of each file below the paths.
 pub(super) fn watched(paths: &[PathBuf]) -> Vec<SeenFile> {
     let mut found = Vec::new();
     let mut open: Vec<PathBuf> = paths.to_vec();
@@ -39,7 +40,7 @@ pub(super) fn watched(paths: &[PathBuf]) -> Vec<SeenFile> {
     found
 }
 
-/// The scenarios in which something is to be mended.
+/// Returns the scenarios that have something to fix.
 pub(super) fn to_mend(causes: &CauseFold) -> Vec<String> {
     let all = causes.by_cause();
     let scenarios = all.iter().filter(|cause| is_to_mend(cause)).flat_map(FailureCause::scenarios);
@@ -49,7 +50,7 @@ pub(super) fn to_mend(causes: &CauseFold) -> Vec<String> {
     ids
 }
 
-/// What a host in the making has to get next.
+/// Returns what the author of a host should implement next.
 pub(super) fn next_step(causes: &CauseFold) -> String {
     let failed = to_mend(causes);
     match FIRST_STEPS.iter().find(|step| failed.iter().any(|id| id == step.scenario)) {

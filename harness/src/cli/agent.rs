@@ -1,4 +1,4 @@
-//! `ahp-harness agent`: the harness as the agent behind a host, or as what that agent asks.
+//! `ahp-harness agent`: the harness as the agent behind a host, or as a server that an agent uses.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, Read as _, Write};
@@ -28,7 +28,7 @@ use super::agent_variants;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
-/// Play the agent behind a host, so that scenarios can have it do things.
+/// Play the agent behind a host, so that scenarios can control it.
 #[derive(Args, Debug)]
 pub struct AgentCommand {
     #[command(subcommand)]
@@ -45,18 +45,16 @@ enum AgentSubcommand {
     Mcp(AgentMcpArguments),
     /// Play the vectors of the contract against the test provider of a host
     Check(Box<AgentCheck>),
-    /// Start an agent, look at it, and write a profile of it for `run --acp` and `certify --acp`
+    /// Start an agent, inspect it, and write a profile for `run --acp` and `certify --acp`
     Profile(AgentProfileArguments),
 }
 
-/// Stands in for the model that a host's own agent asks: OpenAI's chat completions and responses,
-/// Anthropic's messages and Google's generateContent, streamed or not, at whatever path they are
-/// asked.
+/// Stands in for the model that a host's own agent asks. Speaks OpenAI's chat completions and responses,
+/// Anthropic's messages and Google's generateContent, streamed or not, at any path.
 ///
-/// Point the agent's base URL at it, and any key will do. It plays the script in the user's last
-/// prompt (see AGENT_SCRIPT.md), with the tools that the agent offers; a prompt without a script is
-/// said back. `POST /ahp/release/NAME` lets an answer go on that holds at NAME, `GET /ahp/log` shows
-/// what was asked and answered.
+/// Point the agent's base URL at it; any key works. It plays the script in the user's last prompt (see
+/// AGENT_SCRIPT.md) with the tools that the agent offers. A prompt without a script is repeated. `POST
+/// /ahp/release/NAME` continues an answer that holds at NAME; `GET /ahp/log` returns the exchanges so far.
 ///
 /// Prints its URL on a line of its own once it listens, and serves until it is interrupted.
 #[derive(Args, Debug)]
@@ -64,38 +62,39 @@ struct AgentModelArguments {
     /// Where to listen; loopback addresses only, port 0 for a free one
     #[arg(long, default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// Answer what this family of agents asks for besides: plain, copilot
+    /// The family of agents to support: plain, or copilot with the requests that it makes besides
     #[arg(long, default_value = "plain", value_name = "NAME")]
     flavor: String,
-    /// Write every exchange to this file too, one JSON object a line
+    /// Also write every exchange to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
 }
 
-/// Is an agent of the Agent Client Protocol, version 1, on standard input and output: name this command
-/// to a host as its agent.
+/// Acts as an agent of the Agent Client Protocol, version 1, on standard input and output. Configure this
+/// command as the agent of a host.
 ///
-/// It plays the script in the user's prompt (see AGENT_SCRIPT.md); a prompt without a script is said
-/// back. Commands and files of the script's tools are real, in the session's folder, or the client's own where it
-/// offers them.
+/// It plays the script in the user's prompt (see AGENT_SCRIPT.md); a prompt without a script is repeated. The
+/// script's tools run real commands and change real files, in the folder of the session, or through the client
+/// where the client offers that.
 #[derive(Args, Debug)]
 struct AgentAcpArguments {
-    /// Write what is heard and said to this file, one JSON object a line
+    /// Write every message in both directions to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Tell it to the run that listens there (`run --agent-acp ADDRESS`), which releases holds
+    /// Report to the run that listens at this address (`run --agent-acp ADDRESS`), which releases holds
     #[arg(long, value_name = "ADDRESS")]
     run: Option<SocketAddr>,
-    /// Let tools only say what they would do
+    /// Let tools only describe what they would do
     #[arg(long)]
     pretend: bool,
-    /// Listen for WebSockets at this loopback address instead, an agent for each connection; prints the URL
+    /// Listen for WebSocket connections at this loopback address instead, one agent per connection; prints the
+    /// URL
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["log", "run"])]
     listen: Option<SocketAddr>,
-    /// Want clients to authenticate first
+    /// Require clients to authenticate first
     #[arg(long)]
     auth: bool,
-    /// Plant this fault (repeatable); `list faults` names them
+    /// Inject this fault (repeatable); `list faults` names them
     #[arg(long, value_name = "NAME", value_parser = fault)]
     fault: Vec<Fault>,
     /// Behave like this legal variant (repeatable); `list variants` names them
@@ -123,7 +122,7 @@ impl AgentAcpArguments {
     }
 }
 
-/// Serves the agent over WebSockets until it is interrupted. Sessions of different connections differ.
+/// Serves the agent over WebSocket until it is interrupted. Connections do not share sessions.
 async fn listen(
     context: &CliContext,
     address: SocketAddr,
@@ -154,19 +153,19 @@ async fn listen(
     Ok(CommandExit::Ok)
 }
 
-/// Is an MCP server on standard input and output with one tool, `ahp_probe`, which gives its text back
-/// and records that it was called: name this command to a host or its agent as an MCP server.
+/// Acts as an MCP server on standard input and output with one tool, `ahp_probe`, which returns its text and
+/// records the call. Configure this command as an MCP server of a host or of its agent.
 ///
-/// A call that was denied and stands in the log has run all the same.
+/// A call that the user denied and that is in the log has been run nevertheless.
 #[derive(Args, Debug)]
 struct AgentMcpArguments {
-    /// Write each call to this file, one JSON object a line
+    /// Write each call to this file, one JSON object per line
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Tell each call to the run that listens there
+    /// Report each call to the run that listens at this address
     #[arg(long, value_name = "ADDRESS", requires = "case")]
     run: Option<SocketAddr>,
-    /// The scenario that it is told for
+    /// The scenario that calls are reported for
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
 }
@@ -174,7 +173,7 @@ struct AgentMcpArguments {
 impl AgentMcpArguments {
     fn main(self) -> CommandOutcome {
         let mut log = self.log.as_deref().map(appended).transpose()?;
-        // A run that does not listen is no reason to fail the agent.
+        // The agent works without a run that listens.
         let mut run = self.run.and_then(|address| std::net::TcpStream::connect(address).ok());
         let mut output = std::io::stdout().lock();
         let mut input = std::io::stdin().lock();
@@ -238,7 +237,7 @@ impl AgentModelArguments {
     }
 }
 
-/// Reads the name of a fault.
+/// Parses the name of a fault.
 fn fault(name: &str) -> Result<Fault, String> {
     Fault::by_name(name).ok_or_else(|| {
         let names: Vec<&str> = FAULTS.iter().map(|row| row.name).collect();
@@ -246,7 +245,7 @@ fn fault(name: &str) -> Result<Fault, String> {
     })
 }
 
-/// A stand-in that listens, ready to be served.
+/// Opens a model stand-in that listens and is ready to be served.
 ///
 /// # Errors
 /// The address, the flavor or the log cannot be used.
@@ -267,7 +266,8 @@ pub(super) async fn open(
     Ok((listener, ServedStandIn::new(flavor, format!("http://{address}"), hub, file)))
 }
 
-/// Where agents that a host starts tell what they hear and say, and the command that starts one.
+/// Listens for the reports of agents that a host starts. Returns the address, and the command that starts such
+/// an agent.
 ///
 /// # Errors
 /// The address cannot be used.
@@ -300,7 +300,7 @@ async fn listening(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Com
     Ok((listener, address))
 }
 
-/// A file that is written on.
+/// Opens a file for appending.
 fn appended(path: &Path) -> Result<Box<dyn Write + Send>, CommandStop> {
     let opened = OpenOptions::new().create(true).append(true).open(path);
     let file = opened.map_err(|error| {

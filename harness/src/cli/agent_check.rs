@@ -1,4 +1,4 @@
-//! `ahp-harness agent check`: the vectors of the contract, played against the test provider of a host.
+//! `ahp-harness agent check`: plays the vectors of the contract against the test provider of a host.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -27,27 +27,27 @@ use super::options;
 use super::place::PlayPlace;
 use super::target::scheme;
 
-/// Plays the vectors of the contract for test providers (AGENT_CONTRACT.md) against a host, and says of each step whether the
-/// provider does what the script says.
+/// Plays the vectors of the contract for test providers (AGENT_CONTRACT.md) against a host, and reports for
+/// each step whether the provider does what the script says.
 ///
-/// What fails here is the provider's mistake, which scenarios of the profile `agent` would charge to the host. Without a
-/// target the embedded reference host is played.
+/// A failure here is a mistake of the provider. Without this check, scenarios of the profile `agent` would
+/// report it as a mistake of the host. Without a target the embedded reference host is played.
 #[derive(Args, Debug)]
 pub(super) struct AgentCheck {
     #[command(flatten)]
     aim: RunAim,
-    /// Speak this protocol version; the host chooses among all unless given
+    /// Speak this protocol version; by default the host chooses among all of them
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
     /// How long each wait may take
     #[arg(long, default_value = "2s", value_parser = options::duration)]
     timeout: Duration,
-    /// Say nothing about vectors that hold
+    /// Print nothing about vectors that pass
     #[arg(long, short)]
     quiet: bool,
 }
 
-/// How many vectors ended how.
+/// The number of vectors by result.
 #[derive(Default)]
 struct VectorTally {
     held: usize,
@@ -166,7 +166,7 @@ impl AgentCheck {
 }
 
 impl VectorTally {
-    /// Counts a vector, and says how its steps ended.
+    /// Counts a vector, and prints the result of each of its steps.
     fn add(&mut self, vector: &ContractVector, verdict: &ScenarioVerdict) -> String {
         let results = vector.results(verdict);
         let is_broken = |result: &StepResult| matches!(result, StepResult::Broken(_));

@@ -1,4 +1,4 @@
-//! `ahp-harness agent profile`: starts an agent, looks at it, and writes a profile of it.
+//! `ahp-harness agent profile`: starts an agent, inspects it, and writes a profile of it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,30 +16,30 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::options;
 
-/// How long an agent may take for an answer.
+/// The time that an agent has for an answer.
 const LIMIT: &str = "60s";
 
-/// Starts an agent of the Agent Client Protocol, looks at it, and writes a profile for `run --acp` and `certify --acp`,
-/// with what it said as comments: its methods to authenticate, the modes and options of its sessions, the tools that it
-/// offers its model.
+/// Starts an agent of the Agent Client Protocol, inspects it, and writes a profile for `run --acp` and `certify
+/// --acp`. Comments in the profile list what the agent declares: its methods of authentication, the modes and
+/// options of its sessions, and the tools that it offers its model.
 ///
-/// Give it the command, or a profile that is to be looked at again. Where the agent asks a model, say by `--env` where that
-/// is, such as `--env OPENAI_BASE_URL={model}/v1`: `{model}` is the URL of our stand-in.
+/// Give it a command, or an existing profile to inspect again. If the agent asks a model, tell it the URL of
+/// our stand-in, for example by `--env OPENAI_BASE_URL={model}/v1`: `{model}` is that URL.
 #[derive(Args, Debug)]
 pub(super) struct AgentProfileArguments {
-    /// A profile that is there already; what it says is kept
+    /// An existing profile; its members are kept
     #[arg(required_unless_present = "command", conflicts_with_all = ["command", "env", "auth"])]
     profile: Option<PathBuf>,
-    /// How the agent is started, a line for a shell
+    /// The command that starts the agent, a line for a shell
     #[arg(long)]
     command: Option<String>,
-    /// A variable of its environment (repeatable)
+    /// An environment variable for the agent, NAME=VALUE (repeatable)
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
-    /// The method to authenticate by
+    /// The method of authentication
     #[arg(long, value_name = "ID")]
     auth: Option<String>,
-    /// Write the profile to this file; to standard output unless given
+    /// Write the profile to this file instead of standard output
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// How long the agent may take for each answer
@@ -87,7 +87,7 @@ impl AgentProfileArguments {
         Ok(CommandExit::Ok)
     }
 
-    /// The profile that the arguments make.
+    /// Makes the profile that the arguments describe.
     fn given(&self, command: &str) -> Result<AgentProfile, CommandStop> {
         let pair = |given: &String| {
             let (name, value) = given.split_once('=').ok_or_else(|| {
@@ -106,7 +106,8 @@ impl AgentProfileArguments {
     }
 }
 
-/// What the stand-in was asked: the request with the most tools tells what the agent has.
+/// Summarises the requests to the model stand-in. The request with the most tools shows which tools the agent
+/// has.
 fn model_use(agents: &AgentOutside) -> ModelUse {
     let Some(stand) = &agents.behind.stand else { return ModelUse::default() };
     let records: Vec<Value> =

@@ -18,14 +18,14 @@ use super::variants::{combination, matrix, told};
 
 use crate::dice::Dice;
 
-/// What is played against agents.
+/// What is played against the agent's legal variants.
 pub(super) struct AgentTrials<'a> {
     pub(super) suite: &'a ScenarioSuite,
-    /// Only these variants, in one agent.
+    /// Only these variants, all in one agent.
     pub(super) variants: &'a [String],
-    /// How many random combinations.
+    /// The number of random combinations.
     pub(super) random: usize,
-    /// Every so many scenarios one is played with a single variant, and with a combination.
+    /// One of how many scenarios is played with a single variant, and with a combination.
     pub(super) parts: (usize, usize),
 }
 
@@ -65,7 +65,7 @@ impl AgentTrials<'_> {
         Ok(if accused == 0 { CommandExit::Ok } else { CommandExit::Failed })
     }
 
-    /// The sets of variants to play, each with its part.
+    /// Returns the sets of variants to play, each with its part of the scenarios.
     fn sets(&self, seed: u64) -> Result<Vec<(Vec<&'static AgentVariantRow>, usize)>, CommandStop> {
         let (single, several) = self.parts;
         if !self.variants.is_empty() {
@@ -82,10 +82,10 @@ impl AgentTrials<'_> {
     }
 }
 
-/// The variants of these names.
+/// Looks up variants by name.
 ///
 /// # Errors
-/// A name that no variant of an agent has, with the closest one.
+/// A name that no variant of the agent has, with the closest one.
 pub(super) fn named(names: &[String]) -> Result<Vec<&'static AgentVariantRow>, CommandStop> {
     let known: Vec<_> = AGENT_VARIANTS.iter().map(|row| row.name).collect();
     let find = |name: &String| {

@@ -1,4 +1,4 @@
-//! An agent that is put to the test: its profile, and the seat that each scenario gives it.
+//! An ACP agent under test: its profile, and the folder and process that each scenario gets.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -25,30 +25,30 @@ use super::exit::CommandStop;
 use super::files;
 use super::place::{AgentBehind, AgentSeat, PlayPlace};
 
-/// An agent outside of this process.
+/// An ACP agent in a process of its own.
 pub(super) struct AgentOutside {
-    /// What the user says about it.
+    /// The profile that the user wrote.
     pub(super) profile: AgentProfile,
-    /// What is played around it.
+    /// The servers of ours that the agent uses.
     pub(super) behind: Arc<AgentBehind>,
     model: String,
     /// The folder of the profile.
     folder: String,
-    /// Where our tool tells that it was called.
+    /// The address to which our MCP tool reports its calls.
     tool: SocketAddr,
-    /// What makes the agent ask for permission, once the first look has found it out.
+    /// What makes the agent ask for permission, as the first look found.
     asking: Mutex<Option<AskingSetup>>,
 }
 
-/// What came of looking for a way to make the agent ask for permission.
+/// The result of looking for a way to make the agent ask for permission.
 #[derive(Default)]
 struct PermissionTrial {
     found: Option<AskingSetup>,
-    /// The ways in which it did not ask.
+    /// The ways that were tried and in which it did not ask.
     tried: Vec<AskingSetup>,
 }
 
-/// Whether the agent asks for permission, and in which way that was found out.
+/// Describes whether the agent asks for permission, and how that was found out.
 fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> DetectedFeature {
     let shown = |way: &AskingSetup| match &way.mode {
         Some(mode) => format!("`{}` in the mode `{mode}`", way.offers),
@@ -77,16 +77,16 @@ fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> DetectedFeature {
     }
 }
 
-/// Waits of the usual length that an agent may take to answer for the first time.
+/// The first answer of an agent may take this many wait limits.
 const STARTING: u32 = 3;
 /// A loopback address with a free port.
 const FREE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
 impl AgentOutside {
-    /// Reads a profile, and starts what the agent is to find.
+    /// Reads a profile and starts the servers that the agent uses.
     ///
     /// # Errors
-    /// The profile has mistakes, or no port can be had.
+    /// The profile has mistakes, or no port is free.
     pub(super) async fn open(path: &Path, log: Option<&Path>) -> Result<AgentOutside, CommandStop> {
         let name = path.display().to_string();
         let text = files::text(path)?;
@@ -97,10 +97,10 @@ impl AgentOutside {
         AgentOutside::of(profile, folder.as_deref().and_then(Path::parent), log).await
     }
 
-    /// Starts what an agent of this profile is to find; `folder` is that of the profile.
+    /// Starts the servers that the agent of this profile uses; `folder` is the folder of the profile.
     ///
     /// # Errors
-    /// No port can be had.
+    /// No port is free.
     pub(super) async fn of(
         profile: AgentProfile,
         folder: Option<&Path>,
@@ -125,12 +125,13 @@ impl AgentOutside {
         Ok(AgentOutside { profile, behind: Arc::new(behind), model, folder, tool, asking })
     }
 
-    /// What it is called in reports.
+    /// Returns the name of the agent in reports.
     pub(super) fn shown(&self) -> String {
         self.profile.agent.clone()
     }
 
-    /// A first look: which version it speaks, what it is called, what it declares, and what makes it ask for permission.
+    /// Takes a first look: the version that the agent speaks, its name, what it declares, and what makes it ask
+    /// for permission.
     ///
     /// # Errors
     /// Why nothing can be played at all.
@@ -140,7 +141,7 @@ impl AgentOutside {
             let reason = format!("no folder could be made: {error}");
             ProbeError::Unreachable { url: shown.clone(), reason }
         })?;
-        // It may have to be unpacked first, or compiled.
+        // The agent may have to be unpacked or compiled first.
         let limit = limit * STARTING;
         let (found, facts) = probe_agent(&seat.endpoint, &shown, &seat.side, limit).await?;
         let mut detected = self.detected();
@@ -156,7 +157,7 @@ impl AgentOutside {
         Ok(DetectionResult { detected: Some(detected), ..found })
     }
 
-    /// Tries which of the client's offers, and which mode, makes the agent ask for permission.
+    /// Tries which capabilities of the client, and which session mode, make the agent ask for permission.
     async fn look_for_permission(&self, modes: &[String], limit: Duration) -> PermissionTrial {
         let mut trial = PermissionTrial::default();
         for way in permission_look::ways(modes) {
@@ -174,7 +175,7 @@ impl AgentOutside {
         trial
     }
 
-    /// What it can be made to do.
+    /// Returns the features that the profile gives the agent.
     pub(super) fn detected(&self) -> Vec<DetectedFeature> {
         let row = |name: &&str| {
             let offered = match *name {
@@ -192,7 +193,8 @@ impl AgentOutside {
         ABILITIES.iter().map(row).collect()
     }
 
-    /// A fresh folder, and the agent in it, not started yet.
+    /// Makes a fresh folder for a scenario, and the description of an agent process in it that is not started
+    /// yet.
     ///
     /// # Errors
     /// The folder cannot be made.
@@ -237,7 +239,7 @@ impl AgentOutside {
         Ok(AgentSeat { endpoint, scratch, side })
     }
 
-    /// The place of a scenario.
+    /// Returns the place in which a scenario is played.
     ///
     /// # Errors
     /// As for [`seat`](Self::seat).
@@ -246,8 +248,8 @@ impl AgentOutside {
         Ok(PlayPlace::Agent { seat: Box::new(seat), behind: Arc::clone(&self.behind), case })
     }
 
-    /// The command of our MCP server, for scenarios that have it called: an agent waits for its servers before it
-    /// has a session.
+    /// Returns the command of our MCP server for scenarios that use it. Others do without, since an agent waits
+    /// for its servers before it creates a session.
     fn server(&self, needs: &[String], case: &str) -> std::io::Result<Vec<String>> {
         if !needs.iter().any(|need| need == "mcp") {
             return Ok(Vec::new());
@@ -259,7 +261,7 @@ impl AgentOutside {
     }
 }
 
-/// Where programs look for what is the user's own: all of it in the fresh home.
+/// Returns environment variables that make programs look for all of the user's files in the fresh home folder.
 fn homes(home: &str) -> Vec<(String, String)> {
     let below = |name: &str, folder: &str| (name.to_owned(), format!("{home}/{folder}"));
     vec![

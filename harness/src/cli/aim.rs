@@ -1,4 +1,4 @@
-//! What is played against, and who is behind it: the options that `run` and `fuzz` share.
+//! The target of a run and its agent: the options that `run` and `fuzz` share.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,24 +29,24 @@ use super::place::AgentBehind;
 use super::strangers;
 use super::target::{HostVoice, RemoteHost};
 
-/// What is played against.
+/// What scenarios are played against.
 pub(super) enum PlayTarget {
-    /// The reference host, in memory.
+    /// The reference host in memory.
     Embedded,
-    /// The reference host, each scenario with one of its own on a loopback port.
+    /// A reference host on a loopback port for each scenario.
     Loopback,
-    /// A host outside.
+    /// A host outside of this process.
     Remote(Arc<RemoteHost>, Arc<AgentBehind>),
-    /// An agent outside.
+    /// An ACP agent outside of this process.
     Agents(Box<AgentOutside>),
 }
 
-/// Which agents of a host sessions are created with.
+/// Which of the host's agents sessions are created with.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ProviderChoice {
     /// Each of them, one after the other.
     All,
-    /// The one of this provider.
+    /// The agent of this provider.
     Named(String),
 }
 
@@ -67,7 +67,8 @@ pub(super) struct RunAim {
     /// Play against the host at this URL (ws:// or wss://; path and query pass through)
     #[arg(long, help_heading = "Target")]
     pub(super) url: Option<String>,
-    /// Start this command and play against it: `{port}` becomes a free port, otherwise the first ws:// URL it prints is taken
+    /// Start this command and play against it: `{port}` becomes a free port; without it, the first ws:// URL in
+    /// the output is used
     #[arg(long, conflicts_with = "url", help_heading = "Target")]
     pub(super) command: Option<String>,
     /// Run this command to restart the host, for scenarios that need it
@@ -82,10 +83,10 @@ pub(super) struct RunAim {
     /// Send `Authorization: Bearer TOKEN` with the WebSocket handshake
     #[arg(long, env = "AHP_TOKEN", hide_env_values = true, help_heading = "Target")]
     pub(super) token: Option<String>,
-    /// The same, with what stands in this file
+    /// Like `--token`, with the token in this file
     #[arg(long, value_name = "FILE", conflicts_with = "token", help_heading = "Target")]
     token_file: Option<PathBuf>,
-    /// The token of somebody else who may connect too: scenarios look whether the two are kept apart
+    /// The token of a second user: scenarios check that the two users are kept apart
     #[arg(
         long,
         value_name = "TOKEN",
@@ -94,16 +95,18 @@ pub(super) struct RunAim {
         help_heading = "Target"
     )]
     pub(super) other_token: Option<String>,
-    /// The same, with what stands in this file
+    /// Like `--other-token`, with the token in this file
     #[arg(long, value_name = "FILE", conflicts_with = "other_token", help_heading = "Target")]
     other_token_file: Option<PathBuf>,
-    /// A setting of the host that the other token may not give this value (a text), KEY=VALUE
+    /// A setting, KEY=VALUE with a text as the value, that the host must reject for the second user
     #[arg(long, value_name = "KEY=VALUE", value_parser = options::credential, help_heading = "Target")]
     pub(super) guarded_setting: Option<(String, String)>,
-    /// Give a property of the host's configuration this value before the run, KEY=JSON, where something is off until it is set (repeatable, in this order; it is not taken back)
+    /// Set a property of the host's configuration before the run, KEY=JSON, for features that are off by
+    /// default (repeatable, applied in this order; not undone)
     #[arg(long, value_name = "KEY=JSON", value_parser = options::setting, help_heading = "Target")]
     pub(super) setting: Vec<HostSetting>,
-    /// Folders on the host's disk, which is this machine's: one that clients may read and write, one that they may not; odd files are put there for the run
+    /// Two folders on the host's disk, which is this machine's: one that clients may read and write, one that
+    /// they may not; special files are put there during the run
     #[arg(long, num_args = 2, value_names = ["INSIDE", "OUTSIDE"], help_heading = "Target")]
     pub(super) files: Vec<PathBuf>,
     /// Push the token in this file with `authenticate` after each handshake, RESOURCE=FILE (repeatable)
@@ -113,10 +116,12 @@ pub(super) struct RunAim {
     #[arg(long, value_name = "RESOURCE=TOKEN", value_parser = options::credential, help_heading = "Target")]
     pub(super) authenticate: Vec<(String, String)>,
 
-    /// Be the model that the host's agent asks, at this loopback address; `{model}` in `--command` becomes its URL
+    /// Be the model that the host's agent asks, listening at this loopback address; `{model}` in `--command`
+    /// becomes its URL
     #[arg(long, value_name = "ADDRESS", conflicts_with = "loopback", help_heading = "Agent")]
     pub(super) agent_model: Option<SocketAddr>,
-    /// Be the agent that the host starts and speaks ACP to: it starts `agent acp --run ADDRESS`, which `{acp}` in `--command` becomes; the embedded host needs no address
+    /// Be the agent that the host starts and speaks ACP to. The host must start `agent acp --run ADDRESS`, for
+    /// which `{acp}` in `--command` stands; the embedded host needs no address
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -126,22 +131,24 @@ pub(super) struct RunAim {
         help_heading = "Agent"
     )]
     pub(super) agent_acp: Option<SocketAddr>,
-    /// Answer what this family of agents asks for besides: plain, copilot
+    /// The family of agents to support: plain, or copilot with the requests that it makes besides
     #[arg(long, value_name = "NAME", default_value = "plain", help_heading = "Agent")]
     pub(super) agent_flavor: String,
-    /// Create sessions with this provider of the host; `all` plays with each of its providers what depends on the agent
+    /// Create sessions with this provider of the host; `all` plays scenarios that depend on the agent with each
+    /// provider
     #[arg(long, value_name = "NAME", help_heading = "Agent")]
     pub(super) provider: Option<ProviderChoice>,
-    /// Abilities of the host's test provider that it cannot declare in `initialize`, such as recall,worker (AGENT_CONTRACT.md)
+    /// Abilities of the host's test provider that it cannot declare in `initialize`, for example recall,worker
+    /// (AGENT_CONTRACT.md)
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = options::script_ability, help_heading = "Agent")]
     pub(super) agent_can: Vec<&'static str>,
-    /// Write every exchange with the agent to this file, one JSON object a line
+    /// Write every exchange with the agent to this file, one JSON object per line
     #[arg(long, value_name = "FILE", help_heading = "Agent")]
     pub(super) agent_log: Option<PathBuf>,
 }
 
 impl RunAim {
-    /// The same, with the tokens that stand in files.
+    /// Reads the tokens that are given as files.
     ///
     /// # Errors
     /// A file cannot be read, or holds no token.
@@ -170,20 +177,22 @@ impl RunAim {
         Ok(self)
     }
 
-    /// Whether the host is not the reference host of this program.
+    /// Whether the target is a host or agent outside of this process.
     pub(super) fn is_outside(&self) -> bool {
         self.url.is_some() || self.command.is_some()
     }
 
-    /// Whether it starts a host that has to end with it. A command that restarts a host may leave it running.
+    /// Whether this starts a host that has to end with it. The process of `--restart-command` may outlive the
+    /// run.
     pub(super) fn starts_processes(&self) -> bool {
         self.command.is_some() && self.restart_command.is_none()
     }
 
-    /// The target, started if it is a command, with the settings made that were asked for, in the words of `spec`.
+    /// Returns the target, started if it is a command, with the requested settings applied in the words of
+    /// `spec`.
     ///
     /// # Errors
-    /// It cannot be had, the options contradict one another, or the host does not take a setting.
+    /// The target is not available, options contradict one another, or the host rejects a setting.
     pub(super) async fn configured_target(
         &self,
         context: &CliContext,
@@ -199,10 +208,10 @@ impl RunAim {
         Ok(target)
     }
 
-    /// The target, started if it is a command.
+    /// Returns the target, started if it is a command.
     ///
     /// # Errors
-    /// It cannot be had, or the options contradict one another.
+    /// The target is not available, or options contradict one another.
     pub(super) async fn target(
         &self,
         context: &CliContext,
@@ -257,7 +266,7 @@ impl RunAim {
         })
     }
 
-    /// The options that say what is played against, quoted for a shell; environment variables stand for secrets.
+    /// Returns the options that name the target, quoted for a shell. Environment variables stand for secrets.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut option = |name: &str, value: String| {
@@ -303,7 +312,7 @@ impl RunAim {
             option("guarded-setting", quoted(&format!("{key}={value}")));
         }
         for (number, setting) in (1..).zip(&self.setting) {
-            // What it is set to may be nobody's business.
+            // The value of a setting may be a secret.
             let number = if number == 1 { String::new() } else { format!("_{number}") };
             option("setting", format!("{}=\"$AHP_SETTING{number}\"", quoted(&setting.key)));
         }
@@ -333,10 +342,10 @@ impl RunAim {
         self.header.iter().cloned().chain(own).collect()
     }
 
-    /// What is odd about a disk, put where the user says; nothing where nobody says so.
+    /// Puts the special files into the folders that the user named; `None` if the user named none.
     ///
     /// # Errors
-    /// They cannot be put there.
+    /// The files cannot be written.
     pub(super) fn oddities(&self, tag: u64) -> Result<Option<RunFolders>, CommandStop> {
         let [inside, outside] = &self.files[..] else { return Ok(None) };
         let put = RunFolders::put(inside, outside, tag);
@@ -344,7 +353,7 @@ impl RunAim {
             .map_err(|error| CommandStop::usage(format!("no odd files could be put: {error}")))
     }
 
-    /// What the run was given that no look at a host can find.
+    /// Returns the features that the options provide and that no first look can find.
     pub(super) fn given(&self, oddities: Option<&RunFolders>) -> Vec<DetectedFeature> {
         if !self.is_outside() {
             return sim::given();
@@ -364,7 +373,7 @@ impl RunAim {
         ])
     }
 
-    /// What is played behind a host outside, and what its command may be told of it.
+    /// Starts the servers of ours behind a host, and returns the placeholders for `--command`.
     async fn behind(&self) -> Result<(Arc<AgentBehind>, Vec<(&'static str, String)>), CommandStop> {
         let mut behind = AgentBehind::default();
         let mut words = Vec::new();
@@ -387,7 +396,7 @@ impl RunAim {
         Ok((Arc::new(behind), words))
     }
 
-    /// The provider that the user named, where it was one.
+    /// Returns the provider that the user named.
     pub(super) fn named_provider(&self) -> Option<String> {
         match &self.provider {
             Some(ProviderChoice::Named(name)) => Some(name.clone()),
@@ -395,10 +404,10 @@ impl RunAim {
         }
     }
 
-    /// The same, for a command that uses one provider.
+    /// Checks the options for a command that uses one provider.
     ///
     /// # Errors
-    /// The user asked for all of them.
+    /// The user asked for all providers.
     pub(super) fn one_provider(&self) -> Result<&RunAim, CommandStop> {
         match self.provider {
             Some(ProviderChoice::All) => Err(CommandStop::usage(
@@ -408,7 +417,7 @@ impl RunAim {
         }
     }
 
-    /// Who plays the agent.
+    /// Returns who plays the agent.
     pub(super) fn agent(&self) -> AgentMode {
         match (&self.agent_model, &self.agent_acp) {
             (Some(_), _) => AgentMode::Model,
@@ -417,7 +426,7 @@ impl RunAim {
         }
     }
 
-    /// What is in no file, and in no frame of the host.
+    /// Returns the texts that no report and no frame of the host may contain.
     pub(super) fn secrets(&self) -> impl Iterator<Item = String> {
         let pushed = self.authenticate.iter().map(|(_, token)| token.clone());
         let headers = self.header.iter().flat_map(|(name, value)| secrets_of_header(name, value));

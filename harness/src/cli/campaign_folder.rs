@@ -1,4 +1,4 @@
-//! The folder of a campaign: its state, what was put to the test, and the scenarios of its findings.
+//! The folder of a campaign: its state, its coverage, and the scenarios of its findings.
 //!
 //! Knows: files. Never knows: how conversations are played.
 //!
@@ -14,21 +14,21 @@ use crate::arb::gauge;
 
 use super::exit::CommandStop;
 
-/// The state of a campaign.
+/// The file with the state of a campaign.
 const STATE: &str = "campaign.jsonl";
-/// What was put to the test.
+/// The file with the coverage of a campaign.
 const COVERAGE: &str = "coverage.md";
-/// Where the scenarios of findings go.
+/// The subfolder for the scenarios of findings.
 const FINDINGS: &str = "fuzz";
 
 /// The folder of a campaign.
 pub(super) struct CampaignFolder(pub(super) PathBuf);
 
 impl CampaignFolder {
-    /// The campaign in the folder; `None` where there is none yet, and its folders are made.
+    /// Reads the campaign in the folder. Makes the folders and returns `None` if there is none yet.
     ///
     /// # Errors
-    /// What is there is no campaign, or the folders cannot be made.
+    /// The folder holds something else, or cannot be made.
     pub(super) fn open(&self) -> Result<Option<FuzzCampaign>, CommandStop> {
         let path = self.0.join(STATE);
         if let Ok(text) = fs::read_to_string(&path) {
@@ -46,10 +46,10 @@ impl CampaignFolder {
         Ok(None)
     }
 
-    /// Writes the state of a campaign. One that is cut off here has the old state or the new one, and never half of it.
+    /// Writes the state of a campaign, atomically: after a crash the file has the old or the new state.
     ///
     /// # Errors
-    /// What the system says.
+    /// The file cannot be written.
     pub(super) fn save(&self, campaign: &FuzzCampaign) -> Result<(), CommandStop> {
         let path = self.0.join(STATE);
         let fresh = self.0.join(format!("{STATE}.new"));
@@ -60,7 +60,7 @@ impl CampaignFolder {
         })
     }
 
-    /// The id of the scenario of a finding, by its number.
+    /// Returns the id of a finding's scenario, made from the number of the finding.
     pub(super) fn id(number: usize, rule: &str) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let rule: String = rule.chars().map(plain).collect();
@@ -70,13 +70,13 @@ impl CampaignFolder {
     /// Writes the scenario of a finding, with a comment before it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The file cannot be written.
     pub(super) fn keep(&self, draft: &ScenarioDraft, comment: &str) -> Result<(), CommandStop> {
         let path = self.0.join(format!("{}.yaml", draft.id));
         write(&path, &format!("{comment}{}", draft.text()))
     }
 
-    /// The place of a finding of the same rule whose scenario has the same steps.
+    /// Returns the index of a finding of the same rule whose scenario has the same steps.
     pub(super) fn same(
         &self,
         campaign: &FuzzCampaign,
@@ -96,7 +96,7 @@ impl CampaignFolder {
 /// Writes a file.
 ///
 /// # Errors
-/// What the system says.
+/// The file cannot be written.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CommandStop> {
     fs::write(path, text).map_err(|error| {
         CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))

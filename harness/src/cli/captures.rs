@@ -1,4 +1,4 @@
-//! Captures and logs that a command is given: files, folders, and which of the two they are.
+//! Captures and connection logs as arguments: files and folders, and detection of the format.
 
 use std::io::{BufRead, BufReader, Cursor, Read as _};
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use crate::transcript::reader::MAX_LINE;
 use super::exit::CommandStop;
 use super::files;
 
-/// Something to read.
+/// The content of a capture.
 type CaptureReader = Box<dyn BufRead>;
 
-/// What a command was given.
+/// The input of a command that reads captures.
 pub(super) enum CaptureInput {
-    /// One file that is no log.
+    /// One file that is not a connection log, by its name.
     Capture(String, CaptureReader),
-    /// Logs of connections, put together.
+    /// Connection logs, merged.
     Logs(Box<ConnectionLogs>),
 }
 
 /// Opens files and folders of files.
 ///
 /// # Errors
-/// Nothing is there, something cannot be read, or several files are given that are not all logs.
+/// A path does not exist or cannot be read, or there are several files and one of them is not a log.
 pub(super) fn open(paths: &[PathBuf]) -> Result<CaptureInput, CommandStop> {
     let mut files: Vec<PathBuf> = Vec::new();
     for path in paths {
@@ -71,7 +71,7 @@ pub(super) fn open(paths: &[PathBuf]) -> Result<CaptureInput, CommandStop> {
     Ok(CaptureInput::Logs(Box::new(logs)))
 }
 
-/// The name of a file for a person: what could move the cursor is written out.
+/// Returns the name of a file with control characters escaped.
 fn shown(path: &Path) -> String {
     let name = path.display().to_string();
     match name.contains(char::is_control) {
@@ -80,7 +80,7 @@ fn shown(path: &Path) -> String {
     }
 }
 
-/// The logs of a folder, in the order of their names.
+/// Lists the logs of a folder by name.
 fn folder(path: &Path) -> Result<Vec<PathBuf>, CommandStop> {
     let name = shown(path);
     let unreadable =
@@ -105,7 +105,7 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, CommandStop> {
     Ok(files)
 }
 
-/// The first line of a file that is not blank, and all of the file.
+/// Reads up to the first line that is not blank. Returns that line, and a reader of the whole file.
 fn begin(file: InputFile) -> std::io::Result<(String, CaptureReader)> {
     let mut input = BufReader::new(file);
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! `ahp-harness certify` and `ahp-harness report`: a run, and the folder that is made of its file.
+//! `ahp-harness certify` and `ahp-harness report`: a run, and the reports made from its run.jsonl.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,16 +23,17 @@ use super::files;
 use super::options::ReportOption as Kind;
 use super::run::RunArguments;
 
-/// Reasons for requirements out of reach that the console lists.
+/// The most reasons for requirements out of reach that the console lists.
 const REASONS: usize = 8;
 
 /// Plays every profile against a host and writes a certificate.
 ///
-/// The folder holds certificate.json, report.html, summary.md, a badge, junit.xml, members.txt (which methods, actions and
-/// members were seen, as `coverage --members` prints it) and run.jsonl. Everything but the last is made of the last, and `ahp-harness report` makes it again.
+/// The folder holds certificate.json, report.html, summary.md, a badge, junit.xml, members.txt (which methods,
+/// actions and members were seen, as `coverage --members` prints it) and run.jsonl. Every other file is made
+/// from run.jsonl, and `ahp-harness report` makes them again.
 #[derive(Args, Debug)]
 pub struct CertifyArguments {
-    /// Where the certificate goes
+    /// The folder for the certificate
     #[arg(
         long,
         value_name = "FOLDER",
@@ -68,9 +69,9 @@ impl CertifyArguments {
 /// Makes the reports of a run again from its run.jsonl: the certificate, the page, the summary and the badge.
 #[derive(Args, Debug)]
 pub struct ReportArguments {
-    /// The file that the run wrote
+    /// The run.jsonl of the run
     file: PathBuf,
-    /// Where the reports go
+    /// The folder for the reports
     #[arg(long, value_name = "FOLDER", default_value = "certificate")]
     out: PathBuf,
 }
@@ -90,14 +91,14 @@ fn folder(path: &Path) -> Result<(), CommandStop> {
     })
 }
 
-/// A run, read back from its file.
+/// Reads a run from its file.
 pub(super) fn read(file: &Path) -> Result<FinishedRun, CommandStop> {
     let input = BufReader::new(files::open(file)?);
     FinishedRun::read(input)
         .map_err(|error| CommandStop::usage(format!("{}:{error}", file.display())))
 }
 
-/// Writes what is made of a run, and says what it came to.
+/// Writes the reports of a run, and returns its verdict.
 fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandStop> {
     let run = read(file)?;
     let certificate = HostCertificate::of(&run);
@@ -129,7 +130,8 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandSto
     Ok((certificate.verdict(), said(&certificate, out)))
 }
 
-/// What of the tables was seen, altogether and with each agent of a host that has several.
+/// Lists which parts of the protocol tables were seen, altogether and with each agent of a host that has
+/// several.
 fn members(file: &Path, certificate: &HostCertificate) -> String {
     let open = || files::open(file).ok().map(BufReader::new);
     let Some(whole) = open().and_then(|input| ShownPlaces::read(None, input).ok()) else {

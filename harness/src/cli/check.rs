@@ -1,4 +1,4 @@
-//! `ahp-harness check`: every mistake in scenario and vector files at once, drawn on the author's line.
+//! `ahp-harness check`: reports every mistake in scenario and vector files, with the line.
 
 use std::path::PathBuf;
 
@@ -8,16 +8,16 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome};
 use super::files;
 
-/// Looks for mistakes in scenario and vector files, without playing them.
+/// Checks scenario and vector files for mistakes, without playing them.
 ///
-/// Reports every mistake at once: syntax, unknown verbs and members, unbound names, unknown
-/// clients and requirements, scenarios that could not fail, and messages that are not what the tables
-/// of the protocol say where the step does not mean it (`deviates`).
+/// Reports all mistakes at once: syntax, unknown verbs and members, unbound names, unknown clients and
+/// requirements, scenarios that cannot fail, and messages that do not conform to the tables of the protocol
+/// unless the step says so (`deviates`).
 #[derive(Args, Debug)]
 pub struct CheckArguments {
-    /// Files and folders; the suite that the binary carries unless given
+    /// Files and folders [default: the built-in suite]
     files: Vec<PathBuf>,
-    /// Print the JSON Schema of scenario files, for editors, and do nothing else
+    /// Print the JSON Schema of scenario files, for editors, and exit
     #[arg(long)]
     schema: bool,
 }

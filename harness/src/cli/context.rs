@@ -1,4 +1,4 @@
-//! The one place that reads the clock, the terminal and the environment.
+//! The one place that reads the clock and the environment and writes to the terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,29 +12,30 @@ use crate::report::draw::DrawStyle;
 use crate::report::github::WorkflowCommand;
 use crate::wire::foreign_text::{LineBreaks, shown};
 
-/// The wall clock now, since 1970.
+/// Returns the time since 1970.
 pub(super) fn wall_clock() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// What the world is like at the start.
+/// The environment of the process at its start, and its output.
 #[derive(Clone, Debug)]
 pub struct CliContext {
-    /// The wall clock, since 1970.
+    /// The time since 1970 at the start.
     pub epoch: Duration,
-    /// A seed for runs that were given none.
+    /// The seed of runs without `--seed`.
     pub seed: u64,
-    /// How things are drawn.
+    /// Width and colours of drawings.
     pub style: DrawStyle,
-    /// Whether GitHub runs us, and reads what we say.
+    /// Whether the process runs in GitHub Actions, which parses the output.
     pub github: bool,
-    /// Where GitHub takes the summary of a step.
+    /// The file of the job summary in GitHub Actions.
     pub step_summary: Option<PathBuf>,
-    /// What is said is kept here until its turn comes, where several things are done at once.
+    /// The buffered output, if this context buffers: several things are done at once, and each prints its
+    /// output in turn.
     held: Option<Arc<Mutex<Vec<CliMessage>>>>,
 }
 
-/// Something that was said.
+/// One piece of output.
 #[derive(Debug)]
 enum CliMessage {
     Out(String),
@@ -44,12 +45,12 @@ enum CliMessage {
 }
 
 impl CliContext {
-    /// Looks once.
+    /// Reads the environment.
     pub fn gather() -> CliContext {
         let epoch = wall_clock();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colour = !plain && std::io::stdout().is_terminal();
-        // Short enough to type, different from run to run.
+        // The seed is short enough to type and differs from run to run.
         let seed = (epoch.as_micros() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let github = std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
         let step_summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|_| github);
@@ -57,12 +58,12 @@ impl CliContext {
         CliContext { epoch, seed, style: DrawStyle { colour }, github, step_summary, held: None }
     }
 
-    /// The same, but for what is said: that is kept.
+    /// Returns a context that buffers its output.
     pub fn quiet(&self) -> CliContext {
         CliContext { held: Some(Arc::default()), ..self.clone() }
     }
 
-    /// Says what another one has kept.
+    /// Prints what another context has buffered.
     pub fn say_kept(&self, other: &CliContext) {
         let Some(held) = &other.held else { return };
         for said in std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner)) {
@@ -75,7 +76,7 @@ impl CliContext {
         }
     }
 
-    /// Whether it is kept for later.
+    /// Buffers the output, if this context buffers. Returns whether it does.
     fn keeps(&self, said: impl FnOnce() -> CliMessage) -> bool {
         if let Some(held) = &self.held {
             held.lock().unwrap_or_else(PoisonError::into_inner).push(said());
@@ -83,7 +84,7 @@ impl CliContext {
         self.held.is_some()
     }
 
-    /// Adds to the summary of the step, where GitHub takes one.
+    /// Appends to the job summary, if there is one.
     pub fn summarise(&self, text: &str) {
         let Some(path) = &self.step_summary else { return };
         if self.keeps(|| CliMessage::Summary(text.to_owned())) {
@@ -95,8 +96,8 @@ impl CliContext {
         }
     }
 
-    /// Says something on the standard output, without anything that acts on the terminal or on a CI service but our own
-    /// colours. A reader that has gone away is no error.
+    /// Prints text on standard output. Removes all control sequences but our own colours. A closed pipe is not
+    /// an error.
     pub fn say(&self, text: &str) {
         if self.keeps(|| CliMessage::Out(text.to_owned())) {
             return;
@@ -104,25 +105,24 @@ impl CliContext {
         out(&self.visible(text));
     }
 
-    /// Has GitHub do something.
+    /// Sends a workflow command to GitHub Actions.
     pub fn command(&self, command: &WorkflowCommand) {
         if !self.keeps(|| CliMessage::Command(command.clone())) {
             out(command.line());
         }
     }
 
-    /// The text as a terminal or a log may have it.
+    /// Makes text safe for the terminal or the log.
     fn visible<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.style.colour { with_colours(text) } else { shown(text, LineBreaks::Kept) }
     }
 
-    /// Whether somebody looks at [`CliContext::progress`].
+    /// Whether [`CliContext::progress`] shows anything: standard error is a terminal.
     pub fn shows_progress(&self) -> bool {
         std::io::stderr().is_terminal()
     }
 
-    /// Shows where a long run has come to, on a line that is written over; nothing where nobody
-    /// looks. An empty text clears the line.
+    /// Shows the progress of a long run on one line, which each call overwrites. An empty text clears the line.
     pub fn progress(&self, text: &str) {
         let mut err = std::io::stderr().lock();
         if err.is_terminal() {
@@ -131,7 +131,7 @@ impl CliContext {
         }
     }
 
-    /// Says something on the standard error.
+    /// Prints text on standard error.
     pub fn error(&self, text: &str) {
         if self.keeps(|| CliMessage::Error(text.to_owned())) {
             return;
@@ -146,8 +146,8 @@ fn out(text: &str) {
     let _ = out.flush();
 }
 
-/// A text with its colours, and with nothing else that acts on a terminal. What came from outside has lost its colours
-/// before it got here ([`ForeignText`](crate::wire::foreign_text::ForeignText)).
+/// Keeps the colours of a text and removes every other control sequence. Text from outside has lost its colours
+/// before ([`ForeignText`](crate::wire::foreign_text::ForeignText)).
 fn with_colours(text: &str) -> Cow<'_, str> {
     let mut pieces = text.split("\u{1b}[");
     let first = pieces.next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! `ahp-harness coverage`: which requirement is put to the test by what; with `--foreign`, which of them nobody else's
-//! host can be tested on; with `--members`, what of a version's tables a run has shown.
+//! `ahp-harness coverage`: what tests each requirement. With `--foreign`: the requirements that cannot be
+//! tested on somebody else's host. With `--members`: the parts of the protocol tables that a run has shown.
 
 use std::fmt::Write as _;
 use std::io::BufReader;
@@ -24,37 +24,38 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::options;
 
-/// Shows which requirement of a version is put to the test by which check, scenario, vector and
-/// planted fault, and which by none; or, of a run, which methods, actions, members, words and variants of the version's
-/// tables were seen in it.
+/// Shows which checks, scenarios, vectors and injected faults test each requirement of a version, and which
+/// requirements nothing tests. With `--members`: which methods, actions, members, enumeration values and
+/// variants of the version's tables a run has shown.
 #[derive(Args, Debug)]
 pub struct CoverageArguments {
-    /// The protocol version; the newest unless given, that of the run with `--members`, every one with `--foreign`
+    /// The protocol version [default: the newest; with `--members` that of the run; with `--foreign` every
+    /// version]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
     /// What to print
     #[arg(long, value_enum, default_value_t = CoverageForm::Summary)]
     form: CoverageForm,
-    /// Exit with 1 when a requirement of at least this weight is open
+    /// Exit with 1 if a requirement of at least this weight has no test
     #[arg(long, value_enum, value_name = "WEIGHT")]
     require: Option<AtLeast>,
-    /// Show the MUST, essential and SHOULD requirements that nothing tests on a foreign host, even if it offers everything
-    /// and the run is given every option, each with the reason
+    /// Show the MUST, essential and SHOULD requirements that cannot be tested on a foreign host, even one that
+    /// offers everything in a run with every option, each with the reason
     #[arg(long, conflicts_with_all = ["require", "members"])]
     foreign: bool,
-    /// Show what of the version's tables was seen in this transcript of a run, and exit with 1 when something was not, and
-    /// no reason is known
+    /// Show which parts of the version's tables occur in this run.jsonl; exit with 1 if a part is missing
+    /// without a known reason
     #[arg(long, value_name = "FILE", conflicts_with = "require")]
     members: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum CoverageForm {
-    /// Counts by weight, and the open requirements that are more than notes
+    /// Counts by weight, and the requirements above notes that have no test
     Summary,
-    /// A line for each requirement
+    /// One line per requirement
     Matrix,
-    /// A JSON object a line for each requirement
+    /// One JSON object per line and requirement
     Json,
 }
 
@@ -62,9 +63,9 @@ enum CoverageForm {
 enum AtLeast {
     /// MUST
     Must,
-    /// What the protocol cannot work without, too
+    /// Also what the protocol cannot work without
     Essential,
-    /// SHOULD, too
+    /// Also SHOULD
     Should,
     /// Every requirement
     Note,
@@ -166,7 +167,7 @@ fn foreign_line(row: &CoveredRequirement, why: &str) -> String {
     format!("{:<10} {:<52} {why}\n", summary::word(row.rule.weight), row.rule.id)
 }
 
-/// What of the tables was seen, for people.
+/// Describes which parts of the tables were seen.
 pub(super) fn shown_summary(shown: &ShownPlaces) -> String {
     let mut out = format!("{}: {} places\n\n", shown.version().title(), shown.rows().len());
     out.push_str(&tallies(shown));
@@ -183,7 +184,7 @@ pub(super) fn shown_summary(shown: &ShownPlaces) -> String {
     out
 }
 
-/// What was seen with one agent of several, and what only with the others.
+/// Describes what was seen with one of several agents, and what only with the others.
 pub(super) fn agent_summary(provider: &str, shown: &ShownPlaces, whole: &ShownPlaces) -> String {
     let mut out = format!("\nwith the agent {provider}:\n{}", tallies(shown));
     let rows = shown.rows().iter().zip(whole.rows());
@@ -197,7 +198,7 @@ pub(super) fn agent_summary(provider: &str, shown: &ShownPlaces, whole: &ShownPl
     out
 }
 
-/// How many places of each kind there are, and how many were seen.
+/// Counts the places of each kind, and those that were seen.
 fn tallies(shown: &ShownPlaces) -> String {
     let mut out = String::new();
     let mut tallies: LiteMap<PlaceKind, (usize, usize)> = LiteMap::new();

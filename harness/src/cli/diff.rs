@@ -1,4 +1,4 @@
-//! `ahp-harness diff`: what got better and what got worse between two runs.
+//! `ahp-harness diff`: what got better and worse between two runs.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,14 +13,14 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome};
 use super::list::ListFormat;
 
-/// Says what is different between two runs, by their run.jsonl; exits with 1 when something got worse.
+/// Compares two runs by their run.jsonl; exits with 1 if something got worse.
 #[derive(Args, Debug)]
 pub struct DiffArguments {
     /// The run.jsonl of the older run
     old: PathBuf,
-    /// The run.jsonl of the newer one
+    /// The run.jsonl of the newer run
     new: PathBuf,
-    /// How it is written: text or json
+    /// The output format: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ListFormat,
 }

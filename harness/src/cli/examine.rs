@@ -1,7 +1,7 @@
-//! What is done with something that a drawn conversation found before it is told: whether the text permits it, whether it
-//! shows again, how small it becomes, and whether `run` says the same of its file.
+//! Examination of a finding before it is reported: whether the text permits the behaviour, whether the finding
+//! reproduces, how small its conversation can become, and whether `run` fails the same way on the file.
 //!
-//! Knows: the target. Never knows: what else was found.
+//! Knows: the target. Never knows: other findings.
 //!
 //! Start at [`examine`].
 
@@ -16,27 +16,27 @@ use crate::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 
 use super::fuzz_target::FuzzTarget;
 
-/// How often what was found is played again as it is, at most, and how often it has to show.
+/// How often a finding is played again at most, and how often it has to reproduce.
 const AGAIN: u32 = 3;
 const NEEDED: u32 = 2;
 
-/// What came of it.
+/// The result of an examination.
 pub(super) enum ExaminationResult {
-    /// It shows again, and `run` says the same of the small case.
+    /// The finding reproduces, and `run` reports it for the minimised case.
     Steady {
-        /// The small case.
+        /// The minimised case.
         draft: ScenarioDraft,
-        /// How often it showed, of how many times.
+        /// How often the finding reproduced, of how many plays.
         again: (u32, u32),
     },
-    /// It did not show often enough, or not in its file.
+    /// The finding did not reproduce often enough, or not with its file.
     Flaky {
-        /// How often it showed, of how many times.
+        /// How often the finding reproduced, of how many plays.
         again: (u32, u32),
     },
-    /// The text permits it: the reference host shows the same under this legal variant.
+    /// The text permits the behaviour: the reference host shows it under this legal variant.
     Permitted(&'static str),
-    /// It never shows where a wait takes as long as it does in `run`: the host was only slow.
+    /// The finding never reproduces with the wait limits of `run`: the host was only slow.
     TooEarly,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct FindingCandidate {
     pub(super) seed: u64,
     /// What was found.
     pub(super) finding: FuzzFinding,
-    /// Whether the waits were shorter than those of `run`.
+    /// Whether the wait limits were shorter than those of `run`.
     pub(super) hurried: bool,
 }
 
@@ -91,8 +91,8 @@ pub(super) async fn examine(
     }
 }
 
-/// The legal variant under which the reference host does what a claim blames a foreign host for. What the always-on
-/// checks find holds for every host.
+/// Returns the legal variant under which the reference host breaks the same claim of a scenario. Findings of
+/// always-on checks hold for every host and are not tried.
 async fn permitted(
     target: &FuzzTarget,
     draft: &ScenarioDraft,
@@ -106,7 +106,7 @@ async fn permitted(
     variant.await.ok().flatten()
 }
 
-/// Whether a candidate still shows it, in fresh sessions on the target.
+/// The trial of the shrinker: whether a candidate still shows the finding, in fresh sessions on the target.
 struct OnTarget<'a> {
     target: &'a FuzzTarget,
     finding: &'a FuzzFinding,
@@ -128,7 +128,7 @@ impl DraftTrial for OnTarget<'_> {
     }
 
     async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
-        // What the reference host does too is no finding.
+        // Behaviour that the reference host shows as well is no finding.
         let honest: &EmbeddedGround = &self.target.honest;
         let clean = self.target.is_honest || honest.found(draft).is_empty();
         clean && self.plays(draft).await

@@ -1,4 +1,4 @@
-//! Exit codes, and how a command stops.
+//! Exit codes, and the reason why a command stops early.
 
 use std::fmt::Display;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ pub enum CommandExit {
     Usage = 2,
     /// The target could not be reached.
     Unreachable = 3,
-    /// A fault of the harness.
+    /// A defect of the harness.
     Fault = 70,
     /// Interrupted by the user.
     Interrupted = 130,
@@ -31,7 +31,7 @@ impl From<CommandExit> for ExitCode {
 pub struct CommandStop {
     /// The exit code.
     pub code: CommandExit,
-    /// What the user is told.
+    /// The message for the user.
     pub message: String,
 }
 
@@ -46,7 +46,7 @@ impl CommandStop {
         CommandStop { code: CommandExit::Unreachable, message: message.to_string() }
     }
 
-    /// A fault of ours.
+    /// A defect of the harness.
     pub fn fault(message: impl Display) -> CommandStop {
         CommandStop { code: CommandExit::Fault, message: message.to_string() }
     }
@@ -58,5 +58,5 @@ impl From<anyhow::Error> for CommandStop {
     }
 }
 
-/// How a command ends.
+/// The result of a command.
 pub type CommandOutcome = Result<CommandExit, CommandStop>;

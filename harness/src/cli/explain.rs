@@ -33,20 +33,20 @@ use super::files;
 use super::list::ListFormat;
 use super::options;
 
-/// Explains a name: a requirement, an always-on check, a scenario, a planted fault, a legal variant, a step of the
-/// scenario language, an operator of its patterns (all of them: `operators`), a capability (all of them: `needs`), a member of an agent's profile (all of them: `profile`), or an
-/// action or method of the protocol.
+/// Explains a name: a requirement, an always-on check, a scenario, an injected fault, a legal variant, a step
+/// of the scenario language, an operator of its patterns (`operators` lists all), a capability (`needs` lists
+/// all), a member of an agent's profile (`profile` lists all), or an action or method of the protocol.
 #[derive(Args, Debug)]
 pub struct ExplainArguments {
     /// The name
     name: String,
-    /// The protocol version that actions and methods are explained at; every one that has them unless given
+    /// The protocol version at which actions and methods are explained [default: each version that has them]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
-    /// Scenario files and folders; the suite that the binary carries unless given
+    /// Scenario files and folders [default: the built-in suite]
     #[arg(long)]
     path: Vec<PathBuf>,
-    /// How it is written: text or json
+    /// The output format: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ListFormat,
 }
@@ -97,7 +97,7 @@ impl ExplainArguments {
     }
 }
 
-/// A member of the profile of an agent, or all.
+/// Explains one member of an agent's profile, or all.
 fn profile(name: &str) -> Option<String> {
     let rows = |rows: &[(&str, &str)]| -> String {
         rows.iter().map(|(name, says)| format!("  {name}: {says}\n")).collect()
@@ -115,13 +115,13 @@ fn profile(name: &str) -> Option<String> {
     }
 }
 
-/// An operator of patterns, with an example; `operators` names all.
+/// Explains an operator of patterns with an example; `operators` explains all.
 fn operator(name: &str) -> Option<String> {
     if name == "operators" {
         let lines = OPERATORS.iter().map(|row| format!("  {}: {}\n", row.name, row.doc));
         return Some(format!("operators of patterns in scenarios\n{}", lines.collect::<String>()));
     }
-    // A shell may have taken the `$`.
+    // A shell may have removed the `$`.
     let row = OPERATORS
         .iter()
         .find(|row| row.name == name || row.name.strip_prefix('$') == Some(name))?;
@@ -139,7 +139,7 @@ fn operator(name: &str) -> Option<String> {
     ))
 }
 
-/// A step of the profile first-steps, or all.
+/// Explains one step of the profile first-steps, or all.
 fn first_step(name: &str) -> Option<String> {
     let line = |(number, step): (usize, &FirstStep)| {
         format!("  {number:>2} {:<52} {}\n", step.scenario, step.build)
@@ -219,7 +219,7 @@ fn requirement(name: &str, suite: &ScenarioSuite) -> Option<String> {
     Some(out)
 }
 
-/// The planted faults that have to trip one of these, so that it is known to be able to fail.
+/// Lists the injected faults that have to break one of these rules, which proves that the rule can fail.
 fn caught_by(out: &mut String, tests: &[&str]) {
     let all = [ProtocolStandard::Ahp, ProtocolStandard::Acp].into_iter().flat_map(named);
     let trips = |row: &(&str, Vec<&str>)| row.1.iter().any(|name| tests.contains(name));
@@ -293,7 +293,7 @@ fn step(name: &str) -> Option<String> {
     Some(out)
 }
 
-/// One capability, or all of them for the member of a scenario that asks for some.
+/// Explains one capability, or all of them for the member `needs` of a scenario.
 fn capability(name: &str) -> Option<String> {
     let asked = |row: &&HostCapability| name == "needs" || row.name == name;
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Files that a user names, and scenarios among them: from paths to texts. Every command reads through here.
+//! Files that a user names, scenarios among them. Every command reads files through this module.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,14 @@ use crate::system::InputFile;
 use super::context::CliContext;
 use super::exit::CommandStop;
 
-/// Bytes of a file that is read as a whole. Captures and runs, which may be longer, are read by [`open`].
+/// The largest file that is read as a whole, in bytes. Captures and runs may be longer and are read through
+/// [`open`].
 const MAX_TEXT: u64 = 16 << 20;
 
 /// Opens a file that a user named.
 ///
 /// # Errors
-/// It is not there, may not be read, or is neither a regular file nor a pipe.
+/// The file does not exist, may not be read, or is neither a regular file nor a pipe.
 pub fn open(path: &Path) -> Result<InputFile, CommandStop> {
     InputFile::open(path).map_err(|error| unreadable(path, &error))
 }
@@ -27,7 +28,7 @@ pub fn open(path: &Path) -> Result<InputFile, CommandStop> {
 /// Reads a file that a user named.
 ///
 /// # Errors
-/// As for [`open`]; it is too long, no UTF-8, or a pipe that nobody writes to.
+/// As for [`open`]; also if the file is too long or not UTF-8, or if nobody writes to the pipe.
 pub fn text(path: &Path) -> Result<String, CommandStop> {
     read(path).map_err(|error| unreadable(path, &error))
 }
@@ -54,10 +55,10 @@ impl FileSource for DiskFiles {
     }
 }
 
-/// Writes a file anew; whoever looks meanwhile finds the old one or the new one, and nothing between.
+/// Replaces a file atomically: a reader sees the old or the new content.
 ///
 /// # Errors
-/// It cannot be written.
+/// The file cannot be written.
 pub fn replace(path: &Path, text: &str) -> Result<(), CommandStop> {
     // A device, such as `/dev/stdout`, cannot be replaced.
     let special = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
@@ -81,10 +82,10 @@ fn explain(error: &std::io::Error) -> String {
     }
 }
 
-/// The suite: files and folders of the user's, or what the binary carries.
+/// Loads the suite: the user's files and folders, or the built-in scenarios.
 ///
 /// # Errors
-/// A path that is not there, a file that cannot be read, a folder without scenarios.
+/// A path does not exist, a file cannot be read, or a folder has no scenarios.
 pub fn suite(paths: &[PathBuf]) -> Result<ScenarioSuite, CommandStop> {
     if paths.is_empty() {
         return Ok(ScenarioSuite::carried());
@@ -94,7 +95,7 @@ pub fn suite(paths: &[PathBuf]) -> Result<ScenarioSuite, CommandStop> {
     Ok(ScenarioSuite::of(texts, &DiskFiles))
 }
 
-/// The vectors: files and folders of the user's, or what the binary carries.
+/// Loads the vectors: the user's files and folders, or the built-in ones.
 ///
 /// # Errors
 /// As for [`suite`].
@@ -109,7 +110,7 @@ pub fn vectors(paths: &[PathBuf]) -> Result<Vec<VectorFile>, CommandStop> {
     Ok(files)
 }
 
-/// Files and folders as names and texts, in order.
+/// Reads files and folders. Returns names and texts, in order.
 fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandStop> {
     let mut texts = Vec::new();
     for path in paths {
@@ -127,7 +128,7 @@ fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandStop> {
     Ok(texts)
 }
 
-/// Whether a file of a folder is taken for a scenario. A schema for editors stands beside the scenarios.
+/// Whether a file of a folder is a scenario. The JSON Schema for editors lies beside the scenarios.
 fn is_scenario(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     (name.ends_with(".yaml") || name.ends_with(".json")) && !name.ends_with(".schema.json")
@@ -156,7 +157,7 @@ fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Command
     Ok(())
 }
 
-/// Draws every mistake of the files.
+/// Prints every mistake of the files, with its line.
 pub fn mistakes(context: &CliContext, broken: &[LoadedFile]) -> String {
     let mut out = String::new();
     for loaded in broken {
@@ -167,7 +168,7 @@ pub fn mistakes(context: &CliContext, broken: &[LoadedFile]) -> String {
     out
 }
 
-/// Draws every mistake of vector files.
+/// Prints every mistake of vector files, with its line.
 pub fn vector_mistakes(context: &CliContext, files: &[VectorFile]) -> String {
     let mut out = String::new();
     for file in files {
@@ -179,8 +180,8 @@ pub fn vector_mistakes(context: &CliContext, files: &[VectorFile]) -> String {
     out
 }
 
-/// Draws what deviates from the tables of the protocol without meaning to, and says in how many files.
-/// A fragment that several scenarios include is told of once.
+/// Prints every message that does not conform to the tables of the protocol without `deviates`, and in how many
+/// files. A fragment that several scenarios include is printed once.
 pub fn deviations(context: &CliContext, entries: &[SuiteEntry]) -> (String, usize, usize) {
     let (mut out, mut count, mut files) = (String::new(), 0, 0);
     let mut told = std::collections::HashSet::new();
@@ -203,7 +204,7 @@ pub fn deviations(context: &CliContext, entries: &[SuiteEntry]) -> (String, usiz
     (out, count, files)
 }
 
-/// How many mistakes there are.
+/// Counts the mistakes.
 pub fn count(broken: &[LoadedFile]) -> usize {
     broken.iter().map(|loaded| loaded.errors.len()).sum()
 }

@@ -1,7 +1,7 @@
-//! The first look at a target, which `run` and `fuzz` share: what a host declares, what it offers without declaring it,
-//! and what clients may do with files there.
+//! The first look at a target, which `run` and `fuzz` share: what the host declares, what it offers without
+//! declaring it, and what clients may do with files there.
 //!
-//! Knows: probes, where they are played. Never knows: what they show.
+//! Knows: probes, where they are played. Never knows: what a probe proves.
 //!
 //! Start at [`RunArguments::first_look`].
 
@@ -30,21 +30,21 @@ use super::interrupt::interrupts;
 use super::oddities::RunFolders;
 use super::run::RunArguments;
 
-/// What a first look at a target found. What it put on disks for scenarios goes with it.
+/// The result of a first look at a target. Dropping it removes the folders that it made for scenarios.
 pub(super) struct CliFirstLook {
-    /// What it comes to.
+    /// The header of the run.
     pub(super) header: RunHeader,
-    /// What the handshake came to.
+    /// The result of the handshake.
     pub(super) probed: Result<DetectionResult, ProbeError>,
     _disk: Option<SharedDisk>,
     _oddities: Option<RunFolders>,
 }
 
 impl RunArguments {
-    /// Looks at a target that is offered these versions.
+    /// Takes a first look at a target, to which these versions are offered.
     ///
     /// # Errors
-    /// A scenario of the harness's own for this does not load, or what it needs on disks cannot be put there.
+    /// A probe of the harness does not load, or its folders cannot be made.
     pub(super) async fn first_look(
         &self,
         context: &CliContext,
@@ -67,7 +67,7 @@ impl RunArguments {
         let found = probed.clone().unwrap_or_default();
         let version = found.version.unwrap_or(newest);
         let seed = self.seed.unwrap_or(match target {
-            // The embedded host is the same every time; so is the run.
+            // The embedded host always behaves the same; a fixed seed makes the run reproducible.
             PlayTarget::Embedded | PlayTarget::Loopback => 1,
             PlayTarget::Remote(..) | PlayTarget::Agents(_) => context.seed,
         });
@@ -75,7 +75,7 @@ impl RunArguments {
         detect::told(&mut header.detected, &self.aim.agent_can);
         header.detected.extend(self.probed(target, &header).await?);
         header.agents = self.agents_of(target, &header, found.agents.clone()).await?;
-        // The folders go when the run is over.
+        // The folders are removed after the run.
         let (folders, disk) = self.folders(target, &header, &found, context.seed).await?;
         header.detected.extend(folders);
         let oddities = if self.dry_run { None } else { self.aim.oddities(context.seed)? };
@@ -86,7 +86,7 @@ impl RunArguments {
         Ok(CliFirstLook { header, probed, _disk: disk, _oddities: oddities })
     }
 
-    /// What the target declares.
+    /// Reads what the target declares.
     async fn look(
         &self,
         target: &PlayTarget,
@@ -122,10 +122,10 @@ impl RunArguments {
         }
     }
 
-    /// What a host outside offers without declaring it, where nobody has said so.
+    /// Probes what a host outside offers without declaring it, except for what the user has said.
     ///
     /// # Errors
-    /// A scenario of the harness's own for this does not load.
+    /// A probe of the harness does not load.
     async fn probed(
         &self,
         target: &PlayTarget,
@@ -149,7 +149,7 @@ impl RunArguments {
             }
             let name = scenario.id.clone();
             let mut setup = self.setup(target, entry, header, name.clone(), &AgentSide::default());
-            // What earlier probes have shown.
+            // The facts that earlier probes have found.
             setup.facts.extend(detected.iter().flat_map(|it: &DetectedFeature| it.facts.clone()));
             let play =
                 ScenarioPlay::new(setup, header.shared, Box::new(CountingRecorder::default()));
@@ -162,10 +162,11 @@ impl RunArguments {
         Ok(detected)
     }
 
-    /// The agents of a host, where the run is about each of them, with what each offers without declaring it.
+    /// Returns the agents of a host, if the run is about each of them, with what each offers without declaring
+    /// it.
     ///
     /// # Errors
-    /// A scenario of the harness's own for this does not load.
+    /// A probe of the harness does not load.
     async fn agents_of(
         &self,
         target: &PlayTarget,
@@ -187,10 +188,11 @@ impl RunArguments {
         Ok(agents)
     }
 
-    /// What clients of a host outside may do with files, where nobody has said so; the folders that were made for it.
+    /// Probes what clients of a host outside may do with files, unless the user has said so. Returns the
+    /// folders that were made.
     ///
     /// # Errors
-    /// A scenario of the harness's own for this does not load, or its folders cannot be made.
+    /// A probe of the harness does not load, or its folders cannot be made.
     async fn folders(
         &self,
         target: &PlayTarget,

@@ -1,6 +1,6 @@
 //! Folders for scenarios about files, on the disk that a host outside may share with the harness.
 //!
-//! They stand in a folder of their own among the temporary files of this machine, and go with the run.
+//! They lie in one temporary folder, which is removed after the run.
 //!
 //! Knows: the disk, which folder shows what. Never knows: how a host is asked.
 //!
@@ -16,17 +16,17 @@ use crate::run::folders::{CANARY, CANARY_TEXT, FILE, FolderProbe};
 use super::exit::CommandStop;
 use super::oddities::uri_of;
 
-/// The folders of a run; they go with this.
+/// The folders of a run. Dropping it removes them.
 pub(super) struct SharedDisk {
     base: PathBuf,
 }
 
 impl SharedDisk {
-    /// Makes the folders: the workspace, and those of files that may have to be asked for. They lie side by side, as
-    /// those of the reference host do, so that `..` leads from one to the other.
+    /// Makes the folders: the workspace, and those whose files may need permission. They are siblings, as those
+    /// of the reference host are, so that `..` leads from one to the other.
     ///
     /// # Errors
-    /// What the system says.
+    /// The folders cannot be made.
     pub(super) fn make(tag: u64) -> io::Result<SharedDisk> {
         let base = std::env::temp_dir().join(format!("ahp-harness-{tag:016x}"));
         fs::create_dir(&base)?;
@@ -55,29 +55,29 @@ impl SharedDisk {
 
 impl Drop for SharedDisk {
     fn drop(&mut self) {
-        // Whatever is left of them is the system's business.
+        // The temporary folder is the system's to clean up if this fails.
         let _ = fs::remove_dir_all(&self.base);
     }
 }
 
-/// What is known of the host that may be asked for files.
+/// What is known of a host before it is asked for files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileHost<'a> {
-    /// Whether it answers requests for files at all.
+    /// Whether the host answers requests for files at all.
     pub(super) resources: bool,
-    /// Whether it may share the disk of this machine.
+    /// Whether the host may share the disk of this machine.
     pub(super) is_local: bool,
-    /// The folder that the user says clients may write.
+    /// The folder that the user has declared writable for clients.
     pub(super) inside: Option<&'a Path>,
-    /// Its `defaultDirectory`.
+    /// The `defaultDirectory` of the host.
     pub(super) default_directory: Option<&'a str>,
 }
 
-/// What clients of a host may do with files; the folders of the harness, where the host uses them. `shows` says whether a
-/// probe passes with a folder.
+/// Finds out what clients of a host may do with files. Returns our folders if the host uses them. `shows` says
+/// whether a probe passes with a folder.
 ///
 /// # Errors
-/// The folders cannot be made; a probe cannot be played.
+/// The folders cannot be made, or a probe cannot be played.
 pub(super) async fn look(
     host: FileHost<'_>,
     tag: u64,
@@ -151,7 +151,7 @@ pub(super) async fn look(
 mod tests {
     use super::*;
 
-    /// What is found of a host that passes these probes in folders whose URI ends like this.
+    /// Returns the result for a host that passes these probes in folders with these URI suffixes.
     async fn found(is_local: bool, passes: &[(FolderProbe, &str)], tag: u64) -> Vec<String> {
         let host = FileHost {
             resources: true,
@@ -182,7 +182,7 @@ mod tests {
         let tag = u64::from(std::process::id()) << 8;
         check(found(true, &all, tag).await, [true, true, true, true, true]);
         check(found(true, &own, tag + 1).await, [false, false, false, true, true]);
-        // What the harness did not put there it does not ask for.
+        // The harness does not ask for files that it did not put there.
         let elsewhere = [(Workspace, "/given/"), (Denied, "")];
         check(found(true, &elsewhere, tag + 2).await, [false, false, false, false, true]);
         check(found(false, &all, tag + 3).await, [false, false, false, false, false]);

@@ -1,10 +1,9 @@
-//! When a target is given up that never shakes hands.
+//! Gives up a target that never completes a handshake.
 
-/// After this many scenarios without a single handshake the rest is not played: the target would
-/// only be asked the same again.
+/// After this many scenarios without a handshake the run stops: the other scenarios would fail in the same way.
 const FUSE: u32 = 8;
 
-/// Says when it is no use to go on.
+/// Decides when to stop a run.
 #[derive(Debug, Default)]
 pub(super) struct RunFuse {
     without: u32,
@@ -12,13 +11,13 @@ pub(super) struct RunFuse {
 }
 
 impl RunFuse {
-    /// A scenario has ended.
+    /// Records the end of a scenario.
     pub(super) fn saw(&mut self, shook_hands: bool) {
         self.ever |= shook_hands;
         self.without += u32::from(!shook_hands);
     }
 
-    /// Why no further one is played.
+    /// Returns why no further scenario is played.
     pub(super) fn blown(&self) -> Option<String> {
         (!self.ever && self.without >= FUSE)
             .then(|| format!("not played: no handshake succeeded in {} scenarios", self.without))

@@ -1,4 +1,4 @@
-//! `ahp-harness fuzz`: drawn conversations against a host, and what they find, made small.
+//! `ahp-harness fuzz`: plays generated conversations against a host, and minimises what they find.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,72 +27,74 @@ use super::options;
 use super::run::RunArguments;
 use super::target::HOST_BUDGET;
 
-/// How long a campaign goes on unless something else ends it.
+/// The default duration of a campaign.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Draws conversations of several clients, plays them against a host, and makes what they find small.
+/// Generates conversations of several clients, plays them against a host, and minimises those that find
+/// something.
 ///
 /// Without a target the embedded reference host is played. Findings become scenario files in the folder of the
-/// campaign, which `ahp-harness run` plays again; a campaign that is started again in the same folder goes on.
+/// campaign, which `ahp-harness run` replays. A campaign that is started again in the same folder continues.
 #[derive(Args, Debug)]
 pub struct FuzzArguments {
     #[command(flatten)]
     pub(super) aim: RunAim,
-    /// Plant this fault in the embedded host (repeatable)
+    /// Inject this fault into the embedded host (repeatable)
     #[arg(long, value_name = "NAME", value_parser = options::fault, conflicts_with_all = ["url", "command"], help_heading = "Target")]
     pub(super) fault: Vec<HostFault>,
 
     /// Speak this protocol version only
     #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Drawing")]
     pub(super) spec: Option<Version>,
-    /// Draw everything from this seed
+    /// The seed of the whole campaign
     #[arg(long, help_heading = "Drawing")]
     pub(super) seed: Option<u64>,
-    /// Play the one conversation of this seed, as a finding names it
+    /// Play the one conversation of this seed, which each finding names
     #[arg(long, value_name = "HEX", value_parser = options::hex, help_heading = "Drawing")]
     pub(super) sequence_seed: Option<u64>,
-    /// Draw turns although the first look does not show that the host's own agent plays scripts
+    /// Generate scripted turns even if the first look does not show that the host's own agent plays scripts
     #[arg(long, help_heading = "Drawing")]
     pub(super) scripted: bool,
-    /// The target is a reference host, whose files, shells and settings are known
+    /// The target is a reference host, with its known files, shells and settings
     #[arg(long, requires = "scripted", help_heading = "Drawing")]
     pub(super) reference: bool,
-    /// Send what may harm a host, too
+    /// Also send what may harm a host
     #[arg(long, help_heading = "Drawing")]
     pub(super) aggressive: bool,
 
-    /// Go on for so long; a minute unless something else ends it, and 30m at the most against a host outside unless given
+    /// The duration of the campaign [default: 1m unless another option ends it, and at most 30m against a host
+    /// outside]
     #[arg(long, value_parser = options::duration, help_heading = "Budget")]
     pub(super) time: Option<Duration>,
-    /// Go on until so many conversations were played
+    /// Stop after this many conversations
     #[arg(long, help_heading = "Budget")]
     pub(super) sequences: Option<u64>,
-    /// Go on until so many steps were played
+    /// Stop after this many steps
     #[arg(long, help_heading = "Budget")]
     pub(super) steps: Option<u64>,
-    /// Stop at the first finding instead of collecting them
+    /// Stop at the first finding
     #[arg(long, help_heading = "Budget")]
     pub(super) stop_at_first: bool,
-    /// How many conversations talk to the host at once over sockets; those that only wait do not count
+    /// How many conversations talk to the host at once over sockets; conversations that only wait do not count
     #[arg(long, visible_alias = "workers", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Budget")]
     pub(super) jobs: u16,
-    /// How long each wait may take; less where the host is seen to answer sooner
+    /// The limit of each wait; shorter if the host answers sooner
     #[arg(long, default_value = "2s", value_parser = options::duration, help_heading = "Budget")]
     pub(super) timeout: Duration,
 
-    /// Keep findings, scenarios and the state of the campaign in this folder, and go on where it was left
+    /// The folder for findings, scenarios and the state of the campaign; an existing campaign continues
     #[arg(long, value_name = "FOLDER", default_value = "fuzz-campaign", help_heading = "Findings")]
     pub(super) out: PathBuf,
     /// The least weight of a finding: note, should, essential or must
     #[arg(long, default_value = "should", value_parser = options::weight, help_heading = "Findings")]
     pub(super) weight: Weight,
-    /// Findings that are known, each with its reason
+    /// A file of known findings, each with its reason
     #[arg(long, value_name = "FILE", help_heading = "Findings")]
     baseline: Option<PathBuf>,
-    /// Write everything that was found as a baseline to this file
+    /// Write all findings to this file as a baseline
     #[arg(long, value_name = "FILE", help_heading = "Findings")]
     write_baseline: Option<PathBuf>,
-    /// Keep findings as they were drawn
+    /// Do not minimise findings
     #[arg(long, help_heading = "Findings")]
     pub(super) no_shrink: bool,
 }
@@ -100,12 +102,12 @@ pub struct FuzzArguments {
 impl FuzzArguments {
     pub(super) fn main(mut self, context: &CliContext) -> CommandOutcome {
         self.aim = self.aim.with_files()?;
-        // The first look comes before a campaign, and what was found last is examined after it.
+        // The first look precedes the campaign, and the last findings are examined after it.
         let budget = self.budget().filter(|_| self.aim.is_outside());
         in_time(budget.map(|budget| budget + 2 * LAST_EXAMINATION), self.campaign(context))
     }
 
-    /// How long it may take; against a host outside there is always a bound.
+    /// Returns the time budget. A campaign against a host outside always has one.
     pub(super) fn budget(&self) -> Option<Duration> {
         let bounded = self.sequences.is_some() || self.steps.is_some();
         let usual =
@@ -145,12 +147,12 @@ impl FuzzArguments {
         KnownFindings::parse(&name, &text).map_err(CommandStop::usage)
     }
 
-    /// The faults of the embedded host.
+    /// Returns the names of the injected faults.
     pub(super) fn planted(&self) -> Vec<&'static str> {
         self.fault.iter().map(|fault| fault.name()).collect()
     }
 
-    /// The target after a first look at it, the same as `run` takes.
+    /// Returns the target after a first look, which is the same as that of `run`.
     async fn looked_at(&self, context: &CliContext) -> Result<FuzzTarget, CommandStop> {
         let run = RunArguments::of(self.aim.clone(), self.spec, self.timeout, self.aggressive);
         let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;
@@ -158,7 +160,8 @@ impl FuzzArguments {
         let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
         let is_outside = matches!(target, PlayTarget::Remote(..));
         let offers = match self.spec {
-            // The stage and the embedded host speak these by themselves; of others nothing could be drawn.
+            // The stage and the embedded host speak only the played versions; nothing can be generated for
+            // another one.
             Some(version) if !is_outside && !Protocol::all_played().contains(&version) => {
                 return Err(CommandStop::usage(format!(
                     "conversations of {version} cannot be drawn"
@@ -194,7 +197,7 @@ impl FuzzArguments {
         let plays = plays || embedded || self.scripted || agent != Default::default();
         DrawTaste {
             agent: plays.then_some(agent),
-            // A restart would end the conversations that are played at the same time.
+            // A restart ends the other conversations that are being played.
             restarts: match &target.target {
                 PlayTarget::Remote(remote, _) => remote.restarts() && self.jobs == 1,
                 _ => true,
@@ -204,7 +207,7 @@ impl FuzzArguments {
         }
     }
 
-    /// The campaign in the folder, or a new one.
+    /// Returns the campaign in the folder, or a new one.
     fn begin(
         &self,
         context: &CliContext,

@@ -1,6 +1,6 @@
-//! Where drawn conversations are played: on the embedded host, or on a host outside just as `run` plays it.
+//! The target of generated conversations: the embedded host, or a host outside, played as `run` plays it.
 //!
-//! Knows: the target, the first look at it. Never knows: what is drawn, and what is kept.
+//! Knows: the target, the first look at it. Never knows: what is generated, and what is kept.
 //!
 //! Start at [`FuzzTarget`].
 
@@ -30,21 +30,21 @@ use super::first_look::CliFirstLook;
 use super::place::PlayPlace;
 use super::run::RunArguments;
 
-/// What conversations are played against.
+/// The target of generated conversations.
 pub(super) struct FuzzTarget {
     /// The run that plays a scenario against the same target.
     pub(super) run: RunArguments,
     /// The target.
     pub(super) target: PlayTarget,
-    /// What the first look found.
+    /// The result of the first look.
     pub(super) look: CliFirstLook,
     /// The version that is spoken.
     pub(super) version: Version,
-    /// The reference host with the faults that were asked for.
+    /// The reference host with the injected faults.
     pub(super) planted: EmbeddedGround,
     /// The reference host without faults.
     pub(super) honest: EmbeddedGround,
-    /// Whether the target is a host of which only its first look is known.
+    /// Whether the target is a foreign host, of which only the first look is known.
     pub(super) is_foreign: bool,
     /// Whether the target is the reference host without faults.
     pub(super) is_honest: bool,
@@ -52,9 +52,9 @@ pub(super) struct FuzzTarget {
 
 /// A draft that was played.
 pub(super) struct PlayedDraft {
-    /// What came of it.
+    /// The verdict.
     pub(super) verdict: ScenarioVerdict,
-    /// What was found.
+    /// The findings.
     pub(super) found: Vec<FuzzFinding>,
 }
 
@@ -64,7 +64,7 @@ impl FuzzTarget {
         matches!(self.target, PlayTarget::Embedded)
     }
 
-    /// Plays a draft in fresh sessions. Without a limit, waits take as long as those of `run`.
+    /// Plays a draft in fresh sessions. `limit` is the wait limit; `None` uses the one of `run`.
     pub(super) async fn play(
         &self,
         draft: &ScenarioDraft,
@@ -86,7 +86,7 @@ impl FuzzTarget {
         PlayedDraft { verdict, found }
     }
 
-    /// Whether `run` reports a failure for the file of a draft, and the same finding.
+    /// Checks that `run` fails on the file of a draft with the same finding.
     ///
     /// # Errors
     /// Why it does not.

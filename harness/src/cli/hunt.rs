@@ -1,6 +1,7 @@
-//! A campaign that is going on: which conversation is played next, what is done with what it finds, and what is kept.
+//! A running campaign: chooses the next conversation, examines findings, and keeps the results.
 //!
-//! Knows: the generator, the target, the folder of the campaign. Never knows: how a conversation is drawn, or made small.
+//! Knows: the generator, the target, the folder of the campaign. Never knows: how a conversation is generated
+//! or minimised.
 //!
 //! Start at [`FuzzHunt::go`].
 
@@ -32,33 +33,33 @@ use super::fuzz_target::{FuzzTarget, PlayedDraft};
 use super::interrupt::interrupts;
 use super::lone_trial::{HostWatch, LonePlayer, RECENT, TrialResults, trials};
 
-/// How often an expectation that is no wait is missed before it is left open.
+/// After this many misses an expectation that is not a wait is no longer generated.
 const ENOUGH: u32 = 2;
-/// Conversations of which it is said why they count for nothing.
+/// The most odd conversations that are listed with their reason.
 const SHOWN: usize = 5;
-/// How often the state is written, and how often it is said how far it has come.
+/// How often the state is written, and how often progress is printed.
 const SAVED: Duration = Duration::from_secs(5);
 const SAID: Duration = Duration::from_secs(10);
-/// Conversations that bring nothing new before it is said that they do.
+/// After this many conversations without new coverage, progress says so.
 pub(super) const STALE: u64 = 100;
-/// Once so many conversations have brought nothing new, so many are drawn for a host outside, of which the one with the
-/// rarest expectations is played.
+/// After `FAMILIAR` conversations without new coverage, `DRAWN` conversations are generated at a time for a
+/// host outside, and the one with the rarest expectations is played.
 const FAMILIAR: u64 = 5;
 const DRAWN: usize = 3;
-/// A conversation in which nothing came or went for so long only waits. For each conversation that talks, so many may
+/// A conversation without traffic for `IDLE` counts as waiting. For each conversation that talks, `WAITING` may
 /// be under way.
 const IDLE: Duration = Duration::from_millis(20);
 const WAITING: usize = 8;
-/// A wait takes so many times as long as the slowest answer so far, within bounds: a host that answers at once need not
-/// be waited for as long as one that does not.
+/// The wait limit is `PATIENCE` times the slowest answer so far, but at least `LEAST`: a fast host needs short
+/// waits.
 const PATIENCE: u32 = 10;
 const LEAST: Duration = Duration::from_millis(300);
-/// When the budget is used up, what was found is examined for so long.
+/// The time for examining findings after the budget has run out.
 pub(super) const LAST_EXAMINATION: Duration = Duration::from_secs(60);
-/// How many conversations that ended lately are suspected when the host ends.
+/// How many of the conversations that ended last are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
-/// A campaign that is going on.
+/// A running campaign.
 pub(super) struct FuzzHunt<'a> {
     pub(super) fuzz: &'a FuzzArguments,
     context: &'a CliContext,
@@ -76,17 +77,17 @@ pub(super) struct FuzzHunt<'a> {
     waiting: VecDeque<FindingCandidate>,
     /// The identities of findings that wait or are being examined, and how often they were found meanwhile.
     pending: BTreeMap<String, u64>,
-    /// Findings that are none: the text permits them, or the host was only slow.
+    /// Findings that were dismissed: the text permits the behaviour, or the host was only slow.
     dismissed: BTreeSet<String>,
-    /// What legal hosts may do that was taken for a finding at first, and the variant that shows it.
+    /// Findings that the text permits, with the legal variant that shows it.
     pub(super) permitted: BTreeMap<String, &'static str>,
-    /// The conversations that ended last, and when.
+    /// The conversations that ended last, with the time.
     recent: VecDeque<(Instant, DrawnSequence)>,
-    /// The first few conversations whose expectations the honest host does not meet, and why.
+    /// The first few conversations whose expectations the reference host without faults does not meet, and why.
     pub(super) odd: Vec<String>,
-    /// What was not met, and how often.
+    /// How often each expectation was missed.
     missed: BTreeMap<StepExpectation, u32>,
-    /// The longest time that an answer took.
+    /// The slowest answer so far.
     slowest: Duration,
     warned: bool,
 }
@@ -145,7 +146,7 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Plays until the budget is used up, and examines what was found by then.
+    /// Plays until the budget has run out, and examines the findings.
     pub(super) async fn go(&mut self) -> CommandOutcome {
         let began = Instant::now();
         let before = self.campaign.took;
@@ -243,7 +244,7 @@ impl<'a> FuzzHunt<'a> {
         })
     }
 
-    /// Examines nothing further, and says so.
+    /// Drops the findings that are not examined yet, and says so.
     fn give_up(&mut self, examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>) {
         let left = self.waiting.len() + examining.len();
         if left > 0 {
@@ -272,8 +273,8 @@ impl<'a> FuzzHunt<'a> {
         }
         let jobs = usize::from(self.fuzz.jobs);
         if self.target.is_embedded() || jobs == 1 {
-            // In memory nobody waits, and a campaign is the same every time. One job is one conversation at a time: it may
-            // restart the host, and nothing that it finds comes from others.
+            // In memory nothing waits, and a campaign is reproducible. With one job, conversations run one at a
+            // time: each may restart the host, and no finding depends on another conversation.
             return playing.is_empty();
         }
         let mut talking = 0;
@@ -294,7 +295,7 @@ impl<'a> FuzzHunt<'a> {
             || sequence_seed.is_some() && played > 0
     }
 
-    /// The next conversation that the reference host plays as it was drawn.
+    /// Generates the next conversation that the reference host plays as expected.
     fn draw(&mut self) -> Option<DrawnSequence> {
         if let Some(seed) = self.fuzz.sequence_seed {
             let sequence = self.generator.of_seed(seed)?;
@@ -315,12 +316,12 @@ impl<'a> FuzzHunt<'a> {
         rarest.map(|(_, sequence)| sequence)
     }
 
-    /// The conversation as it is played against the target, and what it puts to the test on the reference host.
+    /// Adapts the conversation to the target, and counts what it tests on the reference host.
     fn fitting(
         &mut self,
         mut sequence: DrawnSequence,
     ) -> Option<(DrawnSequence, BTreeMap<String, u64>)> {
-        // What the honest host itself does is looked at when it was played.
+        // The result on a target without faults is counted when it is played.
         if self.target.is_honest {
             return Some((sequence, BTreeMap::new()));
         }
@@ -349,7 +350,7 @@ impl<'a> FuzzHunt<'a> {
         });
     }
 
-    /// How long a wait takes, where that is less than in `run`.
+    /// Returns the wait limit, if it is shorter than that of `run`.
     fn limit(&self) -> Option<Duration> {
         let limit = (self.slowest * PATIENCE).max(LEAST);
         let hurries = self.target.is_foreign && self.slowest > Duration::ZERO;
@@ -360,7 +361,7 @@ impl<'a> FuzzHunt<'a> {
         self.under_way.retain(|it| it.number != played.number);
     }
 
-    /// Takes note of what came of a conversation.
+    /// Records the result of a conversation.
     fn played(&mut self, played: PlayedSequence) {
         self.landed(&played);
         let PlayedSequence { sequence, played, gauge, hurried, .. } = played;
@@ -380,14 +381,16 @@ impl<'a> FuzzHunt<'a> {
         for missed in hold::missed(&sequence.draft, &verdict) {
             let times = self.missed.entry(missed.clone()).or_default();
             *times += 1;
-            // Who waits for what does not come waits in vain again; what was refused once may be served otherwise.
+            // A wait that was missed once will be missed again. A request that was refused once may succeed
+            // another time.
             let needed = if self.target.is_foreign && missed.is_wait() { 1 } else { ENOUGH };
             if *times >= needed && !self.target.is_honest {
                 self.campaign.unmet.insert(missed);
             }
         }
         if self.target.is_honest {
-            // An expectation was drawn on this very host. If it does not meet it, the drawing is wrong.
+            // The expectation was generated on this very host. If the host does not meet it, the generator is
+            // wrong.
             if let Some(finding) = found.iter().find(|it| !it.is_of_check()) {
                 self.odd(sequence.seed, finding);
             }
@@ -406,7 +409,7 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Takes something that was found in, unless it is known.
+    /// Queues a finding for examination, unless it is known.
     fn candidate(&mut self, candidate: FindingCandidate) {
         let finding = &candidate.finding;
         let counts = finding.weight >= self.fuzz.weight && !self.known.has(finding);
@@ -430,7 +433,8 @@ impl<'a> FuzzHunt<'a> {
         examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>,
         stopping: Option<CommandExit>,
     ) {
-        // Nothing else is played meanwhile: what others do at the same time may hide a finding, and slows the host.
+        // Nothing else is played during an examination: other conversations may hide the finding, and slow the
+        // host.
         let quiet = self.under_way.is_empty() && examining.is_empty();
         if stopping == Some(CommandExit::Interrupted) || !quiet {
             return;
@@ -444,7 +448,7 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Keeps what was examined.
+    /// Keeps the result of an examination.
     fn examined(
         &mut self,
         candidate: FindingCandidate,
@@ -483,7 +487,7 @@ impl<'a> FuzzHunt<'a> {
                 Ok(())
             }
             ExaminationResult::TooEarly => {
-                // It is waited for longer from now on, and may be found again.
+                // The wait limit grows, and the finding may be found again.
                 self.slowest = (self.slowest * 2).min(self.fuzz.timeout);
                 Ok(())
             }
@@ -537,7 +541,7 @@ impl<'a> FuzzHunt<'a> {
         self.save()
     }
 
-    /// Takes note of a conversation that the honest host does not play as it was drawn.
+    /// Records a conversation that the reference host without faults does not play as expected.
     fn odd(&mut self, seed: u64, finding: &FuzzFinding) {
         self.campaign.unsteady += 1;
         if self.odd.len() < SHOWN {
@@ -545,8 +549,8 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Describes the outage of the host after a conversation, if there is one. It is looked for where a connection ended or
-    /// something was found.
+    /// Describes the outage of the host after a conversation, if there was one. Looks only if a connection was
+    /// closed or something was found.
     async fn outage(&mut self, played: &PlayedSequence) -> Option<String> {
         let verdict = played.played.as_ref().map(|played| &played.verdict);
         let shook = verdict.is_some_and(|verdict| verdict.shook_hands);
@@ -562,7 +566,7 @@ impl<'a> FuzzHunt<'a> {
         if well { None } else { self.watch.trouble(cut && !restarts).await }
     }
 
-    /// Waits for all conversations that are being played. What is being examined has to be examined anew.
+    /// Waits for all conversations that are being played. Findings under examination are examined again later.
     async fn drained(
         &mut self,
         first: PlayedSequence,
@@ -573,7 +577,7 @@ impl<'a> FuzzHunt<'a> {
         while let Some(played) = playing.join_next().await {
             struck.extend(played.ok());
         }
-        // They replay what has been found: whatever they came to does not count.
+        // Examinations replay findings on the host that ended, so their results do not count.
         while let Some(examined) = examining.join_next().await {
             self.waiting.extend(examined.ok().map(|(candidate, _)| candidate));
         }
@@ -582,7 +586,7 @@ impl<'a> FuzzHunt<'a> {
         struck.into_iter().map(|played| played.sequence).collect()
     }
 
-    /// The host ended while these were played: brings it back and finds out which of them ends it.
+    /// Restarts the host after an outage, and finds out which of these conversations ends it.
     async fn after_outage(
         &mut self,
         what: &str,

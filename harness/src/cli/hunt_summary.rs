@@ -1,6 +1,6 @@
-//! What a campaign says of itself while it goes on and at its end.
+//! The progress line and the summary of a campaign.
 //!
-//! Knows: a campaign and its findings. Never knows: how conversations are drawn and played.
+//! Knows: a campaign and its findings. Never knows: how conversations are generated and played.
 //!
 //! Start at [`FuzzHunt::summary`].
 

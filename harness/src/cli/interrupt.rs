@@ -1,7 +1,7 @@
-//! The end of a command before its time: the user's wish, or its budget.
+//! Early end of a command: by the user, or because its time budget has run out.
 //!
-//! The first Ctrl-C lets what is going on leave a report behind, and has two seconds for it. The second ends the process
-//! and what it started at once. SIGTERM and SIGHUP are taken for a Ctrl-C.
+//! After the first Ctrl-C the command has two seconds to stop and write its reports. The second Ctrl-C ends the
+//! process and its children at once. SIGTERM and SIGHUP count as a Ctrl-C.
 //!
 //! Start at [`in_time`].
 
@@ -13,19 +13,19 @@ use crate::transport::child;
 
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
-/// How long a command may go on after the first Ctrl-C.
+/// The time for stopping after the first Ctrl-C.
 const LEAVING: Duration = Duration::from_millis(1_800);
-/// How long it may go on after its budget, to end what it started and to write its reports.
+/// The time after the budget for ending child processes and writing reports.
 const CLOSING: Duration = Duration::from_secs(15);
 
-/// Does the work of a command that meets a target. It ends when the user, or the budget, wants it to, whatever the target
-/// does; what was played by then is in the files.
+/// Runs a command that meets a target. It ends on Ctrl-C or when the budget has run out, whatever the target
+/// does; the files have the results up to then.
 pub(super) fn in_time(
     budget: Option<Duration>,
     work: impl Future<Output = CommandOutcome>,
 ) -> CommandOutcome {
     let runtime = tokio::runtime::Builder::new_current_thread()
-        // A target that sends without end is not to keep signals and timers waiting.
+        // A target that sends without end must not starve signals and timers.
         .event_interval(7)
         .enable_all()
         .build()
@@ -60,25 +60,25 @@ pub(super) fn in_time(
             outcome = work => outcome,
         }
     });
-    // What still works in a thread of its own is not waited for.
+    // Blocking threads are not waited for.
     runtime.shutdown_background();
     outcome
 }
 
-/// Turns true when the user interrupts.
+/// Returns a channel that turns true when the user interrupts.
 pub(super) fn interrupts() -> watch::Receiver<bool> {
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
         if signalled().await {
             let _ = stop.send(true);
         }
-        // Kept until the run ends: a closed channel would look like a signal.
+        // The sender is kept until the run ends: a closed channel would look like a signal.
         stop.closed().await;
     });
     stopped
 }
 
-/// Turns true when the user interrupts, or at that time.
+/// Returns a channel that turns true when the user interrupts or at `deadline`.
 pub(super) fn ended_by(
     mut interrupted: watch::Receiver<bool>,
     due: Option<Instant>,
@@ -102,7 +102,7 @@ pub(super) fn ended_by(
     stopped
 }
 
-/// Waits for the user's Ctrl-C, or for whoever else wants the run to end.
+/// Waits for Ctrl-C, SIGTERM or SIGHUP.
 pub(super) async fn signalled() -> bool {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! `ahp-harness judge`: the same verdicts again, from a file.
+//! `ahp-harness judge`: judges a recorded conversation.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -25,24 +25,25 @@ use super::reduce::published;
 
 /// Judges a recorded conversation.
 ///
-/// A run.jsonl comes to the same verdicts as the run that wrote it. A capture from elsewhere, one
-/// JSON object a line with t, conn, dir and msg or raw, is held against the always-on checks: those of
-/// agents where it has c2a and a2c from the first.
+/// A run.jsonl gets the same verdicts as in the run that wrote it. A capture from elsewhere, one JSON object
+/// per line with t, conn, dir and msg or raw, is judged by the always-on checks: those for agents if its first
+/// line has c2a or a2c.
 ///
-/// Logs that VS Code and other AHP software keep of their connections (lines with `_ahpLog`) are judged
-/// together: give several, or a folder of them. What hangs on the order of messages of different
-/// connections in the same millisecond is not judged.
+/// Connection logs of VS Code and other AHP software (lines with `_ahpLog`) are judged together: give several,
+/// or a folder of them. Rules that depend on the order of messages of different connections within one
+/// millisecond are not judged.
 #[derive(Args, Debug)]
 pub struct JudgeArguments {
-    /// The file; logs may be several, or a folder
+    /// The file; several files or a folder if they are connection logs
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// The protocol version of connections whose handshake the capture does not show; `acp-1` where clients speak to agents
+    /// The protocol version of connections whose handshake is not in the capture; `acp-1` for clients that
+    /// speak to agents
     #[arg(long, value_name = "VERSION", value_parser = assumed)]
     assume: Option<Version>,
     #[command(flatten)]
     threshold: FailureThreshold,
-    /// Write a report, KIND=FILE with the kinds junit and jsonl (repeatable)
+    /// Write a report, KIND=FILE; the kinds are junit and jsonl (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::report)]
     report: Vec<ReportOption>,
 }
@@ -140,7 +141,7 @@ impl JudgeArguments {
     }
 }
 
-/// Reads a version that anybody has published, of either protocol.
+/// Parses a published version of either protocol.
 fn assumed(text: &str) -> Result<Version, String> {
     match text.parse() {
         Ok(Version::ACP_1) => Ok(Version::ACP_1),

@@ -1,4 +1,4 @@
-//! `ahp-harness list`: what there is to choose from.
+//! `ahp-harness list`: names of scenarios, checks, requirements, faults, variants and versions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,28 +26,28 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
-/// Lists what there is to choose from, one a line: the name, then what it is.
+/// Lists names, one per line with a description.
 #[derive(Args, Debug)]
 pub struct ListArguments {
     /// What to list
     #[arg(default_value = "scenarios")]
     what: ListSubject,
-    /// Scenario files and folders; the suite that the binary carries unless given
+    /// Scenario files and folders [default: the built-in suite]
     #[arg(long)]
     path: Vec<PathBuf>,
-    /// How it is written: text or json
+    /// The output format: text or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ListFormat,
 }
 
-/// How answers to requests about names are written.
+/// The output format of `list`, `explain` and `diff`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum ListFormat {
     Text,
     Json,
 }
 
-/// One thing that there is.
+/// A name with its description.
 struct ListedName {
     name: String,
     kind: String,
@@ -150,7 +150,7 @@ impl ListArguments {
     }
 }
 
-/// What a run would do, for `run --dry-run`.
+/// Prints what a run would do, for `run --dry-run`.
 pub(super) fn dry_run(header: &RunHeader, planned: &[PlannedScenario]) -> String {
     let played = planned.iter().filter(|planned| planned.skip.is_none()).count();
     let shard = header.shard.as_ref().map(|shard| format!(" of shard {shard}")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Folders that logs of connections are written to.
+//! Folders for connection logs.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,10 +12,11 @@ use crate::transcript::ahp_log::RecordingFacts;
 
 use super::exit::CommandStop;
 
-/// Makes the folder, where it is not there. Logs of two recordings in one folder would be taken for one.
+/// Makes the folder if it does not exist. It has to be empty: two recordings in one folder would be read as
+/// one.
 ///
 /// # Errors
-/// It cannot be made, or something is in it.
+/// The folder cannot be made, or is not empty.
 pub(super) fn prepared(path: &Path) -> Result<PathBuf, CommandStop> {
     let name = path.display();
     let wrong = |error: std::io::Error| {
@@ -31,8 +32,8 @@ pub(super) fn prepared(path: &Path) -> Result<PathBuf, CommandStop> {
     Ok(path.to_owned())
 }
 
-/// Writes logs into a folder, which is made when there is something to write. `what` tells the recording
-/// from others that began at the same time.
+/// Returns a writer of logs into a folder, which is made at the first write. `what` distinguishes recordings
+/// that begin at the same time.
 pub(super) fn writer(
     folder: PathBuf,
     redactor: SecretRedactor,

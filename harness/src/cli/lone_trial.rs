@@ -1,9 +1,9 @@
-//! Whether a host outside lives, how it is brought back, and which play ends it: what the scheduler of `run` and the
-//! campaigns of `fuzz` share.
+//! Outages of a host outside: detection, recovery, and the search for the play that ends the host. The
+//! scheduler of `run` and the campaigns of `fuzz` share this module.
 //!
-//! What was being played when a host ended is played again, one at a time. A play during which the host ends again is
-//! repeated on a fresh host, and is blamed only if the host ends once more, and does not end with nobody using it: a host
-//! that ends by itself now and then must not be charged to whatever happens to be played.
+//! The plays that were under way when the host ended are played again, one at a time. If the host ends again,
+//! the play is repeated on a fresh host. It is blamed if the host ends once more, and does not end when nobody
+//! uses it: a host that sometimes ends by itself must not be charged to the play of that moment.
 //!
 //! Knows: the target. Never knows: rules, reports.
 //!
@@ -29,27 +29,27 @@ const TOGETHER: Duration = Duration::from_millis(50);
 /// A play that ended at most this long ago is still suspected when the host ends.
 pub(super) const RECENT: Duration = Duration::from_secs(2);
 
-/// What is known of the life of a target. A target that is no host outside always lives.
+/// The observed state of a target. A target inside of this process always counts as alive.
 pub(super) struct HostWatch {
     remote: Option<Arc<RemoteHost>>,
     offers: Vec<String>,
     limit: Duration,
     /// Whether the host answered the first look.
     answered: bool,
-    /// Whether it has shaken hands with anybody since.
+    /// Whether the host has completed a handshake since.
     shook: bool,
     stopped: watch::Receiver<bool>,
     sentinel: Option<SentinelConnection>,
-    /// When the sentinel was found closed while other connections were not.
+    /// When the sentinel connection was closed while other connections were open.
     cut_at: Option<Instant>,
     outages: u32,
-    /// Why nothing more is played, once the host could not be brought back.
+    /// Why nothing more is played: the host could not be recovered.
     gone: Option<String>,
 }
 
 impl HostWatch {
-    /// Watches a host that is offered these versions and may take so long for an answer. `answered`: it answered the
-    /// first look.
+    /// Watches a host that is offered these versions and may take `limit` for an answer. `answered`: it
+    /// answered the first look.
     pub(super) fn new(
         remote: Option<Arc<RemoteHost>>,
         offers: &[String],
@@ -78,12 +78,12 @@ impl HostWatch {
         self.remote.is_some()
     }
 
-    /// Why nothing more is played.
+    /// Returns why nothing more is played.
     pub(super) fn gone(&self) -> Option<&str> {
         self.gone.as_deref()
     }
 
-    /// A play shook hands with the host, or did not.
+    /// Records whether a play completed a handshake.
     pub(super) fn saw(&mut self, shook_hands: bool) {
         self.shook |= shook_hands;
     }
@@ -95,7 +95,7 @@ impl HostWatch {
             remote.map(|remote| SentinelConnection::open(remote.endpoint.clone(), &self.offers));
     }
 
-    /// Waits until the sentinel has shaken hands: its end shows nothing before that.
+    /// Waits until the sentinel has completed its handshake: a close before that shows nothing.
     pub(super) async fn ready(&self) {
         if let Some(sentinel) = &self.sentinel {
             sentinel.ready(self.limit).await;
@@ -139,7 +139,7 @@ impl HostWatch {
         what
     }
 
-    /// Waits for something, unless the run ends meanwhile.
+    /// Waits for `work`, unless the run ends first.
     async fn unless_stopped<T>(&self, work: impl Future<Output = T>) -> Option<T> {
         let mut stopped = self.stopped.clone();
         tokio::select! {
@@ -149,7 +149,7 @@ impl HostWatch {
         }
     }
 
-    /// Counts an outage and brings the host back. If that fails, nothing more is played.
+    /// Counts an outage and recovers the host. If that fails, nothing more is played.
     pub(super) async fn recovered(&mut self, what: &str) -> bool {
         (self.sentinel, self.cut_at) = (None, None);
         self.outages += 1;
@@ -172,7 +172,8 @@ impl HostWatch {
         }
     }
 
-    /// Whether an unused fresh host ends, too, within the time that a play took. Then nothing more is played.
+    /// Whether a fresh host ends without being used, within the time that a play took. If so, nothing more is
+    /// played.
     async fn ends_by_itself(&mut self, took: Duration) -> bool {
         let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
         self.unless_stopped(tokio::time::sleep(idle)).await;
@@ -209,24 +210,24 @@ pub(super) enum LoneTrial<P> {
 
 /// Plays suspects one at a time.
 pub(super) trait LonePlayer {
-    /// What may have ended the host.
+    /// A play that may have ended the host.
     type Suspect;
-    /// What came of playing it.
+    /// The result of playing it.
     type Played;
 
-    /// The watch over the host.
+    /// Returns the watch of the host.
     fn watch(&mut self) -> &mut HostWatch;
 
-    /// Plays a suspect while nothing else is played. `None`: it could not be played.
+    /// Plays a suspect while nothing else is played. Returns `None` if it cannot be played.
     async fn play_alone(&mut self, suspect: &Self::Suspect) -> Option<Self::Played>;
 
-    /// Whether the host was restarted by what was played, so that closed connections show nothing.
+    /// Whether the play restarted the host, so that closed connections show nothing.
     fn restarted(played: &Self::Played) -> bool;
 
-    /// How long it took.
+    /// Returns how long the play took.
     fn took(played: &Self::Played) -> Duration;
 
-    /// The result of a play does not count.
+    /// Records that the result of a play does not count.
     fn void(&mut self, played: &Self::Played, reason: &str);
 }
 
@@ -262,16 +263,16 @@ pub(super) async fn alone<L: LonePlayer>(
     Some((played, outage))
 }
 
-/// What came of playing suspects one at a time.
+/// The result of playing suspects one at a time.
 pub(super) struct TrialResults<P> {
-    /// The plays that the host outlived, of those that were under way when it ended.
+    /// The plays during which the host did not end.
     pub(super) held: Vec<P>,
-    /// The plays that end it, and what happens then.
+    /// The plays that end the host, with a description of the outage.
     pub(super) ended: Vec<(P, String)>,
 }
 
-/// Plays those that were under way when the host ended, one at a time, and then, if none of them ends it, those that had
-/// ended shortly before, the latest first.
+/// Plays the suspects that were under way when the host ended, one at a time; if none of them ends it, those
+/// that had ended shortly before, the latest first.
 pub(super) async fn trials<L: LonePlayer>(
     player: &mut L,
     struck: &[L::Suspect],

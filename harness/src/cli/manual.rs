@@ -1,5 +1,4 @@
-//! `ahp-harness completions` and `ahp-harness man`: what shells and readers of manuals want, made of the definitions of the
-//! command line.
+//! `ahp-harness completions` and `ahp-harness man`, generated from the definitions of the command line.
 
 use std::path::PathBuf;
 
@@ -9,7 +8,7 @@ use clap_complete::{Shell, generate};
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
-/// Prints completions for a shell, to be put where it looks for them.
+/// Prints completions for a shell.
 #[derive(Args, Debug)]
 pub struct CompletionsArguments {
     /// The shell
@@ -25,10 +24,10 @@ impl CompletionsArguments {
     }
 }
 
-/// Writes manual pages, one for each command.
+/// Writes manual pages, one per command.
 #[derive(Args, Debug)]
 pub struct ManArguments {
-    /// The folder for them; without one the page of the program is printed
+    /// The folder for the pages; without it, the page of the program is printed
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
 }

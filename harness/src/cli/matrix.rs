@@ -10,13 +10,13 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
-/// Makes a page of certificates: a row for each host, a column for each profile, as Markdown.
+/// Compares certificates in a Markdown page: one row per host, one column per profile.
 #[derive(Args, Debug)]
 pub struct MatrixArguments {
     /// Folders that `certify` wrote, or certificate.json files
     #[arg(required = true)]
     certificates: Vec<PathBuf>,
-    /// Where the page goes; the standard output unless given. Its links are from its folder
+    /// The file for the page, from which its links are relative [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `ahp-harness merge`: the run.jsonl files of shards as one.
+//! `ahp-harness merge`: joins the run.jsonl files of shards.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter};
@@ -13,16 +13,17 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 
-/// Joins the run.jsonl files of the shards of one run, so that report, judge and diff work on the whole.
+/// Joins the run.jsonl files of the shards of one run, so that `report`, `judge` and `diff` work on the whole
+/// run.
 ///
-/// The files have to be about the same target, version and harness, and no scenario may be in two of them. Scenarios
-/// get new numbers, lines that findings point to are moved, and the totals are counted anew.
+/// The files must be about the same target, version and harness, and no scenario may be in two of them.
+/// Scenarios get new numbers, line references of findings are adjusted, and the totals are counted again.
 #[derive(Args, Debug)]
 pub struct MergeArguments {
     /// The files that `run --shard` wrote
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Where the whole goes
+    /// The file for the whole run
     #[arg(long, value_name = "FILE", default_value = "run.jsonl")]
     out: PathBuf,
 }
@@ -34,7 +35,7 @@ impl MergeArguments {
             let name = path.display().to_string();
             files.push((name, BufReader::new(files::open(path)?)));
         }
-        // Nothing half done stands under the name, and the name may be one of the files.
+        // The output gets its name only when it is complete, since it may replace one of the inputs.
         let mut partial = self.out.clone().into_os_string();
         partial.push(".part");
         let partial = PathBuf::from(partial);

@@ -1,6 +1,6 @@
 //! The shell around the harness: arguments, files, processes, the terminal. One file per command.
 //!
-//! Knows: everything. Never known by: anything.
+//! Knows: everything. Never used by any other module.
 //!
 //! Start at [`run`].
 
@@ -104,21 +104,21 @@ enum CliCommand {
     Certify(Box<certify::CertifyArguments>),
     /// Show the conversation of a scenario of a run
     Show(show::ShowArguments),
-    /// Make a page of any run, capture or logs, to be looked at in a browser
+    /// Make a page of a run, a capture or logs, to view in a browser
     View(view::ViewArguments),
-    /// Make certificate and page again from the run.jsonl of a run
+    /// Make the certificate and the page again from the run.jsonl of a run
     Report(certify::ReportArguments),
     /// Join the run.jsonl files of shards into one
     Merge(merge::MergeArguments),
-    /// Say what got better and what got worse between two runs
+    /// Show what got better and worse between two runs
     Diff(diff::DiffArguments),
-    /// Put certificates side by side
+    /// Compare certificates in one page
     Matrix(matrix::MatrixArguments),
-    /// Judge a recorded conversation: a run.jsonl, a capture from elsewhere, or logs of connections
+    /// Judge a recorded conversation: a run.jsonl, a capture from elsewhere, or connection logs
     Judge(judge::JudgeArguments),
-    /// Listen between clients and their host: record, judge, disturb
+    /// Record between clients and their host: capture, judge, inject transport faults
     Record(Box<record::RecordArguments>),
-    /// Look for mistakes in scenario and vector files, without playing them
+    /// Check scenario and vector files for mistakes, without playing them
     Check(check::CheckArguments),
     /// Make a scenario of a recorded conversation
     Scenario(scenario::ScenarioArguments),
@@ -126,13 +126,13 @@ enum CliCommand {
     List(list::ListArguments),
     /// Explain a scenario, a check, a requirement, a fault, a legal variant, a step or a message of the protocol
     Explain(explain::ExplainArguments),
-    /// Show which requirement is put to the test by what, and which by nothing
+    /// Show what tests each requirement, and which have no test
     Coverage(coverage::CoverageArguments),
-    /// Play the suite against every planted fault, to prove that it can fail
+    /// Play the suite against every injected fault, to prove that it can fail
     Mutants(mutants::MutantsArguments),
-    /// Play the suite against every legal variant, to prove that it reports no legal host or agent
+    /// Play the suite against every legal variant, to prove that it accuses no legal host or agent
     Variants(variants::VariantsArguments),
-    /// Draw conversations, play them against a host, and make what they find small
+    /// Generate conversations, play them against a host, and minimise what they find
     Fuzz(Box<fuzz::FuzzArguments>),
     /// Serve the reference host on a loopback port
     Serve(serve::ServeArguments),
@@ -140,19 +140,19 @@ enum CliCommand {
     Agent(agent::AgentCommand),
     /// Apply actions to states with our reducers, one JSON object a line
     Reduce(reduce::ReduceArguments),
-    /// Hold a reducer against ours, by vectors and by generated sequences
+    /// Compare a reducer with ours, by vectors and by generated sequences
     Reducers(Box<reducers::ReducersArguments>),
     /// Print completions for a shell
     Completions(manual::CompletionsArguments),
     /// Write manual pages
     Man(manual::ManArguments),
-    /// The process that `reducers --subject official` starts
+    /// The process of `reducers --subject official`
     #[command(hide = true)]
     Official(official::OfficialArguments),
 }
 
 impl CliCommand {
-    /// Whether it starts processes of somebody else, which have to end with it.
+    /// Whether the command starts processes that have to end with it.
     fn starts_processes(&self) -> bool {
         match self {
             CliCommand::Run(run) => run.starts_processes(),
@@ -177,7 +177,7 @@ pub fn main() -> ExitCode {
     let arguments = match CommandLine::try_parse_from(given) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // Help and version are answers, not mistakes.
+            // Help and version are not mistakes.
             let code = if error.use_stderr() { CommandExit::Usage } else { CommandExit::Ok };
             let _ = error.print();
             return code.into();

@@ -30,9 +30,9 @@ use super::files;
 use super::options;
 use super::wire_mutants::WireOptions;
 
-/// Names of one kind that a summary shows; the others are counted.
+/// The most names of one kind that a summary lists.
 const SHOWN: usize = 12;
-/// Broken rules that a summary shows.
+/// The most broken rules that a summary lists.
 const SHOWN_BROKEN: usize = 40;
 
 /// Plays the suite against the reference host, or the reference agent, with one injected fault at a time: the kill matrix.
@@ -42,20 +42,20 @@ const SHOWN_BROKEN: usize = 40;
 /// not name.
 #[derive(Args, Debug)]
 pub struct MutantsArguments {
-    /// Scenario files and folders; the suite that the binary carries unless given
+    /// Scenario files and folders [default: the built-in suite]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     on_wire: WireOptions,
     /// Inject only this fault (repeatable); `ahp-harness list faults` names all
     #[arg(long)]
     fault: Vec<String>,
-    /// Speak this protocol version; the newest unless given
+    /// Speak this protocol version [default: the newest]
     #[arg(long, value_name = "VERSION", value_parser = options::version, conflicts_with = "acp")]
     spec: Option<Version>,
     /// Inject faults into the reference agent, and play the scenarios about agents
     #[arg(long, conflicts_with = "fuzz")]
     acp: bool,
-    /// Stop playing a fault when everything in its row has failed; other failures are not judged
+    /// Stop playing a fault when everything in its row has failed; do not judge other failures
     #[arg(long, conflicts_with_all = ["fuzz", "full", "write", "out"])]
     quick: bool,
     /// Print each fault with everything that failed
@@ -115,7 +115,7 @@ impl MutantsArguments {
         self.matrix_outcome(context, &suite, &matrix, began)
     }
 
-    /// Shows a matrix, and judges it.
+    /// Prints a matrix, and judges it.
     fn matrix_outcome<F: FaultKind>(
         &self,
         context: &CliContext,
@@ -147,7 +147,7 @@ impl MutantsArguments {
         Ok(if broken.is_empty() { CommandExit::Ok } else { CommandExit::Failed })
     }
 
-    /// How soon the fuzzer finds each fault.
+    /// Measures how soon the fuzzer finds each fault.
     fn fuzzed(
         &self,
         context: &CliContext,
@@ -164,7 +164,7 @@ impl MutantsArguments {
         let keep = |row: &PlantedRow| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(file) = file.as_mut() {
-                // A row that could not be kept is played again the next time.
+                // A row that could not be written is played again the next time.
                 let _ = writeln!(file, "{}", row.value().to_text());
             }
         };
@@ -200,10 +200,10 @@ pub(super) fn written(path: &Path, text: &str) -> Result<(), CommandStop> {
     })
 }
 
-/// Of a hundred faults, so many have to be found.
+/// The percentage of faults that have to be found.
 const ENOUGH: usize = 90;
 
-/// The rows of an earlier run with the same effort; an empty file where there is none.
+/// Reads the rows of an earlier run with the same effort. Empties the file if there are none.
 fn kept_rows(
     path: &Path,
     version: Version,
@@ -231,7 +231,7 @@ fn kept_rows(
     Ok(lines.filter_map(|line| PlantedRow::of(&line)).collect())
 }
 
-/// The table as Markdown.
+/// Formats the table as Markdown.
 fn fuzz_table(table: &PlantedTable) -> String {
     let mut out = String::new();
     let PlantedEffort { steps, seeds, .. } = table.effort;
@@ -292,7 +292,7 @@ fn fuzz_table(table: &PlantedTable) -> String {
     out
 }
 
-/// Does the same work on every core.
+/// Calls `work` on every core.
 pub(super) fn on_all_cores(work: &(dyn Fn() + Sync)) {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
@@ -302,7 +302,7 @@ pub(super) fn on_all_cores(work: &(dyn Fn() + Sync)) {
     });
 }
 
-/// Every row: what it names, how that ended, and what tripped besides.
+/// Lists every row: the names in it, the results, and the other rules and scenarios that failed.
 fn full<F: FaultKind>(matrix: &KillMatrix<F>, out: &mut String) {
     for outcome in &matrix.outcomes {
         let verdict = match (outcome.foreign, outcome.is_caught()) {
@@ -333,7 +333,7 @@ fn full<F: FaultKind>(matrix: &KillMatrix<F>, out: &mut String) {
     out.push('\n');
 }
 
-/// How something ended that tripped.
+/// Describes how a rule or scenario failed.
 fn how<F: FaultKind>(outcome: &Caught<F>, name: &str) -> String {
     let id = name.strip_prefix(UNTESTED).unwrap_or(name);
     let check = outcome.tripped.checks.get(id).map(|weight| word(*weight));
@@ -385,7 +385,7 @@ fn summary<F: FaultKind>(matrix: &KillMatrix<F>, took: f64, out: &mut String) {
     }
 }
 
-/// The first few names.
+/// Lists the first few names.
 fn few<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let shown = names.iter().take(SHOWN).copied().collect::<Vec<_>>().join(", ");
@@ -395,7 +395,7 @@ fn few<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// Rows as source.
+/// Formats the rows as source code.
 fn source<F: FaultKind>(matrix: &KillMatrix<F>) -> String {
     let mut out = String::new();
     for outcome in &matrix.outcomes {

@@ -1,7 +1,7 @@
-//! What is odd about a disk, put on that of a host outside for the time of a run: links that lead out of the area of
-//! clients, a pipe that nobody writes to, a file of a gibibyte that takes no room.
+//! Special files on the disk of a host outside, for the time of a run: links that lead out of the clients'
+//! folder, a pipe without a writer, a sparse file of one gibibyte.
 //!
-//! Everything stands in a folder of its own, which is taken away at the end.
+//! They lie in a folder of their own, which is removed after the run.
 //!
 //! Start at [`RunFolders::put`].
 
@@ -11,22 +11,22 @@ use std::path::{Path, PathBuf};
 
 use crate::system::{link, pipe};
 
-/// What stands in the file outside, and in no frame of the host.
+/// The content of the file outside of the clients' folder. It may not occur in any frame of the host.
 pub(super) const CANARY: &str = "ahp-harness-canary-7c19d2e0b4";
-/// The size of the large file.
+/// The size of the sparse file, in bytes.
 const LARGE: u64 = 1 << 30;
 
-/// The folders of a run; they go with this.
+/// The special files of a run. Dropping it removes them.
 pub(super) struct RunFolders {
     inside: PathBuf,
     outside: PathBuf,
 }
 
 impl RunFolders {
-    /// Puts them into a folder that clients may reach, and one that they may not.
+    /// Puts the files into a folder that clients may use, and into one that they may not.
     ///
     /// # Errors
-    /// What the system says.
+    /// The files cannot be written.
     pub(super) fn put(inside: &Path, outside: &Path, tag: u64) -> io::Result<RunFolders> {
         let own = format!("ahp-harness-{tag:016x}");
         let [inside, outside] = [inside, outside].map(|folder| folder.join(&own));
@@ -43,13 +43,13 @@ impl RunFolders {
         Ok(put)
     }
 
-    /// The URI of the folder that clients may reach.
+    /// Returns the URI of the folder that clients may use.
     pub(super) fn folder(&self) -> String {
         uri_of(&self.inside)
     }
 }
 
-/// The URI of something on the disk of this machine.
+/// Returns the file URI of a path on this machine.
 pub(super) fn uri_of(path: &Path) -> String {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let escaped = |byte: u8| match byte {
@@ -63,7 +63,7 @@ pub(super) fn uri_of(path: &Path) -> String {
 
 impl Drop for RunFolders {
     fn drop(&mut self) {
-        // Whatever is left of them is the system's business.
+        // A folder that cannot be removed is left behind.
         let _ = fs::remove_dir_all(&self.inside);
         let _ = fs::remove_dir_all(&self.outside);
     }

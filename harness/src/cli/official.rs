@@ -1,7 +1,7 @@
 //! The official Rust crates as subjects: `reducers --subject official`.
 //!
-//! The crate of a version runs in a process of its own, which is this program again: a crate that
-//! panics or hangs is bounded and reported like any other subject.
+//! The crate of a version runs in a process of its own, which is this program again. A crate that panics or
+//! hangs is bounded and reported like any other subject.
 //!
 //! Start at [`command`]; [`OfficialArguments`] is the process.
 
@@ -12,10 +12,10 @@ use crate::wire::version::Version;
 use super::exit::{CommandOutcome, CommandStop};
 use super::reduce::published;
 
-/// What a user calls these subjects.
+/// The name of these subjects on the command line.
 pub(super) const NAME: &str = "official";
 
-/// The versions with a crate, and the crate's version.
+/// The versions that have a crate, with the version of the crate.
 const CRATES: &[(Version, &str)] = &[
     (Version::V1, "0.1.0"),
     (Version::V0_2, "0.2.0"),
@@ -29,13 +29,13 @@ const CRATES: &[(Version, &str)] = &[
     (Version::V1_0, "1.0.0"),
 ];
 
-/// Of 0.5.x one crate can stand in a lock file. The others have packages of their own, which are
-/// subjects like anybody's.
+/// A lock file can hold only one crate of 0.5.x. The other versions have packages of their own, to be used as
+/// ordinary subjects.
 const ALONE: &str = "beside 0.5.2 no other crate of 0.5.x can be linked (hint: --mask-clock --subject \
                      'cargo run -q --release --manifest-path harness/official/{spec}/Cargo.toml', \
                      after one `cargo build` of the same)";
 
-/// Why a published version has no crate here, with what to do instead.
+/// Published versions without a crate here, each with what to do instead.
 const WITHOUT: &[(Version, &str)] = &[
     (Version::V0_1, "the crate 0.1.0 speaks the integer version before it (hint: --spec 1)"),
     (Version::V0_5, ALONE),
@@ -53,7 +53,7 @@ pub struct OfficialArguments {
     spec: Version,
 }
 
-/// The command that starts the crate of a version.
+/// Returns the command that starts the crate of a version.
 ///
 /// # Errors
 /// This build has no crates, or none for the version.
@@ -77,7 +77,7 @@ pub(super) fn reads_clock(version: Version) -> bool {
     version < CLOCKLESS
 }
 
-/// The version of the crate that speaks a version.
+/// Returns the version of the crate that implements a protocol version.
 fn crate_of(version: Version) -> Result<&'static str, CommandStop> {
     if let Some((_, held)) = CRATES.iter().find(|(spoken, _)| *spoken == version) {
         return Ok(held);
@@ -93,7 +93,7 @@ impl OfficialArguments {
         crate_of(self.spec)?;
         let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
         match ahp_official::serve(&self.spec.to_string(), &mut input, &mut output) {
-            // Nobody is left to read the answers.
+            // The reader of the answers has gone.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                 Err(CommandStop::fault(format!("the lines could not be served: {error}")))
             }

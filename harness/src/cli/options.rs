@@ -1,4 +1,4 @@
-//! Options that several commands share, and how their values are read.
+//! Options that several commands share, and the parsers of their values.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,31 +17,31 @@ use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// A report to write: what kind, and where.
+/// A report to write: its kind and its file.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReportOption {
     /// JUnit.
     Junit(PathBuf),
-    /// The whole run as lines of JSON.
+    /// The whole run as JSON lines.
     Jsonl(PathBuf),
 }
 
 /// A report of a run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RunReport {
-    /// One that other commands write, too.
+    /// A report that other commands write as well.
     Shared(ReportOption),
-    /// The conversations as logs of their connections, in this folder.
+    /// The conversations as connection logs in this folder.
     AhpLog(PathBuf),
 }
 
-/// Reads the name of something that not every test provider can do.
+/// Parses the name of an ability that not every test provider has.
 pub fn script_ability(name: &str) -> Result<&'static str, String> {
     let names: Vec<&'static str> = EXTRAS.iter().map(|extra| extra.name).collect();
     names.iter().find(|known| **known == name).copied().ok_or_else(|| did_you_mean(name, &names))
 }
 
-/// Reads `KIND=FILE` for a run.
+/// Parses `KIND=FILE` for a run.
 pub fn run_report(text: &str) -> Result<RunReport, String> {
     match text.split_once('=') {
         Some(("ahp-log", folder)) if !folder.is_empty() => Ok(RunReport::AhpLog(folder.into())),
@@ -51,7 +51,7 @@ pub fn run_report(text: &str) -> Result<RunReport, String> {
     }
 }
 
-/// Reads `KIND=FILE`.
+/// Parses `KIND=FILE`.
 pub fn report(text: &str) -> Result<ReportOption, String> {
     match text.split_once('=') {
         Some((_, "")) | None => Err("expected KIND=FILE, such as `junit=report.xml`".to_owned()),
@@ -61,19 +61,20 @@ pub fn report(text: &str) -> Result<ReportOption, String> {
     }
 }
 
-/// From which weight on a broken rule makes a run a failure.
+/// The weight from which on a broken rule makes a run fail.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FailureThreshold {
-    /// Count rules of this weight and heavier as failures when they are broken: note, should or must; must unless given, with what the protocol cannot work without
+    /// Fail the run for broken rules of this weight and above: note, should or must; `must` includes what the
+    /// protocol cannot work without [default: must]
     #[arg(long, value_name = "WEIGHT", value_parser = fail_on, help_heading = "Judging")]
     fail_on: Option<FailOn>,
-    /// The same as `--fail-on should`
+    /// Same as `--fail-on should`
     #[arg(long, conflicts_with = "fail_on", help_heading = "Judging")]
     strict: bool,
 }
 
 impl FailureThreshold {
-    /// The threshold that was asked for.
+    /// Returns the threshold.
     pub fn fail_on(&self) -> FailOn {
         let usual = if self.strict { FailOn::Should } else { FailOn::default() };
         self.fail_on.unwrap_or(usual)
@@ -85,7 +86,7 @@ fn fail_on(text: &str) -> Result<FailOn, String> {
     found.ok_or_else(|| format!("expected `note`, `should` or `must`, found `{text}`"))
 }
 
-/// Reads how much is said.
+/// Parses how much the console prints.
 pub fn format(text: &str) -> Result<ConsoleDetail, String> {
     match text {
         "brief" => Ok(ConsoleDetail::Brief),
@@ -95,13 +96,13 @@ pub fn format(text: &str) -> Result<ConsoleDetail, String> {
     }
 }
 
-/// Reads a duration with a unit.
+/// Parses a duration with a unit.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let found = read_duration(text).filter(|duration| !duration.is_zero());
     found.ok_or_else(|| "expected a duration such as `500ms` or `2s`".to_owned())
 }
 
-/// Reads a protocol version that the harness plays.
+/// Parses a protocol version that the harness plays.
 pub fn version(text: &str) -> Result<Version, String> {
     let version: Version = text.parse().map_err(|error| format!("{error}"))?;
     if Protocol::played(version).is_some() {
@@ -111,17 +112,17 @@ pub fn version(text: &str) -> Result<Version, String> {
     Err(format!("expected a version that the harness plays, one of {}", known.join(", ")))
 }
 
-/// Which versions a run is about.
+/// The versions that a run is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SpecOption {
-    /// One of them.
+    /// One version.
     One(Version),
-    /// Each one that the host speaks.
+    /// Every version that the host speaks.
     All,
 }
 
 impl SpecOption {
-    /// The version, where it is one.
+    /// Returns the version, if it is one.
     pub fn one(self) -> Option<Version> {
         match self {
             SpecOption::One(version) => Some(version),
@@ -130,7 +131,7 @@ impl SpecOption {
     }
 }
 
-/// Reads a protocol version that the harness plays, or `all`.
+/// Parses a protocol version that the harness plays, or `all`.
 pub fn spec(text: &str) -> Result<SpecOption, String> {
     match text {
         "all" => Ok(SpecOption::All),
@@ -138,26 +139,26 @@ pub fn spec(text: &str) -> Result<SpecOption, String> {
     }
 }
 
-/// Reads the name of a planted fault.
+/// Parses the name of an injected fault.
 pub fn fault(text: &str) -> Result<HostFault, String> {
     let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
     HostFault::by_name(text)
         .ok_or_else(|| format!("no fault of that name ({})", did_you_mean(text, &names)))
 }
 
-/// Reads a number in hexadecimal.
+/// Parses a hexadecimal number.
 pub fn hex(text: &str) -> Result<u64, String> {
     u64::from_str_radix(text, 16).map_err(|error| format!("expected hexadecimal digits: {error}"))
 }
 
-/// Reads a weight.
+/// Parses a weight.
 pub fn weight(text: &str) -> Result<Weight, String> {
     let all = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
     let found = all.into_iter().find(|weight| word(*weight).eq_ignore_ascii_case(text));
     found.ok_or_else(|| "expected one of note, should, essential, must".to_owned())
 }
 
-/// Reads `Name: value`.
+/// Parses `Name: value`.
 pub fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once(':') {
         Some((name, value)) if !name.trim().is_empty() => {
@@ -167,7 +168,7 @@ pub fn header(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Reads `KEY=JSON`.
+/// Parses `KEY=JSON`.
 pub fn setting(text: &str) -> Result<HostSetting, String> {
     let example = "such as `automationsEnabled=true`";
     let (key, value) = text
@@ -180,7 +181,7 @@ pub fn setting(text: &str) -> Result<HostSetting, String> {
     Ok(HostSetting { key: key.to_owned(), value })
 }
 
-/// Reads `RESOURCE=TOKEN`. A token may hold `=` itself, as Base64 does.
+/// Parses `RESOURCE=TOKEN`. A token may contain `=`, as Base64 does.
 pub fn credential(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((resource, token)) if !resource.is_empty() => {

@@ -21,21 +21,21 @@ use crate::transport::serve::{self, ServedHost};
 use super::strangers;
 use super::target::RemoteHost;
 
-/// A host for one scenario.
+/// The target of one scenario.
 pub(super) enum PlayPlace {
-    /// The user's, what we play behind it, and what the scenario is called there.
+    /// The user's host, what we play behind it, and the name of the scenario there.
     Remote(Arc<RemoteHost>, Arc<AgentBehind>, String),
-    /// An agent that is put to the test itself, in a folder of its own.
+    /// An agent under test, in a folder of its own.
     Agent { seat: Box<AgentSeat>, behind: Arc<AgentBehind>, case: String },
-    /// One on a loopback port, for this scenario alone.
+    /// A reference host on a loopback port, for this scenario alone.
     Own { endpoint: LinkEndpoint, served: ServedHost, task: JoinHandle<()> },
 }
 
 impl PlayPlace {
-    /// Puts a host on a free loopback port.
+    /// Starts a host on a free loopback port.
     ///
     /// # Errors
-    /// No port could be had.
+    /// No port is free.
     pub(super) async fn own(host: Box<dyn SansIoHost + Send>) -> std::io::Result<PlayPlace> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("ws://{}", listener.local_addr()?);
@@ -46,7 +46,7 @@ impl PlayPlace {
         Ok(PlayPlace::Own { endpoint, served, task })
     }
 
-    /// Plays to the end.
+    /// Plays a scenario to its end.
     pub(super) async fn play(
         self,
         play: ScenarioPlay,
@@ -80,7 +80,7 @@ impl PlayPlace {
 }
 
 impl PlayPlace {
-    /// What its scenario knows of an agent.
+    /// Returns what the scenario knows of the agent.
     pub(super) fn side(&self) -> AgentSide {
         match self {
             PlayPlace::Agent { seat, .. } => seat.side.clone(),
@@ -89,17 +89,17 @@ impl PlayPlace {
     }
 }
 
-/// Where an agent is put to the test.
+/// The process and folder of an agent under test.
 pub(super) struct AgentSeat {
-    /// How it is reached.
+    /// How to connect to the agent.
     pub(super) endpoint: LinkEndpoint,
-    /// Its folder.
+    /// The folder of the agent.
     pub(super) scratch: Arc<ScratchFolder>,
-    /// What the scenario knows of it.
+    /// What the scenario knows of the agent.
     pub(super) side: AgentSide,
 }
 
-/// What is beside an agent: its folder, and the model that it asks.
+/// The environment of an agent: its folder, and the model that it asks.
 struct AgentSurroundings<'a> {
     scratch: &'a Arc<ScratchFolder>,
     behind: &'a AgentBehind,
@@ -123,18 +123,18 @@ impl HostControl for AgentSurroundings<'_> {
     }
 }
 
-/// What we play behind a host.
+/// The servers of ours behind a host.
 #[derive(Default)]
 pub(super) struct AgentBehind {
-    /// The model that its agent asks.
+    /// The stand-in for the agent's model.
     pub(super) stand: Option<Arc<ServedStandIn>>,
-    /// Where those behind the host and the scenarios find one another.
+    /// Connects what runs behind the host with the scenarios.
     pub(super) hub: Arc<AgentHub>,
-    /// Whether there is anybody.
+    /// Whether anything runs behind the host.
     pub(super) heard: bool,
 }
 
-/// A host outside, and what we play behind it, for one scenario.
+/// A host outside, with the servers of ours behind it, for one scenario.
 struct OutsideHost<'a> {
     remote: &'a RemoteHost,
     behind: &'a AgentBehind,
@@ -162,6 +162,6 @@ impl HostControl for ServedHost {
         })
     }
 
-    /// The reference host's agent is released in band.
+    /// The reference host's agent is released through the protocol.
     fn release(&self, _: &str) {}
 }

@@ -1,4 +1,4 @@
-//! `ahp-harness record`: listens between clients and their host.
+//! `ahp-harness record`: records between clients and their host.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -35,10 +35,10 @@ use super::log_folder;
 use super::options::{self, FailureThreshold};
 use super::target::shown;
 
-/// Listens between clients and their host: passes everything on, writes it down and judges it.
+/// Records between clients and their host: forwards everything, writes it to a capture and judges it.
 ///
-/// Point your clients at the address it prints. Bytes pass as they are, pings included; findings are
-/// shown as they come. Ctrl-C ends it, with a summary and a complete file.
+/// Point your clients at the address that it prints. Bytes are forwarded unchanged, pings included. Findings
+/// are shown at once. Ctrl-C ends the recording, with a summary and a complete file.
 #[derive(Args, Debug)]
 #[command(after_help = help())]
 pub struct RecordArguments {
@@ -48,30 +48,31 @@ pub struct RecordArguments {
     /// The host (ws:// or wss://); its path and query are used where the client gives none
     #[arg(long)]
     url: String,
-    /// Send this header to the host in the place of the client's, `Name: value` (repeatable)
+    /// Send this header to the host instead of the client's, `Name: value` (repeatable)
     #[arg(long, value_parser = options::header)]
     header: Vec<(String, String)>,
-    /// Send `Authorization: Bearer TOKEN` to the host in the place of the client's
+    /// Send `Authorization: Bearer TOKEN` to the host instead of the client's header
     #[arg(long)]
     token: Option<String>,
-    /// Write the capture here; with `--format ahp-log` a folder
+    /// The file for the capture; with `--format ahp-log` a folder
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// How the capture is written: one file, or a log for each connection as VS Code's agent host keeps them
+    /// The format of the capture: one file, or one log per connection as VS Code's agent host writes them
     #[arg(long, value_enum, default_value_t, requires = "out")]
     format: CaptureFormat,
-    /// Do this to a message when it comes (repeatable), see below
+    /// Inject this transport fault when a message comes (repeatable), see below
     #[arg(long, value_name = "RULE")]
     fault_on: Vec<TransportFault>,
-    /// Replace what this regular expression matches in everything that is written (repeatable)
+    /// Replace what this regular expression matches in all output (repeatable)
     #[arg(long, value_name = "REGEX")]
     redact: Vec<Regex>,
-    /// A text that is in no file of ours and in no frame of the host, such as what stands in a file that nobody may read (repeatable)
+    /// Report a finding if this text occurs in a frame of the host, and replace it in all output, for example
+    /// the content of a file that clients may not read (repeatable)
     #[arg(long, value_name = "TEXT")]
     secret: Vec<String>,
     #[command(flatten)]
     threshold: FailureThreshold,
-    /// Say nothing about connections
+    /// Print nothing about connections
     #[arg(long, short)]
     quiet: bool,
 }
@@ -246,7 +247,7 @@ impl RecordArguments {
     }
 }
 
-/// What is said while it goes on.
+/// Messages to print while the recording goes on.
 struct RecordMessage {
     context: CliContext,
     console: ConsoleReport,
@@ -254,7 +255,7 @@ struct RecordMessage {
     quiet: bool,
 }
 
-/// Writes and judges what passes, on a thread of its own, until the proxy ends.
+/// Writes and judges the messages on a thread of its own, until the proxy ends.
 fn judge(
     mut journal: RecordJournal,
     mut noted: UnboundedReceiver<TimedNote>,
@@ -270,7 +271,7 @@ fn judge(
         }
         proxy.done(weight);
         if let (Some(writer), true) = (writer, noted.is_empty()) {
-            // Nobody waits for more: whoever reads the file sees all of it.
+            // The queue is empty: readers of the file see all of it.
             writer.flush();
         }
     }

@@ -1,4 +1,4 @@
-//! `ahp-harness reducers`: holds anybody's reducer against ours.
+//! `ahp-harness reducers`: compares a reducer with ours.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -30,65 +30,65 @@ use super::options::{self, ReportOption};
 use super::reduce::published;
 use super::subject::SubjectProcess;
 
-/// Holds a reducer against ours: vectors first, then generated sequences of actions.
+/// Compares a reducer with ours: first by vectors, then by generated sequences of actions.
 ///
-/// The subject is a command that reads one JSON object a line and answers one a line, as REDUCERS.md
-/// tells; harness/examples has wrappers to copy. Every way in which it differs is reported once,
-/// with the smallest case that shows it. Where the specification is open nobody is blamed.
+/// The subject is a command that reads one JSON object per line and answers one per line, as described in
+/// REDUCERS.md; harness/examples has wrappers to copy. Each difference is reported once, with the smallest case
+/// that shows it. Where the specification leaves the result open, nothing is reported.
 #[derive(Args, Debug)]
 pub struct ReducersArguments {
-    /// Vector files and folders; those that the binary carries unless given
+    /// Vector files and folders [default: the built-in vectors]
     paths: Vec<PathBuf>,
-    /// The command that starts the subject; `{spec}` becomes the version. `official` is the official
-    /// Rust crate of the version, in builds that have the feature of this name
+    /// The command that starts the subject; `{spec}` becomes the version. `official` is the official Rust crate
+    /// of the version, in builds with the feature `official`
     #[arg(long, value_name = "COMMAND")]
     subject: String,
-    /// The protocol version: a published one, 1 for the integer before 0.1.0
+    /// The protocol version: a published one, or 1 for the integer that preceded 0.1.0
     #[arg(long, value_name = "VERSION", value_parser = published)]
     spec: Version,
-    /// How many sequences to generate; 0 for the vectors alone
+    /// The number of sequences to generate; 0 for the vectors alone
     #[arg(long, value_name = "N", default_value_t = 1000)]
     cases: u64,
-    /// Generate the sequences of this seed, as an earlier run printed it
+    /// The seed of the sequences, as an earlier run printed it
     #[arg(long)]
     seed: Option<u64>,
-    /// How long the subject may take for an answer
+    /// The limit for each answer of the subject
     #[arg(long, value_name = "DURATION", default_value = "2s", value_parser = options::duration)]
     timeout: Duration,
-    /// Hold only these reducers, such as `chat,session`; all of them unless given
+    /// Compare only these reducers, for example `chat,session` [default: all]
     #[arg(long, value_name = "REDUCERS", value_delimiter = ',', value_parser = reducer)]
     only: Vec<ChannelKind>,
-    /// The subject reads its own clock (up to 0.8.0 reducers stamp it into states)
+    /// The subject reads its own clock (up to 0.8.0 reducers write it into states)
     #[arg(long)]
     mask_clock: bool,
-    /// Ask no vectors, only what is generated
+    /// Skip the vectors
     #[arg(long, conflicts_with = "paths")]
     no_vectors: bool,
-    /// Do not ask for round trips
+    /// Skip the round trips
     #[arg(long)]
     no_round_trips: bool,
-    /// Ask for round trips of what was said in this transcript of the version, and for nothing else (repeatable): every
-    /// message of its shape, its action, its states
+    /// Test only round trips, of the messages, actions and states in this transcript of the version
+    /// (repeatable)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "no_round_trips"])]
     transcript: Vec<PathBuf>,
-    /// Write the smallest case of each disagreement into this folder, as a vector file
+    /// Write the smallest case of each difference into this folder, as a vector file
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
-    /// Write a report, KIND=FILE with the kind `junit`, `jsonl` or `markdown` (repeatable)
+    /// Write a report, KIND=FILE; the kinds are `junit`, `jsonl` and `markdown` (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = report)]
     report: Vec<ReducersReport>,
-    /// What is known of the subject's defects, for the report in Markdown
+    /// A file of known defects of the subject, for the Markdown report
     #[arg(long, value_name = "FILE")]
     defects: Option<PathBuf>,
-    /// Known differences, each with its reason
+    /// A file of known differences, each with its reason
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Write the baseline: what differs now is known from now on
+    /// Write the baseline from the differences of this run
     #[arg(long, requires = "baseline")]
     update_baseline: bool,
 }
 
-/// A report to write: one that runs have too, or the one for maintainers.
+/// A report to write: one that runs have as well, or the Markdown report for maintainers.
 #[derive(Clone, Debug)]
 enum ReducersReport {
     Shared(ReportOption),
@@ -148,7 +148,7 @@ impl ReducersArguments {
         Ok(code)
     }
 
-    /// What was said in the transcripts that are named, by type.
+    /// Collects the values in the given transcripts, by type.
     fn said(&self, context: &CliContext) -> Result<LiteMap<String, Vec<Value>>, CommandStop> {
         let mut all: LiteMap<String, Vec<Value>> = LiteMap::new();
         let Some(protocol) = Protocol::of(self.spec) else { return Ok(all) };
@@ -193,7 +193,7 @@ impl ReducersArguments {
         Ok(vectors)
     }
 
-    /// Whether it starts processes that have to end with it.
+    /// Whether the command starts processes that have to end with it.
     pub(super) fn starts_processes(&self) -> bool {
         self.subject != official::NAME
     }
@@ -227,7 +227,7 @@ impl ReducersArguments {
         Ok(CommandExit::Ok)
     }
 
-    /// Writes the smallest cases; returns the file of each key.
+    /// Writes the smallest cases. Returns the file of each key.
     fn write_cases(&self, held: &Held) -> Result<Vec<(String, String)>, CommandStop> {
         let Some(folder) = &self.write else { return Ok(Vec::new()) };
         std::fs::create_dir_all(folder)
@@ -268,7 +268,7 @@ impl ReducersArguments {
     }
 }
 
-/// How this program was called, for whoever wants to do it again.
+/// Returns the command line of this process, for the report.
 fn command_line() -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:".contains(c);
     let word = |word: String| match word.chars().all(plain) && !word.is_empty() {
@@ -279,7 +279,7 @@ fn command_line() -> String {
     format!("ahp-harness{words}")
 }
 
-/// Reads `KIND=FILE`.
+/// Parses `KIND=FILE`.
 fn report(text: &str) -> Result<ReducersReport, String> {
     match text.split_once('=') {
         Some(("markdown", file)) if !file.is_empty() => Ok(ReducersReport::Markdown(file.into())),
@@ -289,7 +289,7 @@ fn report(text: &str) -> Result<ReducersReport, String> {
     }
 }
 
-/// Reads the name of a reducer.
+/// Parses the name of a reducer.
 fn reducer(name: &str) -> Result<ChannelKind, String> {
     ChannelKind::of_reducer(name).ok_or_else(|| {
         let names: Vec<_> = ChannelKind::reducer_names().collect();

@@ -1,4 +1,4 @@
-//! The reports of a run, fed as it goes.
+//! The reports of a run, written while it goes on.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -32,12 +32,12 @@ use super::files::replace;
 use super::log_folder::{self, prepared};
 use super::options::{ReportOption, RunReport};
 
-/// Where the transcript goes unless a report says so: a folder of this name that is there already.
+/// The folder for the transcript if no report names a file; it is used only if it exists.
 const FOLDER: &str = "reports";
 
-/// Scenarios that did not hold whose drawings are kept for brief output.
+/// The most drawings of failed scenarios that brief output keeps.
 const DRAWINGS: usize = 200;
-/// How often it is shown how far a run has come.
+/// How often the progress line is updated.
 const PROGRESS: Duration = Duration::from_millis(200);
 
 /// The reports of one run.
@@ -48,35 +48,35 @@ pub(super) struct RunReports<'a> {
     summary: RunSummary,
     writers: Vec<RunWriter>,
     junit: Vec<(PathBuf, JunitReport)>,
-    /// The folder for logs of connections, and those that were begun in it.
+    /// The folder for connection logs, and the logs that were begun in it.
     logs: Option<PathBuf>,
     log_writers: Vec<LogWriter>,
-    /// What did not hold, by cause.
+    /// The failures, grouped by cause.
     causes: CauseFold,
-    /// What is said of scenarios that did not hold, by their numbers; in brief output only of the first of each kind.
+    /// The text about each failed scenario, by number; in brief output only for the first of each cause.
     drawings: LiteMap<u32, String>,
-    /// Scenarios that there are, and those that have ended.
+    /// The number of scenarios, and of those that have ended.
     scenarios: usize,
     ended: usize,
-    /// When the progress was shown last.
+    /// When the progress line was updated last.
     progressed: Option<Instant>,
     quiet: bool,
     /// Whether only files are written.
     silent: bool,
     faults: Vec<String>,
     remarks: Vec<String>,
-    /// Why scenarios were not played, and for how many more the same holds.
+    /// Why scenarios were not played, and how many more have the same reason.
     unplayed: Vec<(ForeignText, usize)>,
-    /// What the run is about, and what did not hold in it, for the summary of a step.
+    /// The header of the run, and its failures, for the job summary.
     header: RunHeader,
-    /// The scenario after which the run was a failure.
+    /// The first scenario that made the run fail.
     first_failure: Option<String>,
-    /// The baseline that is written anew at the end.
+    /// The baseline to write at the end.
     renewed: Option<PathBuf>,
 }
 
 impl<'a> RunReports<'a> {
-    /// Says what is wrong with the frames of the user's own scenarios.
+    /// Also reports messages of the user's own scenarios that do not conform to the tables.
     pub(super) fn shows_own_frames(&mut self) {
         self.console.shows_own_frames();
     }
@@ -146,7 +146,7 @@ impl<'a> RunReports<'a> {
         })
     }
 
-    /// The files of a run that could not begin: every scenario is there, none was judged.
+    /// Writes the files of a run that could not begin: every scenario is listed, none is judged.
     pub(super) fn unreachable(
         mut self,
         planned: &[PlannedScenario],
@@ -167,7 +167,7 @@ impl<'a> RunReports<'a> {
         self.finish(Duration::ZERO, CommandExit::Unreachable, false, &[])
     }
 
-    /// A scenario begins; its transcript goes to the first file.
+    /// Records that a scenario begins; its transcript goes to the first file.
     pub(super) fn begin(
         &mut self,
         case: u32,
@@ -210,12 +210,12 @@ impl<'a> RunReports<'a> {
         }
     }
 
-    /// At the end this baseline is written anew.
+    /// Writes this baseline at the end.
     pub(super) fn renew(&mut self, baseline: Option<&Path>) {
         self.renewed = baseline.map(Path::to_owned);
     }
 
-    /// A scenario was not played. What is so for the same reason as another is counted.
+    /// Records a scenario that was not played. Scenarios with the same reason are counted.
     pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut FailureBaseline) {
         if report.status != Status::Skip {
             let known = self.unplayed.iter_mut().find(|(reason, _)| *reason == report.reason);
@@ -228,12 +228,12 @@ impl<'a> RunReports<'a> {
         self.add(report, baseline, true);
     }
 
-    /// A scenario has ended.
+    /// Records that a scenario has ended.
     pub(super) fn case(&mut self, report: CaseReport, baseline: &mut FailureBaseline) {
         self.add(report, baseline, true);
     }
 
-    /// The scenario after which the run was a failure, by itself or by what the checks saw in it.
+    /// Returns the first scenario that made the run fail, by its own result or by a finding of the checks.
     pub(super) fn first_failure(&self) -> Option<&str> {
         self.first_failure.as_deref()
     }
@@ -243,7 +243,8 @@ impl<'a> RunReports<'a> {
         self.ended += 1;
         self.summary.add(&report);
         self.causes.add(&report);
-        // A known finding is none to stop at, so the checks are settled now and again at the end.
+        // A known finding does not stop the run, so the checks are compared with the baseline now and again at
+        // the end.
         baseline.settle_checks(&mut self.summary);
         if self.first_failure.is_none() && self.summary.failed() {
             self.first_failure = Some(report.name());
@@ -267,7 +268,7 @@ impl<'a> RunReports<'a> {
         if !held && drawn {
             self.drawings.insert(report.case, self.console.failure(&report));
         }
-        // Causes are put together anew each time, which would make a run quadratic.
+        // Causes are grouped again each time; doing so after every scenario would make a run quadratic.
         let due = self.progressed.is_none_or(|at| at.elapsed() > PROGRESS);
         if !self.silent && due && self.context.shows_progress() {
             self.progressed = Some(Instant::now());
@@ -278,24 +279,24 @@ impl<'a> RunReports<'a> {
         }
     }
 
-    /// What did not hold so far.
+    /// Returns the failures so far.
     pub(super) fn causes(&self) -> &CauseFold {
         &self.causes
     }
 
-    /// The play of a scenario does not count: it has no result of that number.
+    /// Records a play whose result does not count.
     pub(super) fn void(&mut self, void: &VoidCase) {
         for writer in &self.writers {
             writer.about("void", void);
         }
     }
 
-    /// Something to say at the end of the run that decides nothing.
+    /// Adds a remark for the end of the run that does not affect the verdict.
     pub(super) fn remark(&mut self, text: &str) {
         self.remarks.push(text.to_owned());
     }
 
-    /// The run begins.
+    /// Records that the run begins.
     pub(super) fn header(&mut self, header: &RunHeader, scenarios: usize, format: ConsoleDetail) {
         self.scenarios = scenarios;
         self.console = self.console.clone().with_format(format, scenarios);
@@ -310,12 +311,12 @@ impl<'a> RunReports<'a> {
         self.context.say(&self.redactor.text(text));
     }
 
-    /// Something of ours went wrong.
+    /// Records a defect of the harness.
     pub(super) fn fault(&mut self, what: &str) {
         self.faults.push(what.to_owned());
     }
 
-    /// The run is over: everything is written, and the exit code found.
+    /// Ends the run: writes all files and returns the exit code.
     pub(super) fn close(
         mut self,
         took: Duration,
@@ -324,14 +325,14 @@ impl<'a> RunReports<'a> {
     ) -> CommandOutcome {
         baseline.settle_checks(&mut self.summary);
         let stale = baseline.stale();
-        // What ends early says nothing about the rest.
+        // A run that ended early says nothing about the remaining scenarios.
         let whole = self.faults.is_empty() && !interrupted;
         let renewed = self.renewed.take().filter(|_| whole);
         let stale = if renewed.is_some() { Vec::new() } else { stale };
         let code = match () {
             () if !self.faults.is_empty() => CommandExit::Fault,
             () if interrupted => CommandExit::Interrupted,
-            // What was not judged cannot be known.
+            // A scenario that was not judged may fail or pass.
             () if renewed.is_some() && self.summary.count(Status::Error) == 0 => CommandExit::Ok,
             () if self.summary.failed() || !stale.is_empty() => CommandExit::Failed,
             () => CommandExit::Ok,
@@ -393,7 +394,7 @@ impl<'a> RunReports<'a> {
         Ok(code)
     }
 
-    /// Writes what belongs at the end of the files.
+    /// Writes the end of each file.
     fn finish(
         mut self,
         took: Duration,

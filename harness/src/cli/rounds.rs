@@ -35,7 +35,7 @@ use super::reports::RunReports;
 use super::run::RunArguments;
 use super::target::{embedded, plays_alone};
 
-/// How many scenarios that ended lately are suspected when the host ends.
+/// How many of the scenarios that ended last are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
 /// A scenario in the queue.
@@ -44,7 +44,7 @@ pub(super) struct QueuedCase {
     /// The id of the scenario; from the second round on, with `#` and the number of the round.
     name: String,
     planned: PlannedScenario,
-    /// How often it was played before and did not hold.
+    /// How often the scenario was played before without passing.
     attempts: u16,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct ScenarioScheduler<'r, 'c> {
     number: u32,
     fuse: RunFuse,
     watch: HostWatch,
-    /// The scenarios that ended last, and when.
+    /// The scenarios that ended last, with the time.
     recent: Vec<(Instant, QueuedCase)>,
 }
 
@@ -161,7 +161,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         *self.interrupted.borrow()
     }
 
-    /// Looks whether the host still answers after the last scenarios.
+    /// Checks whether the host still answers after the last scenarios.
     async fn last_look(&mut self) {
         if !self.watch.is_outside() || self.watch.gone().is_some() || self.recent.is_empty() {
             return;
@@ -193,8 +193,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         queue
     }
 
-    /// The name that the ids of a scenario are made from. With the agent that sessions are created with anyway it is the
-    /// scenario's; what another agent is called is for the host to choose, and is not in it.
+    /// Returns the name from which the ids of a scenario are made. For the default agent it is the name of the
+    /// scenario; the name of another agent is not part of it, since the host chooses that name.
     fn name_of(&self, planned: &PlannedScenario) -> String {
         let id = &planned.entry.scenario.id;
         let usual = self.header.provider.as_ref().map(ForeignText::raw);
@@ -253,7 +253,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         true
     }
 
-    /// Why a scenario is not played.
+    /// Returns why a scenario is not played.
     fn unplayed(&self) -> Option<(Status, String)> {
         if *self.interrupted.borrow() {
             return Some((Status::Error, INTERRUPTED.to_owned()));
@@ -283,7 +283,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.reports.case(report, self.baseline);
     }
 
-    /// The same scenario again, where it did not hold and may be tried again; the play before does not count.
+    /// Queues a failed scenario again if it has retries left; the result before does not count.
     fn retried(&mut self, played: &PlayedCase) -> Option<QueuedCase> {
         let QueuedCase { planned, attempts, .. } = &played.queued;
         let broken = played.report.checks.iter().flat_map(|check| &check.findings);
@@ -308,7 +308,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.watch.saw(played.shook_hands);
     }
 
-    /// Whether the host had an outage, looked at only if a scenario failed or a connection was closed; describes the outage.
+    /// Describes the outage of the host, if there was one. Looks only if a scenario failed or a connection was
+    /// closed.
     async fn outage(&mut self, played: &PlayedCase) -> Option<String> {
         let cut = self.watch.is_cut();
         let restarts = plan::restarts(&played.entry().scenario);
@@ -340,7 +341,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         struck
     }
 
-    /// The host ended while these were played: brings it back and finds out which of them ends it.
+    /// Restarts the host after an outage, and finds out which of these scenarios ends it.
     async fn after_outage(&mut self, what: String, struck: Vec<PlayedCase>) {
         if !self.watch.recovered(&what).await {
             let reason = self.watch.gone().unwrap_or_default().to_owned();
@@ -405,7 +406,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     /// Plays scenarios together to find out whether they end the host, then in pairs. Returns the outage and the names of the
     /// scenarios.
     async fn together(&mut self, queued: &[QueuedCase]) -> Option<(String, Vec<String>)> {
-        // A host that has served the trials before may end for that, such as one that ends after so many connections.
+        // A host that has served the earlier trials may end because of them, for example after a number of
+        // connections.
         self.watch.fresh().await;
         let all = self.at_once(queued).await?;
         self.watch.recovered(&all).await;

@@ -50,12 +50,12 @@ use super::target::{AGENT_BUDGET, HOST_BUDGET, scheme};
 /// Without a target the embedded reference host is played, in memory and in virtual time.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunArguments {
-    /// Scenario files and folders; the suite that the binary carries unless given
+    /// Scenario files and folders [default: the built-in suite]
     paths: Vec<PathBuf>,
 
     #[command(flatten)]
     pub(super) aim: RunAim,
-    /// Put the agent of this profile to the test, by the Agent Client Protocol; the embedded reference agent unless a profile is given
+    /// Test the ACP agent that this profile describes [default: the embedded reference agent]
     #[arg(
         long,
         value_name = "PROFILE",
@@ -65,103 +65,111 @@ pub struct RunArguments {
     )]
     pub(super) acp: Option<Option<PathBuf>>,
 
-    /// Speak this protocol version only; `all` plays each version that the host speaks; one that the scenarios hold for unless given
+    /// Speak this protocol version only; `all` plays each version that the host speaks [default: the newest
+    /// version for which the scenarios hold]
     #[arg(long, value_name = "VERSION", value_parser = options::spec, help_heading = "Selection")]
     pub(super) spec: Option<SpecOption>,
-    /// Play scenarios of this profile: core, agent or all (repeatable; core with a target of yours, all with the embedded host); first-steps: some twenty, in
-    /// the order in which one builds a host, up to the first failure
+    /// Play scenarios of this profile: core, agent or all (repeatable) [default: core with a target of yours,
+    /// all with the embedded host]; first-steps: about twenty scenarios in the order in which one builds a
+    /// host, up to the first failure
     #[arg(long, value_parser = ["core", "agent", "all", "first-steps"], help_heading = "Selection")]
     profile: Vec<String>,
-    /// Play scenarios of this id; `area/` and `*` work too (repeatable)
+    /// Play the scenario with this id; `area/` and `*` work as well (repeatable)
     #[arg(long, help_heading = "Selection")]
     id: Vec<String>,
     /// Play scenarios with this tag (repeatable)
     #[arg(long, help_heading = "Selection")]
     tag: Vec<String>,
-    /// Play scenarios that exercise this requirement (repeatable)
+    /// Play scenarios that test this requirement (repeatable)
     #[arg(long, help_heading = "Selection")]
     requirement: Vec<String>,
-    /// Play what did not hold in the run that wrote this run.jsonl, with its seed
+    /// Play the scenarios that failed in the run of this run.jsonl, with its seed
     #[arg(long, value_name = "FILE", conflicts_with_all = ["id", "shard"], help_heading = "Selection")]
     failed_of: Option<PathBuf>,
     /// Play one part of the selection, such as 1/4: every fourth scenario, beginning with the first; `merge` joins the parts
     #[arg(long, value_name = "PART/PARTS", help_heading = "Selection")]
     shard: Option<SelectionShard>,
-    /// Play scenarios that may harm the host, too
+    /// Also play scenarios that may harm the host
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
 
-    /// Whether a host that answers `initialize` with an error does not speak the version: then nothing is played. Otherwise
-    /// the scenarios say what is wrong.
+    /// Whether an error to `initialize` means that the host does not speak the version, so that nothing is
+    /// played. Otherwise the scenarios report what is wrong.
     #[arg(skip)]
     pub(super) only_if_spoken: bool,
-    /// How many scenarios are played at once over sockets; 4 unless given
+    /// How many scenarios are played at once over sockets [default: 4]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Playing")]
     pub(super) jobs: Option<u16>,
-    /// How long each wait may take; 2s unless given, 10s for an agent and for a host that starts one (`--agent-model`, `--agent-acp`)
+    /// The limit of each wait [default: 2s; 10s for an agent and for a host that starts one (`--agent-model`,
+    /// `--agent-acp`)]
     #[arg(long, value_parser = options::duration, help_heading = "Playing")]
     timeout: Option<Duration>,
-    /// End the run after this time, whatever has been played by then; 9m30s for an agent and 30m for a host outside unless given
+    /// End the run after this time [default: 9m30s for an agent, 30m for a host outside]
     #[arg(long, value_name = "DURATION", value_parser = options::duration, help_heading = "Playing")]
     pub(super) budget: Option<Duration>,
     /// Play every scenario this many times
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Playing")]
     repeat: u16,
-    /// Make every id from this seed, as an earlier run did
+    /// The seed of every id, as an earlier run printed it
     #[arg(long, help_heading = "Playing")]
     pub(super) seed: Option<u64>,
-    /// Have further clients come at random points, subscribe to everything and leave: what they are given has to agree
+    /// Let further clients join at random points, subscribe to everything and leave: their snapshots must agree
+    /// with the state
     #[arg(long, help_heading = "Playing")]
     observe: bool,
-    /// Play again what did not hold, this many times at most; a scenario that holds then passes, and is called flaky
+    /// Play failed scenarios again, at most this many times; one that passes then is reported as flaky
     #[arg(long, value_name = "TIMES", default_value_t = 0, help_heading = "Playing")]
     pub(super) retries: u16,
-    /// Stay, and once this file or folder changes, start the host of `--command` anew and play what did not hold last, or everything (repeatable)
+    /// Keep running: when this file or folder changes, restart the host of `--command` and play what failed
+    /// last, or everything (repeatable)
     #[arg(long, value_name = "PATH", requires = "command", help_heading = "Playing")]
     watch: Vec<PathBuf>,
-    /// Begin no further scenario once one does not hold; the rest is reported as not judged
+    /// Begin no further scenario after the first failure; the rest is reported as not judged
     #[arg(long, help_heading = "Playing")]
     fail_fast: bool,
-    /// Say what would be played and sent, and send nothing
+    /// Print what would be played and sent, and send nothing
     #[arg(long, help_heading = "Playing")]
     pub(super) dry_run: bool,
 
     #[command(flatten)]
     threshold: FailureThreshold,
-    /// Known failures, each with its reason; one that no longer fails is a failure itself
+    /// A file of known failures, each with its reason; an entry that no longer fails is itself a failure
     #[arg(long, value_name = "FILE", help_heading = "Judging")]
     baseline: Option<PathBuf>,
-    /// Write the baseline anew from this run, and exit with 0: what passes goes, what fails comes with a reason to fill in; comments in the file are lost
+    /// Write the baseline from this run, and exit with 0: fixed entries go, new failures get a reason to fill
+    /// in; comments in the file are lost
     #[arg(long, requires = "baseline", conflicts_with = "fail_fast", help_heading = "Judging")]
     update_baseline: bool,
-    /// Write a report, KIND=FILE with the kinds junit and jsonl, or ahp-log with a folder (repeatable)
+    /// Write a report, KIND=FILE with the kinds junit and jsonl, or ahp-log=FOLDER (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::run_report, help_heading = "Judging")]
     pub(super) report: Vec<RunReport>,
-    /// Replace what this regular expression matches in everything that is written (repeatable)
+    /// Replace what this regular expression matches in all output (repeatable)
     #[arg(long, value_name = "REGEX", help_heading = "Judging")]
     redact: Vec<regex_lite::Regex>,
-    /// A text that is in no file of ours and in no frame of the host, such as what stands in a file that nobody may read (repeatable)
+    /// Report a finding if this text occurs in a frame of the host, and replace it in all output, for example
+    /// the content of a file that clients may not read (repeatable)
     #[arg(long, value_name = "TEXT", help_heading = "Judging")]
     secret: Vec<String>,
-    /// How much to say: brief (what does not hold, by cause), full (everything), json (one JSON object at the end)
+    /// How much to print: brief (failures by cause), full (everything), json (one JSON object at the end)
     #[arg(long, value_name = "FORMAT", value_parser = options::format, default_value = "brief", help_heading = "Judging")]
     pub(super) format: ConsoleDetail,
-    /// Say nothing about scenarios that passed or were skipped
+    /// Print nothing about scenarios that passed or were skipped
     #[arg(long, short, help_heading = "Judging")]
     pub(super) quiet: bool,
-    /// Whether the scenarios are played in the order of the first steps.
+    /// Whether the scenarios are played in the order of first-steps.
     #[arg(skip)]
     in_order: bool,
-    /// The scenarios of the last play in which something is to be mended.
+    /// The scenarios of the last play that have something to fix.
     #[arg(skip)]
     failed: Arc<Mutex<Vec<String>>>,
-    /// Whether the scenarios of the agent are played only if a first turn shows that it plays scripts.
+    /// Whether scenarios of the agent are played only if a first turn shows that it plays scripts.
     #[arg(skip)]
     pub(super) looks_for_scripts: bool,
 }
 
-/// The versions to offer, of these, where nobody has said which: those that some scenario holds for, or else the newest of
-/// all that one does, so that a case for an older version is played. All of them where none holds for any.
+/// Returns which of these versions to offer if the user has named none: those for which some scenario holds;
+/// else the newest version that any scenario is for, so that a scenario of an older version is played; else
+/// all.
 fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
     let holds = |version: &&Version| entries.iter().any(|it| it.scenario.spec.includes(**version));
     let offered: Vec<Version> = known.iter().filter(holds).copied().collect();
@@ -173,7 +181,7 @@ fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
 }
 
 impl RunArguments {
-    /// A run of everything against a target, with these options and otherwise none.
+    /// Returns a run of everything against a target, with these options and defaults otherwise.
     pub(super) fn of(
         aim: RunAim,
         spec: Option<Version>,
@@ -192,10 +200,10 @@ impl RunArguments {
         }
     }
 
-    /// The same run with all profiles, unless some were asked for, and with these reports besides.
+    /// Returns the same run with all profiles, unless the user named some, and with these additional reports.
     ///
     /// # Errors
-    /// A part of the suite was asked for: nothing is certified by a part.
+    /// The user selected a part of the suite, which cannot be certified.
     pub(super) fn with_everything(
         mut self,
         reports: impl IntoIterator<Item = ReportOption>,
@@ -215,11 +223,11 @@ impl RunArguments {
             self.profile.push("all".to_owned());
             self.looks_for_scripts = true;
         }
-        // The agents of the reference host are one program.
+        // All agents of the reference host are one program.
         if self.aim.is_outside() {
             self.aim.provider.get_or_insert(ProviderChoice::All);
         }
-        // The first transcript has the frames, and has to be the certificate's.
+        // Frames go to the first transcript, which has to be that of the certificate.
         self.report.splice(0..0, reports.into_iter().map(RunReport::Shared));
         Ok(self)
     }
@@ -300,7 +308,7 @@ impl RunArguments {
             entries = shard.part(&entries).map_err(CommandStop::usage)?;
         }
         let baseline = match &self.baseline {
-            // The first one of a target has yet to be written.
+            // The first run of a target writes its baseline.
             Some(path) if self.update_baseline && !path.exists() => FailureBaseline::default(),
             Some(path) => {
                 let name = path.display().to_string();
@@ -349,38 +357,38 @@ impl RunArguments {
         outcome
     }
 
-    /// Whether the host is somebody else's.
+    /// Whether the target is a host or agent outside of this process.
     pub(super) fn is_outside(&self) -> bool {
         self.acp.is_some() || self.aim.is_outside()
     }
 
-    /// Whether it starts processes that have to end with it.
+    /// Whether the run starts processes that have to end with it.
     pub(super) fn starts_processes(&self) -> bool {
         matches!(self.acp, Some(Some(_))) || self.acp.is_none() && self.aim.starts_processes()
     }
 
-    /// How long the run may take: as long as was asked for; for what is outside there is always a bound.
+    /// Returns the time budget. A run against something outside always has one.
     pub(super) fn budget(&self) -> Option<Duration> {
         let usual = if self.acp.is_some() { AGENT_BUDGET } else { HOST_BUDGET };
         self.budget.or(self.is_outside().then_some(usual))
     }
 
-    /// Whether the user gave the run a time of which the most has to be made.
+    /// Whether the user gave a time budget, so that the most important scenarios come first.
     pub(super) fn is_in_a_hurry(&self) -> bool {
         self.budget.is_some() || self.acp.is_some()
     }
 
-    /// Which protocol the run is about.
+    /// Returns the protocol that the run is about.
     fn standard(&self) -> ProtocolStandard {
         if self.acp.is_some() { ProtocolStandard::Acp } else { ProtocolStandard::Ahp }
     }
 
-    /// How long a wait may take.
+    /// Returns the limit of a wait.
     pub(super) fn limit(&self, target: &PlayTarget) -> Duration {
         target.limit(self.timeout, self.standard(), self.agent(target))
     }
 
-    /// What is played against.
+    /// Returns the target.
     async fn target(&self, context: &CliContext) -> Result<PlayTarget, CommandStop> {
         match &self.acp {
             Some(None) => Ok(PlayTarget::Embedded),
@@ -395,7 +403,7 @@ impl RunArguments {
         }
     }
 
-    /// Who plays the agent.
+    /// Returns who plays the agent.
     pub(super) fn agent(&self, target: &PlayTarget) -> AgentMode {
         target.profile().map_or(self.aim.agent(), |profile| profile.stimulus)
     }
@@ -470,7 +478,7 @@ impl RunArguments {
         Ok(reports)
     }
 
-    /// What is in no file, and in no frame of the host.
+    /// Returns the texts that no report and no frame of the host may contain.
     fn secrets(&self) -> impl Iterator<Item = String> {
         self.aim.secrets().chain(self.secret.clone())
     }
@@ -513,7 +521,7 @@ impl RunArguments {
         offers: &[String],
     ) -> RunHeader {
         let shared = !target.is_embedded();
-        // In memory nothing happens at any real time: a fixed one makes the run repeatable.
+        // In memory, time is virtual: a fixed start makes the run reproducible.
         let epoch = match target {
             PlayTarget::Embedded => Duration::from_millis(HostConfig::default().epoch_ms),
             _ => context.epoch,
@@ -530,7 +538,7 @@ impl RunArguments {
             },
             host: found.name.as_deref().map(ForeignText::from),
             version: version.to_string(),
-            // What the host chose is what its scenarios are about; only handshakes offer more.
+            // Scenarios offer the version that the host chose; only those about the handshake offer more.
             offers: found
                 .version
                 .map_or_else(|| offers.to_vec(), |version| vec![version.to_string()]),
@@ -558,7 +566,8 @@ impl RunArguments {
         }
     }
 
-    /// The arguments that decide how a scenario goes, quoted for a shell; environment variables stand for secrets.
+    /// Returns the arguments that decide how a scenario goes, quoted for a shell. Environment variables stand
+    /// for secrets.
     fn arguments(&self) -> Vec<String> {
         let mut words: Vec<String> =
             self.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
@@ -588,13 +597,13 @@ impl RunArguments {
         words
     }
 
-    /// Why no further scenario begins, where the first failure is enough.
+    /// Returns why no further scenario begins, if the run stops at the first failure.
     pub(super) fn enough(&self, reports: &RunReports<'_>) -> Option<String> {
         let first = reports.first_failure().filter(|_| self.fail_fast)?;
         Some(format!("not played: `{first}` did not hold (--fail-fast)"))
     }
 
-    /// The provider that sessions are created with; `None` for the default of the host.
+    /// Returns the provider of the sessions that scenarios create; `None` for the default of the host.
     fn provider_of(
         &self,
         target: &PlayTarget,
@@ -613,7 +622,7 @@ impl RunArguments {
         self.aim.provider == Some(ProviderChoice::All)
     }
 
-    /// The token for the protected agent.
+    /// Returns the token for the protected agent.
     pub(super) fn token_of(&self, header: &RunHeader) -> Option<String> {
         let mut given = self.aim.authenticate.clone();
         if !self.aim.is_outside() {
@@ -631,8 +640,8 @@ impl RunArguments {
         name: String,
         side: &AgentSide,
     ) -> CaseSetup {
-        // A host keeps the times that clients send, so they have to be those of its clock: the start of the run may be
-        // minutes ago. In memory every scenario begins at the same fixed time.
+        // A host keeps the times that clients send, so they have to be those of the host's clock; the start of
+        // the run may be minutes ago. In memory every scenario begins at the same fixed time.
         let epoch = match target {
             PlayTarget::Embedded => Duration::from_micros(header.epoch_us),
             _ => wall_clock(),
@@ -655,7 +664,7 @@ impl RunArguments {
         }
     }
 
-    /// Where a scenario is played; `None` in memory.
+    /// Returns where a scenario is played; `None` in memory.
     pub(super) async fn place(
         &self,
         target: &PlayTarget,

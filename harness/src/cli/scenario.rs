@@ -28,14 +28,14 @@ enum CaptureSource {
 
 /// Makes a scenario of a recorded conversation.
 ///
-/// What clients sent becomes steps, what the host said becomes what they expect; ids of clients,
-/// sessions, chats, turns and calls become names, so that it can be played again.
+/// Messages of clients become steps, messages of the host become expectations. Ids of clients, sessions, chats,
+/// turns and tool calls become names, so that the scenario can be played again.
 #[derive(Args, Debug)]
 struct FromCapture {
-    /// The capture; logs may be several, or a folder
+    /// The capture; several files or a folder if they are connection logs
     #[arg(required = true, value_name = "CAPTURE")]
     captures: Vec<PathBuf>,
-    /// Write the scenario here, instead of to the standard output
+    /// The file for the scenario [default: standard output]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Of a run.jsonl, the scenario of this number
@@ -114,7 +114,7 @@ impl FromCapture {
         Ok(lines)
     }
 
-    /// The id is the end of the path, as `check` wants it: two parts, or the one that there is.
+    /// The id is the end of the path, as `check` requires: the last two parts, or the only one.
     fn id(&self) -> String {
         let first = self.captures.first().map_or(Path::new(""), PathBuf::as_path);
         let path = self.out.as_deref().unwrap_or(first);

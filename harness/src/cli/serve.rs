@@ -23,7 +23,7 @@ use super::interrupt::signalled;
 use super::options;
 use super::variants;
 
-/// Serves the reference host, to try a client against it or the harness against a broken host.
+/// Serves the reference host, to test a client against it or the harness against a broken host.
 ///
 /// Prints its URL on a line of its own once it listens, and serves until it is interrupted.
 #[derive(Args, Debug)]
@@ -34,29 +34,29 @@ pub struct ServeArguments {
     /// Behave like this legal variant (repeatable); `ahp-harness list variants` names them
     #[arg(long)]
     variant: Vec<String>,
-    /// Plant this fault (repeatable); `ahp-harness list faults` names them
+    /// Inject this fault (repeatable); `ahp-harness list faults` names them
     #[arg(long, conflicts_with_all = ["null", "liar"])]
     fault: Vec<String>,
     /// Serve a host that does nothing: mute, closing, refusing, empty, echo or aborting
     #[arg(long, conflicts_with = "liar")]
     null: Option<String>,
-    /// Serve a host that shakes hands properly and lies from then on
+    /// Serve a host that completes the handshake and gives false answers from then on
     #[arg(long)]
     liar: Option<String>,
     /// Start this command as the agent of every chat and speak ACP to it, in place of the host's own agent
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["null", "liar"])]
     agent_command: Option<String>,
-    /// Start this command as the shell of every terminal, such as `bash --norc`: who connects can run anything, so that
-    /// they need a token
+    /// Start this command as the shell of every terminal, for example `bash --norc`. Clients can then run any
+    /// command, so that they need a token
     #[arg(long, value_name = "COMMAND", requires = "token", conflicts_with_all = ["null", "liar"])]
     shell: Option<String>,
-    /// Support this protocol version (repeatable; all that are known unless given)
+    /// Support this protocol version (repeatable) [default: all known versions]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Vec<Version>,
-    /// Admit whoever brings this token, and nobody without one (repeatable; the first is the owner's)
+    /// Admit clients with this token only (repeatable; the first is the owner's)
     #[arg(long, value_name = "TOKEN", conflicts_with_all = ["null", "liar"])]
     token: Vec<String>,
-    /// How many envelopes are kept for clients that reconnect; older ones are made up for by snapshots
+    /// How many envelopes are kept for clients that reconnect; a snapshot replaces older ones
     #[arg(long, default_value_t = 2_000)]
     replay: usize,
 }
@@ -85,7 +85,7 @@ impl ServeArguments {
             let address = listener.local_addr().unwrap_or(self.listen);
             let (_served, _task) = serve(listener, host, behind);
             context.say(&format!("ws://{address}\n"));
-            // Whatever ends it, what it has started ends with it.
+            // However the command ends, the processes that it started end with it.
             signalled().await;
             Ok(CommandExit::Ok)
         })
@@ -129,7 +129,7 @@ impl ServeArguments {
     }
 }
 
-/// Where agents work whose session names no folder.
+/// Returns the working folder of agents whose session names none.
 fn working_directory() -> String {
     let here = std::env::current_dir().unwrap_or_default();
     here.display().to_string()

@@ -1,7 +1,8 @@
 //! `ahp-harness.toml`: options that a team would otherwise repeat.
 //!
-//! A section has the name of a command, and its members are that command's long options. What stands on the command line
-//! counts instead, and another way to name the target does, too. `run` also holds for `certify`.
+//! A section has the name of a command, and its members are the long options of that command. An option on the
+//! command line takes precedence, and so does another option that names the target. The section `run` also
+//! holds for `certify`.
 //!
 //! Start at [`with_settings`].
 
@@ -13,13 +14,13 @@ use toml::{Table, Value};
 
 use crate::scenario::source::closest;
 
-/// The file, in the folder that the program is started in.
+/// The name of the file, in the working folder.
 const FILE: &str = "ahp-harness.toml";
 
-/// Options of which one stands for the others: two of them on one command line are a mistake.
+/// Options that each name a target. Two of them on one command line are a mistake.
 const TARGET: [&str; 4] = ["url", "command", "loopback", "acp"];
 
-/// The arguments with those of the file before them.
+/// Returns the arguments with those of the file before them.
 ///
 /// # Errors
 /// What is wrong with the file, and where.
@@ -79,7 +80,7 @@ fn merged(
     Ok(arguments)
 }
 
-/// Whether a section is a command, and its members are options of it.
+/// Checks that a section is a command and that its members are options of it.
 fn checked(section: &str, members: &Value, program: &Command) -> Result<(), String> {
     let Some(command) = program.find_subcommand(section) else {
         let names = program.get_subcommands().map(Command::get_name);
@@ -104,7 +105,7 @@ fn hint<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
         .unwrap_or_default()
 }
 
-/// The words of one option: several for a list, none for `false`.
+/// Returns the words of one option: several for a list, none for `false`.
 fn option(name: &str, value: &Value) -> Result<Vec<String>, String> {
     Ok(match value {
         Value::Boolean(true) => vec![format!("--{name}")],

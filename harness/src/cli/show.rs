@@ -15,10 +15,11 @@ use crate::report::summary::OWN_FRAMES;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
-/// Shows the conversation of a scenario of a run: who sent what, and what proves the findings.
+/// Shows the conversation of a scenario of a run: the messages, and those that prove the findings.
 ///
-/// A line has the number of the line in the file, the time, and the message in the column of its client. `!` marks what
-/// proves a finding, `>` what led to it; other lines are left out where several follow one another, unless `--all` is given.
+/// Each row has the line number in the file, the time, and the message in the column of its client. `!` marks
+/// the proof of a finding, `>` what led to it. Long stretches of other messages are folded unless `--all` is
+/// given.
 #[derive(Args, Debug)]
 pub struct ShowArguments {
     /// The run.jsonl of a run
@@ -26,10 +27,10 @@ pub struct ShowArguments {
     /// The id of the scenario
     #[arg(long, value_name = "ID")]
     case: String,
-    /// Only what passes between this client and the host
+    /// Show only the messages between this client and the host
     #[arg(long, value_name = "CLIENT")]
     client: Option<String>,
-    /// Every line, with its frame
+    /// Show every message, with its frame
     #[arg(long)]
     all: bool,
 }
@@ -59,7 +60,7 @@ impl ShowArguments {
     }
 }
 
-/// What was found in the scenario.
+/// Describes the findings of the scenario.
 fn findings(report: &CaseReport, proofs: &[ProofLine]) -> String {
     let mut out = format!("{} {}: {}\n", report.status.word(), report.scenario, report.title);
     for failure in report.failures() {

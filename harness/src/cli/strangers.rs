@@ -1,7 +1,7 @@
-//! How clients with other credentials than the run's own come to a host outside.
+//! Endpoints for clients with other credentials than those of the run.
 //!
-//! Credentials are the headers and members of the query that are secret to [`redact`]: taken out for a client that
-//! has none, and with another token in their place for one that has others.
+//! Credentials are the headers and query members that [`redact`] treats as secret. A client without credentials
+//! gets none of them; a client with another token gets that token in their place.
 //!
 //! [`redact`]: crate::report::redact
 
@@ -9,16 +9,16 @@ use crate::peer::guise::ClientCredentials;
 use crate::report::redact::{is_secret_parameter, secrets_of_header, secrets_of_target};
 use crate::transport::websocket::WebSocketEndpoint;
 
-/// A token that is nobody's.
+/// A token that no user has.
 const WRONG: &str = "ahp-harness-is-nobody-00000000";
 
-/// Whether there is anything to come in with.
+/// Whether the URL or the headers have credentials.
 pub(super) fn has_credentials(url: &str, headers: &[(String, String)]) -> bool {
     let of_headers = |(name, value): &(String, String)| secrets_of_header(name, value);
     !secrets_of_target(url).is_empty() || headers.iter().any(|it| !of_headers(it).is_empty())
 }
 
-/// Where a host listens, for clients of every kind.
+/// Returns the endpoint of a host with the credentials of each kind of client.
 pub(super) fn endpoint(
     url: &str,
     headers: Vec<(String, String)>,
@@ -36,7 +36,7 @@ pub(super) fn endpoint(
     WebSocketEndpoint { url: url.to_owned(), others: tokens.map(with).into(), headers }
 }
 
-/// URL and headers with this token, or none, where the credentials were.
+/// Returns URL and headers with this token in place of the credentials, or without any.
 fn instead(
     url: &str,
     headers: &[(String, String)],

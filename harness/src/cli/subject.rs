@@ -1,10 +1,9 @@
-//! A subject as a process: questions on its standard input, answers on its standard output.
+//! A reducer as a process: questions on its standard input, answers on its standard output.
 //!
-//! The subject is hostile until proven otherwise. It runs in a process group of its own, which is
-//! killed whenever it breaks the protocol; every answer has a time and a size; what it complains
-//! about is read and all but the end forgotten. A broken subject is started again, a bounded number
-//! of times. Questions go out many at once; after a fault one by one, so that the fault is laid
-//! to the question that brought it about.
+//! The subject is treated as hostile. It runs in a process group of its own, which is killed when it breaks the
+//! protocol. The time and size of every answer are bounded; of its standard error only the end is kept. A
+//! failed subject is restarted, a bounded number of times. Many questions are sent at once; after a failure one
+//! by one, so that the failure is charged to the question that caused it.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -27,27 +26,27 @@ use super::target::shell;
 
 /// Longest answer to any question, in bytes.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
-/// How long an answer may be whatever the question, in bytes: a hundred times what most need.
+/// The bound for the answer to a short question, in bytes: a hundred times what most answers need.
 const SHORT_ANSWER: usize = 256 * 1024;
-/// How many times longer than its question a longer one may be. Answers come by the hundred, so that
-/// each has to be bounded by what it is for.
+/// An answer may be this many times longer than its question. Answers come by the hundred, so each is bounded
+/// by its question.
 const ANSWER_FACTOR: usize = 16;
-/// How long a subject may take from its start to its first answer, unless answers may take longer.
+/// The time from the start of a subject to its first answer, unless the limit for answers is longer.
 const STARTING: Duration = Duration::from_secs(10);
-/// How long a subject may take to end when it is no longer needed.
+/// The time for a subject to end after its input was closed.
 const ENDING: Duration = Duration::from_secs(2);
-/// How long the last words of a subject are waited for.
+/// How long to wait for the rest of the standard error of a subject that has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How much of what a subject says on its standard error is kept, in bytes.
+/// How much of the standard error of a subject is kept, in bytes.
 const MAX_WORDS: usize = 400;
-/// Faults until a subject is given up.
+/// After this many failures a subject is given up.
 const PATIENCE: u32 = 60;
-/// What a fault that costs the whole time counts for.
+/// A timeout counts as this many failures.
 const SILENCE: u32 = 6;
-/// Questions that are asked one by one after a fault.
+/// How many questions are asked one by one after a failure.
 const CAREFUL: usize = 64;
 
-/// A subject that is started as often as it takes.
+/// A subject that is restarted when needed.
 pub struct SubjectProcess {
     runtime: Runtime,
     inner: SubjectProcessState,
@@ -62,7 +61,7 @@ struct SubjectProcessState {
     interrupted: bool,
 }
 
-/// A process that was started, with everything it started. Dropping it kills them all.
+/// A running process and its children. Dropping it kills them all.
 struct RunningSubject {
     process: child::ChildProcess,
     input: Option<ChildStdin>,
@@ -74,11 +73,11 @@ struct RunningSubject {
 }
 
 impl SubjectProcess {
-    /// A subject that `sh` starts by this command, when it is first asked. `limit` is how long an
-    /// answer may take.
+    /// Makes a subject that `sh` starts with this command at the first question. `limit` is the time for an
+    /// answer.
     ///
     /// # Errors
-    /// There is no runtime.
+    /// The runtime cannot be started.
     pub fn new(command: String, limit: Duration) -> Result<SubjectProcess, CommandStop> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -94,12 +93,12 @@ impl SubjectProcess {
         Ok(SubjectProcess { runtime, inner, careful: 0 })
     }
 
-    /// Whether the user wanted it to end.
+    /// Whether the user has interrupted the command.
     pub fn interrupted(&self) -> bool {
         self.inner.interrupted
     }
 
-    /// Closes the subject's input and waits a little for its end; then it is killed.
+    /// Closes the input of the subject, waits for its end, and kills it after a timeout.
     pub fn close(&mut self) {
         if let Some(mut running) = self.inner.running.take() {
             running.input = None;
@@ -146,7 +145,7 @@ impl ReducerSubject for SubjectProcess {
 }
 
 impl SubjectProcessState {
-    /// Asks until a fault; returns the answers before it.
+    /// Asks questions until a failure. Returns the answers before it.
     async fn exchange(
         &mut self,
         questions: &[SubjectQuestion],
@@ -155,7 +154,7 @@ impl SubjectProcessState {
             match self.start().await {
                 Ok(running) => self.running = Some(running),
                 Err(fault) => {
-                    // A subject that cannot even begin will not get better.
+                    // A subject that fails at its start will fail again.
                     self.patience = 0;
                     return (Vec::new(), Some(fault));
                 }
@@ -225,7 +224,7 @@ impl RunningSubject {
         let fault = {
             let write = async {
                 if let Some(input) = &mut input {
-                    // A subject that has closed its input ends its output as well, which is seen.
+                    // A subject that has closed its input closes its output as well, which is noticed there.
                     let _ = input.write_all(text.as_bytes()).await;
                     let _ = input.flush().await;
                 }
@@ -266,14 +265,14 @@ impl RunningSubject {
         None
     }
 
-    /// How it ended and the end of what it said on its standard error.
+    /// Describes the end of the process and the end of its standard error.
     async fn last_words(&mut self) -> String {
         let status = timeout(LAST_WORDS, self.process.child().wait()).await;
         let status = match status {
             Ok(Ok(status)) => format!(" ({status})"),
             _ => " its output".to_owned(),
         };
-        // The listener needs a turn to read what is left.
+        // Gives the listener time to read the rest.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let words = self.words.lock().map(|words| words.iter().copied().collect::<Vec<u8>>());
         let words = String::from_utf8_lossy(&words.unwrap_or_default()).trim().to_owned();
@@ -281,7 +280,7 @@ impl RunningSubject {
     }
 }
 
-/// How long the answer to a question may be, in bytes.
+/// Returns the bound for the answer to a question, in bytes.
 fn room_for(question: &str) -> usize {
     question.len().saturating_mul(ANSWER_FACTOR).clamp(SHORT_ANSWER, MAX_ANSWER)
 }

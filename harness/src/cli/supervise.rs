@@ -1,19 +1,20 @@
-//! Two processes for a command that starts others: one that does the work, and one that watches it.
+//! Two processes for a command that starts others: a worker that does the work, and a watcher.
 //!
-//! What a target starts can hide: it leaves its group, clears its environment, and waits until its parents have ended. On
-//! Linux all of it comes back to the worker, and to the watcher when there is no worker any more. So whichever of the two
-//! is killed, the other ends what was started: the watcher when the worker has ended, the worker when the system tells it
-//! that the watcher has. Elsewhere there is only the worker.
+//! A process of the target can hide: it leaves its group, clears its environment, and waits until its parents
+//! have ended. On Linux such a process is reparented to the worker, and to the watcher if the worker has ended.
+//! If one of the two is killed, the other ends what was started: the watcher notices the end of the worker, and
+//! the system signals the end of the watcher to the worker. On other systems there is only the worker.
 //!
 //! Start at [`supervised`].
 
 use std::process::ExitCode;
 
-/// The variable by which the worker knows who watches it.
+/// The environment variable with the process id of the watcher, set for the worker.
 #[cfg(target_os = "linux")]
 const WATCHER: &str = "AHP_HARNESS_WATCHER";
 
-/// Watches a worker that does the work of this command, and gives its exit code; `None` where this process is the worker.
+/// Starts a worker for this command, watches it, and returns its exit code. Returns `None` if this process is
+/// the worker.
 #[cfg(target_os = "linux")]
 pub(super) fn supervised() -> Option<ExitCode> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -22,14 +23,14 @@ pub(super) fn supervised() -> Option<ExitCode> {
     if std::env::var(WATCHER).ok() == parent && parent.is_some() {
         let _ = set_parent_process_death_signal(Some(Signal::TERM));
         crate::transport::child::adopt();
-        // It may have ended just before.
+        // The watcher may have ended before the signal was set up.
         let gone = getppid().map(|id| id.as_raw_nonzero().get().to_string()) != parent;
         return gone.then_some(ExitCode::from(super::exit::CommandExit::Interrupted as u8));
     }
     linux::watch().ok()
 }
 
-/// Watches nothing.
+/// Returns `None`: there is no watcher on this system.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn supervised() -> Option<ExitCode> {
     None
@@ -49,7 +50,7 @@ mod linux {
 
     use super::WATCHER;
 
-    /// What an exit code adds to the signal that ended a process.
+    /// The exit code of a process that a signal ended, less the number of the signal.
     const BY_SIGNAL: i32 = 128;
 
     pub(super) fn watch() -> io::Result<ExitCode> {
@@ -66,7 +67,7 @@ mod linux {
             .collect::<io::Result<Vec<_>>>()?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(std::env::args_os().skip(1)).env(WATCHER, std::process::id().to_string());
-        // A group of its own, so that a Ctrl-C reaches it once, by way of this process.
+        // The worker has a process group of its own, so that a Ctrl-C reaches it once, through this process.
         let mut worker = lead_group(&mut command).spawn()?;
         let id = worker.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let [interrupt, terminate, hang_up] = &mut kinds[..] else { return Ok(BY_SIGNAL) };

@@ -100,7 +100,7 @@ impl PlayTarget {
     }
 }
 
-/// Takes a line that a started host wrote to its standard error.
+/// Receives each line that a started host writes to its standard error.
 pub type HostVoice = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A host outside this process.
@@ -112,14 +112,14 @@ pub struct RemoteHost {
     command: Option<String>,
     restart_command: Option<String>,
     said: HostVoice,
-    /// What is set before a run, and after each restart.
+    /// The settings to apply before a run and after each restart.
     settings: Vec<HostSetting>,
-    /// The versions that are offered for it.
+    /// The versions that the client offers that applies the settings.
     setting_offers: Vec<String>,
 }
 
 impl RemoteHost {
-    /// A host that is already running.
+    /// Returns a host that is already running.
     pub fn at(endpoint: websocket::WebSocketEndpoint, restart: Option<String>) -> RemoteHost {
         let url = endpoint.url.clone();
         RemoteHost {
@@ -134,7 +134,7 @@ impl RemoteHost {
         }
     }
 
-    /// The same host, of which these settings are made by a client that offers these versions.
+    /// Adds settings, which a client that offers these versions applies.
     pub(super) fn with_settings(
         mut self,
         settings: Vec<HostSetting>,
@@ -144,10 +144,10 @@ impl RemoteHost {
         self
     }
 
-    /// Makes the settings that the user asked for.
+    /// Applies the settings that the user asked for.
     ///
     /// # Errors
-    /// The first one that was not made, and why.
+    /// The first setting that failed, and why.
     pub(super) async fn configure(&self) -> Result<(), String> {
         if self.settings.is_empty() {
             return Ok(());
@@ -169,7 +169,7 @@ impl RemoteHost {
     /// Starts a host and waits until it listens.
     ///
     /// # Errors
-    /// The command could not be started, ended, or listened nowhere in time.
+    /// The command could not be started, ended, or did not listen in time.
     pub async fn start(
         command: &str,
         headers: Vec<(String, String)>,
@@ -193,12 +193,12 @@ impl RemoteHost {
         })
     }
 
-    /// Whether it can be restarted.
+    /// Whether the harness can restart the host.
     pub fn restarts(&self) -> bool {
         self.command.is_some() || self.restart_command.is_some()
     }
 
-    /// The URL without what may be secret: the query, and the user's part.
+    /// Returns the URL without its secrets: the query and the user part.
     pub fn shown(&self) -> String {
         shown(&self.url)
     }
@@ -289,7 +289,7 @@ async fn ended(mut process: ChildProcess) {
     let _ = process.child().kill().await;
 }
 
-/// A URL without its secrets.
+/// Returns a URL without its secrets.
 pub fn shown(url: &str) -> String {
     let end = url.find(['?', '#']).unwrap_or(url.len());
     let bare = &url[..end];
@@ -301,12 +301,12 @@ pub fn shown(url: &str) -> String {
     }
 }
 
-/// Puts a free port into the command.
+/// Replaces `{port}` in the command by a free port.
 fn with_port(command: &str) -> Result<(String, Option<String>), CommandStop> {
     if !command.contains("{port}") {
         return Ok((command.to_owned(), None));
     }
-    // The port is free when we look; the host takes it a moment later.
+    // The port is free now; the host binds it a moment later.
     let port = std::net::TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .map_err(|error| CommandStop::fault(format!("no free port: {error}")))?
@@ -324,15 +324,15 @@ async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> 
     line.status().await
 }
 
-/// A command line as `sh` starts it.
+/// Returns a command that `sh` runs.
 pub(super) fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command);
     shell
 }
 
-/// Starts the command in a process group of its own. Without a URL the first `ws://` on its
-/// standard output is taken.
+/// Starts the command in a process group of its own. Without `{port}` the first `ws://` URL on its standard
+/// output is used.
 async fn launch(
     command: &str,
     url: Option<String>,
@@ -393,7 +393,7 @@ async fn launch(
     }
 }
 
-/// The beginning of the next line that a host prints; the rest of a long one is read and forgotten.
+/// Reads the beginning of the next line that a host prints, and skips the rest of a long line.
 async fn bounded_line(output: &mut (impl AsyncBufRead + Unpin)) -> Option<String> {
     let mut line = Vec::new();
     loop {
@@ -412,7 +412,7 @@ async fn bounded_line(output: &mut (impl AsyncBufRead + Unpin)) -> Option<String
     }
 }
 
-/// Says again what a host writes to its standard error, as far as that is bounded, and reads the rest.
+/// Repeats what a host writes to its standard error, up to a bound, and reads the rest.
 async fn repeat(errors: impl tokio::io::AsyncRead + Unpin, said: HostVoice) {
     let mut errors = BufReader::new(errors);
     for _ in 0..PRINTED_LINES {
@@ -425,7 +425,7 @@ async fn repeat(errors: impl tokio::io::AsyncRead + Unpin, said: HostVoice) {
     let _ = tokio::io::copy_buf(&mut errors, &mut tokio::io::sink()).await;
 }
 
-/// The first `ws://` URL of a line.
+/// Returns the first `ws://` URL of a line.
 fn url_in(line: &str) -> Option<String> {
     let start = line.find("ws://").or_else(|| line.find("wss://"))?;
     let rest = &line[start..];
@@ -433,7 +433,7 @@ fn url_in(line: &str) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
-/// Waits until connections are accepted there.
+/// Waits until a connection to the URL is accepted.
 async fn listens(url: &str) -> Result<(), String> {
     let bare = shown(url);
     let address = bare.split_once("://").map_or(bare.as_str(), |(_, rest)| rest);
@@ -450,14 +450,14 @@ async fn listens(url: &str) -> Result<(), String> {
     tried.await.map_err(|_| format!("nothing listened at {address} within {STARTING:?}"))
 }
 
-/// The provider by which sessions are named, before channels: the first there is.
+/// Returns the provider that names sessions in versions without channels: the first that the host has.
 pub(super) fn scheme(version: Version, found: &DetectionResult) -> Option<String> {
     let named =
         Protocol::of(version).is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels));
     found.providers.first().filter(|_| named).cloned()
 }
 
-/// Whether a scenario needs the host to itself, and others are played against the same one.
+/// Whether a scenario needs a host for itself that others use as well.
 pub(super) fn plays_alone(target: &PlayTarget, planned: &PlannedScenario) -> bool {
     let shared = matches!(target, PlayTarget::Remote(..)) && planned.skip.is_none();
     shared && plan::plays_alone(&planned.entry.scenario)

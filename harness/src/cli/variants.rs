@@ -47,12 +47,12 @@ const SHOWN: usize = 3;
 /// SHOULD or more is reported broken under a variant.
 #[derive(Args, Debug)]
 pub struct VariantsArguments {
-    /// Scenario files and folders; the suite that the binary carries unless given
+    /// Scenario files and folders [default: the built-in suite]
     paths: Vec<PathBuf>,
     /// Play this variant only (repeatable; several are combined in one host)
     #[arg(long)]
     variant: Vec<String>,
-    /// Speak this protocol version (repeatable); the newest unless given
+    /// Speak this protocol version (repeatable) [default: the newest]
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Vec<Version>,
     /// Also play this many random combinations of two to eight variants
@@ -64,7 +64,8 @@ pub struct VariantsArguments {
     /// Play every N-th scenario with each combination, another part with each
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = parts)]
     random_part: usize,
-    /// Also play this many drawn conversations with each variant and combination, as `fuzz` plays a host outside
+    /// Also play this many generated conversations with each variant and combination, as `fuzz` plays a host
+    /// outside
     #[arg(long, value_name = "N", default_value_t = 0)]
     fuzz: u64,
     /// Play over sockets, each scenario on a loopback port of its own
@@ -84,13 +85,13 @@ fn parts(text: &str) -> Result<usize, String> {
 struct VariantSet {
     version: Version,
     rows: Vec<&'static VariantRow>,
-    /// Every so many scenarios one is played.
+    /// One of how many scenarios is played.
     part: usize,
 }
 
 /// Plays that wait for sockets at the same time, for each core.
 const WAITING: usize = 6;
-/// How long a wait over a socket may take.
+/// The limit of a wait over a socket.
 const SOCKET_LIMIT: Duration = Duration::from_secs(5);
 
 impl VariantsArguments {
@@ -215,7 +216,7 @@ impl VariantsArguments {
     }
 }
 
-/// A random combination of rows, each at most once.
+/// Draws a random combination of rows, each at most once.
 pub(super) fn combination<R>(
     dice: &mut Dice,
     all: &[&'static R],
@@ -233,7 +234,7 @@ pub(super) fn combination<R>(
     rows
 }
 
-/// The variants of these names.
+/// Looks up variants by name.
 ///
 /// # Errors
 /// A name that no variant has, with the closest one.
@@ -252,7 +253,7 @@ pub(super) fn named(names: &[String]) -> Result<Vec<&'static VariantRow>, Comman
 /// its work.
 fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
-    // Nobody stops it early.
+    // Nothing stops the player early.
     let (_keep, stop) = watch::channel(false);
     let play = |play: ScenarioPlay, host: VariantHost| {
         runtime.block_on(async {
@@ -295,7 +296,7 @@ fn word_of(weight: Weight) -> &'static str {
     weight.broken().word()
 }
 
-/// The precision matrix: which rule was reported broken under which variants.
+/// Prints the precision matrix: each rule that was reported broken, with the variants.
 pub(super) fn matrix(results: &[VariantResult], out: &mut String) {
     let mut rules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for result in results {

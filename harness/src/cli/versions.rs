@@ -1,5 +1,5 @@
-//! `run --spec all`: the suite at every version that the harness plays and the host speaks, one after another; those of
-//! our own host on all cores.
+//! `run --spec all`: plays the suite at every version that the harness plays and the host speaks, one after
+//! another. For the embedded host, several versions are played at once.
 //!
 //! Each version is a run of its own, with files of its own: `run.jsonl` becomes `run-0.2.0.jsonl`.
 
@@ -18,7 +18,7 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::options::{ReportOption, RunReport, SpecOption};
 use super::run::RunArguments;
 
-/// What has come of the versions so far.
+/// The results of the versions so far.
 #[derive(Default)]
 struct VersionResults {
     worst: Option<CommandExit>,
@@ -51,8 +51,8 @@ impl VersionResults {
 }
 
 impl RunArguments {
-    /// Plays every version. One that the host does not speak is told and passed over; where it speaks
-    /// none, nothing was reached.
+    /// Plays every version. Skips a version that the host does not speak, and says so; fails if the host speaks
+    /// none.
     pub(super) fn every(&self, context: &CliContext) -> CommandOutcome {
         let mut all = VersionResults::default();
         let versions = Protocol::all_played();
@@ -62,15 +62,15 @@ impl RunArguments {
             while let Some(version) = rest.next().filter(|_| all.goes_on()) {
                 context.say(&format!("\nprotocol {version}\n"));
                 let mut run = self.at(*version);
-                // The budget is for all of them.
+                // The time budget is for all versions together.
                 run.budget = self.budget().map(|budget| budget.saturating_sub(began.elapsed()));
                 let outcome = run.main(context);
                 all.add(context, outcome);
             }
             return all.outcome();
         }
-        // Nothing is shared between the versions of a host of our own: they are played on all cores, and told in
-        // their order.
+        // Runs against the embedded host share nothing: they run on all cores, and print in the order of
+        // versions.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let next = AtomicUsize::new(0);
         let ended = AtomicBool::new(false);
@@ -110,7 +110,7 @@ impl RunArguments {
         all.outcome()
     }
 
-    /// The same run at one version, of which only what did not hold is told one by one.
+    /// Returns the same run at one version, which prints only failures.
     fn at(&self, version: Version) -> RunArguments {
         let named = |report: &RunReport| match report {
             RunReport::Shared(ReportOption::Junit(path)) => {
@@ -130,7 +130,7 @@ impl RunArguments {
     }
 }
 
-/// The file of a version: its name goes before the ending.
+/// Returns the file of a version: the version precedes the extension.
 fn of_version(path: &Path, version: Version) -> PathBuf {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("run");
     let name = match path.extension().and_then(|end| end.to_str()) {

@@ -1,4 +1,4 @@
-//! `ahp-harness view`: any run, capture or log as a page, to be looked at in a browser.
+//! `ahp-harness view`: a run, capture or log as a page for a browser.
 
 use std::io::BufRead as _;
 use std::path::PathBuf;
@@ -15,19 +15,19 @@ use super::captures::{self, CaptureInput};
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
-/// Lines that a page shows.
+/// The most messages that a page shows.
 const MAX_ROWS: usize = 20_000;
-/// Bytes of a frame that it shows.
+/// The most bytes of a frame that a page shows.
 const FRAME: usize = 1_500;
 
-/// Makes a page of a run.jsonl, a capture or logs of connections: a lane for each client, the host and the agent, filters, and
-/// what is found beside it.
+/// Makes a page of a run.jsonl, a capture or connection logs: a lane for each client, the host and the agent,
+/// filters, and the findings.
 #[derive(Args, Debug)]
 pub struct ViewArguments {
-    /// The file; logs may be several, or a folder
+    /// The file; several files or a folder if they are connection logs
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
-    /// Where the page goes
+    /// The file for the page
     #[arg(long, value_name = "FILE", default_value = "view.html")]
     out: PathBuf,
 }

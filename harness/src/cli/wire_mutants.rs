@@ -22,7 +22,7 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::mutants::{on_all_cores, written};
 
-/// What belongs to `--wire`.
+/// The options of `--wire`.
 #[derive(Args, Debug)]
 pub struct WireOptions {
     /// Inject faults of a host, or with `--acp` of an agent, into captures, and show which of them the always-on checks find;
@@ -59,7 +59,7 @@ pub struct WireOptions {
 }
 
 impl WireOptions {
-    /// Whether it is asked for.
+    /// Whether `--wire` is given.
     pub(super) fn is_wanted(&self) -> bool {
         self.wire
     }
@@ -168,7 +168,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
     CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
 }
 
-/// Those of these names, or all.
+/// Returns the rows of these names, or all.
 fn chosen<T: Copy>(names: &[String], all: Vec<(&'static str, T)>) -> Result<Vec<T>, CommandStop> {
     if names.is_empty() {
         return Ok(all.into_iter().map(|(_, one)| one).collect());
