@@ -266,7 +266,7 @@ fn writes_the_baseline_anew() {
     let written = kept();
     assert!(written.contains("finding: \"chat.create.source.unknown-chat~"), "{written}");
     assert!(written.contains("seen_in: \"mine/b\""), "{written}");
-    assert!(written.contains("TODO: say why this is known"), "{written}");
+    assert!(written.contains("TODO: give the reason"), "{written}");
     let known = ["run", "suite", "--baseline", "known.yaml"];
     check(&here, &known, 0, &["1 passed, 2 known"]);
 
@@ -280,7 +280,7 @@ fn writes_the_baseline_anew() {
 
     // A reason of the user's stays, whatever is in it; so does what was not played.
     let odd = r##""it's #1: \"so\" \\ – [x]""##;
-    fs::write(&file, written.replace("\"TODO: say why this is known\"", odd)).unwrap();
+    fs::write(&file, written.replace("\"TODO: give the reason\"", odd)).unwrap();
     check(&here, &[&update[..], &["--id", "mine/a"]].concat(), 0, &["1 passed", "0 new entries"]);
     assert!(kept().contains(odd), "{}", kept());
 

@@ -305,7 +305,7 @@ impl KnownFindings {
         for bucket in buckets {
             let key = json!(bucket.finding.key).to_text();
             let _ =
-                writeln!(out, "  - finding: {key}\n    reason: \"TODO: say why this is known\"");
+                writeln!(out, "  - finding: {key}\n    reason: \"TODO: give the reason\"");
         }
         out
     }

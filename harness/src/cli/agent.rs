@@ -290,7 +290,7 @@ pub(super) async fn hear(
 async fn listening(address: SocketAddr) -> Result<(TcpListener, SocketAddr), CommandStop> {
     if !address.ip().is_loopback() {
         return Err(CommandStop::usage(format!(
-            "expected a loopback address, found `{address}` (hint: nobody is asked for a key there)"
+            "expected a loopback address, found `{address}` (hint: it accepts any key)"
         )));
     }
     let listener = TcpListener::bind(address)

@@ -184,7 +184,7 @@ impl VectorTally {
             let what = match step {
                 VectorStep::In(action) => format!("the client dispatches {action}"),
                 VectorStep::Out(action) => action.clone(),
-                VectorStep::End => "nothing more is said".to_owned(),
+                VectorStep::End => "no further steps".to_owned(),
             };
             let line = match result {
                 StepResult::Held => format!("pass   {what}"),
@@ -205,7 +205,7 @@ impl VectorTally {
         if self.untested > 0 {
             let _ = write!(
                 text,
-                ", {} could not be played: that is the host's affair (hint: `run --profile core` says what is wrong)",
+                ", {} could not be played because of the host (hint: `run --profile core` shows what is wrong)",
                 self.untested
             );
         }

@@ -182,7 +182,7 @@ impl AgentOutside {
                 "auth" => self.profile.auth.is_some(),
                 name => self.profile.offers.contains(&name),
             };
-            let how = if offered { "its profile says so" } else { "its profile does not list it" };
+            let how = if offered { "named by its profile" } else { "its profile does not list it" };
             DetectedFeature {
                 capability: (*name).to_owned(),
                 offered,

@@ -127,7 +127,7 @@ fn operator(name: &str) -> Option<String> {
         .find(|row| row.name == name || row.name.strip_prefix('$') == Some(name))?;
     let order = match row.name {
         "$contains" => {
-            "\n  in any order, and others may stand between them; `$inOrder` asks for an order"
+            "\n  in any order, with other items between them; `$inOrder` requires the order"
         }
         _ => "",
     };

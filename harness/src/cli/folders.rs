@@ -120,7 +120,7 @@ pub(super) async fn look(
     if let Some(disk) = &shared {
         let uri = disk.uri("asked");
         if shows(FolderProbe::Granted, &uri).await? {
-            let how = format!("what stands in {uri} has to be asked for, and is granted then");
+            let how = format!("files in {uri} need permission, which the host grants");
             found.push(detect::folder("grantedFolder", &uri, how));
         }
         let folder = disk.uri("outside");

@@ -44,22 +44,22 @@ pub struct FuzzArguments {
     pub(super) fault: Vec<HostFault>,
 
     /// Speak this protocol version only
-    #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Drawing")]
+    #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Generation")]
     pub(super) spec: Option<Version>,
     /// The seed of the whole campaign
-    #[arg(long, help_heading = "Drawing")]
+    #[arg(long, help_heading = "Generation")]
     pub(super) seed: Option<u64>,
     /// Play the one conversation of this seed, which each finding names
-    #[arg(long, value_name = "HEX", value_parser = options::hex, help_heading = "Drawing")]
+    #[arg(long, value_name = "HEX", value_parser = options::hex, help_heading = "Generation")]
     pub(super) sequence_seed: Option<u64>,
     /// Generate scripted turns even if the first look does not show that the host's own agent plays scripts
-    #[arg(long, help_heading = "Drawing")]
+    #[arg(long, help_heading = "Generation")]
     pub(super) scripted: bool,
     /// The target is a reference host, with its known files, shells and settings
-    #[arg(long, requires = "scripted", help_heading = "Drawing")]
+    #[arg(long, requires = "scripted", help_heading = "Generation")]
     pub(super) reference: bool,
     /// Also send what may harm a host
-    #[arg(long, help_heading = "Drawing")]
+    #[arg(long, help_heading = "Generation")]
     pub(super) aggressive: bool,
 
     /// The duration of the campaign [default: 1m unless another option ends it, and at most 30m against a host
@@ -164,7 +164,7 @@ impl FuzzArguments {
             // another one.
             Some(version) if !is_outside && !Protocol::all_played().contains(&version) => {
                 return Err(CommandStop::usage(format!(
-                    "conversations of {version} cannot be drawn"
+                    "conversations of {version} cannot be generated"
                 )));
             }
             Some(version) => vec![version],

@@ -108,7 +108,7 @@ struct AgentSurroundings<'a> {
 
 impl HostControl for AgentSurroundings<'_> {
     fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>> {
-        Box::pin(async { Err("an agent is started anew with each connection".to_owned()) })
+        Box::pin(async { Err("the agent is restarted for each connection".to_owned()) })
     }
 
     fn release(&self, hold: &str) {

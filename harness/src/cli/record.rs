@@ -126,7 +126,7 @@ impl RecordArguments {
         if !self.listen.ip().is_loopback() {
             let address = self.listen;
             return Err(CommandStop::usage(format!(
-                "expected a loopback address, found `{address}` (hint: whoever connects speaks to the host with your tokens)"
+                "expected a loopback address, found `{address}` (hint: clients that connect use your tokens)"
             )));
         }
         let mut headers = self.header.clone();

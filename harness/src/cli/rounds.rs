@@ -293,7 +293,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             return None;
         }
         let attempts = attempts + 1;
-        let reason = format!("it did not hold at attempt {attempts}, and is played again");
+        let reason = format!("attempt {attempts} failed; it is played again");
         self.reports.void(&VoidCase { case: played.report.case, reason });
         let name = format!("{}~{attempts}", self.name_of(planned));
         Some(QueuedCase { name, planned: planned.clone(), attempts })
@@ -443,7 +443,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
                 None => self.outage(&played).await,
                 found => found,
             };
-            self.void_case(case, "it was played beside others to see what ends the host");
+            self.void_case(case, "it was played together with others to find what ends the host");
         }
         what
     }

@@ -600,7 +600,7 @@ impl RunArguments {
     /// Returns why no further scenario begins, if the run stops at the first failure.
     pub(super) fn enough(&self, reports: &RunReports<'_>) -> Option<String> {
         let first = reports.first_failure().filter(|_| self.fail_fast)?;
-        Some(format!("not played: `{first}` did not hold (--fail-fast)"))
+        Some(format!("not played: `{first}` failed (--fail-fast)"))
     }
 
     /// Returns the provider of the sessions that scenarios create; `None` for the default of the host.

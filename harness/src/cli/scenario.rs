@@ -101,7 +101,7 @@ impl FromCapture {
                     return Err(CommandStop::usage(format!("{name}:{error}")));
                 }
                 Err(error) => {
-                    context.error(&format!("note: {name}:{error}; made of what stands before\n"));
+                    context.error(&format!("note: {name}:{error}; made of the lines before\n"));
                     break;
                 }
             }

@@ -66,7 +66,7 @@ impl ServeArguments {
         if !self.listen.ip().is_loopback() {
             let address = self.listen;
             return Err(CommandStop::usage(format!(
-                "expected a loopback address, found `{address}` (hint: the reference host asks nobody for a password)"
+                "expected a loopback address, found `{address}` (hint: the reference host has no password)"
             )));
         }
         let host = self.host(context)?;

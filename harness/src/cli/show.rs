@@ -54,7 +54,7 @@ impl ShowArguments {
         context.say(&findings(&report, &proofs));
         context.say(&drawing::text(&rows, detail, context.style));
         if rows.iter().all(|row: &ConversationLine| row.role == LineRole::Beside) {
-            context.say("nothing that was found stands here\n");
+            context.say("no message of this scenario proves a finding\n");
         }
         Ok(CommandExit::Ok)
     }

@@ -225,7 +225,7 @@ impl RemoteHost {
                 return Some(format!("ended ({status})"));
             }
         }
-        Some(format!("answers nobody ({said})"))
+        Some(format!("does not answer ({said})"))
     }
 
     /// Brings back a host that does not answer: restarts it if possible, else waits for it.

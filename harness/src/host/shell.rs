@@ -46,7 +46,7 @@ pub enum ShellDeed {
     Type(String),
     /// From now on the pseudo-terminal is as large as this.
     Resize(TerminalSize),
-    /// Ends it with everything that it has started; nothing more is said of it.
+    /// Ends it with everything that it has started; no further steps of it.
     End,
 }
 

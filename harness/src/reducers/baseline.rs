@@ -133,7 +133,7 @@ mod tests {
         check("known:\n  - reason: a\n", "expected `disagreement`");
         let twice =
             "known:\n  - { disagreement: a, reason: b }\n  - { disagreement: a, reason: b }";
-        check(twice, "b.yaml:3:5: `a` stands here twice");
+        check(twice, "b.yaml:3:5: `a` is given twice");
         check("known: []\nsead: 1", "a baseline has no `sead`");
         assert!(DifferenceBaseline::parse("b.yaml", "known: []").is_ok());
     }

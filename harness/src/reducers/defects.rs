@@ -135,7 +135,7 @@ mod tests {
         check("defect: []", "d.yaml:1:1: a file of defects has no `defect`");
         check("subject: x", "expected `defects:` with a list of entries");
         check("defects: [{ id: a }]", "d.yaml:1:11: expected `title`: what is wrong, in a line");
-        check(&format!("defects:\n  - {whole}\n  - {whole}"), "d.yaml:3:5: `a` stands here twice");
+        check(&format!("defects:\n  - {whole}\n  - {whole}"), "d.yaml:3:5: `a` is given twice");
         check(&format!("defects: [{}]", whole.replace("id", "di")), "an entry has no `di`");
         let keys = whole.replace(" }", ", keys: [] }");
         check(&format!("defects: [{keys}]"), "expected a list of texts at `keys`");

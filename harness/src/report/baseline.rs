@@ -37,7 +37,7 @@ const FORM: ListingForm = ListingForm {
 };
 
 /// The reason of an entry that nobody has looked at yet.
-const WHY: &str = "TODO: say why this is known";
+const WHY: &str = "TODO: give the reason";
 
 /// The known failures of a target.
 #[derive(Clone, Debug, Default)]
@@ -92,7 +92,7 @@ impl FailureBaseline {
             return Err(format!("nothing is called `{id}`{hint}"));
         }
         match map.insert(id.to_owned(), known) {
-            Some(_) => Err(format!("`{id}` stands here twice")),
+            Some(_) => Err(format!("`{id}` is listed twice")),
             None => Ok(()),
         }
     }

@@ -95,7 +95,7 @@ fn agents(certificate: &HostCertificate) -> String {
     let rows: Vec<&RequirementResult> = differing(certificate).collect();
     let Some(first) = rows.first() else { return out };
     let names: Vec<String> = first.agents.keys().map(|it| foreign_text::markdown(it)).collect();
-    let title = "requirement that came to something else with another agent";
+    let title = "requirement with another result for another agent";
     let _ = writeln!(out, "\n| {title} | weight | {} |", names.join(" | "));
     let _ = writeln!(out, "|---|---|{}", "---|".repeat(names.len()));
     for row in rows.iter().take(LISTED) {

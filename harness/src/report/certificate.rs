@@ -563,7 +563,7 @@ impl RequirementResult {
                     (None, Status::Pass, None) => held += claim.observations,
                     (None, Status::Pass, Some(twin)) => {
                         let why = format!(
-                            "`{}`: the host refused it, which says nothing: it accepted no `{}` in this run",
+                            "`{}`: the refusal does not count, since the host accepted no `{}` in this run",
                             case.name(),
                             twin.split(' ').next_back().unwrap_or_default()
                         );
@@ -606,7 +606,7 @@ impl RequirementResult {
             (Some(worst), ..) => (worst, String::new()),
             (None, 1.., ..) => (RequirementOutcome::Pass, String::new()),
             (None, 0, Some(check), _) => {
-                let why = format!("`{check}` found breaches and cannot say whether of this rule");
+                let why = format!("`{check}` found breaches, perhaps of another rule");
                 (RequirementOutcome::Untested, why)
             }
             (None, 0, None, Some(unmet)) => (unmet.cause.outcome(), unmet.why),

@@ -125,7 +125,7 @@ fn question(finding: &SubjectFinding) -> String {
 }
 
 fn open_points(out: &mut String, report: &SubjectReport) {
-    out.push_str("## Open points that were seen\n\nNotes: nobody is blamed.\n\n");
+    out.push_str("## Open points\n\nNotes are no accusations.\n\n");
     for finding in report.of_status(Status::Note) {
         let point = finding.key.strip_prefix("open ").unwrap_or(&finding.key);
         let (seen, title) = (finding.seen, finding.title());

@@ -39,7 +39,7 @@ pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> Str
     }
     let _ = writeln!(
         out,
-        "\n| fault | what goes wrong | caught by | trips besides |\n|---|---|---|---|"
+        "\n| fault | what goes wrong | caught by | also fails |\n|---|---|---|---|"
     );
     for outcome in &matrix.outcomes {
         let doc = F::ALL.get(outcome.fault.place()).map_or("", |row| row.doc);

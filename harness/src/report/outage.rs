@@ -32,7 +32,7 @@ impl HostOutage {
     /// What is said of it, in one line.
     pub fn message(&self) -> String {
         let when = match &self.beside[..] {
-            [] => "alone on a fresh host, twice, and before that beside others".to_owned(),
+            [] => "alone on a fresh host, twice, and before that together with others".to_owned(),
             others => format!("together with `{}`, twice, but not alone", others.join("`, `")),
         };
         format!(

@@ -146,7 +146,7 @@ fn profile(
             format!("{lighter} rules were tried, none of them a MUST or essential"),
         ),
         (0, 0, 0) => {
-            (ProfileVerdict::NotApplicable, "nothing of it was put to the test".to_owned())
+            (ProfileVerdict::NotApplicable, "none of its rules was tested".to_owned())
         }
     };
     if out_of_reach > 0 && verdict != ProfileVerdict::NotApplicable {

@@ -252,7 +252,7 @@ impl RunReplay {
         let note = match last {
             true => format!("line {line} was cut off with the file: {reason}"),
             false => format!(
-                "line {line} cannot be read, only what stands before it was judged: {reason}"
+                "line {line} cannot be read, only the lines before it were judged: {reason}"
             ),
         };
         self.judged.notes.push(note);

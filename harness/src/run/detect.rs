@@ -88,7 +88,7 @@ pub fn token<'a>(detected: &[DetectedFeature], given: &'a [(String, String)]) ->
 pub fn tokened(token: Option<&str>) -> DetectedFeature {
     let how = match token {
         Some(_) => "`--authenticate` names one for the protected agent",
-        None => "nobody named one for a protected agent (hint: `--authenticate RESOURCE=TOKEN`)",
+        None => "no token was given for a protected agent (hint: `--authenticate RESOURCE=TOKEN`)",
     };
     DetectedFeature::new(TOKEN, token.is_some(), how)
 }
@@ -98,7 +98,7 @@ pub fn told(detected: &mut [DetectedFeature], abilities: &[&str]) {
     for it in detected.iter_mut().filter(|it| !it.offered) {
         let row = capability::named(&it.capability).map(|row| row.shown);
         if matches!(row, Some(CapabilitySource::Extra(name)) if abilities.contains(&name)) {
-            *it = DetectedFeature::new(&it.capability, true, "the run was told so: `--agent-can`");
+            *it = DetectedFeature::new(&it.capability, true, "given by `--agent-can`");
         }
     }
 }

@@ -102,7 +102,7 @@ impl ScenarioCase {
                 return self.look(look.clone());
             }
             TaskWait::Looked { .. } | TaskWait::LookAgain { .. } => {
-                (0, "to be told what stands in the file".to_owned())
+                (0, "to receive the content of the file".to_owned())
             }
             TaskWait::Called(times) => (0, format!("{times} calls of the tool")),
         };

@@ -59,7 +59,7 @@ pub const FIRST_STEPS: &[FirstStep] = &[
     ),
     step(
         "sessions/new-sessions-are-announced-once",
-        "Tell those who subscribed to the root channel about each new session, once.",
+        "Announce each new session once to every subscriber of the root channel.",
     ),
     step(
         "sessions/a-session-is-listed-until-disposed",

@@ -39,7 +39,7 @@ pub const EXEMPT: ExemptIds = &[
     ),
     (
         "below.tools-unique",
-        "only the model stand-in hears what tools there are, and in the simulation no agent asks it",
+        "only the model stand-in sees the offered tools, and in memory no agent asks it",
     ),
     // Since steps say what they prove, these are no longer tripped by faults in what they only presume.
     (

@@ -80,7 +80,7 @@ pub async fn probe(
     {
         let answer = match &look.supported()[..] {
             [] => format!(
-                "it said {} (hint: `--spec all` tries every version)",
+                "it answered {} (hint: `--spec all` tries every version)",
                 answer.error().unwrap_or(&Value::Null)
             ),
             versions => format!(

@@ -37,7 +37,7 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("options", "options of a session that are set, by their ids, such as `{ effort: low }`"),
     (
         "stimulus",
-        "how it is made to do things: `model` asks our stand-in, `script` understands scripts itself, `fixed` does the same whatever it is asked",
+        "how scenarios control it: `model` asks our stand-in, `script` understands scripts, `fixed` does the same whatever it is asked",
     ),
     (
         "prompt",
@@ -48,8 +48,8 @@ pub const MEMBERS: &[(&str, &str)] = &[
         "what it can be made to do: shell, read, write, edit, delete, move, search, think, fetch, switch-mode, plan, mcp (calls tools of MCP \
          servers), ask (asks for permission), script; everything that the stimulus allows unless given, and what it lacks is untested",
     ),
-    ("timeout", "how long each wait may take, unless `--timeout` says so"),
-    ("jobs", "how many scenarios it bears at once, unless `--jobs` says so"),
+    ("timeout", "the limit of each wait, unless `--timeout` is given"),
+    ("jobs", "how many scenarios it can serve at once, unless `--jobs` is given"),
 ];
 
 /// What stands for something else within commands, variables and files of a profile.

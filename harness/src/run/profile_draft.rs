@@ -112,7 +112,7 @@ fn handshake(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<Stri
             let info = &result["agentInfo"];
             let name = [word(info, "name"), word(info, "version")].join(" ");
             let name = match name.trim() {
-                "" => "It does not say what it is called".to_owned(),
+                "" => "It does not give its name".to_owned(),
                 name => format!("It is called `{name}`"),
             };
             let version = result["protocolVersion"].to_text();

@@ -147,7 +147,7 @@ impl ScenarioCase {
         match (want, ended) {
             (OpeningGoal::Stands | OpeningGoal::Either, _) if connected => WaitProgress::Done,
             (OpeningGoal::Refused(status), _) if connected => {
-                let wrong = "expected the host to refuse the connection, it stands";
+                let wrong = "expected the host to refuse the connection, found it open";
                 let mut failure = self.failure_at(step, format!("client `{name}`: {wrong}"));
                 failure.span = status.span;
                 failure.lines.push(self.last_line);

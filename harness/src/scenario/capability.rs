@@ -80,7 +80,7 @@ impl fmt::Display for CapabilitySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CapabilitySource::Handshake(member) => {
-                write!(f, "`{member}` stands in the answer to `initialize`")
+                write!(f, "`{member}` is in the result of `initialize`")
             }
             CapabilitySource::Agent(path) => {
                 write!(f, "the agent lists `capabilities.{}` in the root's state", path.join("."))
@@ -270,13 +270,13 @@ pub const CAPABILITIES: &[HostCapability] = &[
     HostCapability {
         name: READY_SESSIONS,
         shown: CapabilitySource::Probe(
-            "a session that is being created becomes ready before anything is said in it",
+            "a session that is being created becomes ready before its first message",
         ),
     },
     HostCapability {
         name: SCRIPTS,
         shown: CapabilitySource::Probe(
-            "a turn that a script fails on purpose fails as the script says",
+            "a turn fails when its script says so",
         ),
     },
     HostCapability {
@@ -340,7 +340,7 @@ pub const CAPABILITIES: &[HostCapability] = &[
     },
     HostCapability {
         name: "otherCredentials",
-        shown: CapabilitySource::Given(&[], "`--other-token`, of somebody else who may come in"),
+        shown: CapabilitySource::Given(&[], "`--other-token`, of a second user"),
     },
     HostCapability {
         name: FILES,

@@ -7,7 +7,7 @@ use super::forms::{FormField, MemberForm, field, needed, wanted};
 pub(super) const PROVES: FormField = field(
     "proves",
     MemberForm::Texts,
-    "the requirements that this step tests, which are reported broken where it fails; a step without any is a premise: where it fails, what follows is untested and nobody is blamed",
+    "the requirements that this step tests; they are reported broken if it fails. A step without `proves` is a premise: if it fails, what follows is untested, and nothing is reported broken",
 );
 pub(super) const INDEPENDENT: FormField = field(
     "independent",
@@ -17,17 +17,17 @@ pub(super) const INDEPENDENT: FormField = field(
 pub(super) const CHOICE: FormField = field(
     "choice",
     MemberForm::Text,
-    "what the host does, and may do, where this premise does not hold, such as `the host leaves no turns out`: the claims after it do not apply then; the step may look at nothing else",
+    "what the host legally does instead if this premise does not hold, for example `the host leaves no turns out`: the claims after it do not apply then; the step may test nothing else",
 );
 pub(super) const BEFORE: FormField = field(
     "before",
     MemberForm::Text,
-    "the name of a response, as bound by `as`: the message has to stand before it in the client's transcript",
+    "the name of a response, as bound by `as`: the message must come before it in the client's transcript",
 );
 pub(super) const AFTER: FormField = field(
     "after",
     MemberForm::Text,
-    "the name of a response, as bound by `as`: the message has to stand after it in the client's transcript",
+    "the name of a response, as bound by `as`: the message must come after it in the client's transcript",
 );
 pub(super) const DEVIATES: FormField = field(
     "deviates",
@@ -48,14 +48,14 @@ pub(super) const CHANNEL: FormField = needed("channel", MemberForm::Template, "t
 pub(super) const RESULT: FormField = wanted(
     "result",
     MemberForm::Pattern,
-    "what the result has to look like; beside `error`, if there is one",
+    "the expected result; together with `error`, either of the two",
 );
 pub(super) const ERROR: FormField =
     wanted("error", MemberForm::Pattern, "that it fails, and what the error has to look like");
 pub(super) const CLOSED: FormField = wanted(
     "closed",
     MemberForm::Flag,
-    "that the host closes the connection instead; beside `error`, either of the two",
+    "that the host closes the connection instead; together with `error`, either of the two",
 );
 pub(super) const TOKENS: FormField = field(
     "tokens",

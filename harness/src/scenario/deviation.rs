@@ -96,7 +96,7 @@ struct SchemaDeviation {
 impl SchemaDeviation {
     fn of(span: SourceSpan, error: ShapeError) -> SchemaDeviation {
         let ShapeError { path, expected, found, .. } = error;
-        let hint = format!("if that is meant, say `deviates: {path}`");
+        let hint = format!("if this is intended, add `deviates: {path}`");
         SchemaDeviation { span, path, expected, found, hint }
     }
 }
@@ -138,7 +138,7 @@ fn dispatched(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> 
             expected: "an action of the protocol".to_owned(),
             found: format!("`{name}`"),
             hint: format!(
-                "{}; if it is meant, say `deviates: action.type`",
+                "{}; if this is intended, add `deviates: action.type`",
                 did_you_mean(name, &names)
             ),
         }];
@@ -152,7 +152,7 @@ fn dispatched(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> 
             path: "action.type".to_owned(),
             expected: "an action that clients may dispatch".to_owned(),
             found: format!("`{name}`, which only the host does"),
-            hint: "say that it is refused (`reject`, `ignored` or `refused`), or `deviates: action.type`"
+            hint: "add `reject`, `ignored` or `refused`, or `deviates: action.type`"
                 .to_owned(),
         });
     }
@@ -165,7 +165,7 @@ fn dispatched(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> 
             path: "channel".to_owned(),
             expected: format!("a channel of the kind {:?}, as `{name}` changes it", row.channel),
             found: format!("one of the kind {kind:?}"),
-            hint: "if that is meant, say `deviates: channel`".to_owned(),
+            hint: "if this is intended, add `deviates: channel`".to_owned(),
         });
     }
     found
@@ -183,7 +183,7 @@ fn called(
         let (path, expected) = ("method".to_owned(), expected.to_owned());
         vec![SchemaDeviation { span, path, expected, found, hint }]
     };
-    let meant = "if that is meant, say `deviates: method`";
+    let meant = "if this is intended, add `deviates: method`";
     let Some(row) = protocol.method(method) else {
         let names: Vec<&str> = protocol.methods().map(|row| row.name.as_str()).collect();
         let hint = format!("{}; {meant}", did_you_mean(method, &names));
@@ -239,7 +239,7 @@ fn awaited(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
         path: member.to_owned(),
         expected: format!("a `{member}` that hosts send"),
         found: format!("`{name}`"),
-        hint: format!("{}; if it is meant, say `deviates: {member}`", did_you_mean(name, &names)),
+        hint: format!("{}; if this is intended, add `deviates: {member}`", did_you_mean(name, &names)),
     };
     let mut found = Vec::new();
     let is_action = |name: &str| tables(protocol).any(|it| it.action(name).is_some());

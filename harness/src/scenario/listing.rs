@@ -87,5 +87,5 @@ pub fn needed<'a>(entry: &'a SourceNode, key: &str, why: &str) -> Result<&'a str
 /// # Errors
 /// There is none.
 pub fn reason(entry: &SourceNode) -> Result<&str, String> {
-    needed(entry, "reason", "nobody will remember why it was tolerated")
+    needed(entry, "reason", "otherwise nobody will know why it was tolerated")
 }

@@ -11,7 +11,7 @@ pub const SCENARIO: &[FormField] = &[
     field(
         "requirements",
         MemberForm::Values,
-        "requirements of your own that its steps test, each with `id`, `weight` and `text`; those of several scenarios stand in `requirements.yaml`",
+        "requirements of your own that its steps test, each with `id`, `weight` and `text`; put those of several scenarios into `requirements.yaml`",
     ),
     field("spec", MemberForm::Text, "the protocol versions it holds for, such as `>=0.9.0 <2.0.0`"),
     field("profile", MemberForm::Text, "`core` or `agent`; `agent` where there is an agent script"),
@@ -31,7 +31,7 @@ pub const SCENARIO: &[FormField] = &[
     field(
         "embeddedOnly",
         MemberForm::Text,
-        "why no other host can play it, in words for the author of a host: the text stands in the reason why it is skipped",
+        "why it can be played on the reference host only, in words for the author of a host: the text is shown as the reason for skipping it",
     ),
     field(
         "needs",
@@ -65,5 +65,5 @@ pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs", "graceSeconds"
 pub const REPLACED: &[(&str, &str)] = &[
     ("proves", "it is a member of steps: put it on each step that tests the requirement"),
     ("rule", "it is called `proves`"),
-    ("setup", "remove it: a step without `proves` blames nobody"),
+    ("setup", "remove it: a step without `proves` reports nothing broken"),
 ];

@@ -325,7 +325,7 @@ mod tests {
     fn refuses_what_other_tools_read_differently() {
         check_error("a: yes", "`yes` is a boolean", 1, 4);
         check_error("on: 1", "`on` is a boolean", 1, 1);
-        check_error("a: 1\na: 2", "`a` stands here twice", 2, 1);
+        check_error("a: 1\na: 2", "`a` is given twice", 2, 1);
         check_error("a: &x 1\nb: *x", "anchors", 1, 7);
         check_error("a: !t 1", "tags", 1, 7);
         check_error("? [a]\n: 1", "complex keys", 1, 3);

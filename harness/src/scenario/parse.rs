@@ -282,7 +282,7 @@ impl ScenarioParser<'_> {
         let hint = match RequirementLedger::newest().closest(id) {
             Some(close) => format!("did you mean `{close}`?"),
             None => format!(
-                "`ahp-harness list requirements` lists them all; one of your own stands in `{}` next to the scenario, or under `{}` in its header",
+                "`ahp-harness list requirements` lists them all; define your own in `{}` beside the scenario, or under `{}` in its header",
                 own::FILE,
                 own::LIST
             ),

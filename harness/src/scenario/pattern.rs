@@ -160,7 +160,7 @@ pub const OPERATORS: &[PatternOperator] = &[
     operator(
         "$inOrder",
         OperandKind::Patterns,
-        "an array with an item for each listed pattern, in this order, whatever stands between them",
+        "an array with an item for each listed pattern, in this order, with any items between them",
     ),
     operator(
         "$setting",

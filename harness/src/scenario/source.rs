@@ -79,7 +79,7 @@ pub enum ScenarioErrorKind {
         word: String,
     },
     /// The same key twice in one mapping.
-    #[error("`{key}` stands here twice\n(hint: remove one; only one of them would count)")]
+    #[error("`{key}` is given twice\n(hint: remove one)")]
     DuplicateKey {
         /// The key.
         key: String,
@@ -152,7 +152,7 @@ pub enum ScenarioErrorKind {
         hint: String,
     },
     /// An operator that patterns do not have.
-    #[error("`{name}` is no operator\n(hint: {hint}; `$$` stands for a literal `$`)")]
+    #[error("`{name}` is no operator\n(hint: {hint}; write `$$` for a literal `$`)")]
     UnknownOperator {
         /// The operator.
         name: String,
@@ -169,12 +169,12 @@ pub enum ScenarioErrorKind {
     },
     /// A scenario that tests no requirement.
     #[error(
-        "no step of this scenario says what it proves, so it could not fail\n(hint: add `proves: ID` to the step that tests the requirement, such as an `expect`, a `snapshot` or a wanted answer)"
+        "no step of this scenario says what it proves, so it could not fail\n(hint: add `proves: ID` to the step that tests the requirement, for example an `expect`, a `snapshot` or an expected response)"
     )]
     ExpectsNothing,
     /// A step that proves something and that no host can make fail.
     #[error(
-        "this `{verb}` waits for nothing that the host could get wrong, so it cannot prove anything\n(hint: say what has to come of it, or put `proves` on the step that looks at it)"
+        "this `{verb}` waits for nothing that the host could get wrong, so it cannot prove anything\n(hint: give the expected result, or put `proves` on the step that checks it)"
     )]
     CannotFail {
         /// The verb.
@@ -196,7 +196,7 @@ pub enum ScenarioErrorKind {
     },
     /// A deviation that a step means to make and does not.
     #[error(
-        "nothing deviates at `{path}` from what AHP {version} says\n(hint: remove it from `deviates`)"
+        "nothing at `{path}` deviates from AHP {version}\n(hint: remove it from `deviates`)"
     )]
     NoDeviation {
         /// The path.
@@ -206,7 +206,7 @@ pub enum ScenarioErrorKind {
     },
     /// `never` without a barrier after it would hold for no time at all.
     #[error(
-        "nothing ends this `never`\n(hint: a `barrier` after it says until when nothing may come)"
+        "nothing ends this `never`\n(hint: add a `barrier` after it, up to which nothing may come)"
     )]
     NeverWithoutBarrier,
     /// Two scenarios of one name.
@@ -219,7 +219,7 @@ pub enum ScenarioErrorKind {
     },
     /// The name of a scenario does not match its path.
     #[error(
-        "the scenario is called `{id}`, but its file says `{path}`\n(hint: the last two parts of the path are the id)"
+        "the scenario has the id `{id}`, but its file gives `{path}`\n(hint: the last two parts of the path are the id)"
     )]
     MisplacedScenario {
         /// The id.

@@ -41,7 +41,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "origin",
                 MemberForm::Template,
-                "the page that they say they come from, as browsers do",
+                "the page that they declare as their origin, as browsers do",
             ),
             wanted(
                 "refused",
@@ -399,7 +399,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "times",
                 MemberForm::Count,
-                "how often, each time filled in anew; `${count}` counts from 0, and `${frame}` is a request id that no other request of the scenario has",
+                "how often; names are filled in again each time, `${count}` counts from 0, and `${frame}` is a request id that no other request of the scenario has",
             ),
             SPEC,
         ],
@@ -420,7 +420,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "none",
                 MemberForm::Flag,
-                "that no response with this id comes before a later `ping` is answered; beside `error` and `closed`, any of them",
+                "that no response with this id comes before a later `ping` is answered; together with `error` and `closed`, any of them",
             ),
             AS,
             WITHIN,
@@ -629,11 +629,11 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             needed("path", MemberForm::Text, "the file, from the agent's folder"),
-            needed("text", MemberForm::Pattern, "what stands in it; `$absent` where there is none"),
+            needed("text", MemberForm::Pattern, "its content; `$absent` if it must not exist"),
             field(
                 "waits",
                 MemberForm::Flag,
-                "that it is looked at again until this stands in it, or the time is over",
+                "that it is read again until it has this content, or the time is over",
             ),
             WITHIN,
             PROVES,

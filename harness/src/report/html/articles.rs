@@ -122,7 +122,7 @@ impl<'a> FailureArticles<'a> {
         page.element(
             "p",
             &[("class", "small")],
-            "A step that only prepares something failed. Nobody is blamed; what depends on it was not tested.",
+            "A preparing step failed. What depends on it was not tested. This is no accusation.",
         );
         self.lines(page, &shown);
     }

@@ -99,7 +99,7 @@ fn head(page: &mut HtmlPage, host: &str, certificate: &HostCertificate) {
         ProfileVerdict::Incomplete => {
             "Incomplete: nothing is broken, but not everything was observed".to_owned()
         }
-        ProfileVerdict::NotApplicable => "Nothing was put to the test".to_owned(),
+        ProfileVerdict::NotApplicable => "Nothing was tested".to_owned(),
     });
     page.close("p");
     if let Some(line) = brief::out_of_reach(certificate) {
@@ -197,7 +197,7 @@ fn agents(page: &mut HtmlPage, certificate: &HostCertificate) {
     let rows: Vec<&RequirementResult> = brief::differing(certificate).collect();
     let Some(first) = rows.first() else { return };
     page.open("details", &[]);
-    let title = format!("{} requirements came to something else with another agent", rows.len());
+    let title = format!("{} requirements with another result for another agent", rows.len());
     page.element("summary", &[], &title);
     page.open("table", &[]);
     page.open("tr", &[]);
@@ -233,7 +233,7 @@ fn offered(page: &mut HtmlPage, certificate: &HostCertificate) {
     let of = certificate.detected.len();
     page.element("summary", &[], &format!("What the host offers: {count} of {of}"));
     for (words, names) in [
-        ("Versions that it says it speaks", &certificate.versions),
+        ("Versions that it declares", &certificate.versions),
         ("Agents", &certificate.providers),
     ] {
         if !names.is_empty() {
