@@ -60,7 +60,7 @@ pub enum ActionOutcome {
     OutOfScope,
     /// The reducer cannot use the payload. The state is untouched.
     Invalid {
-        /// The member at fault, with dots between names, such as `result.success`.
+        /// The path of the invalid member, with dots between names, such as `result.success`.
         path: String,
         /// The expected shape, such as `a string`.
         expected: &'static str,

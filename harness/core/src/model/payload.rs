@@ -11,14 +11,14 @@ use super::NoOp;
 /// A JSON object, as actions and states are.
 pub type Object = Map;
 
-/// Why a reducer stopped before it changed anything.
+/// The reason why a reducer stopped before it changed anything.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReducerStop {
     /// The action has no effect on this state.
     NoOp(NoOp),
     /// The reducer cannot use the payload; see [`super::ActionOutcome::Invalid`].
     Invalid {
-        /// The member at fault.
+        /// The path of the invalid member.
         path: String,
         /// The expected shape.
         expected: &'static str,

@@ -101,7 +101,7 @@ pub(super) fn failed(
 /// The addition to a turn that ends.
 enum TurnEnding {
     Nothing,
-    /// A part.
+    /// A last part.
     Part(Object),
     /// The member `error`.
     Error(Object),

@@ -33,7 +33,7 @@ use super::step::OracleStep;
 const SPREADING: Duration = Duration::from_secs(1);
 /// Upper bound for the announcements that are remembered.
 const MAX_NEWS: usize = 1_024;
-/// The limit for the number of sessions whose announcements are remembered.
+/// Upper bound for the sessions whose announcements are remembered.
 const MAX_SESSIONS: usize = 4_096;
 
 /// The event that a notification announces.

@@ -19,7 +19,7 @@ const MAX_CHANNELS: usize = 65_536;
 /// Upper bound for the snapshots of a channel that wait for the fold to reach them; the oldest are dropped
 /// without comparison.
 pub(super) const MAX_WAITING: usize = 8;
-/// Rejected actions of a channel that are remembered until the next comparison.
+/// Upper bound for the rejected actions of a channel that are remembered until the next comparison.
 pub(super) const MAX_REJECTED: usize = 8;
 
 /// A channel, numbered in the order of appearance.
@@ -47,7 +47,7 @@ pub(super) struct ChannelRecord {
     pub subscribers: Vec<ConnId>,
     /// The session that a chat belongs to.
     pub owner: Option<ChannelId>,
-    /// The chats that a session was seen to have.
+    /// The chats that the session is known to own.
     pub chats: Vec<ChannelId>,
     /// Whether the channel is a chat that has left a catalogue while a request to move it is open.
     pub moving: bool,
@@ -237,7 +237,7 @@ impl ChannelRecord {
         self.forgotten = self.forgotten.max(seq);
     }
 
-    /// The numbers in `(after, before)`, descending.
+    /// Returns the numbers in `(after, before)`, descending.
     #[inline]
     pub(super) fn between(&self, after: u64, before: u64) -> impl Iterator<Item = u64> {
         let newest_first = self.recent.iter().rev().copied();

@@ -64,7 +64,7 @@ fn count_breaches(report: &mut CheckReport) {
     }
 }
 
-/// Collects observations and findings.
+/// A collector of observations and findings.
 pub(super) struct FindingSink {
     reports: Vec<CheckReport>,
     /// For each report, the index of its findings by kind.

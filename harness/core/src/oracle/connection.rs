@@ -186,7 +186,7 @@ impl ConnectionRecord {
         known.map(|(_, line)| *line)
     }
 
-    /// Open requests, in no order.
+    /// Returns the open requests in arbitrary order.
     pub(super) fn open_requests(&self) -> impl Iterator<Item = &OpenRequest> {
         self.requests.values().flatten()
     }

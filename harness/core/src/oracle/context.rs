@@ -327,7 +327,7 @@ impl OracleContext {
         self.closed = MAX_CLOSED;
     }
 
-    // What the host sends
+    // Messages of the host
 
     fn received(&mut self, seen: &Arc<SeenFrame>, emit: StepEmitter<'_>) {
         self.assume();

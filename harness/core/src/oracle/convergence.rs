@@ -37,7 +37,7 @@ const IDEMPOTENT: &[NoOp] =
 /// The checks of states. They need no state beyond the context.
 pub(super) struct ConvergenceChecks;
 
-/// The requirements that a difference breaks for certain.
+/// The requirements that the findings name.
 const RESOURCE: &str = "subscribe.snapshot-resource-matches";
 const LOG: &str = "snapshot.consistent-with-log";
 

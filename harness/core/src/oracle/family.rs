@@ -34,7 +34,7 @@ pub(super) struct SessionFamilies {
 }
 
 impl SessionFamilies {
-    /// The session that a chat was last seen in.
+    /// Returns the session that a chat was last seen in.
     pub(super) fn session_of(&self, chat: &str) -> Option<ChannelId> {
         self.sessions.get(chat).copied()
     }

@@ -70,7 +70,7 @@ impl OracleContext {
         Some(from_seq)
     }
 
-    /// Compares a snapshot with the fold, lets it wait, or begins a new fold with it.
+    /// Compares a snapshot with the fold, defers the comparison, or starts a new fold with it.
     fn weigh(
         &mut self,
         id: ChannelId,

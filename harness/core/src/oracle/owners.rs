@@ -26,7 +26,7 @@ const MAX_GONE: usize = 1_024;
 /// The active clients that left their sessions.
 #[derive(Default)]
 pub(super) struct OwnerChecks {
-    /// The number and line of a client's last departure, by session and client.
+    /// The number and the line of each client's last departure, by session and client.
     gone: HashMap<(ChannelId, String), (u64, u64)>,
 }
 

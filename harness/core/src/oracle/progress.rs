@@ -40,7 +40,7 @@ struct ProgressRequest {
     refused: bool,
 }
 
-/// The latest frame about a token on one connection.
+/// The latest progress of a token on one connection.
 struct ProgressFrame {
     progress: u64,
     ended: bool,

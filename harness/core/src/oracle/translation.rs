@@ -51,7 +51,7 @@ pub(super) struct TranslationChecks {
     /// The latest turn of each chat.
     turns: LiteMap<ChannelId, ClientTurn>,
     talks: LiteMap<String, AgentTalk>,
-    /// The chats whose turn has no conversation yet.
+    /// The chats whose turn has no conversation yet, and (`early`) the conversations without a turn.
     waiting: Vec<ChannelId>,
     early: Vec<String>,
     /// The number of bytes of text that are kept.
@@ -358,7 +358,7 @@ impl TranslationChecks {
         Some((turn, self.talks.get(turn.talk.as_ref()?)?))
     }
 
-    // Rules
+    // Judgements
 
     /// Judges a turn once it has ended on both sides.
     fn judge_ended(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {

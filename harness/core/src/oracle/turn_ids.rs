@@ -19,7 +19,7 @@ use super::members::{list, repeated_text, text};
 use super::memory::ChatMemory;
 use super::step::{ActionFolding, OracleStep};
 
-/// The ids of every folded chat.
+/// The ids of turns and parts, for every folded chat.
 #[derive(Default)]
 pub(super) struct TurnIds {
     chats: ChatMemory<TurnIdChat>,

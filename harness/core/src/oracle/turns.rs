@@ -60,7 +60,7 @@ const ROLES: &[(&str, TurnActionRole)] = &[
     ("truncated", TurnActionRole::Truncate),
 ];
 
-/// The turns of every folded chat.
+/// The starts and ends of turns, for every folded chat.
 #[derive(Default)]
 pub(super) struct TurnChecks {
     chats: ChatMemory<TurnChat>,

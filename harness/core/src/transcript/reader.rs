@@ -34,7 +34,7 @@ const OTHERS: [(&[u8], &str); 8] = [
 pub struct CaptureUnreadable {
     /// The number of the line, counted from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
     /// Whether the file ends within this line, so that it was cut off there.
     pub last: bool,

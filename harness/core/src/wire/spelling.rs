@@ -69,9 +69,9 @@ pub fn with_exponent(number: &Number) -> String {
 /// The spelling of numbers and strings.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafForm {
-    /// A number.
+    /// Writes a number.
     pub number: fn(&Number) -> String,
-    /// A string or the name of a member, with its quotation marks.
+    /// Writes a string or the name of a member, with its quotation marks.
     pub string: fn(&str) -> String,
 }
 

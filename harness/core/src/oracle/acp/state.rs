@@ -89,7 +89,7 @@ pub(super) struct OpenAgentRequest {
     pub(super) session: String,
     /// The version in the params of `initialize`.
     pub(super) version: Option<u64>,
-    /// The id of the call that needs permission.
+    /// The id of the call that needs permission, and those of the options that allow it.
     pub(super) call: String,
     pub(super) allowing: Vec<String>,
     /// The ids of the options whose decision is permanent.
