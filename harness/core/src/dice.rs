@@ -1,15 +1,15 @@
-//! Choices from a seed: the same seed, the same choices, on every machine.
+//! A seeded random generator: the same seed gives the same choices on every machine.
 //!
 //! Knows: arithmetic. Never knows: what is chosen.
 
-/// A sequence of numbers that looks random (splitmix64).
+/// A pseudo-random generator (splitmix64).
 #[derive(Clone, Debug)]
 pub struct Dice {
     state: u64,
 }
 
 impl Dice {
-    /// Dice for one part of a run. Parts with different numbers are independent.
+    /// Creates a generator for one part of a run. Generators with different part numbers are independent.
     pub fn new(seed: u64, part: u64) -> Dice {
         let mut dice = Dice::seeded(seed);
         dice.state = dice.roll() ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -17,12 +17,12 @@ impl Dice {
         dice
     }
 
-    /// Dice that have no part, only a seed.
+    /// Creates a generator from a seed alone.
     pub fn seeded(seed: u64) -> Dice {
         Dice { state: seed }
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub fn roll(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
@@ -31,7 +31,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number below `count`; zero where there is none.
+    /// Returns a number below `count`; 0 if `count` is 0.
     pub fn below(&mut self, count: usize) -> usize {
         if count < 2 {
             return 0;
@@ -40,17 +40,17 @@ impl Dice {
         (self.roll() % count as u64) as usize
     }
 
-    /// Whether something happens that does so in `percent` of a hundred cases.
+    /// Returns `true` with a probability of `percent`.
     pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    /// One of several; `None` of none.
+    /// Returns a random item; `None` if there is none.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         from.get(self.below(from.len()))
     }
 
-    /// Puts things in any order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

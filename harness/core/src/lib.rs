@@ -1,11 +1,10 @@
-//! What every frame goes through in `ahp-harness`: read, kept, folded, judged.
+//! The lower half of `ahp-harness`: it decodes, records, folds and judges every frame.
 //!
-//! The lower half of the harness is a package of its own, cut along a layer line, so that it is
-//! built for speed and what stands above it for a short build. `ahp_harness` offers these modules as
-//! its own; nothing else depends on this package.
+//! This package ends at a layer boundary, so that it can be compiled for speed, and the upper half for short
+//! build times. `ahp_harness` re-exports these modules as its own; nothing else depends on this package.
 //!
-//! Everything here is free of input and output: no clock, no randomness, no sockets. Time is an
-//! argument, the [`Duration`] since the transcript began.
+//! Nothing here performs input or output: there is no clock, no source of randomness and no socket. Time is an
+//! argument: the [`Duration`] since the transcript began.
 //!
 //! [`Duration`]: std::time::Duration
 

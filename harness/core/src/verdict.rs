@@ -1,34 +1,34 @@
-//! What a check can say: weights, findings, statuses. Plain data.
+//! The results of checks: weights, findings, statuses. Plain data.
 //!
 //! Knows: nothing above it. Never knows: how a finding came about or how it is shown.
 
 use serde::{Deserialize, Serialize};
 
-/// How much a rule weighs. Every rule has exactly one weight.
+/// The weight of a rule. Every rule has exactly one.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
-    /// Implied, optional or open; the reading taken is written down.
+    /// The rule is implied, optional or open; the chosen interpretation is documented.
     Note,
-    /// The text says SHOULD or SHOULD NOT.
+    /// The specification says SHOULD or SHOULD NOT.
     Should,
-    /// No keyword, but the protocol cannot work without it; the argument is written down.
+    /// The rule has no keyword, but the protocol cannot work without it; the argument is documented.
     Essential,
-    /// The text says MUST or MUST NOT, or the schema fixes the shape.
+    /// The specification says MUST or MUST NOT, or the schema fixes the shape.
     Must,
 }
 
-/// How one check or scenario ended.
+/// The result of one check or scenario.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// The rule was exercised and held.
     Pass,
-    /// An implied or open rule did not hold in the reading taken.
+    /// An implied or open rule was broken, by the chosen interpretation.
     Note,
-    /// A SHOULD did not hold.
+    /// A SHOULD was broken.
     Warn,
-    /// A MUST, or a rule the protocol cannot work without, did not hold.
+    /// A MUST was broken, or a rule that the protocol cannot work without.
     Fail,
     /// Failed exactly as the baseline says.
     Known,
@@ -40,25 +40,24 @@ pub enum Status {
     Error,
 }
 
-/// From which weight on a broken rule makes a run a failure.
+/// The smallest weight of a broken rule that makes a run fail.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FailOn {
     /// Any rule.
     Note,
     /// SHOULD and heavier.
     Should,
-    /// MUST, and what the protocol cannot work without.
+    /// MUST, and rules that the protocol cannot work without.
     #[default]
     Must,
 }
 
 impl FailOn {
-    /// Every threshold, with its word on a command line.
+    /// Every threshold, with its name on a command line.
     pub const ALL: [(&'static str, FailOn); 3] =
         [("note", FailOn::Note), ("should", FailOn::Should), ("must", FailOn::Must)];
 
-    /// Whether something that ended like this makes a run a failure. What could not be tested does at
-    /// any threshold.
+    /// Whether a result makes a run fail. `Untested` and `Error` do at any threshold.
     pub fn counts(self, status: Status) -> bool {
         match status {
             Status::Fail | Status::Untested | Status::Error => true,
@@ -70,7 +69,7 @@ impl FailOn {
 }
 
 impl Weight {
-    /// What breaking a rule of this weight amounts to.
+    /// Returns the result of breaking a rule of this weight.
     pub fn broken(self) -> Status {
         match self {
             Weight::Must | Weight::Essential => Status::Fail,
@@ -81,7 +80,7 @@ impl Weight {
 }
 
 impl Status {
-    /// The status in a word, as reports show it.
+    /// Returns the status as reports show it.
     pub fn word(self) -> &'static str {
         match self {
             Status::Pass => "pass",
@@ -96,53 +95,53 @@ impl Status {
     }
 }
 
-/// Which of its check's requirements a finding breaks.
+/// The requirement of its check that a finding breaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FindingSubject {
     /// Not stated. If the check has one requirement, the finding breaks that one; otherwise it is unknown which.
     Unnamed,
-    /// This one.
+    /// This requirement.
     Requirement(&'static str),
-    /// None of them: the check covers more than its requirements say.
+    /// None of them: the check covers more than its requirements.
     Beyond,
 }
 
-/// One rule seen broken, with the proof.
+/// A broken rule, with the proof.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
-    /// The check that saw it, such as `sequence.grows`.
+    /// The check that reported it, such as `sequence.grows`.
     pub check: &'static str,
-    /// Which requirement it breaks.
+    /// The requirement that it breaks.
     pub subject: FindingSubject,
-    /// How much it weighs here; an exception may weigh less than the check's rule.
+    /// Its weight, which may be smaller than that of the check's rule.
     pub weight: Weight,
-    /// One sentence: what is wrong, expected before actual.
+    /// One sentence that says what is wrong: first the expected, then the actual.
     pub message: String,
     /// The lines of the transcript that prove it, in order.
     pub lines: Vec<u64>,
     /// The smallest difference of the states involved, as `-` and `+` lines.
     pub diff: Option<String>,
-    /// How often the same was found; the other members are of the first time.
+    /// The number of similar findings. The other members describe the first one.
     pub times: u64,
 }
 
-/// What an always-on check has to say after a transcript.
+/// The result of an always-on check after a transcript.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct CheckReport {
     /// The check.
     pub check: &'static str,
-    /// How often its rule was put to the test. Zero is "not exercised", never a pass.
+    /// How often its rule was exercised. Zero means "not exercised", never a pass.
     pub observations: u64,
-    /// Observations of each requirement that is counted separately.
+    /// The observations of each requirement that is counted separately.
     pub apart: Vec<(&'static str, u64)>,
-    /// How the rule was broken, each way once.
+    /// The different findings, each once.
     pub findings: Vec<Finding>,
-    /// Breaches that no finding counts, because there were too many ways.
+    /// The number of breaches without a finding, because there were too many different ones.
     pub left_out: u64,
 }
 
 impl CheckReport {
-    /// How often the rule was broken.
+    /// Returns how often the rule was broken.
     pub fn breaches(&self) -> u64 {
         self.left_out + self.findings.iter().map(|finding| finding.times).sum::<u64>()
     }

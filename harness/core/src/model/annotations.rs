@@ -1,7 +1,7 @@
 //! The annotations channel: comments on a session's files, each with a thread of entries.
 //!
-//! An annotation without entries is against the rules of the protocol, but no reducer keeps it
-//! from coming about: the sender has to remove the annotation instead of its last entry.
+//! The protocol forbids annotations without entries, but no reducer prevents them: the sender has to remove the
+//! annotation instead of its last entry.
 //!
 //! Knows: the members of an annotations state. Never knows: files, who wrote an entry.
 
@@ -21,9 +21,8 @@ fn annotation<'a>(state: &'a mut Object, action: &Object) -> ReducerResult<&'a m
     list::find(annotations, "id", wanted).ok_or_else(|| NoOp::UnknownAnnotation.into())
 }
 
-/// Overwrites those properties of an annotation that the action has. `provenance` is the member
-/// that says where the annotated content came from. No property can be cleared this way: null
-/// counts as absent.
+/// Overwrites the properties of an annotation that the action has. `provenance` is the member that names the
+/// origin of the annotated content. An update cannot clear a property: null counts as absent.
 pub(super) fn updated(
     state: &mut Object,
     action: &Object,
@@ -55,7 +54,7 @@ pub(super) fn entry_set(state: &mut Object, action: &Object) -> ReducerResult {
     list::upsert(annotation(state, action)?, ENTRIES, "id", id, entry.clone())
 }
 
-/// Removes an entry; the annotation stays, even without entries.
+/// Removes an entry. The annotation stays, even without entries.
 pub(super) fn entry_removed(state: &mut Object, action: &Object) -> ReducerResult {
     let unwanted = text(action, "entryId")?;
     let entries = list::existing(annotation(state, action)?, ENTRIES)?;

@@ -1,8 +1,7 @@
-//! The channel of an automation's run: the sessions it opened. The catalogue of automations, and
-//! the run's other actions, are plain rows of the table.
+//! The channel of an automation run: its sessions. The catalogue of automations and the run's other actions are
+//! plain rows of the table.
 //!
-//! Knows: the members of a run's state. Never knows: schedules, whether a lifecycle may follow
-//! another.
+//! Knows: the members of a run's state. Never knows: schedules, whether a lifecycle may follow another.
 
 use crate::wire::json::Value;
 
@@ -17,7 +16,7 @@ fn position(sessions: &[Value], session: &str) -> Option<usize> {
     sessions.iter().position(|item| item.as_str() == Some(session))
 }
 
-/// Appends a session that the run does not have.
+/// Appends a session, unless the run has it already.
 pub(super) fn session_set(run: &mut Object, action: &Object) -> ReducerResult {
     let session = text(action, "session")?;
     let sessions = list::ensured(run, SESSIONS)?;
@@ -28,7 +27,7 @@ pub(super) fn session_set(run: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Removes a session, which then is not the one to open first either.
+/// Removes a session. If it is the primary session, the run then has none.
 pub(super) fn session_removed(run: &mut Object, action: &Object) -> ReducerResult {
     let session = text(action, "session")?;
     let sessions = list::existing(run, SESSIONS)?.ok_or(NoOp::UnknownSession)?;

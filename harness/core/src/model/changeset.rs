@@ -25,8 +25,8 @@ struct ChangesetTransition<'a> {
 }
 
 impl<'a> ChangesetTransition<'a> {
-    /// The error belongs to the status `error`: it is the action's there, and none with every other
-    /// status, whatever the action carries.
+    /// Reads a status. Only the status `error` has an error; with any other status the action's error is
+    /// ignored.
     fn read(action: &'a Object) -> ReducerResult<ChangesetTransition<'a>> {
         let status = text(action, "status")?;
         let failed = status == "error";
@@ -40,13 +40,13 @@ impl<'a> ChangesetTransition<'a> {
     }
 }
 
-/// The computation of the changeset goes on, ends or fails. The files stay what they are.
+/// Changes the status of the changeset. The files stay.
 pub(super) fn status_changed(changeset: &mut Object, action: &Object) -> ReducerResult {
     ChangesetTransition::read(action)?.enter(changeset);
     Ok(())
 }
 
-/// An operation begins, ends or fails.
+/// Changes the status of an operation.
 pub(super) fn operation_status_changed(changeset: &mut Object, action: &Object) -> ReducerResult {
     let wanted = text(action, "operationId")?;
     let transition = ChangesetTransition::read(action)?;
@@ -56,7 +56,7 @@ pub(super) fn operation_status_changed(changeset: &mut Object, action: &Object) 
     Ok(())
 }
 
-/// Replaces the files, and the operations where the action has some. The status and its error stay.
+/// Replaces the files, and also the operations if the action has any. The status and its error stay.
 pub(super) fn content_changed(changeset: &mut Object, action: &Object) -> ReducerResult {
     let files = required(action, FILES, PayloadShape::List)?;
     let operations = optional(action, OPERATIONS, PayloadShape::List)?;
@@ -67,8 +67,8 @@ pub(super) fn content_changed(changeset: &mut Object, action: &Object) -> Reduce
     Ok(())
 }
 
-/// Before 0.9.0 the content came with an error, which is cleared where it has none; the status
-/// stays all the same.
+/// Replaces the content as before 0.9.0, where the action also sets the error, or clears it if it has none. The
+/// status stays.
 pub(super) fn content_changed_with_error(changeset: &mut Object, action: &Object) -> ReducerResult {
     let error = optional(action, "error", PayloadShape::Object)?;
     content_changed(changeset, action)?;
@@ -76,8 +76,8 @@ pub(super) fn content_changed_with_error(changeset: &mut Object, action: &Object
     Ok(())
 }
 
-/// Marks the files that the action's list `member` names as reviewed or not. Ids that no file has
-/// are passed over. A file without the mark is not a file marked as not reviewed.
+/// Marks the files in the action's list `member` as reviewed or not reviewed. Ids without a file are ignored. A
+/// file without a mark differs from a file marked as not reviewed.
 pub(super) fn files_reviewed(
     changeset: &mut Object,
     action: &Object,
@@ -101,7 +101,7 @@ pub(super) fn files_reviewed(
     outcome
 }
 
-/// Drops all files; the operations stay.
+/// Removes all files. The operations stay.
 pub(super) fn cleared(changeset: &mut Object, _action: &Object) -> ReducerResult {
     let files = list::existing(changeset, FILES)?.ok_or(NoOp::Unchanged)?;
     if files.is_empty() {

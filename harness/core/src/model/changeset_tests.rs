@@ -1,4 +1,4 @@
-//! Rows for the changeset channel, in every version that has it.
+//! Tests of the changeset channel, in every version that has it.
 
 use crate::wire::json::{Value, json};
 

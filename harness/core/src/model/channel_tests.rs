@@ -1,4 +1,4 @@
-//! Rows for annotations, watches, canvases and automations, in every version that has them.
+//! Tests of annotations, watches, canvases and automations, in every version that has them.
 
 use crate::wire::json::{Value, json};
 
@@ -73,7 +73,7 @@ fn entries_of_annotations_are_set_and_removed() {
             (remove("a", "z"), ExpectedOutcome::NoOp(NoOp::UnknownEntry)),
             (remove("z", "e"), ExpectedOutcome::NoOp(NoOp::UnknownAnnotation)),
             (json!({"type": "annotations/entryRemoved", "annotationId": "a"}), Invalid("entryId")),
-            // Nothing keeps the last entry from going.
+            // No reducer prevents the removal of the last entry.
             (
                 remove("b", "e"),
                 State(with(&before, json!({"annotations": [a, with(b, json!({"entries": []}))]}))),
@@ -100,7 +100,7 @@ fn annotations_are_updated_and_their_turn_became_their_origin() {
             row(json!({"resolved": true})),
             row(json!({"resource": "file:///z", "range": {"start": 9}})),
             row(json!({})),
-            // Null is absent, and absent leaves the range alone.
+            // Null counts as absent, and an absent member leaves the range unchanged.
             (
                 json!({"type": "annotations/updated", "annotationId": "a", "range": null}),
                 State(before.clone()),
@@ -110,7 +110,7 @@ fn annotations_are_updated_and_their_turn_became_their_origin() {
                 ExpectedOutcome::NoOp(NoOp::UnknownAnnotation),
             ),
             (update("a", json!({"resolved": 1})), Invalid("resolved")),
-            // The members that an update never touches.
+            // An update never changes these members.
             (update("a", json!({"id": "q", "entries": [], "_meta": {}})), State(before.clone())),
         ],
     );

@@ -12,10 +12,10 @@ use super::payload::{
     Object, PayloadShape, ReducerResult, append, assign, given, object, required, text, text_of,
 };
 
-/// The parts of a turn.
+/// The member of a turn that holds its parts.
 pub(super) const PARTS: &str = "responseParts";
 
-/// The active turn, whichever it is.
+/// Returns the active turn, whatever its id.
 pub(super) fn any_active_turn(chat: &mut Object) -> ReducerResult<&mut Object> {
     if given(chat, "activeTurn").is_none() {
         return Err(NoOp::NoActiveTurn.into());
@@ -24,7 +24,7 @@ pub(super) fn any_active_turn(chat: &mut Object) -> ReducerResult<&mut Object> {
     turn.ok_or_else(|| NoOp::MalformedState.into())
 }
 
-/// The active turn, when it has that id.
+/// Returns the active turn if it has this id.
 pub(super) fn active_turn<'a>(
     chat: &'a mut Object,
     turn_id: &str,
@@ -33,7 +33,7 @@ pub(super) fn active_turn<'a>(
     if text_of(turn, "id") == Some(turn_id) { Ok(turn) } else { Err(NoOp::WrongTurn.into()) }
 }
 
-/// The id of a part: its own, or that of the tool call it holds.
+/// Returns the id of a part: its own, or that of its tool call.
 pub fn part_id(part: &Value) -> Option<&str> {
     let holder = match part.get("kind").and_then(Value::as_str) {
         Some("toolCall") => part.get("toolCall")?.get("toolCallId"),
@@ -66,7 +66,7 @@ fn append_to(chat: &mut Object, action: &Object, kind: &str) -> ReducerResult {
     append(part, "content", content)
 }
 
-/// Adds a part to the active turn; from 0.9.0 on not one of kind `error`.
+/// Adds a part to the active turn. From 0.9.0 on, parts of kind `error` are rejected.
 pub(super) fn response_part(chat: &mut Object, action: &Object) -> ReducerResult {
     let turn_id = text(action, "turnId")?;
     let part = object(action, "part")?;
@@ -77,8 +77,8 @@ pub(super) fn response_part(chat: &mut Object, action: &Object) -> ReducerResult
     any_part(chat, action)
 }
 
-/// Adds a part of any kind to the active turn. The status is not derived anew, even where the part waits for a
-/// person: it catches up with the next action that derives it.
+/// Adds a part of any kind to the active turn. It does not update the chat's status, even if the part waits for
+/// a person: the next action that derives the status does.
 pub(super) fn any_part(chat: &mut Object, action: &Object) -> ReducerResult {
     let turn_id = text(action, "turnId")?;
     let part = object(action, "part")?;
@@ -87,7 +87,7 @@ pub(super) fn any_part(chat: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Replaces what the active turn has used.
+/// Replaces the usage of the active turn.
 pub(super) fn usage(chat: &mut Object, action: &Object) -> ReducerResult {
     let turn_id = text(action, "turnId")?;
     let usage = required(action, "usage", PayloadShape::Object)?;

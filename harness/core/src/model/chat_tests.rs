@@ -1,4 +1,4 @@
-//! Rows of state, action and what has to come of it: the chat channel but for tool calls.
+//! Tests of the chat channel, except tool calls.
 
 use crate::wire::json::{Value, json};
 

@@ -15,7 +15,7 @@ use super::payload::{
 
 const CUSTOMIZATIONS: &str = "customizations";
 
-/// The entry with that id: the top level first, then the children, container by container.
+/// Returns the entry with this id. It searches the top level first, then the children of each container.
 fn entry_mut<'a>(session: &'a mut Object, id: &str) -> ReducerResult<Option<&'a mut Object>> {
     let Some(entries) = list::existing(session, CUSTOMIZATIONS)? else {
         return Ok(None);
@@ -33,10 +33,10 @@ fn is(entry: &Value, member: &str, value: &str) -> bool {
     entry.get(member).and_then(Value::as_str) == Some(value)
 }
 
-/// Turns a customization on or off. Plugins and MCP servers keep the decisions themselves, absent
-/// when there are none. Every other entry keeps a boolean: the first decision, or on without one.
+/// Turns a customization on or off. Plugins and MCP servers store the list of decisions, or nothing if it is
+/// empty. Every other entry stores a boolean: that of the first decision, or `true` without one.
 ///
-/// A first decision of an unknown kind counts by its `enabled` like any other.
+/// The kind of the first decision does not matter, even if it is unknown.
 pub(super) fn toggled(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     let decisions = required(action, "enablement", PayloadShape::List)?;
@@ -58,7 +58,7 @@ pub(super) fn toggled(session: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Turns the entry with that `customization.uri` on or off: up to 0.1.0.
+/// Turns the entry with this `customization.uri` on or off, as up to 0.1.0.
 pub(super) fn toggled_by_uri(session: &mut Object, action: &Object) -> ReducerResult {
     let uri = text(action, "uri")?;
     required(action, "enabled", PayloadShape::Flag)?;
@@ -68,7 +68,7 @@ pub(super) fn toggled_by_uri(session: &mut Object, action: &Object) -> ReducerRe
     Ok(())
 }
 
-/// Turns a customization on or off; up to 0.5.1 those at the top only, not their children.
+/// Turns a customization on or off. Up to 0.5.1 this works only for the top level, not for children.
 pub(super) fn switched_at_top(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     required(action, "enabled", PayloadShape::Flag)?;
@@ -88,8 +88,8 @@ pub(super) fn switched(session: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Brings news of the customization with that URI, in 0.1.0. What the action leaves out stays; an
-/// entry that is new is off unless the action says otherwise.
+/// Updates the customization with this URI, as in 0.1.0. Members absent from the action stay. A new entry is
+/// off unless the action says otherwise.
 pub(super) fn updated_by_uri(session: &mut Object, action: &Object) -> ReducerResult {
     let uri = key_of(action, "customization", "uri")?;
     optional(action, "enabled", PayloadShape::Flag)?;
@@ -113,8 +113,8 @@ fn with_uri<'a>(entries: &'a mut [Value], uri: &str) -> Option<&'a mut Object> {
     entries.iter_mut().find(named).and_then(Value::as_object_mut)
 }
 
-/// Removes a container with its children, or else a child from every container that has it.
-/// Emptied lists stay.
+/// Removes a container with its children, or otherwise a child from every container that has it. Empty lists
+/// stay.
 pub(super) fn removed(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     let entries = list::existing(session, CUSTOMIZATIONS)?.ok_or(NoOp::UnknownCustomization)?;
@@ -135,7 +135,7 @@ fn mcp_server_mut<'a>(session: &'a mut Object, id: &str) -> ReducerResult<&'a mu
     server.ok_or_else(|| NoOp::UnknownMcpServer.into())
 }
 
-/// Takes over an MCP server's state and side channel; an absent channel is cleared.
+/// Sets an MCP server's state and side channel. An absent channel is cleared.
 pub(super) fn mcp_state_changed(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     object(action, "state")?;
@@ -146,12 +146,12 @@ pub(super) fn mcp_state_changed(session: &mut Object, action: &Object) -> Reduce
     Ok(())
 }
 
-/// An MCP server starts, as far as anybody knows.
+/// Sets the state of an MCP server to `starting`, until the host reports its real state.
 pub(super) fn mcp_start_requested(session: &mut Object, action: &Object) -> ReducerResult {
     mcp_requested(session, action, "starting")
 }
 
-/// An MCP server has stopped, as far as anybody knows.
+/// Sets the state of an MCP server to `stopped`, until the host reports its real state.
 pub(super) fn mcp_stop_requested(session: &mut Object, action: &Object) -> ReducerResult {
     mcp_requested(session, action, "stopped")
 }
@@ -163,7 +163,7 @@ fn mcp_requested(session: &mut Object, action: &Object, kind: &str) -> ReducerRe
     Ok(())
 }
 
-/// Lets the session go on while an MCP server starts, when it was waiting for that.
+/// Stops an MCP server that is starting from blocking the session. Any other server is a no-op.
 pub(super) fn mcp_background_requested(session: &mut Object, action: &Object) -> ReducerResult {
     let server = mcp_server_mut(session, text(action, "id")?)?;
     let state = server.get_mut("state").ok_or(NoOp::NotBlocking)?;

@@ -1,8 +1,8 @@
-//! The small differences between versions that several actions share, as data.
+//! The differences between versions that several actions share, as data.
 //!
-//! Actions that come, go or change are rows of the [`table`](super::table). What is left are habits
-//! of a whole channel, such as where its status lives: they are members of [`ChannelDialect`], and a
-//! version that changes one has a row of [`DIALECTS`].
+//! Actions that a version adds, removes or changes are rows of the [`table`](super::table). Conventions of a
+//! whole channel, such as the place of its status, are members of [`ChannelDialect`]. A version that changes a
+//! convention has a row in [`DIALECTS`].
 //!
 //! Knows: versions. Never knows: an action.
 //!
@@ -16,46 +16,46 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::timestamp;
 use crate::wire::version::Version;
 
-/// How a channel of one version spells what all versions have.
+/// The conventions of a channel in one version.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelDialect {
-    /// The member that holds title, status and times, where the state does not hold them itself:
-    /// `summary` in sessions up to 0.4.0.
+    /// The member that holds title, status and times: `summary` in sessions up to 0.4.0. `None` if the state
+    /// itself holds them.
     pub summary: Option<&'static str>,
-    /// How the wall clock is written into `modifiedAt`; from 0.9.0 on no row asks for it.
+    /// The format of the wall clock in `modifiedAt`. From 0.9.0 on no row writes the clock.
     pub stamp: ClockFormat,
-    /// The member that holds what a person wrote: `userMessage` up to 0.2.0, then `message`.
+    /// The member that holds a user's message: `userMessage` up to 0.2.0, then `message`.
     pub message: &'static str,
-    /// What a tool call keeps of the action that starts it. Up to 0.2.0 the client that owns it is
-    /// `toolClientId`, then there is a `contributor`, and from 0.5.1 on an `intention`.
+    /// The members that a tool call takes from its start action. The owning client is `toolClientId` up to
+    /// 0.2.0, later a `contributor`; `intention` exists from 0.5.1 on.
     pub tool_start: &'static [&'static str],
-    /// What a tool call that waits for its confirmation takes from the action that asks: from 0.6.0
-    /// on an assessment of the risk too.
+    /// The members that a pending tool call takes from the action that asks for confirmation. `riskAssessment`
+    /// exists from 0.6.0 on.
     pub asked: &'static [&'static str],
-    /// Whether later tool-call actions replace `_meta` too: from 0.4.0 on.
+    /// Whether later tool-call actions replace `_meta`: from 0.4.0 on.
     pub tool_meta: bool,
-    /// Whether `toolCallReady` reaches a call that already waits for its confirmation, and such a
-    /// call keeps what the action leaves out: from 0.6.0 on.
+    /// Whether `toolCallReady` applies to a call that already waits for confirmation. Such a call keeps the
+    /// members that the action omits. From 0.6.0 on.
     pub asks_again: bool,
     /// Whether a tool call can wait for authentication: from 0.6.0 on.
     pub tool_auth: bool,
-    /// Whether `toolCallReady` keeps the input of a call that has run, may refine who contributed
-    /// the call and why, and an edited input replaces a text only: from 0.7.0 on.
+    /// Whether `toolCallReady` keeps the input of a call that has run and may refine its contributor and
+    /// intention, and whether an edited input replaces only a text: from 0.7.0 on.
     pub refines_calls: bool,
-    /// Whether `toolCallDelta` may come without `content`: from 0.7.0 on.
+    /// Whether `toolCallDelta` may omit `content`: from 0.7.0 on.
     pub empty_deltas: bool,
-    /// Where questions to a person wait.
+    /// The place of input requests.
     pub questions: QuestionPlace,
-    /// What turns say about time.
+    /// The times that turns carry.
     pub times: TurnTimes,
-    /// Whether older turns can be loaded, so that a state has a cursor: from 0.5.1 on.
+    /// Whether older turns can be loaded, so that a state may have a cursor: from 0.5.1 on.
     pub pages: bool,
-    /// Whether an entry of `inputNeeded` that only a client can work off counts as waiting for a
-    /// person: 0.5.1 to 0.7.0.
+    /// Whether an entry of `inputNeeded` for a client's own tool counts as waiting for a person: 0.5.1 to
+    /// 0.7.0.
     pub clients_are_people: bool,
 }
 
-/// How a wall clock is written.
+/// The format of a wall-clock time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClockFormat {
     /// Milliseconds since 1970, as a number.
@@ -64,23 +64,23 @@ pub enum ClockFormat {
     Text,
 }
 
-/// Where questions to a person wait.
+/// The place of input requests in a state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum QuestionPlace {
     /// In the list `inputRequests` beside the turns, until they are answered: up to 0.5.2.
     Listed,
-    /// Among the parts of the active turn, where they stay.
+    /// Among the parts of the active turn, where they stay after the answer.
     Parts,
 }
 
-/// What turns say about time.
+/// The times that turns carry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TurnTimes {
-    /// Nothing: up to 0.5.2.
+    /// None: up to 0.5.2.
     None,
-    /// When they started and how long they took: 0.6.0 to 0.8.0.
+    /// Start and duration: 0.6.0 to 0.8.0.
     Told,
-    /// The same, and the chat's `modifiedAt` follows from them: from 0.9.0 on.
+    /// Start and duration, from which the chat's `modifiedAt` follows: from 0.9.0 on.
     Counted,
 }
 
@@ -137,7 +137,8 @@ struct DialectRow {
     dialect: ChannelDialect,
 }
 
-/// The dialects of the channels that have more than the newest one, in the order of their versions.
+/// The dialects by channel, in the order of their versions. Channels without a row have the newest dialect
+/// only.
 const DIALECTS: &[DialectRow] = {
     use ChannelKind::{Chat, Session};
     const fn row(channel: ChannelKind, since: Version, dialect: ChannelDialect) -> DialectRow {
@@ -157,27 +158,27 @@ const DIALECTS: &[DialectRow] = {
 };
 
 impl ChannelDialect {
-    /// The newest dialect there is.
+    /// The newest dialect.
     pub const NEWEST: &'static ChannelDialect = &NEWEST;
 
-    /// The dialect of a channel in a version.
+    /// Returns the dialect of a channel in a version.
     pub fn of(version: Version, channel: ChannelKind) -> &'static ChannelDialect {
         let holds = |row: &&DialectRow| row.channel == channel && row.since <= version;
         DIALECTS.iter().rfind(holds).map_or(ChannelDialect::NEWEST, |row| &row.dialect)
     }
 }
 
-/// What a reducer knows besides the state and the action.
+/// The information that a reducer has besides the state and the action.
 #[derive(Clone, Copy, Debug)]
 pub struct ReducerContext {
-    /// How this version spells things.
+    /// The conventions of this version.
     pub dialect: &'static ChannelDialect,
     /// The wall clock in milliseconds since 1970. Versions from 0.9.0 on never read it.
     pub now_ms: u64,
 }
 
 impl ReducerContext {
-    /// The object that holds title, status and times: the state, or its summary.
+    /// Returns the object that holds title, status and times: the state, or its summary.
     pub(super) fn summary<'a>(&self, state: &'a mut Object) -> ReducerResult<&'a mut Object> {
         let Some(name) = self.dialect.summary else {
             return Ok(state);
@@ -186,7 +187,7 @@ impl ReducerContext {
         summary.ok_or_else(|| NoOp::MalformedState.into())
     }
 
-    /// Writes the wall clock into `modifiedAt`. A clock beyond the year 9999 writes nothing.
+    /// Writes the wall clock into `modifiedAt`. As text, a clock beyond the year 9999 is not written.
     pub(super) fn stamp(&self, state: &mut Object) -> ReducerResult {
         let now = match self.dialect.stamp {
             ClockFormat::Millis => Some(Value::from(self.now_ms)),

@@ -1,6 +1,6 @@
-//! Questions to a person: input requests, which are parts of the active turn from 0.6.0 on.
+//! Input requests to a person, which are parts of the active turn from 0.6.0 on.
 //!
-//! Knows: parts of kind `inputRequest`. Never knows: what a question asks, or which answers fit.
+//! Knows: parts of kind `inputRequest`. Never knows: the content of a question, or which answers fit.
 //!
 //! Start at [`open_request`].
 
@@ -14,7 +14,7 @@ use super::payload::{Object, PayloadShape, ReducerResult, assign, given, key_of,
 use super::payload::{object, text_of};
 use super::status;
 
-/// The newest part that holds a request of that id without a response.
+/// Returns the newest part with an open request of this id.
 fn open_request<'a>(turn: &'a mut Object, id: &str) -> ReducerResult<Option<&'a mut Object>> {
     let Some(parts) = list::existing(turn, PARTS)? else {
         return Ok(None);
@@ -34,8 +34,8 @@ fn request_of<'a>(chat: &'a mut Object, id: &str) -> ReducerResult<&'a mut Objec
     request.ok_or_else(|| NoOp::UnknownRequest.into())
 }
 
-/// Adds a request, or puts it in the place of the open one with its id, whose answers stay unless
-/// the new one brings its own.
+/// Adds a request, or replaces the open request with the same id. The old answers stay unless the new request
+/// has its own.
 pub(super) fn requested(
     context: &ReducerContext,
     chat: &mut Object,
@@ -60,7 +60,7 @@ pub(super) fn requested(
     status::mark_unread(context, chat)
 }
 
-/// Sets or takes back the answer to one question. Without any answer the member goes.
+/// Sets or removes the answer to one question. Without any answer the member `answers` is removed.
 pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "requestId")?;
     let question = text(action, "questionId")?;
@@ -68,7 +68,7 @@ pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResul
     set_answer(request_of(chat, id)?, question, answer)
 }
 
-/// Sets or takes back one answer of a request.
+/// Sets or removes one answer of a request.
 pub(super) fn set_answer(
     request: &mut Object,
     question: &str,
@@ -80,7 +80,7 @@ pub(super) fn set_answer(
     Ok(())
 }
 
-/// Closes a request: its answers are overlaid by those given, and it has a response.
+/// Closes a request: merges the given answers into its own, and stores the response.
 pub(super) fn completed(
     context: &ReducerContext,
     chat: &mut Object,
@@ -101,7 +101,7 @@ pub(super) fn completed(
     status::refresh(context, chat)
 }
 
-/// Takes the answers out of a request; they have to be stored again.
+/// Takes the answers out of a request. The caller has to store them again.
 fn answers_of(request: &mut Object) -> ReducerResult<Object> {
     match request.get_mut("answers").map(Value::take) {
         None | Some(Value::Null) => Ok(Object::new()),

@@ -1,10 +1,9 @@
-//! Questions to a person up to 0.5.2: the list `inputRequests`, which the status follows.
+//! Input requests up to 0.5.2: the list `inputRequests`, from which the status is derived.
 //!
-//! The list stands beside the turns and needs none. A request leaves it when it is answered, when a
-//! turn ends and when turns are truncated; from 0.5.2 on an answered one becomes a part of the
-//! active turn.
+//! The list is independent of turns. A request leaves it when it is answered, when a turn ends, and when turns
+//! are truncated. From 0.5.2 on an answered request becomes a part of the active turn.
 //!
-//! Knows: the list. Never knows: what a question asks, or which answers fit.
+//! Knows: the list. Never knows: the content of a question, or which answers fit.
 //!
 //! Start at [`requested`].
 
@@ -21,8 +20,8 @@ use super::status;
 /// The member that holds the list.
 pub(super) const QUESTIONS: &str = "inputRequests";
 
-/// Adds a request, or puts it in the place of the one with its id, whose answers stay unless the
-/// new one brings its own.
+/// Adds a request, or replaces the one with the same id. The old answers stay unless the new request has its
+/// own.
 pub(super) fn requested(
     context: &ReducerContext,
     chat: &mut Object,
@@ -46,7 +45,7 @@ pub(super) fn requested(
     status::mark_unread(context, chat)
 }
 
-/// Sets or takes back the answer to one question. Without any answer the member goes.
+/// Sets or removes the answer to one question. Without any answer the member `answers` is removed.
 pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "requestId")?;
     let question = text(action, "questionId")?;
@@ -58,7 +57,7 @@ pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResul
     set_answer(request, question, answer)
 }
 
-/// Closes a request. What was answered is kept nowhere.
+/// Closes a request. Its answers are not kept.
 pub(super) fn completed(
     context: &ReducerContext,
     chat: &mut Object,
@@ -68,8 +67,8 @@ pub(super) fn completed(
     status::refresh(context, chat)
 }
 
-/// Closes a request, which becomes a part of the active turn if there is one: with its response,
-/// and its answers overlaid by those given.
+/// Closes a request. If a turn is active, the request becomes one of its parts, with its response and the given
+/// answers merged into its own.
 pub(super) fn transcribed(
     context: &ReducerContext,
     chat: &mut Object,
@@ -100,7 +99,7 @@ pub(super) fn transcribed(
     status::refresh(context, chat)
 }
 
-/// Takes a request out of the list; an empty list becomes absent.
+/// Takes a request out of the list. An empty list is removed.
 fn taken(chat: &mut Object, action: &Object) -> ReducerResult<Object> {
     let id = text(action, "requestId")?;
     text(action, "response")?;
@@ -115,7 +114,7 @@ fn taken(chat: &mut Object, action: &Object) -> ReducerResult<Object> {
     Ok(request)
 }
 
-/// Forgets the requests that nobody answered, where they are listed.
+/// Removes the unanswered requests, in versions that list them.
 pub(super) fn forget(context: &ReducerContext, chat: &mut Object) {
     if context.dialect.questions == QuestionPlace::Listed {
         chat.remove(QUESTIONS);

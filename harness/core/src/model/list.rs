@@ -1,4 +1,4 @@
-//! Arrays of objects in a state, each entry known by one of its strings.
+//! Arrays of objects in a state, whose entries are identified by a string member.
 //!
 //! Knows: JSON. Never knows: what the entries are.
 
@@ -7,7 +7,7 @@ use crate::wire::json::Value;
 use super::NoOp;
 use super::payload::{Object, ReducerResult, text_of};
 
-/// The array `name`, or `None` where it is absent or null.
+/// Returns the array `name`; `None` if it is absent or null.
 pub fn existing<'a>(
     state: &'a mut Object,
     name: &str,
@@ -19,7 +19,7 @@ pub fn existing<'a>(
     }
 }
 
-/// The array `name`, made where it is absent or null.
+/// Returns the array `name`, and creates it if it is absent or null.
 pub fn ensured<'a>(state: &'a mut Object, name: &str) -> ReducerResult<&'a mut Vec<Value>> {
     let entry = state.entry(name).or_insert(Value::Null);
     if entry.is_null() {
@@ -28,19 +28,19 @@ pub fn ensured<'a>(state: &'a mut Object, name: &str) -> ReducerResult<&'a mut V
     entry.as_array_mut().ok_or_else(|| NoOp::MalformedState.into())
 }
 
-/// Where the first entry with that key stands.
+/// Returns the index of the first entry with this key.
 pub fn position(items: &[Value], key: &str, wanted: &str) -> Option<usize> {
     let named = |item: &Value| item.as_object().and_then(|item| text_of(item, key)) == Some(wanted);
     items.iter().position(named)
 }
 
-/// The first entry with that key.
+/// Returns the first entry with this key.
 pub fn find<'a>(items: &'a mut [Value], key: &str, wanted: &str) -> Option<&'a mut Object> {
     let index = position(items, key, wanted)?;
     items.get_mut(index)?.as_object_mut()
 }
 
-/// Replaces the entry with the same key in place, or appends the entry.
+/// Replaces the entry with the same key in place, or appends the new entry.
 pub fn upsert(
     state: &mut Object,
     name: &str,
@@ -56,14 +56,14 @@ pub fn upsert(
     Ok(())
 }
 
-/// Removes every entry with that key and says whether there was one.
+/// Removes every entry with this key, and returns whether there was one.
 pub fn remove(items: &mut Vec<Value>, key: &str, unwanted: &str) -> bool {
     let before = items.len();
     items.retain(|item| item.get(key).and_then(Value::as_str) != Some(unwanted));
     items.len() < before
 }
 
-/// Removes the first entry with that key and says whether there was one.
+/// Removes the first entry with this key, and returns whether there was one.
 pub fn remove_first(items: &mut Vec<Value>, key: &str, unwanted: &str) -> bool {
     let found = position(items, key, unwanted);
     found.map(|index| items.remove(index)).is_some()

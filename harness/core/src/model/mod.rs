@@ -1,23 +1,23 @@
-//! The state of each channel and the reducers that change it: our own reading of the protocol.
+//! The state of each channel and the reducers that change it, as an independent implementation of the protocol.
 //!
-//! A state is a lossless JSON value, as a snapshot brought it, and is changed in place: members,
-//! parts and statuses that no table names stay as they are. [`apply`] finds the [`table::ReductionRow`] of
-//! an action and says what came of it. An action either takes effect whole or leaves the state
-//! untouched. The cost of an action never grows with the finished turns of a chat, except for the
-//! two actions that are about them (`chat/truncated`, `chat/turnsLoaded`).
+//! A state is a lossless JSON value, as it came in a snapshot, and is changed in place: members, parts and
+//! statuses that no table names stay as they are. [`apply`] finds the [`table::ReductionRow`] of an action and
+//! returns its outcome. An action either takes effect completely or leaves the state untouched. The cost of an
+//! action does not grow with the finished turns of a chat, except for the two actions that concern them
+//! (`chat/truncated`, `chat/turnsLoaded`).
 //!
-//! Three readings hold everywhere. An optional member given as null counts as absent. An action is
-//! [`ActionOutcome::Invalid`] only where the reducer could not use it; full shape checks belong to the
-//! protocol tables. Where an id that must be unique occurs twice, the newest of the active turn's
-//! parts is meant, since parts are looked up from the back; in every other list the first entry is.
+//! Three interpretations hold everywhere. An optional member that is null counts as absent. An action is
+//! [`ActionOutcome::Invalid`] only if the reducer cannot use it; the protocol tables check complete shapes. If
+//! an id that must be unique occurs twice, it means the newest of the active turn's parts, because parts are
+//! searched from the end, and the first entry of every other list.
 //!
-//! Every published version has its reducers: actions that come, go and change are rows of the
-//! [`table`], habits that several actions share are members of a [`dialect::ChannelDialect`].
+//! Every published version has its reducers: actions that a version adds, removes or changes are rows of the
+//! [`table`]; conventions that several actions share are members of a [`dialect::ChannelDialect`].
 //!
-//! Knows: `wire` (versions and channel kinds).
-//! Never knows: envelopes, sequence numbers, who sent an action and whether it was allowed, clocks.
+//! Knows: `wire` (versions and channel kinds). Never knows: envelopes, sequence numbers, who sent an action and
+//! whether it was allowed, clocks.
 //!
-//! Start at [`table`], which lists every action; [`tool_call`] holds the one state machine.
+//! Start at [`table`], which lists every action; [`tool_call`] holds the only state machine.
 
 pub mod annotations;
 pub mod automation;
@@ -48,39 +48,39 @@ use crate::wire::version::Version;
 
 use dialect::{ChannelDialect, ReducerContext};
 
-/// What came of an action.
+/// The outcome of an action.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ActionOutcome {
-    /// The reducer took the action. The state may still be equal to what it was, as when a title
-    /// is set to itself.
+    /// The reducer applied the action. The state may still be equal to the old one, for example if a title is
+    /// set to itself.
     Applied,
-    /// The action is sound, but the state has no use for it. The state is untouched.
+    /// The action is well-formed, but has no effect on this state. The state is untouched.
     NoOp(NoOp),
-    /// Not an action of this channel or version. The state is untouched.
+    /// The channel or the version has no such action. The state is untouched.
     OutOfScope,
-    /// The payload cannot be used. The state is untouched.
+    /// The reducer cannot use the payload. The state is untouched.
     Invalid {
-        /// The member at fault, with dots between names, such as `result.success`.
+        /// The path of the invalid member, with dots between names, such as `result.success`.
         path: String,
-        /// What should have been there, such as `a string`.
+        /// The expected shape, such as `a string`.
         expected: &'static str,
     },
 }
 
-/// Writes the reasons once: what each means, its name, and how it reads.
+/// Defines the reasons for no-ops: the doc comment, the name and the text of each.
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident $reason:literal,)*) => {
-        /// Why a sound action changed nothing.
+        /// The reason why a well-formed action changed nothing.
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         pub enum NoOp {
             $($(#[$doc])* $name,)*
         }
 
         impl NoOp {
-            /// Every reason there is.
+            /// Every reason.
             pub const ALL: &'static [NoOp] = &[$(NoOp::$name,)*];
 
-            /// The reason as a lowercase fragment, such as `no turn is active`.
+            /// Returns the reason as a lowercase fragment, such as `no turn is active`.
             pub fn reason(self) -> &'static str {
                 match self {
                     $(NoOp::$name => $reason,)*
@@ -95,7 +95,7 @@ reasons! {
     NoActiveTurn "no turn is active",
     /// The active turn has another id.
     WrongTurn "another turn is active",
-    /// A turn is active where none may be.
+    /// A turn is active although the action requires that none is.
     TurnActive "a turn is still active",
     /// No finished turn has that id.
     UnknownTurn "no finished turn has that id",
@@ -105,7 +105,7 @@ reasons! {
     UnknownPart "the active turn has no part with that id",
     /// The part is of another kind.
     WrongPartKind "the part is of another kind",
-    /// Error parts come through `chat/error` only.
+    /// Error parts are allowed only in `chat/error`.
     ErrorPart "error parts come through `chat/error` only",
     /// The active turn has no tool call with that id.
     UnknownToolCall "the active turn has no tool call with that id",
@@ -113,7 +113,7 @@ reasons! {
     WrongStatus "the tool call is not in a status that takes this action",
     /// Only the tool calls of MCP servers can require authentication.
     NotMcp "the tool call does not belong to an MCP server",
-    /// A success cannot end a tool call that waits for authentication.
+    /// A tool call that waits for authentication can only fail.
     AwaitsAuth "the tool call waits for authentication and can only fail",
     /// No open input request has that id, or no entry of `inputNeeded`.
     UnknownRequest "no open input request has that id",
@@ -123,7 +123,7 @@ reasons! {
     NoQueue "the chat has no queued messages",
     /// The session has no chat with that URI.
     UnknownChat "the session has no such chat",
-    /// The list of chats is no permutation of the catalogue.
+    /// The list of chats is not a permutation of the catalogue.
     NotAPermutation "the list is no permutation of the session's chats",
     /// The session has no active client with that id.
     UnknownClient "the session has no such active client",
@@ -131,7 +131,7 @@ reasons! {
     UnknownCustomization "the session has no such customization",
     /// The session has no MCP server with that id.
     UnknownMcpServer "the session has no such MCP server",
-    /// The MCP server does not hold up the session's start.
+    /// The MCP server does not block the session's start.
     NotBlocking "the MCP server does not block the session",
     /// No background work has that id.
     UnknownWork "the chat has no such background work",
@@ -153,21 +153,21 @@ reasons! {
     UnknownAutomation "there is no such automation",
     /// The run has no such session.
     UnknownSession "the run has no such session",
-    /// The action asks the host to do something outside the state, and never changes one.
+    /// The action requests something of the host, and never changes a state.
     RequestOnly "it is a request to the host and changes no state",
-    /// The action tells that something happened, and never changes a state.
+    /// The action reports an event, and never changes a state.
     EventOnly "it reports an event and changes no state",
-    /// What the action asks for is already so.
+    /// The state already is as the action requests.
     Unchanged "it is already so",
-    /// The state has another shape than the protocol gives it.
+    /// The state has another shape than the protocol defines.
     MalformedState "the state has another shape than the protocol gives it",
 }
 
-/// Folds one accepted action into the state of a channel of that kind.
+/// Folds one accepted action into the state of a channel of this kind.
 ///
-/// `version` is the one negotiated; an action it does not have is [`ActionOutcome::OutOfScope`], as are
-/// unknown actions and anything that is no object with a `type`. Versions up to 0.8.0 stamp states
-/// with the wall clock, which stands at 1970 here: see [`apply_at`].
+/// `version` is the negotiated version. The outcome is [`ActionOutcome::OutOfScope`] for actions that the
+/// version lacks, for unknown actions, and for anything that is no object with a `type`. Versions up to 0.8.0
+/// write the wall clock into states; this function uses the year 1970, see [`apply_at`].
 pub fn apply(
     version: Version,
     channel: ChannelKind,
@@ -177,8 +177,8 @@ pub fn apply(
     apply_at(version, channel, 0, state, action)
 }
 
-/// [`apply`] with the clock: `now_ms` is the wall clock in milliseconds since 1970, which only
-/// versions up to 0.8.0 read.
+/// Works as [`apply`] with a clock: `now_ms` is the wall clock in milliseconds since 1970, which only versions
+/// up to 0.8.0 read.
 pub fn apply_at(
     version: Version,
     channel: ChannelKind,
@@ -191,7 +191,7 @@ pub fn apply_at(
     reducer.map_or(ActionOutcome::OutOfScope, |it| it.apply(channel, now_ms, state, action))
 }
 
-/// What reduces one type of action in one version.
+/// The reducer of one type of action in one version.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionReducer {
     row: &'static table::ReductionRow,
@@ -199,7 +199,7 @@ pub struct ActionReducer {
 }
 
 impl ActionReducer {
-    /// The reducer of an action, or `None` where the version has no such action.
+    /// Returns the reducer of an action; `None` if the version has no such action.
     #[inline]
     pub fn of(version: Version, action_type: &str) -> Option<ActionReducer> {
         table::entry(version, action_type)

@@ -1,4 +1,4 @@
-//! Reading the members of an action, and of a state, without trusting either.
+//! Reads the members of an action or of a state without trust.
 //!
 //! Knows: JSON. Never knows: what a member means.
 //!
@@ -11,16 +11,16 @@ use super::NoOp;
 /// A JSON object, as actions and states are.
 pub type Object = Map;
 
-/// Why a reducer stopped before it changed anything.
+/// The reason why a reducer stopped before it changed anything.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReducerStop {
-    /// The state has no use for the action.
+    /// The action has no effect on this state.
     NoOp(NoOp),
-    /// The payload cannot be used; see [`super::ActionOutcome::Invalid`].
+    /// The reducer cannot use the payload; see [`super::ActionOutcome::Invalid`].
     Invalid {
-        /// The member at fault.
+        /// The path of the invalid member.
         path: String,
-        /// What should have been there.
+        /// The expected shape.
         expected: &'static str,
     },
 }
@@ -31,10 +31,10 @@ impl From<NoOp> for ReducerStop {
     }
 }
 
-/// The outcome of a reducer: done, or stopped with the state untouched.
+/// The result of a reducer. With an error the state is untouched.
 pub type ReducerResult<T = ()> = Result<T, ReducerStop>;
 
-/// What a member has to be for a reducer to use it.
+/// The shape of a member that a reducer can use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PayloadShape {
     /// A string.
@@ -54,7 +54,7 @@ pub enum PayloadShape {
 }
 
 impl PayloadShape {
-    /// Whether a value has this shape. Null has none.
+    /// Whether a value has this shape. Null has no shape.
     pub fn fits(self, value: &Value) -> bool {
         match self {
             PayloadShape::Text => value.is_string(),
@@ -67,7 +67,7 @@ impl PayloadShape {
         }
     }
 
-    /// The shape with its article, for messages.
+    /// Returns the shape with its article, for messages.
     pub fn describe(self) -> &'static str {
         match self {
             PayloadShape::Text => "a string",
@@ -81,33 +81,34 @@ impl PayloadShape {
     }
 }
 
-/// A number without a fraction as an integer; `1.0` is one, since JSON knows no difference.
+/// Returns a number without a fraction as an integer; `None` otherwise. JSON does not distinguish `1.0` from
+/// `1`.
 pub fn integer(value: &Value) -> Option<i64> {
     if let Some(number) = value.as_i64() {
         return Some(number);
     }
-    // Beyond 2^53 a double no longer names one integer.
+    // Above 2^53 a double does not represent every integer.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let number = value.as_f64()?;
     (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
 
-/// Says that a member cannot be used.
+/// Returns the error for a member that cannot be used.
 pub fn invalid(path: &str, shape: PayloadShape) -> ReducerStop {
     ReducerStop::Invalid { path: path.to_owned(), expected: shape.describe() }
 }
 
-/// A member, unless it is absent or null.
+/// Returns a member; `None` if it is absent or null.
 pub fn given<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-/// A member that is a string, or nothing.
+/// Returns a member that is a string; `None` otherwise.
 pub fn text_of<'a>(object: &'a Object, name: &str) -> Option<&'a str> {
     object.get(name).and_then(Value::as_str)
 }
 
-/// A required member of that shape.
+/// Returns a required member of this shape.
 #[inline]
 pub fn required<'a>(
     object: &'a Object,
@@ -117,7 +118,7 @@ pub fn required<'a>(
     object.get(name).filter(|value| shape.fits(value)).ok_or_else(|| invalid(name, shape))
 }
 
-/// An optional member of that shape; null counts as absent.
+/// Returns an optional member of this shape. Null counts as absent.
 #[inline]
 pub fn optional<'a>(
     object: &'a Object,
@@ -130,30 +131,30 @@ pub fn optional<'a>(
     }
 }
 
-/// A required string.
+/// Returns a required string.
 #[inline]
 pub fn text<'a>(object: &'a Object, name: &str) -> ReducerResult<&'a str> {
     text_of(object, name).ok_or_else(|| invalid(name, PayloadShape::Text))
 }
 
-/// An optional string; null counts as absent.
+/// Returns an optional string. Null counts as absent.
 pub fn optional_text<'a>(object: &'a Object, name: &str) -> ReducerResult<Option<&'a str>> {
     Ok(optional(object, name, PayloadShape::Text)?.and_then(Value::as_str))
 }
 
-/// A required boolean.
+/// Returns a required boolean.
 pub fn flag(object: &Object, name: &str) -> ReducerResult<bool> {
     let value = object.get(name).and_then(Value::as_bool);
     value.ok_or_else(|| invalid(name, PayloadShape::Flag))
 }
 
-/// A required object.
+/// Returns a required object.
 pub fn object<'a>(parent: &'a Object, name: &str) -> ReducerResult<&'a Object> {
     let value = parent.get(name).and_then(Value::as_object);
     value.ok_or_else(|| invalid(name, PayloadShape::Object))
 }
 
-/// A required array of strings.
+/// Returns a required array of strings.
 pub fn texts<'a>(object: &'a Object, name: &str) -> ReducerResult<Vec<&'a str>> {
     let items = object.get(name).and_then(Value::as_array);
     let items = items.ok_or_else(|| invalid(name, PayloadShape::List))?;
@@ -164,13 +165,13 @@ pub fn texts<'a>(object: &'a Object, name: &str) -> ReducerResult<Vec<&'a str>> 
     items.iter().enumerate().map(text).collect()
 }
 
-/// The string `key` of the required object `name`, which identifies it.
+/// Returns the identifying string `key` of the required object `name`.
 pub fn key_of<'a>(action: &'a Object, name: &str, key: &str) -> ReducerResult<&'a str> {
     let entry = object(action, name)?;
     text_of(entry, key).ok_or_else(|| invalid(&format!("{name}.{key}"), PayloadShape::Text))
 }
 
-/// Sets a member, or removes it where the value is absent.
+/// Sets a member, or removes it if `value` is `None`.
 pub fn assign(object: &mut Object, name: &str, value: Option<&Value>) {
     match value {
         Some(value) => object.insert(name.to_owned(), value.clone()),
@@ -178,7 +179,7 @@ pub fn assign(object: &mut Object, name: &str, value: Option<&Value>) {
     };
 }
 
-/// Appends to a string member, which starts empty where it is absent.
+/// Appends to a string member. An absent member counts as empty.
 pub fn append(object: &mut Object, name: &str, more: &str) -> ReducerResult {
     match object.get_mut(name) {
         Some(Value::String(text)) => text.push_str(more),

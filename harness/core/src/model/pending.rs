@@ -1,4 +1,4 @@
-//! Messages that wait in a chat: the queue, and the one that steers the active turn.
+//! Pending messages of a chat: the queue, and the steering message for the active turn.
 //!
 //! Knows: `queuedMessages` and `steeringMessage`. Never knows: when a message is delivered.
 
@@ -14,12 +14,13 @@ use super::payload::{Object, PayloadShape, ReducerResult, given, required, text,
 const QUEUE: &str = "queuedMessages";
 const STEERING: &str = "steeringMessage";
 
-/// A kind that is not known counts as `queued`, so that the message is not lost.
+/// Whether a kind means a steering message. An unknown kind counts as `queued`, so that the message is not
+/// lost.
 fn steers(kind: &str) -> bool {
     kind == "steering"
 }
 
-/// Sets the steering message, or replaces a queued one in place, or queues it.
+/// Sets the steering message, or replaces a queued message in place, or appends it to the queue.
 pub(super) fn set(context: &ReducerContext, chat: &mut Object, action: &Object) -> ReducerResult {
     let kind = text(action, "kind")?;
     let id = text(action, "id")?;
@@ -33,7 +34,7 @@ pub(super) fn set(context: &ReducerContext, chat: &mut Object, action: &Object) 
     list::upsert(chat, QUEUE, "id", id, entry)
 }
 
-/// Takes back a message that waits. An empty queue becomes absent.
+/// Removes a pending message. An empty queue is removed.
 pub(super) fn removed(chat: &mut Object, action: &Object) -> ReducerResult {
     let kind = text(action, "kind")?;
     let id = text(action, "id")?;
@@ -41,11 +42,11 @@ pub(super) fn removed(chat: &mut Object, action: &Object) -> ReducerResult {
     if found { Ok(()) } else { Err(NoOp::UnknownMessage.into()) }
 }
 
-/// Drops the message that a turn was started from, wherever it waited.
+/// Removes the message that a turn was started from, from the queue and from the steering message.
 pub(super) fn consume(chat: &mut Object, id: &str) -> ReducerResult {
-    // The queue first: it is what can stop, and nothing may have changed by then.
+    // Removal from the queue can fail, so that it has to come before any change.
     remove_queued(chat, id)?;
-    // A queue that was empty before goes as well, as it does in the released reducers.
+    // Like the published reducers, this also removes a queue that was already empty.
     if list::existing(chat, QUEUE)?.is_some_and(|queue| queue.is_empty()) {
         chat.remove(QUEUE);
     }
@@ -73,8 +74,8 @@ fn remove_queued(chat: &mut Object, id: &str) -> ReducerResult<bool> {
     Ok(found)
 }
 
-/// Brings the named messages to the front in that order. Ids that are not queued mean nothing, the
-/// first mention counts, and messages that are not named follow in the order they had.
+/// Moves the named messages to the front in this order. Unknown ids are ignored, the first mention of an id
+/// counts, and all other messages follow in their old order.
 pub(super) fn reordered(chat: &mut Object, action: &Object) -> ReducerResult {
     let order = texts(action, "order")?;
     if given(chat, QUEUE).is_none() {
@@ -85,7 +86,7 @@ pub(super) fn reordered(chat: &mut Object, action: &Object) -> ReducerResult {
     for (place, id) in order.iter().enumerate() {
         places.entry(id).or_insert(place);
     }
-    // The sort is stable, which keeps the messages that are not named in their order.
+    // The sort is stable, so that messages without a place keep their order.
     queue.sort_by_key(|message| {
         let id = message.get("id").and_then(Value::as_str);
         id.and_then(|id| places.get(id)).copied().unwrap_or(usize::MAX)

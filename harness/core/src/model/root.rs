@@ -1,14 +1,15 @@
-//! Configuration, which the root channel and sessions share; the other root actions are rows.
+//! The action on configuration, which the root channel and sessions share. The other root actions are plain
+//! rows.
 //!
-//! Knows: nothing but the state's `config`. Never knows: what the values mean.
+//! Knows: the state's `config`. Never knows: what the values mean.
 
 use crate::wire::json::Value;
 
 use super::NoOp;
 use super::payload::{Object, PayloadShape, ReducerResult, given, object, optional};
 
-/// Merges values shallowly into `config.values`, or replaces them. A merge deletes nothing, and a
-/// null among the values is a value. The schema stays.
+/// Merges values shallowly into `config.values`, or replaces them. A merge deletes nothing, and stores null as
+/// a value. The schema stays.
 ///
 /// Source: requirement reducer.root.configChanged, reducer.session.configChanged.
 pub(super) fn config_changed(state: &mut Object, action: &Object) -> ReducerResult {

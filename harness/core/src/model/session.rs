@@ -1,7 +1,7 @@
-//! The session channel: life cycle, the catalogue of chats, and what waits for a person.
+//! The session channel: life cycle, the catalogue of chats, and entries that wait for a person.
 //!
-//! Knows: the members of a session's state. Never knows: the states of its chats; the catalogue
-//! holds only what the host copied into it.
+//! Knows: the members of a session's state. Never knows: the states of its chats; the catalogue holds only the
+//! host's copies.
 //!
 //! Start at [`chat_updated`].
 
@@ -17,17 +17,16 @@ use super::payload::{
 };
 use super::status;
 
-/// The session can be used. Nothing else changes.
+/// Sets the life cycle to `ready`.
 pub(super) fn ready(session: &mut Object, _action: &Object) -> ReducerResult {
     assign(session, "lifecycle", Some(&Value::from("ready")));
     Ok(())
 }
 
-/// The same up to 0.1.0, where the whole status becomes Idle: flags and a running turn are
-/// forgotten.
+/// Works as [`ready`] up to 0.1.0, where the whole status becomes Idle: flags and a running turn are lost.
 ///
-/// Source: the semantics of the actions of 0.1.0. The crate of the integer `1` derives the activity
-/// and keeps the flags; the specification's own reducer is followed.
+/// Source: the semantics of the actions of 0.1.0. The crate of the integer `1` derives the activity and keeps
+/// the flags; this function follows the specification's own reducer.
 pub(super) fn ready_anew(
     context: &ReducerContext,
     session: &mut Object,
@@ -39,7 +38,7 @@ pub(super) fn ready_anew(
     Ok(())
 }
 
-/// Gives the tools of the one active client that a session up to 0.4.0 has.
+/// Sets the tools of the single active client that a session up to 0.4.0 has.
 pub(super) fn client_tools(session: &mut Object, action: &Object) -> ReducerResult {
     let tools = required(action, "tools", PayloadShape::List)?;
     if given(session, "activeClient").is_none() {
@@ -50,12 +49,12 @@ pub(super) fn client_tools(session: &mut Object, action: &Object) -> ReducerResu
     Ok(())
 }
 
-/// The session never came to be. Its status keeps its activity: no Error bit is set.
+/// Records that the session could not be created. The activity stays; no Error bit is set.
 pub(super) fn creation_failed(session: &mut Object, action: &Object) -> ReducerResult {
     failed(session, action, "failed")
 }
 
-/// The same up to 0.8.0, under the older name of that stage.
+/// Works as [`creation_failed`] up to 0.8.0, which call this stage `creationFailed`.
 pub(super) fn creation_failed_before(session: &mut Object, action: &Object) -> ReducerResult {
     failed(session, action, "creationFailed")
 }
@@ -67,7 +66,7 @@ fn failed(session: &mut Object, action: &Object, lifecycle: &str) -> ReducerResu
     Ok(())
 }
 
-/// Takes a chat out of the catalogue, and no longer calls it the default one.
+/// Removes a chat from the catalogue. If it is the default chat, the session then has none.
 pub(super) fn chat_removed(session: &mut Object, action: &Object) -> ReducerResult {
     let chat = text(action, "chat")?;
     let chats = list::existing(session, "chats")?.ok_or(NoOp::UnknownChat)?;
@@ -80,8 +79,8 @@ pub(super) fn chat_removed(session: &mut Object, action: &Object) -> ReducerResu
     Ok(())
 }
 
-/// Merges changes into a chat's entry, every member but its `resource`. A member cannot be cleared
-/// this way: null counts as absent, and absent means unchanged.
+/// Merges changes into a chat's entry, except its `resource`. An update cannot clear a member: null counts as
+/// absent, and an absent member stays unchanged.
 pub(super) fn chat_updated(session: &mut Object, action: &Object) -> ReducerResult {
     let chat = text(action, "chat")?;
     let changes = object(action, "changes")?;
@@ -97,7 +96,7 @@ pub(super) fn chat_updated(session: &mut Object, action: &Object) -> ReducerResu
     Ok(())
 }
 
-/// Puts the catalogue in another order, when the list names every chat exactly once.
+/// Reorders the catalogue, if the list names every chat exactly once.
 pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> ReducerResult {
     let order = texts(action, "chats")?;
     let chats = list::existing(session, "chats")?.ok_or(NoOp::NotAPermutation)?;
@@ -107,7 +106,8 @@ pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> ReducerR
             return Err(NoOp::NotAPermutation.into());
         }
     }
-    // Each entry takes its place out, so that a catalogue with a chat twice is no match either.
+    // Each entry removes its place from the map, so that a catalogue that holds a chat twice does not match
+    // either.
     let mut place_of = |chat: &Value| {
         let resource = chat.get("resource").and_then(Value::as_str)?;
         places.remove(resource)
@@ -128,7 +128,7 @@ pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> ReducerR
     Ok(())
 }
 
-/// Adds or replaces what waits for a person, and lets the activity follow.
+/// Adds or replaces an entry that waits for a person, and updates the activity.
 pub(super) fn input_needed_set(
     context: &ReducerContext,
     session: &mut Object,
@@ -140,7 +140,7 @@ pub(super) fn input_needed_set(
     status::follow_input_needed(context, session)
 }
 
-/// Removes what waited for a person, with the list when it becomes empty.
+/// Removes an entry that waited for a person, and updates the activity. An empty list is removed.
 pub(super) fn input_needed_removed(
     context: &ReducerContext,
     session: &mut Object,

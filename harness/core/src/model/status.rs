@@ -1,6 +1,6 @@
 //! The `status` of sessions and chats: one activity in the low five bits, flags above it.
 //!
-//! Bits that no constant names are kept. Source: the type `SessionStatus`.
+//! Bits without a constant are kept. Source: the type `SessionStatus`.
 //!
 //! Knows: the statuses of tool calls. Never knows: why a status changed.
 
@@ -14,22 +14,22 @@ use super::input_list::QUESTIONS;
 use super::payload::{Object, ReducerResult, flag, given, integer};
 use super::tool_call::ToolCallStatus;
 
-/// Nothing runs.
+/// The activity Idle: no turn is active.
 pub const IDLE: u64 = 1;
-/// The last turn ended in an error.
+/// The activity Error: the last turn ended in an error.
 pub const ERROR: u64 = 2;
-/// A turn is active.
+/// The activity InProgress: a turn is active.
 pub const IN_PROGRESS: u64 = 8;
-/// A turn is active and waits for a person. Contains the bit of [`IN_PROGRESS`].
+/// The activity InputNeeded: a turn is active and waits for a person. Includes the bit of [`IN_PROGRESS`].
 pub const INPUT_NEEDED: u64 = 24;
-/// A person has seen the latest state.
+/// The flag IsRead: a person has seen the latest state.
 pub const IS_READ: u64 = 32;
-/// A person has put the session or chat away.
+/// The flag IsArchived: a person has archived the session or chat.
 pub const IS_ARCHIVED: u64 = 64;
-/// The bits that hold the activity; the rest are flags.
+/// The bits of the activity; the others are flags.
 pub const ACTIVITY_MASK: u64 = 31;
 
-/// The bits of a state's `status`; none where it has no usable number. `33.0` is 33.
+/// Returns the bits of a state's `status`; 0 if it has no usable number. `33.0` is 33.
 pub fn bits(state: &Object) -> u64 {
     let read = |status: &Value| {
         status.as_u64().or_else(|| integer(status).and_then(|status| status.try_into().ok()))
@@ -37,12 +37,12 @@ pub fn bits(state: &Object) -> u64 {
     state.get("status").and_then(read).unwrap_or(0)
 }
 
-/// The status that a chat's parts call for: InputNeeded while the active turn has an open input
-/// request or a tool call that waits for a decision or for authentication, InProgress while a turn
-/// is active, else Idle. The flags are those the chat has.
+/// Derives the status of a chat from its parts: InputNeeded while the active turn has an open input request or
+/// a tool call that waits for a decision or for authentication, InProgress while a turn is active, otherwise
+/// Idle. The flags stay.
 ///
-/// Error is never derived: only the end of a turn brings it, and it stays until the next change of
-/// the turn. A chat whose status is Error and that has no active turn is therefore consistent.
+/// Error is never derived: only the end of a turn sets it, and it stays until the turns change next. A chat
+/// with the status Error and without an active turn is therefore consistent.
 pub fn recompute(chat_state: &Value) -> u64 {
     let Some(chat) = chat_state.as_object() else {
         return IDLE;
@@ -50,7 +50,7 @@ pub fn recompute(chat_state: &Value) -> u64 {
     with_activity(bits(chat), activity(ChannelDialect::NEWEST, chat))
 }
 
-/// The activity that the parts of a chat's active turn call for, in a version; see [`recompute`].
+/// Derives the activity of a chat from its parts, in a version; see [`recompute`].
 pub fn activity_of(version: Version, chat_state: &Value) -> u64 {
     chat_state
         .as_object()
@@ -70,7 +70,7 @@ pub fn blocks(part: &Value) -> bool {
     }
 }
 
-/// Whether a response part makes its turn wait, in a version that may not have all that can.
+/// Whether a response part makes its turn wait, in a version that may lack some kinds of waiting.
 fn blocks_in(dialect: &ChannelDialect, part: &Value) -> bool {
     let auth = ToolCallStatus::AuthRequired.name();
     blocks(part)
@@ -90,7 +90,7 @@ fn activity(dialect: &ChannelDialect, chat: &Object) -> u64 {
         return IDLE;
     };
     let parts = turn.get("responseParts").and_then(Value::as_array);
-    // What waits is nearly always among the newest parts.
+    // A part that waits is nearly always among the newest.
     let waits = parts.is_some_and(|parts| parts.iter().rev().any(|part| blocks_in(dialect, part)));
     if waits { INPUT_NEEDED } else { IN_PROGRESS }
 }
@@ -103,13 +103,13 @@ fn store(state: &mut Object, status: u64) {
     state.insert("status", Value::from(status));
 }
 
-/// Derives a chat's activity anew.
+/// Derives a chat's activity again.
 pub(super) fn refresh(context: &ReducerContext, chat: &mut Object) -> ReducerResult {
     let activity = activity(context.dialect, chat);
     set_activity(context, chat, activity)
 }
 
-/// Derives a chat's activity anew and says whether it was out of date.
+/// Derives a chat's activity again, and returns whether it has changed.
 pub(super) fn catch_up(context: &ReducerContext, chat: &mut Object) -> ReducerResult<bool> {
     let before = bits(context.summary(chat)?);
     refresh(context, chat)?;
@@ -127,14 +127,14 @@ pub(super) fn set_activity(
     Ok(())
 }
 
-/// Marks a chat as having something that nobody has read.
+/// Clears the flag IsRead of a chat.
 pub(super) fn mark_unread(context: &ReducerContext, chat: &mut Object) -> ReducerResult {
     let summary = context.summary(chat)?;
     store(summary, bits(summary) & !IS_READ);
     Ok(())
 }
 
-/// Sets or clears one flag as the boolean `member` of the action says.
+/// Sets or clears one flag by the action's boolean `member`.
 pub(super) fn set_flag(
     state: &mut Object,
     action: &Object,
@@ -147,11 +147,11 @@ pub(super) fn set_flag(
     Ok(())
 }
 
-/// Makes a session's activity follow its `inputNeeded` list.
+/// Derives a session's activity from its `inputNeeded` list.
 ///
-/// An entry of any kind waits for a person, but for a client's own tool execution in versions that
-/// tell people from clients. When none is left, InputNeeded falls back to InProgress, whatever the
-/// activity was before; other activities stay.
+/// Every entry waits for a person, except a client's own tool execution in versions that distinguish people
+/// from clients. Without such an entry InputNeeded becomes InProgress, whatever the activity was before; other
+/// activities stay.
 pub(super) fn follow_input_needed(context: &ReducerContext, session: &mut Object) -> ReducerResult {
     let people = context.dialect.clients_are_people;
     let client =

@@ -1,6 +1,6 @@
-//! The terminal channel: output in parts, one for each command and one for what is between them.
+//! The terminal channel: output in parts, one for each command and one for the output between commands.
 //!
-//! Output only ever grows at the end, or is cleared as a whole.
+//! Output only grows at the end, or is cleared completely.
 //!
 //! Knows: the members of a terminal's state. Never knows: escape sequences, the process.
 //!
@@ -17,8 +17,8 @@ use super::payload::{
 const CONTENT: &str = "content";
 const DETECTS: &str = "supportsCommandDetection";
 
-/// The member of a part that output still goes to: a command's until it has finished, and that of
-/// output which belongs to no command. Parts of kinds that came later take none.
+/// Returns the member of a part that takes new output: an unfinished command's `output`, or the `value` of
+/// output without a command. `None` for finished commands and for kinds of newer versions.
 fn output_of(part: &Object) -> Option<&'static str> {
     match text_of(part, "type")? {
         "command" if part.get("isComplete") != Some(&Value::Bool(true)) => Some("output"),
@@ -27,8 +27,8 @@ fn output_of(part: &Object) -> Option<&'static str> {
     }
 }
 
-/// Appends output to the last part, or begins a part where the last one takes none. What comes
-/// before the last part does not cost anything.
+/// Appends output to the last part, or starts a part if the last one takes no output. Earlier parts cost
+/// nothing.
 pub(super) fn data(terminal: &mut Object, action: &Object) -> ReducerResult {
     let data = text(action, "data")?;
     let parts = list::ensured(terminal, CONTENT)?;
@@ -40,7 +40,7 @@ pub(super) fn data(terminal: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Sets both measures, or neither.
+/// Sets both dimensions, or neither.
 pub(super) fn resized(terminal: &mut Object, action: &Object) -> ReducerResult {
     let cols = required(action, "cols", PayloadShape::Number)?;
     let rows = required(action, "rows", PayloadShape::Number)?;
@@ -49,8 +49,8 @@ pub(super) fn resized(terminal: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// The process ended, from 0.9.0 on: earlier versions keep the exit code beside the other members.
-/// The lifecycle is replaced as a whole, so a second exit leaves nothing of the first.
+/// Records the exit of the process, from 0.9.0 on. Earlier versions store the exit code beside the other
+/// members. The lifecycle is replaced completely, so that a second exit leaves nothing of the first.
 pub(super) fn exited(terminal: &mut Object, action: &Object) -> ReducerResult {
     let exit_code = optional(action, "exitCode", PayloadShape::Number)?;
     let mut lifecycle = Object::new();
@@ -62,13 +62,13 @@ pub(super) fn exited(terminal: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Drops all output. Whether commands are detected stays.
+/// Removes all output. The flag for command detection stays.
 pub(super) fn cleared(terminal: &mut Object, _action: &Object) -> ReducerResult {
     assign(terminal, CONTENT, Some(&Value::Array(Vec::new())));
     Ok(())
 }
 
-/// The shell tells commands apart from now on.
+/// Records that the shell reports the start and end of commands from now on.
 pub(super) fn command_detection_available(
     terminal: &mut Object,
     _action: &Object,
@@ -77,8 +77,7 @@ pub(super) fn command_detection_available(
     Ok(())
 }
 
-/// Begins the part of a command. An id that is already there is not looked for: the same command
-/// begun twice has two parts.
+/// Starts the part of a command. It does not search for the id: the same command started twice has two parts.
 pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> ReducerResult {
     let part = json!({
         "type": "command",
@@ -93,10 +92,9 @@ pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> Reduce
     Ok(())
 }
 
-/// Ends every part of a command, also one that had ended: the exit code and the duration become
-/// the action's, or go where it has none. Where the parts of an id are more than one, the texts do
-/// not say which is meant; the reading here is that of the specification's own reducer. This is the
-/// one action of terminals that looks at all parts.
+/// Ends every part of a command, including finished ones: exit code and duration are set to the action's, or
+/// removed. The specification does not say which part is meant if several have the same id; this follows its
+/// own reducer. No other terminal action looks at all parts.
 pub(super) fn command_finished(terminal: &mut Object, action: &Object) -> ReducerResult {
     let command = text(action, "commandId")?;
     let exit_code = optional(action, "exitCode", PayloadShape::Number)?;

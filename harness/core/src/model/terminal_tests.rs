@@ -1,4 +1,4 @@
-//! Rows for the terminal channel, in every version.
+//! Tests of the terminal channel, in every version.
 
 use crate::wire::json::{Value, json};
 
@@ -114,7 +114,7 @@ fn commands_of_terminals_begin_and_end() {
             (json!({"type": "terminal/commandFinished"}), Invalid("commandId")),
         ],
     );
-    // Ended again without a code, the code of the first end goes.
+    // A second end without a code removes the code of the first end.
     let again = terminal(json!([command("a", true), command("b", false), command("a", true)]));
     check_since(Version::V1, &all_ended, &[(bare, State(again))]);
     let empty = with(&before, json!({"content": null}));

@@ -1,4 +1,4 @@
-//! Helpers of the reducers' tests: small states, and checks that say what changed.
+//! Helpers for the reducers' tests: small states, and assertions that show what changed.
 
 use crate::wire::json::{Value, json};
 
@@ -6,17 +6,17 @@ use super::{ActionOutcome, NoOp, apply};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::{PUBLISHED, Version};
 
-/// The version that most tests speak.
+/// The version of most tests.
 pub(crate) const V1_0: Version = Version::new(1, 0, 0);
 
-/// Applies an action on the channel its type names.
+/// Applies an action on the channel that its type names.
 pub(crate) fn fold(state: &mut Value, action: &Value) -> ActionOutcome {
     let action_type = action["type"].as_str().unwrap();
     let channel = ChannelKind::of_action(action_type).unwrap();
     apply(V1_0, channel, state, action)
 }
 
-/// A chat with an active turn `t` that has these parts.
+/// Returns a chat with an active turn `t` that has these parts.
 pub(crate) fn chat_with(parts: Value) -> Value {
     json!({
         "resource": "ahp-chat:/c", "title": "c", "status": 8, "modifiedAt": "2026-01-01T00:00:00Z",
@@ -28,7 +28,7 @@ pub(crate) fn chat_with(parts: Value) -> Value {
     })
 }
 
-/// Checks that an action is taken and leaves these members, null meaning that one is absent.
+/// Asserts that an action is applied and leaves these members; null means that a member is absent.
 #[track_caller]
 pub(crate) fn applies(before: Value, action: Value, members: Value) -> Value {
     let mut state = before;
@@ -40,7 +40,7 @@ pub(crate) fn applies(before: Value, action: Value, members: Value) -> Value {
     state
 }
 
-/// Checks that an action changes nothing, for that reason.
+/// Asserts that an action is a no-op for this reason.
 #[track_caller]
 pub(crate) fn ignores(before: Value, action: Value, why: NoOp) {
     let mut state = before.clone();
@@ -48,7 +48,7 @@ pub(crate) fn ignores(before: Value, action: Value, why: NoOp) {
     assert_eq!(state, before, "{action}");
 }
 
-/// Checks that an action cannot be used and changes nothing.
+/// Asserts that an action is invalid and changes nothing.
 #[track_caller]
 pub(crate) fn refuses(before: Value, action: Value, path: &str, expected: &'static str) {
     let mut state = before.clone();
@@ -57,19 +57,19 @@ pub(crate) fn refuses(before: Value, action: Value, path: &str, expected: &'stat
     assert_eq!(state, before, "{action}");
 }
 
-/// What has to come of an action.
+/// The expected outcome of an action.
 pub(crate) enum ExpectedOutcome {
-    /// The state afterwards, whole.
+    /// The complete state afterwards.
     State(Value),
-    /// The state stays.
+    /// No change, for this reason.
     NoOp(NoOp),
-    /// The state stays; the member at fault.
+    /// No change, because of this invalid member.
     Invalid(&'static str),
-    /// The state stays; the version has no such action.
+    /// No change, because the version has no such action.
     Unknown,
 }
 
-/// Checks what an action does to a state, on the channel that its type names.
+/// Asserts the outcome of an action on the channel that its type names.
 #[track_caller]
 pub(crate) fn check(version: Version, before: &Value, action: &Value, expected: &ExpectedOutcome) {
     let kind = ChannelKind::of_action(action["type"].as_str().unwrap()).unwrap();
@@ -99,7 +99,7 @@ pub(crate) fn check(version: Version, before: &Value, action: &Value, expected: 
     }
 }
 
-/// Checks rows of action and outcome on one state, in every version from `since` on.
+/// Asserts the outcomes of several actions on one state, in every version from `since` on.
 #[track_caller]
 pub(crate) fn check_since(since: Version, before: &Value, rows: &[(Value, ExpectedOutcome)]) {
     for version in PUBLISHED.into_iter().filter(|version| *version >= since) {
@@ -109,7 +109,7 @@ pub(crate) fn check_since(since: Version, before: &Value, rows: &[(Value, Expect
     }
 }
 
-/// The state with other members; those that are null are absent.
+/// Returns the state with these members replaced; null removes a member.
 pub(crate) fn with(state: &Value, members: Value) -> Value {
     let mut state = state.clone();
     for (name, value) in members.as_object().unwrap() {

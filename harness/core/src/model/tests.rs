@@ -1,4 +1,4 @@
-//! Rows of state, action and what has to come of it: the table, the root and the session channel.
+//! Tests of the table, the root channel and the session channel.
 
 use crate::wire::json::{Value, json};
 
@@ -397,7 +397,7 @@ fn a_child_of_several_containers_leaves_them_all() {
 
 #[test]
 fn finished_turns_are_neither_read_nor_copied() {
-    // Turns of no shape at all would stop a reducer that looked at them.
+    // A reducer that looked at these malformed turns would stop.
     let mut state = chat_with(json!([{"kind": "markdown", "id": "a", "content": ""}]));
     state["turns"] = json!([null, 5, "turn"]);
     let steps = [

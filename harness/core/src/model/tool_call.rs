@@ -1,34 +1,34 @@
-//! The life of a tool call: one table of transitions, and what each brings to the call.
+//! The life cycle of a tool call: one table of transitions, and the members of each status.
 //!
 //! Knows: parts of kind `toolCall`. Never knows: what a tool does, or who may decide about it.
 //!
-//! Start at [`TRANSITIONS`]. What a step does to the call is in `tool_step`. Source:
-//! chat-channel.md, tool-call life cycle.
+//! Start at [`TRANSITIONS`]. The effect of a step on the call is in `tool_step`. Source: chat-channel.md,
+//! tool-call life cycle.
 
 use crate::wire::json::Value;
 
 use super::payload::{Object, PayloadShape, ReducerResult, flag, optional, optional_text, text_of};
 
-/// Where a tool call stands. Statuses that this table does not know stay text in the state.
+/// The status of a tool call. Unknown statuses stay in the state as text.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ToolCallStatus {
     /// The model is still writing the input.
     Streaming,
     /// A person has to allow the call.
     PendingConfirmation,
-    /// The tool works.
+    /// The tool is running.
     Running,
-    /// The tool's server wants a person to sign in.
+    /// The tool's server requires a person to sign in.
     AuthRequired,
     /// A person has to allow the result.
     PendingResultConfirmation,
-    /// There is a result.
+    /// The call has a result.
     Completed,
-    /// There will be none.
+    /// The call will have no result.
     Cancelled,
 }
 
-/// What happens to a tool call: the actions, told apart by the members that change their meaning.
+/// An event of a tool call: an action, together with the members that change its meaning.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ToolEvent {
     /// `chat/toolCallStart`.
@@ -37,45 +37,45 @@ pub enum ToolEvent {
     Delta,
     /// `chat/toolCallReady` without `confirmed`: a person is asked.
     ReadyUnconfirmed,
-    /// `chat/toolCallReady` with `confirmed`: nobody has to be asked.
+    /// `chat/toolCallReady` with `confirmed`: no question is needed.
     ReadyConfirmed,
-    /// `chat/toolCallConfirmed` with `approved`.
+    /// `chat/toolCallConfirmed` with `approved: true`.
     Approved,
-    /// `chat/toolCallConfirmed` without.
+    /// `chat/toolCallConfirmed` with `approved: false`.
     Denied,
     /// `chat/toolCallContentChanged`.
     ContentChanged,
-    /// `chat/toolCallAuthRequired`; takes effect on calls of MCP servers only.
+    /// `chat/toolCallAuthRequired`; applies only to calls of MCP servers.
     AuthRequired,
     /// `chat/toolCallAuthResolved`.
     AuthResolved,
-    /// `chat/toolCallComplete`; while authentication is awaited it takes effect as a failure only.
+    /// `chat/toolCallComplete`; a call that waits for authentication can only fail.
     Complete,
     /// `chat/toolCallComplete` with `requiresResultConfirmation`.
     CompleteNeedsConfirmation,
-    /// `chat/toolCallResultConfirmed` with `approved`.
+    /// `chat/toolCallResultConfirmed` with `approved: true`.
     ResultApproved,
-    /// `chat/toolCallResultConfirmed` without.
+    /// `chat/toolCallResultConfirmed` with `approved: false`.
     ResultDenied,
 }
 
-/// One step of a tool call's life.
+/// A transition of a tool call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ToolCallTransition {
-    /// Where the call stood; `None` where there is none yet.
+    /// The status before; `None` if the call does not exist yet.
     pub from: Option<ToolCallStatus>,
-    /// What happens.
+    /// The event.
     pub event: ToolEvent,
-    /// Where the call stands afterwards.
+    /// The status afterwards.
     pub to: ToolCallStatus,
-    /// Whether the specification's state diagram shows the step. Where not, the reducer takes it
-    /// all the same, and a host that sends it is worth a remark.
+    /// Whether the specification's state diagram shows the transition. Otherwise the reducers still take it,
+    /// and a host that sends it is noted.
     pub diagram: bool,
 }
 
-/// Every step that the reducers take. A pair that is not here changes nothing, with two exceptions:
-/// the end of the turn cancels whatever has not ended, and a start whose id is taken adds a second
-/// call and leaves the first alone.
+/// Every transition that the reducers take. Any other pair of status and event changes nothing, with two
+/// exceptions: the end of the turn cancels every call that has not ended, and a start with a used id adds a
+/// second call and leaves the first unchanged.
 #[rustfmt::skip]
 pub const TRANSITIONS: &[ToolCallTransition] = {
     use ToolCallStatus as Status;
@@ -184,17 +184,17 @@ const RESULT: &[&str] = &[
 ];
 
 impl ToolCallStatus {
-    /// Every status, in the order of a call's life.
+    /// Returns every status, in the order of a call's life.
     pub fn all() -> impl Iterator<Item = ToolCallStatus> {
         STATUSES.iter().map(|row| row.status)
     }
 
-    /// The name on the wire, such as `pending-confirmation`.
+    /// Returns the name on the wire, such as `pending-confirmation`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// The status of a wire name, or `None` for one that the protocol does not have yet.
+    /// Returns the status with this name; `None` for unknown names.
     pub fn from_name(name: &str) -> Option<ToolCallStatus> {
         STATUSES.iter().find(|row| row.name == name).map(|row| row.status)
     }
@@ -215,13 +215,14 @@ impl ToolCallStatus {
     }
 }
 
-/// What an action does to a tool call, or `None` for actions that are not about one, or that lack
-/// the member that tells.
+/// Returns the event of an action; `None` if the action does not concern a tool call, or lacks the member that
+/// determines the event.
 pub fn event_of(action: &Value) -> Option<ToolEvent> {
     event(action.as_object()?).ok().flatten()
 }
 
-/// Where a step of the table leads, whatever its guards say. A start is a step from `None` only.
+/// Returns the status after a transition, without regard to guards; `None` if the table has no such transition.
+/// A start is a transition from `None` only.
 pub fn next(from: Option<ToolCallStatus>, event: ToolEvent) -> Option<ToolCallStatus> {
     let step = |row: &&ToolCallTransition| row.from == from && row.event == event;
     TRANSITIONS.iter().find(step).map(|row| row.to)
@@ -231,7 +232,7 @@ pub(super) fn event(action: &Object) -> ReducerResult<Option<ToolEvent>> {
     use ToolEvent::*;
     let approved =
         |yes, no| flag(action, "approved").map(|approved| if approved { yes } else { no });
-    // Up to 0.3.0 the actions are those of the session.
+    // Up to 0.3.0 these are actions of the session.
     let name = text_of(action, "type").and_then(|name| name.split_once('/'));
     Ok(Some(match name.filter(|name| matches!(name.0, "chat" | "session")).map(|name| name.1) {
         Some("toolCallStart") => Start,

@@ -1,4 +1,4 @@
-//! Every step of the table, every pair that is not in it, and what the steps leave behind.
+//! Tests of every transition of the table, of every pair that is not in it, and of the members that remain.
 
 use crate::wire::json::{Value, json};
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ const EVENTS: [ToolEvent; 13] = {
     ]
 };
 
-/// The smallest action for an event, on the call `c` of the turn `t`.
+/// Returns the smallest action for an event, on the call `c` of the turn `t`.
 fn action(event: ToolEvent) -> Value {
     use ToolEvent::*;
     let result = json!({"success": false, "pastTenseMessage": "done"});
@@ -55,7 +55,7 @@ fn with(mut base: Value, more: Value) -> Value {
     base
 }
 
-/// A chat whose active turn has the call `c` of an MCP server.
+/// Returns a chat whose active turn has the call `c` of an MCP server.
 fn chat(status: &str, more: Value) -> Value {
     let call = json!({"toolCallId": "c", "toolName": "n", "displayName": "d", "status": status,
         "contributor": {"kind": "mcp", "customizationId": "m"}});
@@ -72,7 +72,7 @@ fn status_of(state: &Value) -> ToolCallStatus {
     ToolCallStatus::from_name(call(state)["status"].as_str().unwrap()).unwrap()
 }
 
-/// Checks the members of the call after an action; null means absent.
+/// Asserts the members of the call after an action; null means absent.
 #[track_caller]
 fn brings(before: Value, action: Value, members: Value) {
     let state = applies(before, action.clone(), json!({}));
@@ -411,8 +411,7 @@ fn the_status_follows_the_parts() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// Whatever comes, a call moves along the table or stays, and the chat's status is the one its
-    /// parts call for.
+    /// For any events, a call follows the table or stays, and the chat's status follows from its parts.
     #[test]
     fn calls_only_move_along_the_table(events in prop::collection::vec(0..EVENTS.len(), 0..40)) {
         let mut state = chat("streaming", json!({}));

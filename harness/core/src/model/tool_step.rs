@@ -1,4 +1,4 @@
-//! What each step of a tool call's life brings to the call, and what it takes away.
+//! The effects of each transition on a tool call's members.
 //!
 //! Knows: the table of [`super::tool_call`]. Never knows: what a tool does, or who may decide.
 //!
@@ -17,7 +17,7 @@ use super::payload::{optional, optional_text, required, text, text_of};
 use super::status;
 use super::tool_call::{STATUSES, ToolCallStatus, ToolEvent, event, next};
 
-/// Members of every call, and those that the spread of a result must not overwrite.
+/// The members that a result may not overwrite: those of every call, and its input and decisions.
 const KEPT_FROM_RESULTS: &[&str] = &[
     "status",
     "toolCallId",
@@ -32,7 +32,7 @@ const KEPT_FROM_RESULTS: &[&str] = &[
     "selectedOption",
 ];
 
-/// Checks the members that an event needs, beyond those that tell the event.
+/// Checks the members that an event requires, besides those that determine the event.
 fn check(dialect: &ChannelDialect, action: &Object, event: ToolEvent) -> ReducerResult {
     use ToolEvent::*;
     match event {
@@ -79,12 +79,12 @@ fn check(dialect: &ChannelDialect, action: &Object, event: ToolEvent) -> Reducer
     Ok(())
 }
 
-/// Moves a tool call of the active turn along the table.
+/// Applies a transition to a tool call of the active turn.
 ///
-/// An action that finds no call leaves the whole state alone, although the TypeScript reducers
-/// derive the chat's status even then, which rewrites an Error into Idle: the texts call it a
-/// no-op. Where the call is there and does not take the action, all implementations derive the
-/// status, which matters only where it was out of date (see [`super::chat::any_part`]).
+/// An action that finds no call leaves the whole state untouched, as the specification says. The TypeScript
+/// reducers derive the chat's status even then, which turns an Error into Idle. If the call exists and does not
+/// take the action, all implementations derive the status, which matters only if it was out of date (see
+/// [`super::chat::any_part`]).
 pub(super) fn reduce(
     context: &ReducerContext,
     chat: &mut Object,
@@ -115,7 +115,7 @@ pub(super) fn reduce(
     }
 }
 
-/// Takes the step that the table has for an event, if it has one.
+/// Takes the transition of the table for an event; a no-op if there is none.
 fn take(
     dialect: &ChannelDialect,
     call: &mut Object,
@@ -130,7 +130,7 @@ fn take(
     advance(dialect, call, ToolTransitionStep { from, event, to }, action)
 }
 
-/// A row of the table that is being taken.
+/// The transition that is being taken.
 #[derive(Clone, Copy)]
 struct ToolTransitionStep {
     from: ToolCallStatus,
@@ -159,7 +159,7 @@ fn started(dialect: &ChannelDialect, action: &Object) -> Object {
     call
 }
 
-/// What a step needs besides the status.
+/// Checks the conditions of a transition beyond the status.
 fn guard(
     dialect: &ChannelDialect,
     call: &Object,
@@ -188,8 +188,7 @@ fn guard(
     Ok(())
 }
 
-/// Puts the call into its new status and drops the members that only the old one had. Members that
-/// no status names stay.
+/// Sets the new status, and removes the members that it does not have. Members that no status names stay.
 fn enter(call: &mut Object, to: ToolCallStatus) {
     call.insert("status", Value::from(to.name()));
     let keeps = to.row().members;
@@ -251,7 +250,7 @@ fn advance(
     Ok(())
 }
 
-/// Takes over the members that the action gives; the others stay.
+/// Copies the members that the action has; the others stay.
 fn overlay(call: &mut Object, action: &Object, names: &[&str]) {
     for name in names {
         if let Some(value) = given(action, name) {
@@ -260,9 +259,9 @@ fn overlay(call: &mut Object, action: &Object, names: &[&str]) {
     }
 }
 
-/// The input is complete. What an earlier `ready` said stays where this one is silent, as long as
-/// the call has not run since; a call that runs loses its choice and its content. Up to 0.6.0 the
-/// input stays only where a person is asked once more.
+/// Completes the input. Members of an earlier `ready` stay if this action omits them, unless the call has run
+/// since; a call that has run loses its selected option and its content. Up to 0.6.0 the input stays only if
+/// the same question is asked again.
 fn ready(dialect: &ChannelDialect, call: &mut Object, step: ToolTransitionStep, action: &Object) {
     let asked_again = step.from == ToolCallStatus::PendingConfirmation && step.from == step.to;
     let keeps_input = match dialect.refines_calls {
@@ -292,8 +291,8 @@ fn contributor_kind(contributor: Option<&Value>) -> Option<&str> {
     contributor?.get("kind")?.as_str()
 }
 
-/// Takes over a contributor that says more, unless it would change who owns the call: a client's
-/// call stays with that client, and no call becomes a client's after it started.
+/// Replaces the contributor with a more detailed one, unless this would change the owner: a client's call stays
+/// with that client, and no other call becomes a client's.
 fn refine_contributor(call: &mut Object, action: &Object) {
     let Some(refined) = given(action, "contributor") else {
         return;
@@ -308,7 +307,7 @@ fn refine_contributor(call: &mut Object, action: &Object) {
     }
 }
 
-/// Keeps the option that the person chose, when the call offers it.
+/// Stores the option that the person chose, if the call offers it.
 fn choose_option(call: &mut Object, action: &Object) {
     let wanted = text_of(action, "selectedOptionId");
     let options = call.get("options").and_then(Value::as_array);
@@ -320,8 +319,8 @@ fn choose_option(call: &mut Object, action: &Object) {
     assign(call, "selectedOption", chosen.as_ref());
 }
 
-/// There is a result. Content shown while running goes unless the result brings its own; content
-/// from before an authentication that failed stays. A call nobody confirmed needed no confirmation.
+/// Stores a result. Content from the running call is removed unless the result has its own; content from before
+/// a failed authentication stays. A call that was never confirmed counts as `not-needed`.
 fn complete(call: &mut Object, step: ToolTransitionStep, result: &Object) {
     if step.from != ToolCallStatus::AuthRequired {
         call.remove("content");
@@ -338,8 +337,8 @@ fn complete(call: &mut Object, step: ToolTransitionStep, result: &Object) {
     }
 }
 
-/// Cancels the tool call of a part whose turn ends, unless the call has ended. A call in a status
-/// that nobody knows has not.
+/// Cancels the tool call of a part whose turn ends, unless the call has ended. Unknown statuses count as not
+/// ended.
 pub(super) fn skip(part: &mut Value) {
     if part.get("kind").and_then(Value::as_str) != Some("toolCall") {
         return;

@@ -1,9 +1,9 @@
-//! The turns of a chat: how one starts, ends, comes back and is forgotten.
+//! The turns of a chat: start, end, resumption and truncation.
 //!
-//! From 0.9.0 on a chat's `modifiedAt` is the time at which its latest turn started, and after its
-//! end that time plus the turn's duration; nothing else touches it.
+//! From 0.9.0 on a chat's `modifiedAt` is the start time of its latest turn, and after the turn's end that time
+//! plus its duration. Nothing else changes it.
 //!
-//! Knows: `activeTurn`, `turns`, `modifiedAt`. Never knows: what streams into a turn (see
+//! Knows: `activeTurn`, `turns`, `modifiedAt`. Never knows: the content that streams into a turn (see
 //! [`super::chat`]).
 //!
 //! Start at [`end`].
@@ -26,11 +26,10 @@ use crate::wire::timestamp;
 const TURNS: &str = "turns";
 const CURSOR: &str = "turnsNextCursor";
 
-/// Makes a turn the active one, with no parts, and drops the message it was made from.
+/// Starts a turn without parts, and removes the pending message that it was made from.
 ///
-/// A turn that is still active is overwritten and never reaches the history, and a repeated id
-/// starts again from nothing: this is what the released reducers do. Whether a host may send such
-/// an action is for the oracle to judge.
+/// An active turn is overwritten and never reaches the history, and a repeated id starts again with an empty
+/// turn, as in the published reducers. The oracle judges whether a host may send such an action.
 pub(super) fn started(
     context: &ReducerContext,
     chat: &mut Object,
@@ -57,7 +56,7 @@ pub(super) fn started(
     status::mark_unread(context, chat)
 }
 
-/// The turn ends well.
+/// Ends the turn as complete.
 pub(super) fn complete(
     context: &ReducerContext,
     chat: &mut Object,
@@ -67,7 +66,7 @@ pub(super) fn complete(
     status::refresh(context, chat)
 }
 
-/// The turn ends because somebody wanted it to.
+/// Ends the turn as cancelled.
 pub(super) fn cancelled(
     context: &ReducerContext,
     chat: &mut Object,
@@ -77,10 +76,10 @@ pub(super) fn cancelled(
     status::refresh(context, chat)
 }
 
-/// The turn ends in an error, which becomes its last part.
+/// Ends the turn in an error, which becomes its last part.
 ///
-/// Where the part does not name its kind it gets the kind `error`: the type of the member already
-/// says so, and some implementations leave the tag out.
+/// A part without a kind gets the kind `error`: the type of the member implies it, and some implementations
+/// omit the tag.
 pub(super) fn error(context: &ReducerContext, chat: &mut Object, action: &Object) -> ReducerResult {
     let mut part = object(action, "part")?.clone();
     part.entry("kind").or_insert_with(|| Value::from("error"));
@@ -88,7 +87,7 @@ pub(super) fn error(context: &ReducerContext, chat: &mut Object, action: &Object
     status::set_activity(context, chat, status::ERROR)
 }
 
-/// The turn ends in an error, which becomes its `error`: up to 0.8.0.
+/// Ends the turn in an error, which becomes its member `error`: up to 0.8.0.
 pub(super) fn failed(
     context: &ReducerContext,
     chat: &mut Object,
@@ -99,20 +98,20 @@ pub(super) fn failed(
     status::set_activity(context, chat, status::ERROR)
 }
 
-/// What a turn gets when it ends.
+/// The addition to a turn that ends.
 enum TurnEnding {
     Nothing,
-    /// A part.
+    /// A last part.
     Part(Object),
     /// The member `error`.
     Error(Object),
 }
 
-/// Moves the active turn into the history. Tool calls that have not ended are cancelled; open input
-/// requests stay as they are where they are parts. A negative duration counts as none.
+/// Moves the active turn into the history. Tool calls that have not ended are cancelled; open input requests
+/// among the parts stay. A negative duration counts as 0.
 ///
-/// A `startedAt` that is no time must not keep a turn from ending: `modifiedAt` then stays as it
-/// was. Source: requirement reducer.chat.endTurn-bad-startedAt.
+/// An invalid `startedAt` does not prevent the end: `modifiedAt` then stays unchanged. Source: requirement
+/// reducer.chat.endTurn-bad-startedAt.
 fn end(
     context: &ReducerContext,
     chat: &mut Object,
@@ -155,8 +154,8 @@ fn end(
     Ok(())
 }
 
-/// Makes the latest turn active again, when it ended in an error that can be resumed. The error
-/// part stays where it is. A turn that does not say when it started did so at `modifiedAt`.
+/// Makes the latest turn active again, if it ended in a resumable error. The error part stays. A turn without a
+/// start time gets the chat's `modifiedAt`.
 pub(super) fn resume(
     context: &ReducerContext,
     chat: &mut Object,
@@ -196,8 +195,8 @@ fn resumable(turn: &Object) -> bool {
         })
 }
 
-/// Forgets the turns after the named one, or all of them with what could still be loaded. The
-/// active turn is dropped too and never reaches the history; messages that wait stay.
+/// Removes the turns after the named one, or all of them together with the cursor. The active turn is removed
+/// too and never reaches the history; pending messages stay.
 pub(super) fn truncated(
     context: &ReducerContext,
     chat: &mut Object,
@@ -222,8 +221,7 @@ pub(super) fn truncated(
     status::refresh(context, chat)
 }
 
-/// Puts older turns before those that are there, without those that already are, and replaces the
-/// cursor for what is older still.
+/// Inserts older turns before the known ones, without those that are already there, and replaces the cursor.
 pub(super) fn loaded(chat: &mut Object, action: &Object) -> ReducerResult {
     let older = required(action, "turns", PayloadShape::List)?;
     let cursor = optional_text(action, CURSOR)?.map(Value::from);

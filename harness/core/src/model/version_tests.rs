@@ -1,4 +1,4 @@
-//! Rows of state, action and what has to come of it, on both sides of each change of the protocol.
+//! Tests of both sides of each change between versions.
 
 use crate::wire::json::{Value, json};
 
@@ -14,7 +14,7 @@ fn fold(version: Version, state: &mut Value, action: &Value) -> ActionOutcome {
     apply_at(version, channel, NOW, state, action)
 }
 
-/// Checks that an action is taken and leaves exactly this state.
+/// Asserts that an action is applied and results in exactly this state.
 #[track_caller]
 fn becomes(version: Version, before: &Value, action: &Value, after: &Value) {
     let mut state = before.clone();
@@ -22,7 +22,7 @@ fn becomes(version: Version, before: &Value, action: &Value, after: &Value) {
     assert_eq!(&state, after, "{version} {action}");
 }
 
-/// Checks that an action is taken and what then stands in one place, null meaning nothing.
+/// Asserts that an action is applied, and the value at a pointer afterwards; null means absent.
 #[track_caller]
 fn leaves(version: Version, before: &Value, action: &Value, pointer: &str, expected: &Value) {
     let mut state = before.clone();
@@ -31,7 +31,7 @@ fn leaves(version: Version, before: &Value, action: &Value, pointer: &str, expec
     assert_eq!(&found, expected, "{version}: `{pointer}` after {action}");
 }
 
-/// Checks that an action changes nothing, with that outcome.
+/// Asserts that an action changes nothing and has this outcome.
 #[track_caller]
 fn refuses(version: Version, before: &Value, action: &Value, expected: ActionOutcome) {
     let mut state = before.clone();
@@ -39,7 +39,7 @@ fn refuses(version: Version, before: &Value, action: &Value, expected: ActionOut
     assert_eq!(&state, before, "{version} {action}");
 }
 
-/// A state with an active turn `t` that has these parts: of a session up to 0.3.0, then of a chat.
+/// Returns a state with an active turn `t` that has these parts: of a session up to 0.3.0, then of a chat.
 fn running(version: Version, parts: &Value) -> Value {
     let turn = match version >= Version::V0_6 {
         true => json!({"id": "t", "startedAt": "2026-01-01T00:00:00Z", "responseParts": parts}),
@@ -53,14 +53,14 @@ fn running(version: Version, parts: &Value) -> Value {
     }
 }
 
-/// The same with one tool call, and its place in the state.
+/// Returns such a state with one tool call.
 fn with_call(version: Version, call: &Value) -> Value {
     running(version, &json!([{"kind": "toolCall", "toolCall": call}]))
 }
 
 const CALL: &str = "/activeTurn/responseParts/0/toolCall";
 
-/// An action of the turn `t`, and of the tool call `c` where it is about one.
+/// Returns an action on the turn `t`, and on the tool call `c` if it concerns one.
 fn action(version: Version, name: &str, members: &Value) -> Value {
     let family = if version >= Version::V0_4 { "chat" } else { "session" };
     let mut action = json!({"type": format!("{family}/{name}"), "turnId": "t", "toolCallId": "c"});
@@ -524,7 +524,7 @@ fn calls_wait_for_authentication_from_0_6_0_on() {
     }
     let resolved = action(new, "toolCallAuthResolved", &json!({}));
     leaves(new, &with_call(new, &call), &resolved, &place, &json!("running"));
-    // Nobody waits for what the version does not have, so that the status does not either.
+    // The old version has no such waiting, so that the status does not show it either.
     let mut parts = running(
         old,
         &json!([{"kind": "toolCall", "toolCall": call},

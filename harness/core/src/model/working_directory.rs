@@ -1,7 +1,7 @@
-//! The set of working directories that sessions and chats keep in order.
+//! The ordered set of working directories of a session or chat.
 //!
-//! Knows: the list `workingDirectories`. Never knows: whether a directory exists, or which of a
-//! session's directories a chat may use.
+//! Knows: the list `workingDirectories`. Never knows: whether a directory exists, or which of a session's
+//! directories a chat may use.
 
 use crate::wire::json::Value;
 
@@ -15,7 +15,7 @@ fn position(items: &[Value], directory: &str) -> Option<usize> {
     items.iter().position(|item| item.as_str() == Some(directory))
 }
 
-/// Appends a directory that the set does not have.
+/// Appends a directory, unless the set has it already.
 pub(super) fn set(state: &mut Object, action: &Object) -> ReducerResult {
     let directory = text(action, "directory")?;
     let items = list::ensured(state, DIRECTORIES)?;
@@ -26,7 +26,7 @@ pub(super) fn set(state: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Removes a directory; the list stays when it becomes empty.
+/// Removes a directory. An empty list stays.
 pub(super) fn removed(state: &mut Object, action: &Object) -> ReducerResult {
     let directory = text(action, "directory")?;
     let items = list::existing(state, DIRECTORIES)?.ok_or(NoOp::UnknownDirectory)?;
@@ -35,8 +35,8 @@ pub(super) fn removed(state: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Puts a directory in the place of another. The set keeps one of each: the earlier place wins, so
-/// that `[A, B, C]` becomes `[A, C]` for B to C and `[A, B]` for C to A.
+/// Replaces a directory with another one. The set holds each directory once, at the earlier of its two places:
+/// `[A, B, C]` becomes `[A, C]` if B is replaced with C, and `[A, B]` if C is replaced with A.
 ///
 /// Source: requirement reducer.session.workingDirectoryReplaced.
 pub(super) fn replaced(state: &mut Object, action: &Object) -> ReducerResult {

@@ -1,4 +1,4 @@
-//! Which findings of a check have one cause, as far as their messages tell.
+//! Groups the findings of a check by their likely cause, as their messages show it.
 //!
 //! Knows: messages, the names of the protocol. Never knows: checks.
 //!
@@ -7,11 +7,11 @@
 use crate::wire::protocol::Protocol;
 use crate::wire::version::PUBLISHED;
 
-/// Longest text that tells causes apart, in characters.
+/// Maximum length of the result, in characters.
 const LONG: usize = 160;
 
-/// A message without what differs from case to case: names of clients, ids, numbers, values. Two
-/// findings of one rule for which it is the same most likely have the same cause.
+/// Returns a message without the parts that differ from case to case: names of clients, ids, numbers, values.
+/// Two findings of one rule with the same result most likely have the same cause.
 pub fn alike(message: &str) -> String {
     let mut result = String::new();
     let mut quoted = false;
@@ -19,7 +19,7 @@ pub fn alike(message: &str) -> String {
     for c in message.chars() {
         if c == '`' {
             if quoted {
-                // What is a name of the protocol tells causes apart, what was made up does not.
+                // Names of the protocol distinguish causes; other quoted words are values.
                 let plain = word.chars().all(|c| c.is_ascii_alphabetic() || c == '.');
                 let known = plain && word.len() > 1 || is_of_protocol(&word);
                 result.push_str(if known { &word } else { "_" });

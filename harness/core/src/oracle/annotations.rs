@@ -1,8 +1,8 @@
-//! Annotations: each has something to say, ids of their own, and summaries that count them.
+//! Checks annotations: each has an entry, ids are unique, and the summaries count correctly.
 //!
-//! Counts are compared where they are told while nothing happens: hosts may hold summaries back.
+//! Counts are judged only if they arrive while the host is at rest, because a host may delay its summaries.
 //!
-//! Knows: folded annotations, summaries of sessions. Never knows: what is annotated.
+//! Knows: folded annotations, summaries of sessions. Never knows: the annotated content.
 //!
 //! Start at [`AnnotationChecks`].
 
@@ -17,7 +17,7 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// Whether the host was at rest since the last annotation.
+/// The state of the checks: whether the host has been at rest since the last annotation.
 #[derive(Default)]
 pub(super) struct AnnotationChecks {
     at_rest: bool,
@@ -50,7 +50,7 @@ impl CheckFamily for AnnotationChecks {
 }
 
 impl AnnotationChecks {
-    /// L3: what a session or its summary says of its annotations.
+    /// Judges the counts of annotations in a session's state or summary (L3).
     fn counted(&self, cx: &OracleContext, holder: &Value, out: &mut FindingSink) {
         let summary = given(holder, "annotations").filter(|_| self.at_rest);
         let channel = summary.and_then(|it| cx.channels.find(text(it, "resource")?));
@@ -87,7 +87,7 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
     }
 }
 
-/// L3: an annotation has an entry, and each entry an id of its own.
+/// Judges whether an annotation has an entry and each entry its own id (L3).
 fn sound(uri: &str, item: &Value, line: u64, out: &mut FindingSink) {
     let entries = list(item, "entries");
     let id = text(item, "id").unwrap_or_default();
@@ -117,7 +117,8 @@ fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     }
 }
 
-/// L3: the reducers leave an annotation without entries, which only the host can prevent.
+/// Judges the removal of an annotation's last entry (L3). The reducers would keep the empty annotation; only
+/// the host can prevent that.
 fn last_entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;

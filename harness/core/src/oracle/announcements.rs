@@ -1,10 +1,13 @@
-//! Sessions that come and go are announced to everybody who is subscribed to the root channel.
+//! Checks that every connection subscribed to the root channel is told of added and removed sessions.
 //!
-//! Notifications have no numbers. What one connection was told, another one is owed whose subscription is older than what
-//! brought it about; it is overdue when the host was at rest since, or has answered a later request on that connection
-//! a second after it. Where nobody was told of a session, only one that is known to be ready is overdue for certain.
+//! Notifications carry no numbers. If one connection receives an announcement, every other connection is owed
+//! it whose subscription is older than the request behind it. The announcement is overdue once the host has
+//! been at rest since, or has answered a later request on that connection a second after the first
+//! announcement. If no connection was told of a session, the announcement is certainly overdue only if the
+//! session is known to be ready.
 //!
-//! Knows: creations and disposals, subscriptions to the root channel. Never knows: lists, what summaries say.
+//! Knows: creations and disposals, subscriptions to the root channel. Never knows: lists, the content of
+//! summaries.
 //!
 //! Start at [`AnnouncementChecks`].
 
@@ -26,14 +29,14 @@ use super::context::OracleContext;
 use super::members::{given, text};
 use super::step::OracleStep;
 
-/// How long an announcement may be on its way to another connection. The text gives no figure.
+/// How long an announcement may take to reach another connection. The specification gives no figure.
 const SPREADING: Duration = Duration::from_secs(1);
-/// Announcements that are remembered.
+/// Upper bound for the announcements that are remembered.
 const MAX_NEWS: usize = 1_024;
-/// The limit for the number of sessions whose announcements are remembered.
+/// Upper bound for the sessions whose announcements are remembered.
 const MAX_SESSIONS: usize = 4_096;
 
-/// What is announced.
+/// The event that a notification announces.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum SessionEvent {
     Added,
@@ -72,24 +75,24 @@ impl SessionEvent {
     }
 }
 
-/// A session and what becomes of it.
+/// The URI of a session, and the event.
 type AnnouncementKey = (String, SessionEvent);
 
-/// What was announced, and what has to be.
+/// The announcements received so far, and those still owed.
 #[derive(Default)]
 pub(super) struct AnnouncementChecks {
     news: HashMap<AnnouncementKey, LatestAnnouncement>,
     /// The keys of `news`, oldest first.
     order: VecDeque<AnnouncementKey>,
-    /// Who is owed something, and how much.
+    /// The number of announcements that each connection is owed.
     owing: HashMap<ConnId, usize>,
-    /// When somebody last asked for it, in entries.
+    /// The entry at which a client last requested the event.
     asked: HashMap<AnnouncementKey, u64>,
-    /// What was done on request and nobody was told of.
+    /// The events that the host confirmed to a client, but has announced to nobody.
     silent: HashMap<AnnouncementKey, UnannouncedEvent>,
     /// Sessions that are known to be ready.
     ready: HashSet<String>,
-    /// Sessions that somebody was told of.
+    /// The sessions that were announced to somebody.
     told: HashSet<String>,
 }
 
@@ -102,15 +105,15 @@ struct LatestAnnouncement {
     owed: HashSet<ConnId>,
 }
 
-/// What was done on request.
+/// An event that the host confirmed, but has announced to nobody.
 struct UnannouncedEvent {
     line: u64,
     asked: u64,
     at: Duration,
     tick: u64,
-    /// It is known to be a session that is still being created.
+    /// Whether the session is known to be still in creation.
     creating: bool,
-    /// The connections that have to be told.
+    /// The connections that are owed the announcement.
     owed: Vec<ConnId>,
 }
 
@@ -163,7 +166,7 @@ impl AnnouncementChecks {
         if self.asked.len() < MAX_SESSIONS || self.asked.contains_key(&key) {
             self.asked.insert(key, cx.now.tick);
         }
-        // It may be another one from now on, or none.
+        // The request may replace or remove the session at this URI.
         for event in [SessionEvent::Added, SessionEvent::Removed] {
             self.silent.remove(&(uri.to_owned(), event));
         }
@@ -182,13 +185,13 @@ impl AnnouncementChecks {
         }
     }
 
-    /// Something was done on request.
+    /// Records that the host has confirmed a creation or a disposal.
     fn done(&mut self, cx: &OracleContext, request: &OpenRequest) {
         let Some(event) = SessionEvent::of_request(&request.method) else { return };
         let Some((uri, _)) = replaced(&request.method, request.params()) else { return };
         let key = (uri.to_owned(), event);
         let told = self.news.get(&key).is_some_and(|news| news.tick > request.tick);
-        // A session that nobody was told of needs no farewell.
+        // The removal of a session that was never announced needs no announcement.
         let known = event == SessionEvent::Added || self.told.contains(uri);
         if told || !known || self.silent.len() >= MAX_NEWS {
             return;
@@ -207,7 +210,7 @@ impl AnnouncementChecks {
         }
     }
 
-    /// A connection was told.
+    /// Records that this connection received an announcement.
     fn announced(
         &mut self,
         cx: &OracleContext,
@@ -271,7 +274,7 @@ impl AnnouncementChecks {
         }
     }
 
-    /// The host has answered a request on this connection.
+    /// Judges what is owed to this connection, after the host has answered one of its requests.
     fn fenced(&mut self, cx: &OracleContext, sent: u64, out: &mut FindingSink) {
         let here = cx.now.conn;
         if !self.silent.is_empty() {
@@ -314,7 +317,7 @@ impl AnnouncementChecks {
         due.iter().for_each(|key| self.silence(cx, key, out));
     }
 
-    /// I12: others were told.
+    /// Reports connections that miss an announcement which others received (I12).
     fn missed(
         &mut self,
         cx: &OracleContext,
@@ -340,7 +343,7 @@ impl AnnouncementChecks {
         }
     }
 
-    /// I12: nobody was told. A session may take its time until it is ready.
+    /// Reports an event that was announced to nobody (I12). A session may take its time until it is ready.
     fn silence(&mut self, cx: &OracleContext, key: &AnnouncementKey, out: &mut FindingSink) {
         let (uri, event) = key;
         let Some(silent) = self.silent.get(key) else { return };
@@ -372,7 +375,7 @@ fn settle(owing: &mut HashMap<ConnId, usize>, conn: ConnId) {
     }
 }
 
-/// The connections whose subscription to the root channel is older than an entry, and certain.
+/// Returns the connections whose subscription to the root channel is certain and older than an entry.
 fn owed(cx: &OracleContext, cause: u64) -> Vec<ConnId> {
     let root = cx.channels.find(ROOT);
     let Some((id, channel)) = root.and_then(|id| Some((id, cx.channel(id)?))) else {

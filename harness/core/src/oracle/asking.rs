@@ -1,4 +1,4 @@
-//! What clients send: requests, dispatches, answers to the host.
+//! Reads what clients send: requests, dispatches, answers to the host.
 //!
 //! Knows: the context. Never knows: rules.
 
@@ -16,8 +16,8 @@ use super::context::{OracleContext, StepEmitter};
 use super::envelope::channel_of;
 use super::step::OracleStep;
 
-/// Requests after which a channel of that URI may be another one, or none: the method, the member
-/// that names it, and whether it goes.
+/// The requests that create or dispose of a channel: the method, the members that may name the channel, and
+/// whether the request disposes of it.
 const REPLACING: &[(&str, &[&str], bool)] = &[
     ("createSession", &["channel", "session"], false),
     ("createChat", &["chat"], false),
@@ -27,7 +27,8 @@ const REPLACING: &[(&str, &[&str], bool)] = &[
     ("disposeTerminal", &["channel", "terminal"], true),
 ];
 
-/// The channel that a request makes or disposes of, and whether it disposes.
+/// Returns the channel that a request creates or disposes of, and whether it disposes of it; `None` for other
+/// requests.
 pub(super) fn replaced<'a>(method: &str, params: &'a Value) -> Option<(&'a str, bool)> {
     let (_, members, disposes) = REPLACING.iter().find(|(name, ..)| *name == method)?;
     let uri = members.iter().find_map(|member| params.get(*member)?.as_str())?;
@@ -38,7 +39,7 @@ impl OracleContext {
     pub(super) fn sent(&mut self, seen: &Arc<SeenFrame>, emit: StepEmitter<'_>) {
         self.assume();
         let conn = self.here_mut();
-        // How a client goes on after an answer that it cannot read is its own business.
+        // A client may do anything after an answer that names no known version.
         let protocol = conn.protocol.filter(|_| !conn.guessed);
         let errors = match (seen.message(), protocol) {
             (Some(message), Some(protocol)) => {
@@ -71,7 +72,7 @@ impl OracleContext {
         if tag != Some("2.0")
             && matches!(message.kind(), MessageKind::Request | MessageKind::Notification)
         {
-            // JSON-RPC 4, 5 and 7: what is no valid request may be answered by an error with the id null.
+            // JSON-RPC 4, 5 and 7: the host may answer an invalid request with an error whose id is null.
             self.here_mut().odd += 1;
         }
         match message.kind() {
@@ -116,7 +117,7 @@ impl OracleContext {
             self.dispatched(seen, message, &[], emit);
         }
         if !id.is_string() && !id.is_number() {
-            // Who cannot take such an id answers as to a frame that could not be read.
+            // A host that does not accept such an id may answer as to an unreadable frame.
             self.here_mut().odd += 1;
         }
         self.here_mut().ask(id, request);
@@ -124,7 +125,7 @@ impl OracleContext {
             && let Some(channel) = self.channels.intern(uri)
         {
             if disposes {
-                // What is owed now is owed, whatever becomes of the channels.
+                // What the host owes at this moment stays owed, even after the channels are gone.
                 let chats = self.channel(channel).map(|known| known.chats.clone());
                 let going = std::iter::once(channel).chain(chats.into_iter().flatten());
                 going.for_each(|channel| self.ending(channel, emit));
@@ -141,7 +142,7 @@ impl OracleContext {
         let client_id: Option<Arc<str>> =
             params.get("clientId").and_then(Value::as_str).map(Arc::from);
         let known = client_id.as_ref().and_then(|id| self.versions.get(id)).copied();
-        // What a client dispatched before it came back may be from before the transcript began.
+        // The client may have dispatched actions before the transcript began.
         self.unseen |= method == "reconnect" && known.is_none();
         let conn = self.here_mut();
         if conn.shaken {
@@ -183,7 +184,7 @@ impl OracleContext {
     }
 }
 
-/// Whether a request has to be answered. Whatever is odd about it lets the host off.
+/// Whether the host has to answer a request. It need not answer a malformed one.
 fn is_sound(message: &Message, id: &Value) -> bool {
     let value = message.value();
     value.get("jsonrpc").and_then(Value::as_str) == Some("2.0")

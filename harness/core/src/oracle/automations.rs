@@ -1,5 +1,5 @@
-//! Automations and their runs: a life that goes forward, times in order, sessions that add up, and a
-//! catalogue that says the same.
+//! Checks automations and their runs: legal life cycles, ordered times, consistent sessions, and a catalogue
+//! that agrees with the runs.
 //!
 //! Knows: folded runs, the catalogue. Never knows: schedules.
 //!
@@ -19,11 +19,11 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated, repeated_text, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// The channel of the catalogue.
+/// The channel of the automations catalogue.
 const CATALOGUE: &str = "ahp-automations://";
-/// Runs that may wait for the host to be at rest.
+/// Upper bound for the runs that wait for the host to be at rest.
 const MAX_TOUCHED: usize = 1_024;
-/// Which stages follow a stage of a run; the last three are final.
+/// The legal next stages for each stage of a run. The last three stages are final.
 const FOLLOWS: [(&str, &[&str]); 5] = [
     ("pending", &["running", "failed", "cancelled"]),
     ("running", &["completed", "failed", "cancelled"]),
@@ -31,15 +31,15 @@ const FOLLOWS: [(&str, &[&str]); 5] = [
     ("failed", &[]),
     ("cancelled", &[]),
 ];
-/// The times of a run, in their order.
+/// The times of a run, in chronological order.
 const TIMES: [&str; 3] = ["createdAt", "startedAt", "completedAt"];
 
-/// What is remembered of a host with automations.
+/// The state of the checks.
 #[derive(Default)]
 pub(super) struct AutomationChecks {
-    /// How many finished runs the host said that it keeps.
+    /// The number of finished runs that the host keeps, as `initialize` states it.
     limit: Option<u64>,
-    /// Runs that something happened to since the host was at rest.
+    /// The runs that changed since the host was last at rest.
     touched: LiteMap<ChannelId, ()>,
 }
 
@@ -88,7 +88,7 @@ impl AutomationChecks {
         }
     }
 
-    /// L5: an entry of the catalogue, by itself and after the one before it.
+    /// Judges an entry of the catalogue, alone and against the entry that it replaces (L5).
     fn set(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(entry) = given(folding.envelope.action, "automation") else {
             return;
@@ -111,7 +111,7 @@ impl AutomationChecks {
         }
     }
 
-    /// L5: an action on a run.
+    /// Judges an action on a run (L5).
     fn run(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(fold) = cx.folded(folding.channel) else {
             return;
@@ -137,8 +137,8 @@ impl AutomationChecks {
         }
     }
 
-    /// L5: an automation's runs once each, newest first, as many as are kept, one for each occurrence;
-    /// a count exactly where a condition asks for one.
+    /// Judges an entry of the catalogue (L5): it lists each run once, newest first, within the limit, and one
+    /// run for each occurrence; it has a `runCount` exactly if a condition needs one.
     fn entry(&self, cx: &OracleContext, entry: &Value, line: u64, out: &mut FindingSink) {
         let uri = text(entry, "resource").unwrap_or_default();
         let runs = list(entry, "runs");
@@ -185,7 +185,7 @@ impl AutomationChecks {
         }
     }
 
-    /// L5: the catalogue says of a run what the run says.
+    /// Judges, at rest, whether the catalogue agrees with the runs (L5).
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let touched = std::mem::take(&mut self.touched);
         let catalogue = cx.channels.find(CATALOGUE).and_then(|id| cx.followed(id));
@@ -219,7 +219,7 @@ impl AutomationChecks {
     }
 }
 
-/// L5: a run goes forward, and was always created when it was.
+/// Judges a change of a run's life cycle (L5): the stage moves forward and the time of creation stays.
 fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut FindingSink) {
     let Some((from, to)) = text(before, "status").zip(text(after, "status")) else {
         return;
@@ -232,7 +232,7 @@ fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Fi
         out.broken(Rule::RunsForward, message, lines);
     }
     let created = text(before, "createdAt").zip(text(after, "createdAt"));
-    // A point in time may be written in another way.
+    // The same point in time may be written differently.
     let is_other = |(one, other): &(&str, &str)| {
         one != other && timestamp::parse(one).is_none_or(|it| Some(it) != timestamp::parse(other))
     };
@@ -242,7 +242,7 @@ fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Fi
     }
 }
 
-/// L5: the times of a run, as far as they are there.
+/// Judges the order of those times of a run that are present (L5).
 fn times(uri: &str, lifecycle: Option<&Value>, line: u64, out: &mut FindingSink) {
     let Some(lifecycle) = lifecycle else {
         return;
@@ -258,7 +258,7 @@ fn times(uri: &str, lifecycle: Option<&Value>, line: u64, out: &mut FindingSink)
     }
 }
 
-/// L5: a run's sessions are each there once, and the primary one is among them.
+/// Judges the sessions of a run (L5): each occurs once, and the primary session is among them.
 fn sessions(uri: &str, run: &Value, primary: Option<&Value>, lines: &[u64], out: &mut FindingSink) {
     let all = list(run, "sessions");
     out.seen(Rule::RunSessions);
@@ -273,12 +273,12 @@ fn sessions(uri: &str, run: &Value, primary: Option<&Value>, lines: &[u64], out:
     }
 }
 
-/// The status of a run, or of its summary; empty where there is none.
+/// Returns the status of a run or of its summary; empty if it has none.
 fn stage(run: &Value) -> &str {
     given(run, "lifecycle").and_then(|lifecycle| text(lifecycle, "status")).unwrap_or_default()
 }
 
-/// The trigger and the time that a run was planned for.
+/// Returns the trigger and the scheduled time of a run; `None` if the run was not scheduled.
 fn occurrence(run: &Value) -> Option<String> {
     let origin = given(run, "origin")?;
     Some(format!("`{}` at {}", text(origin, "triggerId")?, text(origin, "scheduledFor")?))

@@ -1,10 +1,10 @@
-//! What passes below a host, read as facts about conversations, whether the host speaks ACP to its agent or the
-//! agent asks the model stand-in.
+//! Reads the traffic below a host as facts about conversations. The traffic is either ACP between the host and
+//! its agent, or the log of the model stand-in that the agent calls.
 //!
-//! A conversation is a session of ACP, or a prompt that the stand-in is asked about; its exchanges may be repeated
-//! by an agent that lost an answer, which then counts once.
+//! A conversation is a session of ACP, or a prompt that the stand-in receives. An agent that lost an answer may
+//! repeat an exchange; the repetition counts once.
 //!
-//! Knows: ACP, the stand-in's log. Never knows: what is above the host, rules.
+//! Knows: ACP, the stand-in's log. Never knows: the traffic above the host, rules.
 //!
 //! Start at [`BelowReading::facts`].
 
@@ -18,39 +18,40 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::members::{list, text};
 
-/// Open requests and exchanges that are remembered.
+/// Upper bound for the open requests and exchanges that are remembered.
 const MAX_OPEN: usize = 4_096;
-/// Options of a request for permission that are looked at.
+/// Upper bound for the options of a request for permission that are read.
 const MAX_OPTIONS: usize = 64;
-/// What a tool prints that has really run a command with `ahp-ran-$((A+B))` in it: the sum is nowhere in the
-/// command.
+/// The mark in the output of a tool that has really run a command with `ahp-ran-$((A+B))`. Only the output
+/// holds the sum.
 const MARK: &str = "ahp-ran-";
 
-/// One thing that happened in a conversation.
+/// An event in a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ConversationFact {
-    /// The agent was given this message to work on; it may stand within other texts.
+    /// The agent received this message as its task; the message may be embedded in other text.
     Prompted(String),
-    /// The agent goes on, after the results of so many rounds of calls. Only models are asked so.
+    /// The agent asked the model again, after the results of this many rounds of calls. Only conversations with
+    /// the stand-in have rounds.
     Round(u64),
-    /// A piece of its answer.
+    /// The agent sent a piece of its answer.
     Text(String),
-    /// It calls a tool; the longest text of the input tells the call from others.
+    /// The agent called a tool. `leaf` is the longest text of the input, which identifies the call.
     Called { id: String, leaf: String },
-    /// It was told whether a call may run.
+    /// The agent received the decision whether a call may run.
     Answered { id: String, allowed: bool },
     /// A call has run.
     Ran { id: String },
-    /// It was told to stop, or nobody listens to it any more.
+    /// The agent was told to stop, or the reader of its answer disconnected.
     Cancelled,
-    /// It has come to the end of the prompt, or failed.
+    /// The agent finished the prompt, or failed.
     Ended,
 }
 
-/// A conversation, and what happened there.
+/// The name of a conversation, and an event in it.
 pub(super) type BelowFact = (String, ConversationFact);
 
-/// Whose ids an id is one of.
+/// A connection and the id of a request on it.
 type IdSpace = (ConnId, String);
 
 /// An agent's request for permission.
@@ -62,17 +63,17 @@ struct PermissionRequest {
     allowing: Vec<String>,
 }
 
-/// What has to be remembered to read the next message.
+/// The state that later messages need.
 #[derive(Debug, Default)]
 pub(super) struct BelowReading {
     prompts: LiteMap<IdSpace, String>,
     permissions: LiteMap<IdSpace, PermissionRequest>,
-    /// Exchanges of the stand-in that have not ended.
+    /// The open exchanges of the stand-in: from serial number to conversation.
     exchanges: LiteMap<u64, String>,
 }
 
 impl BelowReading {
-    /// What a message says.
+    /// Returns the facts that a message states.
     pub(super) fn facts(
         &mut self,
         conn: ConnId,
@@ -153,8 +154,8 @@ impl BelowReading {
         }
     }
 
-    /// A line of the stand-in's log: an exchange as it begins, or its end. Requests without tools are a
-    /// helper's, which wants a title, and no part of the conversation.
+    /// Reads a line of the stand-in's log: the start or the end of an exchange. A request without tools is an
+    /// auxiliary one, such as for a title, and no part of the conversation.
     fn exchange(&mut self, record: &Value) -> Vec<BelowFact> {
         let Some(serial) = record.get("serial").and_then(Value::as_u64) else {
             return Vec::new();
@@ -169,7 +170,7 @@ impl BelowReading {
         let Some(prompt) = prompt else {
             return Vec::new();
         };
-        // Prompts are long, and a conversation needs only a name.
+        // A hash of the prompt is enough to name the conversation.
         let mut hasher = DefaultHasher::new();
         prompt.hash(&mut hasher);
         let talk = format!("model {:x}", hasher.finish());
@@ -231,7 +232,7 @@ fn has_run(result: &str) -> bool {
     places.any(|(at, _)| result[at + MARK.len()..].starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// The longest text in an input.
+/// Returns the longest text in an input.
 pub(super) fn longest(input: &Value) -> String {
     fn leaf<'a>(value: &'a Value, best: &mut &'a str) {
         match value {

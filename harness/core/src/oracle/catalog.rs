@@ -1,9 +1,10 @@
-//! A session's catalogue of chats: entries that equal the chats, one default, one owner.
+//! Checks a session's catalogue of chats: its entries equal the chats, it has one default chat, and each chat
+//! has one owner.
 //!
-//! What a catalogue repeats of a chat follows the chat with another action: the two are compared
-//! when the host is at rest.
+//! A host updates an entry with another action than the chat itself. The two are therefore compared when the
+//! host is at rest.
 //!
-//! Knows: folded sessions and chats, what summaries repeat of them. Never knows: lists as a whole.
+//! Knows: folded sessions and chats, the copies in summaries. Never knows: whole lists.
 //!
 //! Start at [`CatalogChecks`].
 
@@ -26,8 +27,8 @@ use super::members::{given, list, repeated, text};
 use super::memory::ChatMemory;
 use super::step::{ActionFolding, OracleStep};
 
-/// The members that an entry repeats, and the action that changes each in a chat's own state;
-/// without one, only a snapshot of the chat tells what it is.
+/// The members of a chat that its entry repeats, and the action that changes each member in the chat's own
+/// state. A member without an action becomes known only from a snapshot of the chat.
 const REPEATED: &[(&str, Option<&str>)] = &[
     ("title", None),
     ("status", Some("chat/turnStarted")),
@@ -39,27 +40,29 @@ const REPEATED: &[(&str, Option<&str>)] = &[
     ("interactivity", None),
     ("workingDirectories", Some("chat/workingDirectorySet")),
 ];
-/// Those of them that hosts may hold back.
+/// The members of [`REPEATED`] whose updates a host may delay.
 const LAGGING: &[&str] = &["modifiedAt", "changes"];
 
-/// Statuses of a chat that are remembered between two updates of its entry; with more, the update is not judged.
+/// Upper bound for the statuses of a chat that are remembered between two updates of its entry. Beyond it the
+/// update is not judged.
 const MAX_STATUSES: usize = 16;
 
-/// What the catalogues said of each chat's status, and what it was.
+/// The status of each chat: what the catalogue said, and what the chat really had.
 #[derive(Default)]
 pub(super) struct CatalogChecks {
     chats: ChatMemory<ToldStatus>,
 }
 
-/// The status that the catalogue gave a chat last. It is one that the chat had since the update before, or has until
-/// the next one.
+/// The last status that the catalogue gave a chat. It is legal if the chat had it at some time between the
+/// previous update and the next one.
 #[derive(Default)]
 struct ToldStatus {
-    /// The catalogue was up to date at the update before, so that `since` has every status that may be told late.
+    /// Whether the catalogue was up to date at the previous update, so that `since` holds every status that may
+    /// legally arrive late.
     sure: bool,
-    /// The status, the line that it came on, and the statuses that the chat had in that time.
+    /// The status in the catalogue, the line of its update, and the statuses that the chat had in that time.
     told: Option<(Value, u64, Vec<Value>)>,
-    /// Those that it had since the entry was updated last.
+    /// The statuses that the chat had since the last update of its entry.
     since: Vec<Value>,
 }
 
@@ -73,13 +76,14 @@ impl ToldStatus {
         }
     }
 
-    /// The status that was told last and the line, if the chat did not have it.
+    /// Takes the last status in the catalogue, and returns it with its line if the chat never had it in that
+    /// time.
     fn wrong(&mut self) -> Option<(Value, u64)> {
         let (status, line, had) = self.told.take()?;
         (had.len() <= MAX_STATUSES && !had.contains(&status)).then_some((status, line))
     }
 
-    /// The catalogue is up to date, or nothing is known of it.
+    /// Starts afresh. `sure` means that the catalogue is up to date.
     fn begin(&mut self, sure: bool) {
         *self = ToldStatus { sure, ..ToldStatus::default() };
     }
@@ -134,7 +138,7 @@ impl CheckFamily for CatalogChecks {
 }
 
 impl CatalogChecks {
-    /// What status a chat has before an action that may change it.
+    /// Records the status of a chat before an action that may change it.
     fn had(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>) {
         if QUIET.contains(&folding.envelope.action_type) {
             return;
@@ -147,18 +151,18 @@ impl CatalogChecks {
         }
     }
 
-    /// I1, of the status between two updates.
+    /// Judges the status in an update of an entry against the statuses that the chat had (I1).
     fn status(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let action = folding.envelope.action;
         let uri = text(action, "chat").unwrap_or_default();
         let Some(told) = given(action, "changes").and_then(status) else { return };
         let Some((id, chat)) = cx.channels.find(uri).zip(followed_chat(cx, uri)) else { return };
-        // Where turns do not change the status, only a snapshot of the chat shows it.
+        // In versions without `chat/turnStarted` only a snapshot of the chat shows its status.
         let protocol = chat.protocol;
         let derived = protocol.action("chat/turnStarted").is_some();
         let (now, lines) = (status(&chat.state), chat.lines(folding.line));
         let Some(known) = self.chats.of(id, chat) else { return };
-        // The state of the chat has to be the one at the number of the update.
+        // The comparison needs the state of the chat exactly at the number of the update.
         let in_order = folding.live
             && chat.seq < folding.envelope.seq
             && cx.covers(id, cx.now.conn)
@@ -185,7 +189,7 @@ impl CatalogChecks {
         known.since.extend(now);
     }
 
-    /// What a session at rest says is compared with its chats, and is up to date.
+    /// Marks the entries of a session at rest as up to date; [`at_rest`] compares them.
     fn rested(&mut self, cx: &OracleContext, family: &SessionFamily<'_>) {
         for (uri, chat) in family.chats(cx) {
             if let Some(known) = cx.channels.find(uri).and_then(|id| self.chats.of(id, chat)) {
@@ -195,13 +199,13 @@ impl CatalogChecks {
     }
 }
 
-/// The status of a chat or of its entry.
+/// Returns the status of a chat or of its entry.
 fn status(state: &Value) -> Option<Value> {
     given(state, "status").and_then(plain)
 }
 
-/// I2 and I4, of a session's state, or of a summary of it. What changed of a summary may have one half: then the default chat
-/// is among chats that were told before.
+/// Judges the chats in a session's state or in a summary of it (I2 and I4). A partial summary may change the
+/// default chat without listing the chats; it is not judged then.
 fn catalogue(cx: &OracleContext, uri: &str, state: &Value, line: u64, out: &mut FindingSink) {
     let chats = list(state, "chats");
     if chats.is_empty() || cx.here().is_none_or(|conn| conn.protocol.is_none()) {
@@ -216,7 +220,7 @@ fn catalogue(cx: &OracleContext, uri: &str, state: &Value, line: u64, out: &mut 
     default_known(uri, chats, text(state, "defaultChat"), lines, out);
 }
 
-/// I2: the default chat is in the catalogue. Without a catalogue nothing is known.
+/// Judges whether the default chat is in the catalogue (I2). Without a default chat there is nothing to judge.
 fn default_known(
     session: &str,
     chats: &[Value],
@@ -236,7 +240,7 @@ fn default_known(
     }
 }
 
-/// I4: what an action meets.
+/// Judges an action against the state before it (I4).
 fn folding_in(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     if folding.envelope.action_type != "session/chatAdded" {
         return;
@@ -251,12 +255,12 @@ fn folding_in(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Finding
     if list(&fold.state, "chats").iter().any(|entry| text(entry, "resource") == Some(chat)) {
         let uri = cx.uri(folding.channel);
         let message = format!("expected `{chat}` to be new in `{uri}`, found it there already");
-        // The reducer replaces the entry: nobody's state suffers.
+        // The reducer replaces the entry, so that no state is harmed.
         out.weaker(Rule::OneOwner, Weight::Note, message, &[fold.base_line, folding.line]);
     }
 }
 
-/// I2, I3 and I4: what came of an action.
+/// Judges the outcome of an action (I2, I3 and I4).
 fn folded(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,
@@ -329,7 +333,7 @@ fn at_rest(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
     }
 }
 
-/// I4: nobody else has the session's chats.
+/// Judges whether no other session lists this session's chats (I4).
 fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
     for uri in family.entries().iter().filter_map(|entry| text(entry, "resource")) {
         let Some(other) = cx.families.session_of(uri).filter(|other| *other != family.id) else {
@@ -352,8 +356,8 @@ fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink)
     }
 }
 
-/// What the calls of a chat show of their workers is what the catalogue says of these. The calls that a fork has copied go
-/// on showing the workers of the chat that they were made in, which no other chat can take over.
+/// Judges whether the workers that a chat's calls show name these calls as their origin. A forked chat keeps
+/// the calls of its source, whose workers still name the source chat; there the chat is not compared.
 fn workers(
     cx: &OracleContext,
     family: &SessionFamily<'_>,
@@ -394,9 +398,9 @@ fn workers(
     }
 }
 
-/// I1. Partial updates cannot clear a member: one that the chat lacks is not compared, but for
-/// those whose absence has a meaning. Where the session is followed in the words of another version, either side may
-/// have members that the other has no words for.
+/// Compares an entry with its chat (I1). A partial update cannot clear a member: a member that the chat lacks
+/// is compared only if its absence has a meaning. If session and chat are followed in different versions,
+/// either may have members that the other version lacks, so that they are not compared.
 fn mirrors(
     cx: &OracleContext,
     family: &SessionFamily<'_>,
@@ -410,7 +414,7 @@ fn mirrors(
         return;
     }
     let fresh = chat.base_line > family.fold.base_line.max(family.fold.last_line);
-    // Members that no table names, and how instants are written, are each side's own.
+    // Unknown members and the spelling of times may differ legally.
     let [of_chat, of_entry] = [&chat.state, entry].map(|side| {
         let told =
             REPEATED.iter().filter_map(|(name, _)| Some((*name, given(side, name)?.clone())));
@@ -461,7 +465,8 @@ fn mirrors(
     }
 }
 
-/// What the absence of a member means; `None` where an entry may go on having what a chat has lost.
+/// Returns the value that the absence of a member stands for; `None` if the entry may keep a value that the
+/// chat has lost.
 fn absence(name: &str) -> Option<Value> {
     match name {
         "movable" => Some(Value::from(false)),

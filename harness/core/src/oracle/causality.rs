@@ -1,5 +1,5 @@
-//! Causes before effects: what follows from a client's action comes after it, in number and in
-//! order.
+//! Checks that effects follow their causes: what results from a client's action has a higher number and arrives
+//! later.
 //!
 //! Knows: dispatched turns. Never knows: states.
 
@@ -17,10 +17,10 @@ use super::check::{CheckFamily, FindingSink};
 use super::context::OracleContext;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Dispatched turns of all chats that are waited for; further ones are not judged.
+/// Upper bound for the dispatched turns that are followed; further ones are not judged.
 const MAX_WAITING: usize = 1_024;
 
-/// The turns that clients asked for and the host has not answered yet.
+/// The turns that clients dispatched and the host has not settled yet.
 #[derive(Default)]
 pub(super) struct CausalityChecks {
     asked: LiteMap<(ChannelId, Text), AskedTurn>,
@@ -57,7 +57,7 @@ impl CausalityChecks {
         let Some(turn) = action.filter(|it| starts_turn(it)).and_then(turn_of) else {
             return;
         };
-        // A turn that is there already has consequences of its own.
+        // If the chat already has this turn, its effects may come first.
         let fold = cx.folded(channel);
         let active = fold.and_then(|fold| fold.state.get("activeTurn")?.get("id")?.as_str());
         if active != Some(turn) && self.asked.len() < MAX_WAITING {
@@ -66,7 +66,7 @@ impl CausalityChecks {
         }
     }
 
-    /// C8: what belongs to a turn comes to its client after the action that started it.
+    /// Judges whether the action that starts a turn reaches its client before other actions of the turn (C8).
     fn answer(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.asked.is_empty() {
             return;
@@ -89,8 +89,8 @@ impl CausalityChecks {
             return;
         }
         self.asked.remove(&key);
-        // The id may be that of an earlier turn, which still says something. What nobody follows is
-        // not known.
+        // The id may belong to an earlier turn, which may still receive actions. Without a followed state this
+        // cannot be decided.
         let fold = cx.followed(delivery.channel);
         let turns = fold.and_then(|fold| fold.state.get("turns")?.as_array());
         let id = |known: &Value| known.get("id").and_then(Value::as_str) == Some(turn);
@@ -106,8 +106,8 @@ impl CausalityChecks {
     }
 }
 
-/// A11: an accepted action has a number above every one that was received before it was sent.
-/// `floor` is the highest of those, with its line.
+/// Judges whether an accepted action has a number above every number that was received before its dispatch
+/// (A11). `floor` is the highest of those numbers, with its line.
 pub(super) fn above(
     cx: &OracleContext,
     delivery: &ActionDelivery<'_>,

@@ -1,7 +1,7 @@
-//! Changesets: an error where they failed, ids of their own, files that stay while they are computed
-//! anew, reviews where they are offered.
+//! Checks changesets: an error exactly on failure, unique ids, files that stay while the host recomputes,
+//! reviews only where offered.
 //!
-//! Knows: folded changesets, the catalogues that offer them. Never knows: what is in a file.
+//! Knows: folded changesets, the catalogues that offer them. Never knows: the content of files.
 //!
 //! Start at [`ChangesetChecks`].
 
@@ -19,12 +19,12 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// Sessions and chats whose catalogue is remembered.
+/// Upper bound for the sessions and chats whose catalogue is remembered.
 const MAX_CATALOGUES: usize = 4_096;
-/// The statuses that a changeset is known to have; others belong to newer versions.
+/// The known statuses of a changeset; others belong to newer versions.
 const STATUSES: [&str; 4] = ["computing", "recomputing", "ready", "error"];
 
-/// The templates that each session or chat offers changesets by, and whether they can be reviewed.
+/// The URI templates by which each session or chat offers changesets, and whether they can be reviewed.
 #[derive(Default)]
 pub(super) struct ChangesetChecks {
     offers: LiteMap<ChannelId, Vec<(String, bool)>>,
@@ -93,7 +93,7 @@ impl ChangesetChecks {
         recomputing(cx, folding, out);
     }
 
-    /// L2: reviews of a changeset that offers none.
+    /// Judges a review of a changeset: its catalogue entry has to offer reviews (L2).
     fn reviewed(&self, uri: &str, line: u64, out: &mut FindingSink) {
         let offers = self.offers.values().flatten();
         let mut fitting = offers.filter(|(template, _)| fits(template, uri)).peekable();
@@ -109,7 +109,7 @@ impl ChangesetChecks {
     }
 }
 
-/// L2: a changeset, or a change of its status, has an error exactly where it failed.
+/// Judges whether a changeset, or a change of its status, has an error exactly if its status is `error` (L2).
 fn error_iff(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     let status = text(holder, "status").filter(|status| STATUSES.contains(status));
     let Some(status) = status else {
@@ -127,7 +127,7 @@ fn error_iff(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     }
 }
 
-/// L2: files and operations have ids of their own.
+/// Judges whether files and operations have unique ids (L2).
 fn unique(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     for name in ["files", "operations"] {
         let items = list(holder, name);
@@ -142,8 +142,8 @@ fn unique(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     }
 }
 
-/// L2: while it computes anew, a changeset shows what it had. A whole new content may come just
-/// before the status that it belongs to.
+/// Judges whether a changeset keeps its files while the host recomputes it (L2). A complete new content may
+/// come just before the status that it belongs to.
 fn recomputing(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let weight = match folding.envelope.name {
         "cleared" => Weight::Essential,
@@ -153,7 +153,8 @@ fn recomputing(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Findin
     let Some(fold) = cx.folded(folding.channel) else {
         return;
     };
-    // Before enumerations could grow nothing told what is computed anew from what is computed at first.
+    // Before 0.9.0, where enumerations are closed, the status did not distinguish the first computation from a later
+    // one.
     if !cx
         .here()
         .and_then(|conn| conn.protocol)
@@ -173,7 +174,7 @@ fn recomputing(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Findin
     }
 }
 
-/// Whether a URI may come of a template, whose variables stand in braces.
+/// Whether a URI matches a template, whose variables stand in braces.
 fn fits(template: &str, uri: &str) -> bool {
     let mut parts = template.split('{');
     let Some(mut rest) = parts.next().and_then(|first| uri.strip_prefix(first)) else {

@@ -1,6 +1,6 @@
 //! Channels: their kinds, their recent numbers and their folded states.
 //!
-//! Knows: kinds of channels, snapshots. Never knows: connections' subscriptions.
+//! Knows: kinds of channels, snapshots. Never knows: the subscriptions of connections.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,79 +14,79 @@ use crate::wire::protocol::Protocol;
 
 use super::members::{list, text};
 
-/// Channels that are kept apart; what travels on further ones is not judged.
+/// Upper bound for the channels that are followed; traffic on further channels is not judged.
 const MAX_CHANNELS: usize = 65_536;
-/// Snapshots of a channel that wait for the fold to reach them; older ones are not compared.
+/// Upper bound for the snapshots of a channel that wait for the fold to reach them; the oldest are dropped
+/// without comparison.
 pub(super) const MAX_WAITING: usize = 8;
-/// Rejected actions of a channel that are remembered until the next comparison.
+/// Upper bound for the rejected actions of a channel that are remembered until the next comparison.
 pub(super) const MAX_REJECTED: usize = 8;
 
 /// A channel, numbered in the order of appearance.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(super) struct ChannelId(u32);
 
-/// What is known of a channel.
+/// The record of one channel.
 pub(super) struct ChannelRecord {
     pub uri: Arc<str>,
-    /// Its kind, where a snapshot, a catalogue, the scheme or an action has told.
+    /// The kind, once a snapshot, a catalogue, the scheme or an action has shown it.
     pub kind: Option<ChannelKind>,
-    /// The line that the kind was learnt from; 0 for the scheme.
+    /// The line that showed the kind; 0 if the scheme did.
     pub kind_line: u64,
-    /// The numbers of its accepted actions in the log, ascending.
+    /// The numbers of the channel's accepted actions in the log, ascending.
     pub recent: VecDeque<u64>,
-    /// Actions up to this number are forgotten.
+    /// The highest number that was removed from the log.
     pub forgotten: u64,
-    /// The state of the channel, as far as it could be followed.
+    /// The folded state; `None` if it could not be followed.
     pub fold: Option<ChannelFold>,
-    /// Snapshots ahead of the fold.
+    /// The snapshots that are ahead of the fold.
     pub waiting: Vec<WaitingSnapshot>,
     /// Rejected actions since the last comparison, with their lines.
     pub rejected: Vec<(Arc<SeenFrame>, u64)>,
-    /// The connections that are subscribed.
+    /// The connections that are subscribed to the channel.
     pub subscribers: Vec<ConnId>,
     /// The session that a chat belongs to.
     pub owner: Option<ChannelId>,
-    /// The chats that a session was seen to have.
+    /// The chats that the session is known to own.
     pub chats: Vec<ChannelId>,
-    /// It is a chat that has left a catalogue while somebody waits for it to be moved.
+    /// Whether the channel is a chat that has left a catalogue while a request to move it is open.
     pub moving: bool,
     /// The line of the answer that confirmed its disposal.
     pub disposed: Option<u64>,
 }
 
-/// A state and what it was folded from.
+/// A folded state and its history.
 pub(super) struct ChannelFold {
     pub kind: ChannelKind,
     pub protocol: &'static Protocol,
     pub state: Value,
-    /// The `fromSeq` of the snapshot it began with.
+    /// The `fromSeq` of the snapshot that the fold began with.
     pub base_seq: u64,
-    /// The number of the last action folded, or the `fromSeq` of the snapshot it began with.
+    /// The number of the last folded action, or the `fromSeq` of the first snapshot.
     pub seq: u64,
-    /// Every action of the channel up to this number is in the state.
+    /// The number up to which the state holds every action of the channel.
     pub known_to: u64,
-    /// The line of the snapshot it began with.
+    /// The line of the snapshot that the fold began with.
     pub base_line: u64,
     /// The `fromSeq` of the snapshot since which no action of the channel was missed.
     pub since_seq: u64,
-    /// The line of the snapshot since which no action of the channel was missed; `base_line` may be of a later one that
-    /// was compared.
+    /// The line of that snapshot. `base_line` may belong to a later one, which was compared successfully.
     pub since_line: u64,
-    /// Older turns may have been left out of that snapshot.
+    /// Whether that snapshot may omit older turns.
     pub windowed: bool,
-    /// The line of the last action folded; 0 where there was none.
+    /// The line of the last folded action; 0 if there is none.
     pub last_line: u64,
 }
 
 impl ChannelFold {
-    /// The lines that prove what is said of a state and something later: its snapshot, the last action
-    /// folded onto it, and the line of that.
+    /// Returns the lines that prove a statement about the state and a later line: the snapshot, the last folded
+    /// action, and the later line.
     pub(super) fn lines(&self, later: u64) -> [u64; 3] {
         [self.base_line, self.last_line, later]
     }
 }
 
-/// A snapshot that cannot be compared yet.
+/// A snapshot that cannot be compared until the fold reaches it.
 #[derive(Clone)]
 pub(super) struct WaitingSnapshot {
     pub seen: Arc<SeenFrame>,
@@ -95,23 +95,23 @@ pub(super) struct WaitingSnapshot {
     pub conn: ConnId,
     pub line: u64,
     pub tick: u64,
-    /// Older turns may have been left out on purpose.
+    /// Whether older turns may be omitted on purpose.
     pub windowed: bool,
 }
 
-/// Where in a response a snapshot is.
+/// The place of a snapshot in a response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SnapshotPlace {
     /// `result.snapshot`.
     Single,
-    /// The result itself, as some documents of 0.1.0 show it.
+    /// The result itself, as some documents of 0.1.0 show.
     Bare,
     /// `result.snapshots[i]`.
     Listed(usize),
 }
 
 impl SnapshotPlace {
-    /// The snapshot at this place of a response.
+    /// Returns the snapshot at this place of a response.
     pub(super) fn snapshot(self, seen: &SeenFrame) -> Option<&Value> {
         let result = seen.message()?.result()?;
         match self {
@@ -126,7 +126,7 @@ impl SnapshotPlace {
     }
 }
 
-/// Every channel that was named.
+/// Every channel that a message has named.
 #[derive(Default)]
 pub(super) struct ChannelRecords {
     by_uri: foldhash::HashMap<Arc<str>, ChannelId>,
@@ -134,7 +134,7 @@ pub(super) struct ChannelRecords {
 }
 
 impl ChannelRecords {
-    /// The channel of a URI, new if need be; `None` where there are too many.
+    /// Returns the channel of a URI, and creates it if it is new; `None` beyond the bound.
     #[inline]
     pub(super) fn intern(&mut self, uri: &str) -> Option<ChannelId> {
         let uri = canonical(uri);
@@ -165,7 +165,7 @@ impl ChannelRecords {
         self.all.get_mut(id.0 as usize)
     }
 
-    /// A session has a chat.
+    /// Records that a session owns a chat, and removes the chat from its previous owner.
     pub(super) fn own(&mut self, session: ChannelId, chat: ChannelId) {
         let before = self.get(chat).and_then(|channel| channel.owner);
         if before == Some(session) {
@@ -183,8 +183,8 @@ impl ChannelRecords {
         }
     }
 
-    /// The summary of a session lists these chats. What is known of them counts more: a chat that was moved may be in a
-    /// summary that is still on its way.
+    /// Records the chats in a session's summary, except chats with a known owner: a delayed summary may list a
+    /// chat that was moved.
     pub(super) fn list(&mut self, session: &str, summary: &Value) {
         let chats = list(summary, "chats");
         if chats.is_empty() {
@@ -223,7 +223,7 @@ impl ChannelRecord {
         }
     }
 
-    /// Takes a number into the ascending list. Almost always it is the last.
+    /// Inserts a number into the ascending list. It is nearly always the last.
     #[inline]
     pub(super) fn remember(&mut self, seq: u64) {
         let after = self.recent.iter().rev().take_while(|known| **known > seq).count();
@@ -237,14 +237,14 @@ impl ChannelRecord {
         self.forgotten = self.forgotten.max(seq);
     }
 
-    /// The numbers in `(after, before)`, descending.
+    /// Returns the numbers in `(after, before)`, descending.
     #[inline]
     pub(super) fn between(&self, after: u64, before: u64) -> impl Iterator<Item = u64> {
         let newest_first = self.recent.iter().rev().copied();
         newest_first.skip_while(move |seq| *seq >= before).take_while(move |seq| *seq > after)
     }
 
-    /// Nothing of before the host's restart counts any more.
+    /// Forgets everything but the kind, after a restart of the host.
     pub(super) fn reset(&mut self) {
         *self = ChannelRecord {
             kind: self.kind,
@@ -253,7 +253,7 @@ impl ChannelRecord {
         };
     }
 
-    /// Its state can no longer be followed.
+    /// Drops the state, which can no longer be followed.
     pub(super) fn lose(&mut self) {
         self.fold = None;
         self.waiting.clear();
@@ -261,13 +261,12 @@ impl ChannelRecord {
     }
 }
 
-/// The root channel has one name here, whatever the version calls it.
+/// Maps every version's name of the root channel to one name.
 pub(super) fn canonical(uri: &str) -> &str {
     if uri == OLD_ROOT { ROOT } else { uri }
 }
 
-/// The kind that a scheme names beyond doubt. Hosts may give terminals, chats and changesets any
-/// scheme.
+/// Returns the kind that a URI's scheme proves. Hosts may give terminals, chats and changesets any scheme.
 pub(super) fn kind_of_scheme(uri: &str) -> Option<ChannelKind> {
     let kind = ChannelKind::promised_by(uri)?;
     let certain = match kind {
@@ -278,14 +277,14 @@ pub(super) fn kind_of_scheme(uri: &str) -> Option<ChannelKind> {
     certain.then_some(kind)
 }
 
-/// Kinds of channels by members that only their states have.
+/// The members by which a state shows the kind of its channel.
 const TELLING: &[(ChannelKind, &[(&str, TellingShape)])] = {
     use ChannelKind::*;
     use TellingShape::{List, Object, Text, Truth};
     &[
         (AutomationRun, &[("automation", Text), ("lifecycle", Object)]),
         (Session, &[("lifecycle", Text), ("chats", List)]),
-        // Up to 0.3.0 the turns are the session's own.
+        // Up to 0.3.0 the session itself holds the turns.
         (Session, &[("lifecycle", Text), ("turns", List)]),
         (Chat, &[("turns", List)]),
         (Terminal, &[("content", List), ("claim", Object)]),
@@ -297,7 +296,7 @@ const TELLING: &[(ChannelKind, &[(&str, TellingShape)])] = {
     ]
 };
 
-/// What a telling member is.
+/// The JSON type of such a member.
 #[derive(Clone, Copy)]
 enum TellingShape {
     Text,
@@ -317,7 +316,7 @@ impl TellingShape {
     }
 }
 
-/// The kind of a channel by its state. No URI but that of the root is certain.
+/// Returns the kind of a channel by its state; the URI proves only the root channel.
 pub(super) fn folded_kind(uri: &str, state: &Value, protocol: &Protocol) -> Option<ChannelKind> {
     if uri == ROOT {
         return Some(ChannelKind::Root);

@@ -1,4 +1,4 @@
-//! What a family of checks is, and where its findings go.
+//! The trait of a family of checks, and the sink for its findings.
 //!
 //! Knows: the catalogue, steps. Never knows: what any check looks for.
 
@@ -11,22 +11,22 @@ use super::context::OracleContext;
 use super::rule::CheckRule;
 use super::step::OracleStep;
 
-/// Findings kept per check, each of another kind; the others are counted.
+/// Upper bound for the different findings kept per check; the others are only counted.
 const MAX_FINDINGS: usize = 100;
 
 /// A family of checks: a fold over steps.
 pub(super) trait CheckFamily {
-    /// Looks at one step. `cx` is as it was just before the step takes effect.
+    /// Judges one step. `cx` is the state just before the step takes effect.
     fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink);
 
-    /// Judges what can only be judged when nothing more comes.
+    /// Judges what can be judged only at the end of the transcript.
     fn finish(&mut self, _cx: &OracleContext, _out: &mut FindingSink) {}
 }
 
-/// Where in a report the finding of a weight and of a message without its values is.
+/// The index of a finding in its report, by its weight and its message without values.
 type FindingKinds = HashMap<(Weight, String), usize>;
 
-/// Adds a finding to a report: to those of its kind, where there is one.
+/// Adds a finding to a report. If the report has a similar finding, its counter grows.
 fn enter(report: &mut CheckReport, kinds: &mut FindingKinds, finding: &Finding) {
     let kind = (finding.weight, alike(&finding.message));
     let known = kinds.get(&kind).and_then(|known| report.findings.get_mut(*known));
@@ -40,7 +40,7 @@ fn enter(report: &mut CheckReport, kinds: &mut FindingKinds, finding: &Finding) 
     }
 }
 
-/// The same reports with these findings instead of their own.
+/// Returns the reports with their findings replaced by these.
 pub fn with_findings(mut reports: Vec<CheckReport>, findings: &[Finding]) -> Vec<CheckReport> {
     for report in &mut reports {
         let mut kinds = FindingKinds::new();
@@ -54,7 +54,7 @@ pub fn with_findings(mut reports: Vec<CheckReport>, findings: &[Finding]) -> Vec
     reports
 }
 
-/// What was found broken was put to the test, whoever counted it.
+/// Makes the observation counts at least as large as the numbers of breaches.
 fn count_breaches(report: &mut CheckReport) {
     report.observations = report.observations.max(report.breaches());
     for (requirement, seen) in &mut report.apart {
@@ -64,18 +64,18 @@ fn count_breaches(report: &mut CheckReport) {
     }
 }
 
-/// Collects observations and findings.
+/// A collector of observations and findings.
 pub(super) struct FindingSink {
     reports: Vec<CheckReport>,
-    /// What the findings of each report say, without what differs from case to case.
+    /// For each report, the index of its findings by kind.
     kinds: Vec<FindingKinds>,
     fresh: Vec<Finding>,
-    /// Whether observations count: nothing is put to the test before a handshake.
+    /// Whether observations count. Before a handshake nothing exercises a check.
     counts: bool,
 }
 
 impl FindingSink {
-    /// A sink for the checks of a protocol.
+    /// Creates a sink for the checks of a protocol.
     pub(super) fn new(rows: &[super::CheckRow]) -> FindingSink {
         let report = |row: &super::CheckRow| CheckReport {
             check: row.id,
@@ -92,13 +92,13 @@ impl FindingSink {
         }
     }
 
-    /// Says whether observations count from here on. Findings always do.
+    /// Sets whether observations count from here on. Findings always count.
     #[inline]
     pub(super) fn counts(&mut self, counts: bool) {
         self.counts = counts;
     }
 
-    /// The rule was put to the test once more, and the requirement that it names, if any.
+    /// Counts an observation of a rule, and of the requirement that it names, if any.
     #[inline]
     pub(super) fn seen(&mut self, rule: impl CheckRule) {
         if let Some(report) = self.reports.get_mut(rule.place()).filter(|_| self.counts) {
@@ -120,12 +120,12 @@ impl FindingSink {
         }
     }
 
-    /// The rule was broken, with its full weight.
+    /// Reports a breach of a rule with the rule's full weight.
     pub(super) fn broken(&mut self, rule: impl CheckRule, message: String, lines: &[u64]) {
         self.weaker(rule, rule.row().weight, message, lines);
     }
 
-    /// The rule was broken in a way that weighs less.
+    /// Reports a breach of a rule with a smaller weight.
     pub(super) fn weaker(
         &mut self,
         rule: impl CheckRule,
@@ -136,7 +136,7 @@ impl FindingSink {
         self.with_diff(rule, weight, message, lines, None);
     }
 
-    /// The rule was broken, with the difference of the states involved.
+    /// Reports a breach of a rule with the difference of the states involved.
     pub(super) fn with_diff(
         &mut self,
         rule: impl CheckRule,
@@ -170,7 +170,7 @@ impl FindingSink {
         std::mem::take(&mut self.fresh)
     }
 
-    /// The reports.
+    /// Returns the reports.
     pub(super) fn into_reports(mut self) -> Vec<CheckReport> {
         self.reports.iter_mut().for_each(count_breaches);
         self.reports

@@ -1,4 +1,4 @@
-//! Connections: who speaks on them, what is asked, what is subscribed.
+//! Connections: their clients, their open requests, their subscriptions.
 //!
 //! Knows: requests and subscriptions. Never knows: states, the log.
 
@@ -16,33 +16,33 @@ use crate::wire::version::Version;
 
 use super::channel::ChannelId;
 
-/// Open requests of one connection; with more, nobody is accused of not answering.
+/// Upper bound for the open requests of one connection. Beyond it no missing answer is reported.
 pub(super) const MAX_OPEN: usize = 4_096;
-/// Ids that were answered, kept to tell a second answer from a stray one.
+/// Upper bound for the answered ids that are kept to distinguish a second answer from a stray one.
 const MAX_ANSWERED: usize = 1_024;
 
-/// One connection.
+/// The record of one connection.
 #[derive(Default)]
 pub(super) struct ConnectionRecord {
-    /// Its opening was seen.
+    /// Whether the transcript shows its opening.
     pub opened: bool,
     pub closed: bool,
-    /// Something that passed on it is not in the transcript.
+    /// Whether the transcript lacks some of its traffic.
     pub gap: bool,
-    /// A version is assumed, because captures may begin in the middle.
+    /// Whether a version is assumed, because a capture may begin in the middle.
     pub assumed: bool,
-    /// It was open when the host was restarted: its numbers mean nothing any more.
+    /// Whether the host was restarted while it was open, so that its numbers are meaningless.
     pub stale: bool,
-    /// The line of the `initialize` or `reconnect` request; 0 where none was seen.
+    /// The line of the `initialize` or `reconnect` request; 0 if none was seen.
     pub handshake_line: u64,
-    /// The handshake succeeded: its answer names a version, or takes up what was there.
+    /// Whether the handshake succeeded: its answer names a version, or resumes the connection.
     pub shaken: bool,
     pub client_id: Option<Arc<str>>,
     pub version: Option<Version>,
     pub protocol: Option<&'static Protocol>,
-    /// The handshake named no known version: the table is that of the offer.
+    /// Whether the handshake named no known version, so that the tables of the offered version apply.
     pub guessed: bool,
-    /// The `serverSeq` that the handshake told, and its line.
+    /// The `serverSeq` in the answer to the handshake, and its line.
     pub welcome: Option<(u64, u64)>,
     /// The last accepted number and its line.
     pub last: Option<(u64, u64)>,
@@ -53,16 +53,16 @@ pub(super) struct ConnectionRecord {
     pub overflow: bool,
     pub host_requests: HashMap<String, u64>,
     pub answered: VecDeque<(String, u64)>,
-    /// When the newest answered request was sent, in entries: a barrier.
+    /// The entry at which the newest answered request was sent, as a barrier.
     pub fence: u64,
-    /// Frames of the client that could not be read and may be answered with any id.
+    /// The number of unreadable frames of the client, which the host may answer with any id.
     pub odd: usize,
     pub subs: LiteMap<ChannelId, SubscriptionRecord>,
-    /// Channels left for good, since their unsubscribe was followed by a fence.
+    /// The channels whose unsubscribe was followed by an answered request, so that nothing more may come.
     pub left: HashSet<ChannelId>,
-    /// Last numbers received on channels before their subscription was confirmed.
+    /// The last number received on each channel before its subscription was confirmed.
     pub early: HashMap<ChannelId, u64>,
-    /// Channels that a successful replay named as missing, with the line of the answer.
+    /// The channels that a successful replay listed as missing, with the line of the answer.
     pub missing: HashMap<ChannelId, u64>,
 }
 
@@ -73,15 +73,15 @@ pub(super) struct OpenRequest {
     pub seen: Arc<SeenFrame>,
     pub line: u64,
     pub at: Duration,
-    /// When it was sent, in entries.
+    /// The entry at which it was sent.
     pub tick: u64,
     /// The highest accepted number that any connection had received when it was sent, and its line.
     pub floor: Option<(u64, u64)>,
-    /// The highest number that the host had told in any way when it was sent, and its line.
+    /// The highest number that the host had stated anywhere when it was sent, and its line.
     pub counter: Option<(u64, u64)>,
-    /// It is sound; an odd one need not be answered.
+    /// Whether the host has to answer it. A malformed request need not be answered.
     pub sound: bool,
-    /// What it subscribes to was given up before the answer came: when, in entries, and the line.
+    /// The entry and the line at which the client gave up the requested subscription before the answer came.
     pub given_up: Option<(u64, u64)>,
 }
 
@@ -94,29 +94,30 @@ impl OpenRequest {
 /// One subscription of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct SubscriptionRecord {
-    /// Nothing at or below this number is to come; `None` where it is not known.
+    /// The number at or below which nothing may arrive; `None` if it is unknown.
     pub from_seq: Option<u64>,
-    /// The highest number that the host had told in any way when it was asked for, and its line: what happened up to there
-    /// is in the snapshot. `None` where it did not begin with one.
+    /// The highest number that the host had stated anywhere when the subscription was requested, and its line:
+    /// the snapshot includes everything up to it. `None` if the subscription did not begin with a snapshot.
     pub counter: Option<(u64, u64)>,
     /// The last number received on the channel.
     pub last: u64,
     /// The line of the answer that confirmed it.
     pub line: u64,
-    /// When it was confirmed, in entries.
+    /// The entry at which it was confirmed.
     pub tick: u64,
-    /// The host has to deliver; where not, it may.
+    /// Whether the host has to deliver. Otherwise it may.
     pub certain: bool,
-    /// The host may merge actions.
+    /// Whether the host may merge actions.
     pub merged: bool,
-    /// When the unsubscribe was sent, in entries, with its line.
+    /// The entry and the line at which the unsubscribe was sent.
     pub ending: Option<(u64, u64)>,
-    /// When the replay was asked for that it began with, in entries; `None` from the first live action on.
+    /// The entry at which the replay was requested that the subscription began with; `None` from the first live
+    /// action on.
     pub replayed: Option<u64>,
 }
 
 impl SubscriptionRecord {
-    /// A subscription that the host may, but need not, serve.
+    /// Creates a subscription that the host may, but need not, serve.
     pub(super) fn possible(line: u64, tick: u64) -> SubscriptionRecord {
         SubscriptionRecord {
             from_seq: None,
@@ -131,14 +132,14 @@ impl SubscriptionRecord {
         }
     }
 
-    /// Whether everything after the returned number has to arrive unmerged.
+    /// Returns the number after which every action has to arrive unmerged; `None` if nothing is owed.
     pub(super) fn complete_from(&self) -> Option<u64> {
         let complete = self.certain && !self.merged && self.ending.is_none();
         self.from_seq.filter(|_| complete)
     }
 }
 
-/// What stands for an id: `2` and `2.0` are the same number.
+/// Turns an id into a map key; `2` and `2.0` have the same key.
 pub(super) fn id_key(id: &Value) -> String {
     match (id.as_u64(), id.as_i64()) {
         (Some(number), _) => number.to_string(),
@@ -148,7 +149,7 @@ pub(super) fn id_key(id: &Value) -> String {
 }
 
 impl ConnectionRecord {
-    /// Whether what happened before the first entry may matter.
+    /// Whether events before the first entry may matter.
     pub(super) fn partial(&self) -> bool {
         !self.opened || (self.assumed && self.handshake_line == 0)
     }
@@ -162,7 +163,7 @@ impl ConnectionRecord {
         self.requests.entry(id_key(id)).or_default().push_back(request);
     }
 
-    /// The request that an id answers.
+    /// Takes the open request that an answer with this id belongs to; `None` if there is none.
     pub(super) fn answer(&mut self, id: &Value, line: u64) -> Option<OpenRequest> {
         let key = id_key(id);
         let waiting = self.requests.get_mut(&key)?;
@@ -178,14 +179,14 @@ impl ConnectionRecord {
         request
     }
 
-    /// The line of an earlier answer with this id.
+    /// Returns the line of an earlier answer with this id.
     pub(super) fn answered_before(&self, id: &Value) -> Option<u64> {
         let key = id_key(id);
         let known = self.answered.iter().rev().find(|(answered, _)| *answered == key);
         known.map(|(_, line)| *line)
     }
 
-    /// Open requests, in no order.
+    /// Returns the open requests in arbitrary order.
     pub(super) fn open_requests(&self) -> impl Iterator<Item = &OpenRequest> {
         self.requests.values().flatten()
     }

@@ -1,8 +1,8 @@
-//! What the rules talk about, derived from the entries one by one.
+//! The state that the rules need, derived from the entries one by one.
 //!
-//! Each entry is told to the checks as [`OracleStep`]s, always just before the step takes effect here.
-//! What clients send is in [`super::asking`], actions are in [`super::delivery`], subscriptions in
-//! [`super::subscriptions`], states in [`super::folding`].
+//! The context translates each entry into [`OracleStep`]s for the checks. It emits each step just before the
+//! step takes effect here. [`super::asking`] reads what clients send, [`super::delivery`] actions,
+//! [`super::subscriptions`] subscriptions, [`super::folding`] states.
 //!
 //! Knows: `wire`, `transcript`. Never knows: rules.
 //!
@@ -34,55 +34,56 @@ use super::members::{list, text};
 use super::rest::SessionRests;
 use super::step::OracleStep;
 
-/// Clients whose negotiated version is remembered for a reconnect.
+/// Upper bound for the clients whose negotiated version is remembered for a reconnect.
 const MAX_CLIENTS: usize = 16_384;
 
-/// Closed connections that are remembered, at least; with twice as many the older half goes.
+/// Lower bound for the closed connections that are remembered. At twice this number the older half is
+/// forgotten.
 const MAX_CLOSED: usize = 1_024;
 
-/// How long nothing may have happened for the host to be at rest. The text gives no figure; a host
-/// that holds summaries back for longer is not judged by what it has not sent yet.
+/// How long nothing may happen before the host counts as at rest. The specification gives no figure. A host
+/// that delays its summaries for longer is not judged by what it has not sent yet.
 const REST: Duration = Duration::from_secs(1);
 
-/// Where an error of JSON-RPC can be unsound, whatever it is about.
+/// The members of a JSON-RPC error that can be malformed whatever the error is about.
 const ERROR_MEMBERS: [&str; 3] = ["error", "error.code", "error.message"];
 
-/// Where the steps go.
+/// The receiver of the steps.
 pub(super) type StepEmitter<'e> = &'e mut dyn FnMut(&OracleContext, &OracleStep<'_>);
 
-/// The entry at hand.
+/// The position of the current entry.
 #[derive(Clone, Copy, Default)]
 pub(super) struct CurrentEntry {
     pub line: u64,
     pub at: Duration,
     pub conn: ConnId,
-    /// Counts entries, so that earlier and later can be told apart without times.
+    /// The number of the entry, which orders entries without regard to times.
     pub tick: u64,
 }
 
-/// The derived structures.
+/// The derived state.
 pub(super) struct OracleContext {
     pub options: OracleOptions,
     pub now: CurrentEntry,
     pub conns: LiteMap<ConnId, ConnectionRecord>,
     pub channels: ChannelRecords,
     pub log: AcceptedLog,
-    /// The highest accepted number received in this life of the host, with its line.
+    /// The highest accepted number received since the host's start, with its line.
     pub highest: Option<(u64, u64)>,
-    /// The highest number that the host has told in this life, in whatever way, with its line.
+    /// The highest number that the host has stated anywhere since its start, with its line.
     pub counter: Option<(u64, u64)>,
-    /// Channels with snapshots that wait for the fold.
+    /// The channels with snapshots that wait for the fold.
     pub waiting: Vec<ChannelId>,
     pub versions: HashMap<Arc<str>, Version>,
-    /// What was dispatched on some connection is not known for certain.
+    /// Whether some connection may have dispatched actions that the transcript lacks.
     pub unseen: bool,
-    /// Connections that are closed and remembered.
+    /// The number of closed connections that are remembered.
     closed: usize,
     pub families: SessionFamilies,
     pub rests: SessionRests,
-    /// What no frame of the host may contain, as it would stand there.
+    /// The secrets that no frame of the host may contain, escaped as in JSON.
     pub secrets: Vec<String>,
-    /// What connections are called in messages, where they have names.
+    /// The names of connections in messages, if they have any.
     pub names: HashMap<ConnId, Arc<str>>,
 }
 
@@ -107,7 +108,7 @@ impl OracleContext {
         }
     }
 
-    /// Takes one entry in and tells what it means.
+    /// Reads one entry, and emits its steps.
     pub(super) fn observe(&mut self, entry: &TranscriptEntry, emit: StepEmitter<'_>) {
         let quiet = entry.at.saturating_sub(self.now.at);
         let rests = quiet >= REST + self.options.spread && self.answered_all(entry.at);
@@ -138,7 +139,7 @@ impl OracleContext {
         }
     }
 
-    /// Nothing more comes: what waited for it can be compared now.
+    /// Ends the transcript, and judges what waited for its end.
     pub(super) fn finish(&mut self, emit: StepEmitter<'_>) {
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
         let open: Vec<ConnId> = open.map(|(id, _)| *id).collect();
@@ -148,10 +149,10 @@ impl OracleContext {
         }
     }
 
-    /// Whether every request was answered, but for those that never will be.
+    /// Whether every request was answered, except those that have waited so long that no answer is expected.
     fn answered_all(&self, now: Duration) -> bool {
         let patience = self.options.patience();
-        // What is open on a connection with a gap is not known.
+        // The open requests of a connection with a gap are unknown.
         if self.conns.values().any(|conn| conn.gap && !conn.closed && !conn.stale) {
             return false;
         }
@@ -160,12 +161,12 @@ impl OracleContext {
         waiting.all(|request| now.saturating_sub(request.at) >= patience)
     }
 
-    /// What a connection is called in messages.
+    /// Returns the name of a connection for messages.
     pub(super) fn name(&self, conn: ConnId) -> String {
         self.names.get(&conn).map_or_else(|| conn.to_string(), |name| format!("`{name}`"))
     }
 
-    /// The connection of the entry at hand.
+    /// Returns the current entry's connection.
     #[inline]
     pub(super) fn here(&self) -> Option<&ConnectionRecord> {
         self.conns.get(&self.now.conn)
@@ -183,18 +184,18 @@ impl OracleContext {
         self.channels.get(id)
     }
 
-    /// The folded state of a channel, where there is one.
+    /// Returns the folded state of a channel; `None` if it is not followed.
     #[inline]
     pub(super) fn folded(&self, id: ChannelId) -> Option<&ChannelFold> {
         self.channel(id)?.fold.as_ref()
     }
 
-    /// The URI of a channel, for messages.
+    /// Returns the URI of a channel, for messages.
     pub(super) fn uri(&self, id: ChannelId) -> &str {
         self.channel(id).map_or("", |channel| &channel.uri)
     }
 
-    /// The host told a number that its counter had reached.
+    /// Records a number that the host's counter has reached.
     #[inline]
     pub(super) fn counted(&mut self, seq: u64) {
         if self.counter.is_none_or(|(highest, _)| highest < seq) {
@@ -210,7 +211,7 @@ impl OracleContext {
         self.assume();
     }
 
-    /// Without a handshake the version is the one that is assumed.
+    /// Assigns the assumed version to a connection without a handshake.
     pub(super) fn assume(&mut self) {
         let version = self.options.assume_version;
         let conn = self.here_mut();
@@ -237,7 +238,7 @@ impl OracleContext {
 
     fn closed(&mut self, emit: StepEmitter<'_>) {
         let Some(conn) = self.here() else {
-            // What was dispatched on it came before the transcript began.
+            // The connection dispatched its actions before the transcript began.
             self.unseen = true;
             return;
         };
@@ -273,9 +274,9 @@ impl OracleContext {
         }
     }
 
-    /// Something on the connection at hand is not in the transcript: from here on it is one of which the
-    /// beginning was not seen, and what the checks remember may be out of date. What a client did unseen may
-    /// have changed every state; what a host sent unseen is only missing where it would have come.
+    /// Handles missing traffic on this connection: from here on it counts as a connection whose beginning is
+    /// missing, and the remembered state of the checks may be out of date. If the client's frames are missing,
+    /// they may have changed every state; if the host's frames are missing, only their own content is.
     fn gap(&mut self, by: ClosingSide, emit: StepEmitter<'_>) {
         emit(self, &OracleStep::Gap);
         self.families = SessionFamilies::default();
@@ -284,7 +285,7 @@ impl OracleContext {
             self.unseen = true;
             self.waiting.clear();
             self.channels.iter_mut().for_each(ChannelRecord::lose);
-            // It may have been a handshake.
+            // The missing frames may include a handshake.
             let conn = self.here_mut();
             (conn.version, conn.protocol) = (None, None);
             if let Some(client) = conn.client_id.clone() {
@@ -315,7 +316,7 @@ impl OracleContext {
         };
     }
 
-    /// Forgets connections that were closed long ago.
+    /// Forgets the older half of the closed connections.
     fn forget_closed(&mut self) {
         let mut old = self.closed - MAX_CLOSED;
         self.conns.retain(|_, conn| {
@@ -326,7 +327,7 @@ impl OracleContext {
         self.closed = MAX_CLOSED;
     }
 
-    // What the host sends
+    // Messages of the host
 
     fn received(&mut self, seen: &Arc<SeenFrame>, emit: StepEmitter<'_>) {
         self.assume();
@@ -350,7 +351,7 @@ impl OracleContext {
             _ => Vec::new(),
         };
         if answers.is_some() {
-            // The id is the one that the client has chosen.
+            // The client chose the id.
             errors.retain(|error| error.path != "id");
         }
         let (sender, checked) = (MessageOrigin::Host, protocol.is_some());
@@ -381,8 +382,8 @@ impl OracleContext {
         }
     }
 
-    /// Whether a host that others operate seems to have been restarted: nobody was connected, and
-    /// it counts from further below.
+    /// Whether a host that the harness does not control seems to have been restarted: nobody else was
+    /// connected, and its counter starts lower than before.
     fn looks_restarted(&self, message: &Message, request: &OpenRequest) -> bool {
         let alone = || {
             let mut others = self.conns.iter().filter(|(id, _)| **id != self.now.conn);
@@ -396,7 +397,7 @@ impl OracleContext {
             && alone()
     }
 
-    /// Takes the request that a response answers, and what its version is read by.
+    /// Takes the request that a response answers, and derives the connection's version from the response.
     fn answered(&mut self, message: &Message) -> Option<OpenRequest> {
         if !matches!(message.kind(), MessageKind::Success | MessageKind::Failure) {
             return None;
@@ -405,8 +406,8 @@ impl OracleContext {
         let request = self.here_mut().answer(message.id()?, line)?;
         if request.method == "initialize" && message.kind() == MessageKind::Success {
             let version = message.result().and_then(version_of);
-            // An answer that names no known version must not put the checks out: what was offered is spoken, where
-            // that is one.
+            // An answer without a known version must not disable the checks: the offered version applies, if it
+            // is unambiguous.
             let spoken = version.and_then(|it| Some((it, Protocol::of(it)?)));
             let spoken = spoken.or_else(|| offered(request.params(), message.result()?));
             let conn = self.here_mut();
@@ -434,9 +435,8 @@ impl OracleContext {
         Some(request)
     }
 
-    /// Whether what happens now puts a rule to the test: a handshake has succeeded on the
-    /// connection at hand, or may have before the transcript began. At the end, and where there
-    /// is no connection at hand, any connection will do.
+    /// Whether an observation exercises a rule: a handshake has succeeded on the current connection, or may
+    /// have before the transcript began. At the end, or without a current connection, any connection counts.
     pub(super) fn counts(&self, ended: bool) -> bool {
         let shaken = |conn: &ConnectionRecord| conn.shaken || conn.partial();
         match self.here() {
@@ -456,13 +456,13 @@ impl OracleContext {
             return;
         }
         if id.is_null() && self.options.objects_only {
-            // The answer to a frame that is not in the transcript.
+            // The answer to a frame that the transcript lacks.
             return;
         }
         let conn = self.here_mut();
         let first = conn.answered_before(id);
         if id.is_null() && first.is_some() {
-            // No id of anything: requests may share it, and answers to what could not be read have it.
+            // Several requests may share the id null, and answers to unreadable frames have it.
             return;
         }
         emit(self, &OracleStep::Stray { first, id });
@@ -496,7 +496,7 @@ impl OracleContext {
                         self.channels.list(text(summary, "resource").unwrap_or_default(), summary);
                     }
                 }
-                // Whose chat it is: nobody else may hear of it.
+                // Records which session owns the chat, because no later message may state it.
                 let params = request.params();
                 let owned = match method {
                     "createChat" => Some((&params["channel"], &params["chat"])),
@@ -514,7 +514,7 @@ impl OracleContext {
                     && let Some(channel) = self.channels.intern(uri)
                 {
                     let line = self.now.line;
-                    // Its chats go with a session, but for those that were moved.
+                    // The disposal of a session ends its chats, except those that were moved.
                     let chats = self.channel(channel).map(|channel| channel.chats.clone());
                     for chat in chats.into_iter().flatten() {
                         self.ending(chat, emit);
@@ -553,7 +553,7 @@ impl OracleContext {
     }
 }
 
-/// The version that the answer to `initialize` names. The first protocol has the number 1 for a version.
+/// Returns the version in the answer to `initialize`. The first protocol states its version as a number.
 pub(super) fn version_of(result: &Value) -> Option<Version> {
     match result.get("protocolVersion")? {
         Value::Number(number) => number.to_string().parse().ok(),
@@ -561,8 +561,8 @@ pub(super) fn version_of(result: &Value) -> Option<Version> {
     }
 }
 
-/// The highest version that an `initialize` offers, where everything that is offered and known is of one table. What
-/// both sides have agreed on beyond the known versions is no reason to guess.
+/// Returns the highest known version that an `initialize` offers, if all known offers share one table. If the
+/// answer names an offered version that is unknown here, there is nothing to guess.
 fn offered(params: &Value, result: &Value) -> Option<(Version, &'static Protocol)> {
     let offers = list(params, "protocolVersions");
     if result.get("protocolVersion").is_some_and(|found| offers.contains(found)) {
@@ -577,7 +577,7 @@ fn offered(params: &Value, result: &Value) -> Option<(Version, &'static Protocol
     })
 }
 
-/// What was told in the one notification that there was before 0.2.0, as it is told since.
+/// Translates the single notification of versions before 0.2.0 into today's notifications.
 fn unwrapped(message: &Message) -> Option<Message> {
     const NAMES: [(&str, &str); 4] = [
         ("notify/sessionAdded", "root/sessionAdded"),
@@ -597,7 +597,8 @@ fn unwrapped(message: &Message) -> Option<Message> {
     Some(Message::notification(method, Value::Object(params)))
 }
 
-/// What is wrong with an error before any version was agreed on: JSON-RPC itself says what an error has.
+/// Returns the malformed members of an error that comes before any version was negotiated. JSON-RPC itself
+/// defines them.
 fn sound_error(message: &Message) -> Vec<ShapeError> {
     let newest = Protocol::all_played().first().and_then(|version| Protocol::of(*version));
     let newest = newest.filter(|_| message.kind() == MessageKind::Failure);

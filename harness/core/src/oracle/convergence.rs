@@ -1,4 +1,4 @@
-//! States: every snapshot agrees with every earlier one and the actions between.
+//! Checks states: every snapshot agrees with every earlier one and the actions between.
 //!
 //! Knows: comparisons, the masks. Never knows: how states are folded.
 
@@ -17,9 +17,9 @@ use super::log::envelope_value;
 use super::masks::{self, ComparableState};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// Reasons for which an action of the host may have no effect: repetitions, entries that went away
-/// in between, actions that never change a state, and ends of commands, which may have been cleared
-/// away while they ran: whether one had begun is for `terminal.command-pairs` to judge.
+/// The reasons for which an action of the host may legally have no effect: repetitions, entries removed in
+/// between, actions that never change a state, and ends of commands. A command may be cleared away while it
+/// runs; `terminal.command-pairs` judges whether it had begun.
 const HARMLESS: &[NoOp] = &[
     NoOp::Unchanged,
     NoOp::UnknownRequest,
@@ -29,15 +29,15 @@ const HARMLESS: &[NoOp] = &[
     NoOp::RequestOnly,
     NoOp::EventOnly,
 ];
-/// Reasons for which an accepted action of a client may have none: it asks for what is so already,
-/// or for something outside of the state.
+/// The reasons for which an accepted action of a client may have no effect: the state already is as requested,
+/// or the action concerns something outside the state.
 const IDEMPOTENT: &[NoOp] =
     &[NoOp::Unchanged, NoOp::UnknownDirectory, NoOp::RequestOnly, NoOp::EventOnly];
 
-/// Everything needed is in the context.
+/// The checks of states. They need no state beyond the context.
 pub(super) struct ConvergenceChecks;
 
-/// The requirements that a difference breaks for certain.
+/// The requirements that the findings name.
 const RESOURCE: &str = "subscribe.snapshot-resource-matches";
 const LOG: &str = "snapshot.consistent-with-log";
 
@@ -54,8 +54,8 @@ impl CheckFamily for ConvergenceChecks {
     }
 }
 
-/// D2: a snapshot is that of the channel that was subscribed to; a client would keep one channel's
-/// state under the name of another. Source: `subscribe.snapshot-resource-matches`.
+/// Judges whether a snapshot belongs to the requested channel (D2). Otherwise the client would keep one
+/// channel's state under the name of another. Source: `subscribe.snapshot-resource-matches`.
 fn answers_for(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -74,7 +74,7 @@ fn answers_for(
     }
 }
 
-/// D1 and D3.
+/// Compares a snapshot with the folded state (D1 and D3).
 fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     out.seen(Rule::SnapshotAgrees);
     if masks::agree(comparison) {
@@ -110,7 +110,7 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     out.with_diff(Rule::SnapshotAgrees.of(LOG), Weight::Essential, message, lines, Some(diff));
 }
 
-/// C5: whether folding one of the rejected actions explains the difference.
+/// Whether a rejected action explains the difference, if it is folded onto the state (C5).
 fn effect_of_rejection(
     cx: &OracleContext,
     comparison: &StateComparison<'_>,
@@ -145,7 +145,7 @@ fn effect_of_rejection(
     false
 }
 
-/// D4 and C7.
+/// Judges an action that has no effect (D4 and C7).
 fn dead(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,

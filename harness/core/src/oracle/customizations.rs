@@ -1,4 +1,4 @@
-//! Customizations of a session: ids of their own, decisions in their order.
+//! Checks the customizations of a session: unique ids, and enablement decisions in order.
 //!
 //! Knows: folded sessions. Never knows: what a customization does.
 //!
@@ -16,13 +16,13 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated_text, text};
 use super::step::OracleStep;
 
-/// The kinds of decisions about enablement, in the order of publication. Source: changelog 0.8.0.
+/// The kinds of enablement decisions, in the order of publication. Source: changelog 0.8.0.
 const SCOPES: [&str; 3] = ["session", "workspace", "global"];
 
-/// Actions that bring customizations.
+/// The actions that change customizations.
 const CHANGES: [&str; 2] = ["session/customizationsChanged", "session/customizationUpdated"];
 
-/// Everything needed is in the context.
+/// The checks of customizations. They need no state beyond the context.
 pub(super) struct CustomizationChecks;
 
 impl CheckFamily for CustomizationChecks {
@@ -41,22 +41,22 @@ impl CheckFamily for CustomizationChecks {
     }
 }
 
-/// A container, or what stands for itself, with its children.
+/// Returns a customization and its children.
 pub(super) fn with_children(item: &Value) -> impl Iterator<Item = &Value> {
     std::iter::once(item).chain(list(item, "children"))
 }
 
-/// L6.
+/// Judges all customizations of a session (L6).
 fn all(cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
     if items.is_empty() {
         return;
     }
-    // What clients bring has the ids that they gave it, and two clients may give the same.
+    // Clients choose the ids of what they contribute, and two clients may choose the same.
     let owners: BTreeSet<Option<&str>> = items.iter().map(|item| text(item, "clientId")).collect();
     for owner in owners {
         let own = items.iter().filter(|item| text(item, "clientId") == owner);
         let mut ids = own.flat_map(with_children).filter_map(|item| text(item, "id")).peekable();
-        // References by URI, as they were before 0.2.0, have none.
+        // References by URI, as they were before 0.2.0, have no ids.
         if ids.peek().is_some() {
             out.seen(Rule::CustomizationIds);
         }
@@ -72,7 +72,8 @@ fn all(cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
     }
 }
 
-/// L6: decisions in the order session, workspace, global, with one for the workspace.
+/// Judges the enablement decisions of one customization (L6): they come in the order session, workspace,
+/// global, with at most one for the workspace.
 fn enablement(cx: &OracleContext, item: &Value, out: &mut FindingSink) {
     if given(item, "enablement").is_none() {
         return;

@@ -1,6 +1,6 @@
-//! The difference of two states, as the lines that a reader compares.
+//! Renders the difference of two states as lines for a reader.
 //!
-//! Knows: values. Never knows: what the states are of.
+//! Knows: values. Never knows: what the states belong to.
 //!
 //! Start at [`difference`].
 
@@ -11,13 +11,13 @@ use similar::{DiffOp, DiffTag, group_diff_ops};
 
 use crate::wire::json::Value;
 
-/// Lines of a difference that are kept.
+/// Upper bound for the lines of a difference; the rest is cut off.
 const MAX_LINES: usize = 200;
-/// Unchanged lines around a change.
+/// The number of unchanged lines around a change.
 const CONTEXT: usize = 2;
 
-/// Both values as sorted, indented JSON: lines only in the expected one with `-`, lines only in the
-/// found one with `+`, and a little of what they share around them.
+/// Renders both values as sorted, indented JSON. Lines of the expected value only begin with `-`, lines of the
+/// found value only with `+`; a few common lines surround them.
 pub(super) fn difference(expected: &Value, found: &Value) -> String {
     let pretty = |value: &Value| serde_json::to_string_pretty(&value.sorted()).unwrap_or_default();
     let (expected, found) = (pretty(expected), pretty(found));
@@ -35,8 +35,7 @@ pub(super) fn difference(expected: &Value, found: &Value) -> String {
     text
 }
 
-/// One algorithm for one type: the library's front door brings all of them into the build, each for
-/// fifty types.
+/// Calls the algorithm directly: the library's entry point would compile all algorithms for every type.
 fn changes(expected: &[&str], found: &[&str]) -> Vec<DiffOp> {
     let mut changes = Replace::new(Capture::new());
     match myers::diff(&mut changes, expected, 0..expected.len(), found, 0..found.len()) {

@@ -1,4 +1,4 @@
-//! What clients dispatch, and what becomes of it.
+//! Checks the dispatches of clients, and the actions that settle them.
 //!
 //! Knows: dispatches and the origins of actions. Never knows: states.
 
@@ -24,40 +24,42 @@ use super::check::{CheckFamily, FindingSink};
 use super::context::OracleContext;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Dispatches that are remembered; origins of older ones are not judged.
+/// Upper bound for the dispatches that are remembered; the origins of older ones are not judged.
 const MAX_DISPATCHES: usize = 32_768;
-/// Rejections that are watched for an effect, and the actions on their channel that are looked at.
+/// Upper bound for the rejections that are watched for an effect, and for the actions of their channel that
+/// each one is compared with.
 const MAX_WATCHED: usize = 64;
 const WATCHED_ACTIONS: usize = 4;
 
-/// Every dispatch that was sent, and how far its connection has got.
+/// The dispatches that clients sent, and the order in which each connection saw them settled.
 #[derive(Default)]
 pub(super) struct DispatchChecks {
     all: VecDeque<DispatchRecord>,
-    /// How many were forgotten at the front of `all`.
+    /// The number of dispatches that were removed from the front of `all`.
     forgotten: usize,
-    /// Their places by client and by the client's own number, counted with those forgotten.
+    /// The places of the dispatches by client and `clientSeq`. A place counts from the first dispatch, removed
+    /// ones included.
     by_number: foldhash::HashMap<Arc<str>, ClientNumbers>,
-    /// The places of those that the host still has to settle, by connection and channel.
+    /// The places of the dispatches that the host still has to settle, by connection and channel.
     owed: LiteMap<(ConnId, ChannelId), VecDeque<usize>>,
     /// The newest settled dispatch of each connection, and of each of its channels.
     settled: LiteMap<(ConnId, Option<ChannelId>), SettledDispatch>,
     watched: VecDeque<WatchedRejection>,
-    /// A client sent what may be a dispatch but cannot be read as one, or before it had an id: the
-    /// origins of actions cannot be told any more.
+    /// Whether a client may have sent a dispatch that could not be read or attributed, so that a forged origin
+    /// cannot be told from a real one.
     unclear: bool,
 }
 
-/// The dispatches of a client: its own numbers, ascending, and their places. Numbers come in their
-/// order from nearly every client.
+/// The `clientSeq` numbers of a client's dispatches, ascending, with their places. Nearly every client sends
+/// them in order.
 type ClientNumbers = VecDeque<(i64, usize)>;
 
 struct DispatchRecord {
-    /// What was sent, until it is settled.
+    /// The dispatched frame, until the dispatch is settled.
     seen: Option<Arc<SeenFrame>>,
     action_type: Text,
     conn: ConnId,
-    /// The tables of what was spoken there.
+    /// The tables of the version spoken on the connection.
     protocol: Option<&'static Protocol>,
     client: Option<Arc<str>>,
     client_seq: i64,
@@ -65,14 +67,14 @@ struct DispatchRecord {
     tick: u64,
     at: Duration,
     line: u64,
-    /// The highest number that anybody had received before, with its line.
+    /// The highest number that any connection had received before the dispatch, with its line.
     floor: Option<(u64, u64)>,
     settled: Option<DispatchSettlement>,
-    /// Its settlement was received on its own connection.
+    /// Whether its own connection has received the settlement.
     returned: bool,
 }
 
-/// The action that answered a dispatch.
+/// The action that settled a dispatch.
 #[derive(Clone, Copy, PartialEq)]
 struct DispatchSettlement {
     seq: u64,
@@ -82,13 +84,13 @@ struct DispatchSettlement {
 
 #[derive(Clone, Copy)]
 struct SettledDispatch {
-    /// When it was dispatched, in entries.
+    /// The entry at which it was dispatched.
     tick: u64,
     dispatch_line: u64,
     line: u64,
 }
 
-/// A rejected action whose effect may show.
+/// A rejected action that is watched for an effect.
 struct WatchedRejection {
     seen: Arc<SeenFrame>,
     channel: ChannelId,
@@ -97,14 +99,14 @@ struct WatchedRejection {
     left: usize,
 }
 
-/// Which dispatches it is time to judge.
+/// The dispatches that are due for judgement.
 #[derive(Clone, Copy)]
 enum DispatchTiming {
-    /// Those of a connection that ends.
+    /// The dispatches of a connection that ends.
     Closed(ConnId),
-    /// Those on a channel of a connection, as the subscription ends.
+    /// The dispatches on one channel of a connection, when the subscription ends.
     Ending(ConnId, ChannelId),
-    /// All of them.
+    /// All dispatches, at the end of the transcript.
     Ended,
 }
 
@@ -122,7 +124,7 @@ impl CheckFamily for DispatchChecks {
                 self.origin(cx, delivery, out);
                 self.watch(cx, delivery, out);
             }
-            // What is disposed of settles nothing afterwards; what is owed by now stays so.
+            // A disposed channel settles nothing afterwards. What was overdue before stays overdue.
             OracleStep::Ending { conn, channel } => {
                 self.unsettled(cx, DispatchTiming::Ending(*conn, *channel), out);
             }
@@ -181,7 +183,8 @@ impl DispatchChecks {
             let place = numbers.partition_point(|(known, _)| *known <= client_seq);
             numbers.insert(place, (client_seq, index));
         }
-        // On automations a client asks for side effects; what comes of them is a state of its own.
+        // A dispatch to the automations channel requests a side effect. The host publishes the resulting state
+        // with actions of its own.
         let asks = ChannelKind::of_uri(cx.uri(channel)) == Some(ChannelKind::Automations);
         let action_type = action(seen).get("type").and_then(Value::as_str).unwrap_or_default();
         if sound && subscribed && !asks && conn.shaken && !conn.stale && client.is_some() {
@@ -205,7 +208,7 @@ impl DispatchChecks {
         });
     }
 
-    /// What the client at hand dispatched, and what became of it, is not known for certain any more.
+    /// Marks the dispatches of this client as incomplete after missing traffic.
     fn lose(&mut self, cx: &OracleContext) {
         if let Some(client) = cx.here().and_then(|conn| conn.client_id.as_ref()) {
             self.by_number.remove(client);
@@ -228,7 +231,7 @@ impl DispatchChecks {
         }
     }
 
-    /// C1, C2, C3 and C4 for an action with an origin.
+    /// Judges an action with an origin (C1, C2, C3 and C4).
     fn origin(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         let Some(origin) = delivery.envelope.origin else {
             return;
@@ -257,7 +260,7 @@ impl DispatchChecks {
         self.settle(cx, delivery, &fitting, out);
     }
 
-    /// C2: nobody dispatched this.
+    /// Reports an origin that names no dispatch (C2).
     fn forged(
         &self,
         cx: &OracleContext,
@@ -321,12 +324,12 @@ impl DispatchChecks {
                 continue;
             };
             match dispatched.settled {
-                // A number that is used again can be rejected again, at the same number of the host.
+                // A client that reuses a `clientSeq` may be rejected again with the same `serverSeq`.
                 Some(known) if same(known) && known.rejected && dispatched.conn == here => {
                     first = first.or(Some((dispatched.line, known.line)));
                 }
                 Some(known) if same(known) => {
-                    // Another subscriber's copy was received first.
+                    // Another subscriber received the same settlement first.
                     self.return_to(cx, index, delivery, out);
                     return;
                 }
@@ -337,7 +340,7 @@ impl DispatchChecks {
         let Some(index) = free else {
             let own = cx.here().and_then(|conn| conn.client_id.as_deref());
             let to_dispatcher = own == delivery.envelope.origin.map(|origin| origin.client_id);
-            // Who else gets a rejection, and with what number, is open.
+            // The specification leaves open which other clients receive a rejection, and with which number.
             if let Some((dispatch, line)) = first.filter(|_| to_dispatcher || !settlement.rejected)
             {
                 let message = "expected one action in answer to a dispatch, found a second";
@@ -379,7 +382,8 @@ impl DispatchChecks {
         self.return_to(cx, index, delivery, out);
     }
 
-    /// The settlement of a dispatch came to a connection: to the one that dispatched it, in its order.
+    /// Records that a connection received a settlement. If it is the dispatching connection, the order is
+    /// judged.
     fn return_to(
         &mut self,
         cx: &OracleContext,
@@ -397,7 +401,7 @@ impl DispatchChecks {
         }
     }
 
-    /// C3.
+    /// Judges whether dispatches are settled in their order (C3).
     fn in_order(
         &mut self,
         cx: &OracleContext,
@@ -436,7 +440,7 @@ impl DispatchChecks {
         }
     }
 
-    /// The dispatch at this place is owed no longer. Nearly always it is the oldest of its channel.
+    /// Removes a dispatch from those that are owed. It is nearly always the oldest of its channel.
     fn pay(&mut self, conn: ConnId, channel: ChannelId, place: usize) {
         let Some(places) = self.owed.get_mut(&(conn, channel)) else { return };
         if let Some(index) = places.iter().position(|owed| *owed == place) {
@@ -447,7 +451,8 @@ impl DispatchChecks {
         }
     }
 
-    /// C1 at the end of a connection, of a subscription or of the transcript.
+    /// Judges dispatches without a settlement, at the end of a connection, of a subscription or of the
+    /// transcript (C1).
     fn unsettled(&mut self, cx: &OracleContext, when: DispatchTiming, out: &mut FindingSink) {
         let judged = |(conn, channel): &(ConnId, ChannelId)| match when {
             DispatchTiming::Closed(closed) => *conn == closed,
@@ -487,7 +492,7 @@ impl DispatchChecks {
         told.into_iter().for_each(|(conn, channel, place)| self.pay(conn, channel, place));
     }
 
-    /// C5: the host does itself what it has just refused.
+    /// Judges whether the host sends an action itself that it has just rejected (C5).
     fn watch(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.watched.is_empty() || delivery.envelope.rejected || delivery.replayed.is_some() {
             return;
@@ -517,21 +522,22 @@ impl DispatchChecks {
     }
 }
 
-/// Whether what was sent in one version comes here in another, which may call it by other names.
+/// Whether the dispatch was sent in another version than this connection speaks, which may name actions
+/// differently.
 fn in_other_words(cx: &OracleContext, sent: Option<&'static Protocol>) -> bool {
     let here = cx.here().and_then(|conn| conn.protocol);
     sent.zip(here).is_some_and(|(sent, here)| !std::ptr::eq(sent, here))
 }
 
-/// Whether an action has more than names in it: without, a host's own cannot be told from another's. Up
-/// to 0.5.2 the end of a turn had nothing else.
+/// Whether an action has members beyond names. Without such members an action of the host equals a client's by
+/// chance. Up to 0.5.2 the end of a turn has only names.
 fn says_something(action: &Value) -> bool {
     const NAMES: [&str; 3] = ["type", "session", "turnId"];
     let mut members = action.as_object().into_iter().flatten();
     members.any(|(name, _)| !NAMES.contains(&name.as_str()))
 }
 
-/// Whether a client's message may be a dispatch that cannot be entered.
+/// Whether a client's message may be a dispatch that cannot be recorded.
 fn unreadable(message: &Message) -> bool {
     let dispatch = message.method() == Some("dispatchAction");
     let number = message.params().get("clientSeq").and_then(Value::as_i64);
@@ -543,7 +549,7 @@ fn action(dispatch: &SeenFrame) -> &Value {
     message.and_then(|message| message.params().get("action")).unwrap_or(&Value::Null)
 }
 
-/// C4.
+/// Judges whether an echo or a rejection keeps the members of the dispatched action (C4).
 fn payload(
     cx: &OracleContext,
     dispatch: &SeenFrame,
@@ -572,7 +578,7 @@ fn payload(
     }
 }
 
-/// C6.
+/// Judges whether the host accepted an action that clients may not dispatch (C6).
 fn client_dispatchable(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(row) = delivery.row else {
         return;

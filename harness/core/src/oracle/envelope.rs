@@ -1,6 +1,6 @@
-//! One action on its way to the clients, as far as it can be read.
+//! Reads one action envelope, as far as it is readable.
 //!
-//! Knows: JSON. Never knows: whether what it reads is valid.
+//! Knows: JSON. Never knows: whether the members are valid.
 
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
@@ -17,17 +17,17 @@ pub(super) struct ActionEnvelope<'a> {
     pub action: &'a Value,
     /// The `type` of the action.
     pub action_type: &'a str,
-    /// The type without the channel that it begins with: turns belonged to sessions once.
+    /// The part of the type after the slash. It stays the same where an action moved from sessions to chats.
     pub name: &'a str,
     /// The `serverSeq`.
     pub seq: u64,
-    /// The client and number of the dispatch that it answers.
+    /// The client and number of the dispatch that the action settles.
     pub origin: Option<DispatchOrigin<'a>>,
-    /// Whether it answers a dispatch with a refusal.
+    /// Whether the action rejects a dispatch.
     pub rejected: bool,
 }
 
-/// Which dispatch an action answers.
+/// The dispatch that an action settles.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct DispatchOrigin<'a> {
     /// The client's id.
@@ -37,8 +37,8 @@ pub(super) struct DispatchOrigin<'a> {
 }
 
 impl<'a> ActionEnvelope<'a> {
-    /// Reads an envelope; `None` where a needed member is absent or of another type, which the
-    /// shape check reports.
+    /// Reads an envelope; `None` if a required member is absent or of another type, which the shape check
+    /// reports.
     #[inline]
     pub(super) fn read(value: &'a Value) -> Option<ActionEnvelope<'a>> {
         let action = value.get("action")?;
@@ -65,14 +65,14 @@ impl<'a> DispatchOrigin<'a> {
     }
 }
 
-/// Whether a message of the host brings an action.
+/// Whether a message of the host carries an action.
 #[inline]
 pub(super) fn is_action(message: &Message) -> bool {
     message.kind() == MessageKind::Notification && message.method() == Some("action")
 }
 
-/// The channel of an envelope or of a dispatch: its `channel`, or the URI inside of the action
-/// before channels existed (0.1.0).
+/// Returns the channel of an envelope or of a dispatch: its `channel`, or, before channels existed (0.1.0), the
+/// URI inside the action.
 #[inline]
 pub(super) fn channel_of<'a>(params: &'a Value, action: &'a Value) -> Option<&'a str> {
     if let Some(channel) = params.get("channel") {
@@ -85,8 +85,7 @@ pub(super) fn channel_of<'a>(params: &'a Value, action: &'a Value) -> Option<&'a
     }
 }
 
-/// The channel that a `subscribe`, an `unsubscribe` or another request is about; `resource` in
-/// 0.1.0.
+/// Returns the channel that a request such as `subscribe` names; 0.1.0 calls the member `resource`.
 pub(super) fn target(params: &Value) -> Option<&str> {
     let named = ["channel", "resource", "session", "terminal"];
     let named = named.iter().find_map(|name| params.get(*name))?.as_str();

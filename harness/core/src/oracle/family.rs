@@ -1,8 +1,8 @@
-//! Which chats belong to which session, and which sessions something happened in.
+//! Tracks which chats belong to which session, and which sessions have changed.
 //!
-//! Some rules compare a session with its chats. Their actions come on channels of their own, in no
-//! certain order for a reader, so that such rules wait for the host to be at rest; then only
-//! sessions are looked at that were touched since.
+//! Some rules compare a session with its chats. The actions of session and chats come on different channels, in
+//! no guaranteed order for a reader. Such rules therefore wait until the host is at rest, and then look only at
+//! the sessions that have changed since.
 //!
 //! Knows: catalogues of chats, folds. Never knows: what is compared.
 //!
@@ -17,16 +17,16 @@ use super::channel::{ChannelFold, ChannelId};
 use super::context::OracleContext;
 use super::members::{given, list, text};
 
-/// Sessions that may wait to be looked at; those beyond are not.
+/// Upper bound for the sessions that wait to be compared; further ones are not compared.
 const MAX_TOUCHED: usize = 4_096;
-/// Chats whose session is remembered.
+/// Upper bound for the chats whose session is remembered.
 const MAX_CHATS: usize = 65_536;
 
-/// Actions on chats that no rule about a session depends on. They are many.
+/// Frequent actions on chats that no rule about a session depends on.
 pub(super) const QUIET: &[&str] =
     &["chat/delta", "chat/reasoning", "chat/toolCallDelta", "chat/usage"];
 
-/// The sessions of chats, and what was touched since the host was last at rest.
+/// The sessions of chats, and the sessions that changed since the host was last at rest.
 #[derive(Default)]
 pub(super) struct SessionFamilies {
     sessions: HashMap<String, ChannelId>,
@@ -34,19 +34,19 @@ pub(super) struct SessionFamilies {
 }
 
 impl SessionFamilies {
-    /// The session that a chat was last seen in.
+    /// Returns the session that a chat was last seen in.
     pub(super) fn session_of(&self, chat: &str) -> Option<ChannelId> {
         self.sessions.get(chat).copied()
     }
 
-    /// The touched sessions, once.
+    /// Takes the changed sessions, sorted.
     pub(super) fn take_touched(&mut self) -> Vec<ChannelId> {
         let mut touched: Vec<ChannelId> = self.touched.drain().collect();
         touched.sort_unstable();
         touched
     }
 
-    /// Learns from the snapshot of a channel of that kind.
+    /// Records the chats of a snapshot, and marks its session as changed.
     pub(super) fn snapshot(&mut self, id: ChannelId, uri: &str, kind: ChannelKind, state: &Value) {
         match kind {
             ChannelKind::Session => {
@@ -60,7 +60,7 @@ impl SessionFamilies {
         }
     }
 
-    /// Learns from an action that was folded into the state of a channel.
+    /// Records the chat that a folded action adds, and marks the session of the action as changed.
     pub(super) fn folded(&mut self, id: ChannelId, uri: &str, action: &Value, action_type: &str) {
         match ChannelKind::of_action(action_type) {
             Some(ChannelKind::Session) => {
@@ -99,7 +99,7 @@ impl SessionFamilies {
     }
 }
 
-/// A session that is followed.
+/// A session whose state is followed.
 pub(super) struct SessionFamily<'a> {
     pub id: ChannelId,
     pub uri: &'a str,
@@ -107,18 +107,18 @@ pub(super) struct SessionFamily<'a> {
 }
 
 impl<'a> SessionFamily<'a> {
-    /// The session, if somebody listens to it.
+    /// Returns the session; `None` if no connection follows it.
     pub(super) fn of(cx: &'a OracleContext, session: ChannelId) -> Option<SessionFamily<'a>> {
         let fold = cx.followed(session).filter(|fold| fold.kind == ChannelKind::Session)?;
         Some(SessionFamily { id: session, uri: cx.uri(session), fold })
     }
 
-    /// The entries of its catalogue.
+    /// Returns the entries of the session's catalogue of chats.
     pub(super) fn entries(&self) -> &'a [Value] {
         list(&self.fold.state, "chats")
     }
 
-    /// Those of its chats that somebody listens to, with their URIs.
+    /// Returns the followed chats of the session, with their URIs.
     pub(super) fn chats(
         &self,
         cx: &'a OracleContext,
@@ -127,8 +127,8 @@ impl<'a> SessionFamily<'a> {
         uris.filter_map(|uri| Some((uri, followed_chat(cx, uri)?)))
     }
 
-    /// The states that have turns: of the chats of its catalogue that somebody listens to and, before there were
-    /// chats, its own.
+    /// Returns the followed states that have turns: the chats of the catalogue and, before chats existed, the
+    /// session itself.
     pub(super) fn with_turns(
         &self,
         cx: &'a OracleContext,
@@ -137,13 +137,13 @@ impl<'a> SessionFamily<'a> {
         self.chats(cx).chain(own)
     }
 
-    /// The lines that its state was read from.
+    /// Returns the lines of the session's snapshot and of its last action.
     pub(super) fn lines(&self) -> [u64; 2] {
         [self.fold.base_line, self.fold.last_line]
     }
 }
 
-/// The fold of a chat, if somebody listens to it.
+/// Returns the folded state of a chat; `None` if no connection follows it.
 pub(super) fn followed_chat<'a>(cx: &'a OracleContext, uri: &str) -> Option<&'a ChannelFold> {
     let fold = cx.followed(cx.channels.find(uri)?)?;
     (fold.kind == ChannelKind::Chat).then_some(fold)

@@ -1,4 +1,4 @@
-//! Who receives what: everything to every subscriber, nothing to anybody else.
+//! Checks who receives what: every subscriber receives everything, and nobody else receives anything.
 //!
 //! Knows: subscriptions and the log. Never knows: what actions do.
 
@@ -25,16 +25,16 @@ use super::subscriptions::uris;
 
 /// Actions whose audience the specification leaves open.
 const OPEN_AUDIENCE: &[&str] = &["chat/turnsLoaded"];
-/// How the URIs of the relay to MCP servers begin; who gets its messages is not stated.
+/// The scheme of the relay to MCP servers. The specification does not state who receives its messages.
 const MCP: &str = "mcp:";
-/// How the methods of notifications begin that are about one channel for all its subscribers.
+/// The prefixes of notifications that go to all subscribers of one channel.
 const OWN_NOTIFICATIONS: [&str; 2] = ["root/", "otlp/"];
-/// How the methods of notifications begin that are about the root channel.
+/// The prefix of notifications about the root channel.
 const ROOT_NOTIFICATIONS: &str = "root/";
-/// Notifications that may concern a client without a subscription.
+/// The notifications that a client without a subscription may receive.
 const OPEN_NOTIFICATIONS: &[&str] = &["auth/required"];
-/// Actions that the registry of the specification dates before the packages, by how their names
-/// begin, with the version of the registry.
+/// Actions, by prefix, that the specification's registry introduces in an earlier version than the published
+/// packages, with the registry's version.
 const REGISTERED_EARLIER: &[(&str, Version)] = &[
     ("automation", Version::V0_8),
     ("chat/backgroundWork", Version::V0_9),
@@ -42,17 +42,17 @@ const REGISTERED_EARLIER: &[(&str, Version)] = &[
     ("chat/isReadChanged", Version::V0_9),
     ("session/chatsReordered", Version::V0_9),
 ];
-/// Missed actions that one finding names.
+/// Upper bound for the missed actions that one finding names.
 const MAX_NAMED: usize = 4;
-/// Subscriptions whose losses are remembered.
+/// Upper bound for the subscriptions whose losses are remembered.
 const MAX_REPORTED: usize = 4_096;
 
-/// What was reported already, so that a lost action is reported once.
+/// The losses reported so far, so that each lost action is reported once.
 #[derive(Default)]
 pub(super) struct FanoutChecks {
-    /// The highest missed number of a subscription.
+    /// The highest missed number of each subscription.
     reported: ReportedLosses,
-    /// The highest number on a channel that came before its subscription was answered, with its line.
+    /// The highest number that each channel delivered before its subscription was answered, with its line.
     early: HashMap<(ConnId, ChannelId), (u64, u64)>,
 }
 
@@ -106,7 +106,7 @@ impl CheckFamily for FanoutChecks {
     }
 }
 
-/// A5 for actions.
+/// Judges whether an action reaches only subscribers (A5).
 fn subscribed_only(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(conn) = cx.here() else {
         return;
@@ -121,12 +121,12 @@ fn subscribed_only(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut 
     unsubscribed(cx, conn, delivery.channel, &what, (Rule::SubscribedOnly, Weight::Must), out);
 }
 
-/// A5 and L10 for notifications.
+/// Judges whether a notification is known and reaches only subscribers (A5, A7, A8 and L10).
 fn notified(cx: &OracleContext, method: &str, channel: Option<ChannelId>, out: &mut FindingSink) {
     let Some(conn) = cx.here().filter(|conn| !conn.stale) else {
         return;
     };
-    // Before there were channels everybody was told everything, in one wrapper.
+    // Before channels existed, every notification went to everybody in one wrapper.
     if conn.protocol.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels)) {
         return;
     }
@@ -165,7 +165,7 @@ fn notified(cx: &OracleContext, method: &str, channel: Option<ChannelId>, out: &
     unsubscribed(cx, conn, channel, &format!("`{method}`"), (rule, weight), out);
 }
 
-/// Whether a connection may get messages of a channel, as far as the transcript can tell.
+/// Whether a connection may receive messages of a channel, as far as the transcript shows.
 fn may_receive(cx: &OracleContext, conn: &ConnectionRecord, channel: ChannelId) -> bool {
     conn.subs.contains_key(&channel)
         || asked_for(cx, conn, channel)
@@ -204,7 +204,7 @@ fn unsubscribed(
     out.weaker(rule, weight, message, &[conn.handshake_line, cx.now.line]);
 }
 
-/// A6.
+/// Judges whether an action has a number above that of the subscription's snapshot (A6).
 fn after_snapshot(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
     let Some((sub, from_seq)) = sub.and_then(|sub| Some((sub, sub.from_seq?))) else {
@@ -224,12 +224,12 @@ fn after_snapshot(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut F
     }
 }
 
-/// A7.
+/// Judges whether an action comes on a channel of its kind (A7).
 fn family(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some((row, channel)) = delivery.row.zip(cx.channel(delivery.channel)) else {
         return;
     };
-    // Before channels an action names its channel by its own family.
+    // Before channels existed, the type of an action determined its channel.
     let Some(kind) = channel.kind.filter(|_| delivery.value.get("channel").is_some()) else {
         return;
     };
@@ -248,7 +248,7 @@ fn family(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSi
     }
 }
 
-/// A8.
+/// Judges whether the negotiated version has an action (A8).
 fn known_actions(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let conn = cx.here().filter(|conn| conn.protocol.is_some());
     if conn.is_none() || delivery.envelope.rejected {
@@ -262,7 +262,7 @@ fn known_actions(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fi
     }
 }
 
-/// The requirements about what a version does not have.
+/// The requirements about actions and notifications that the negotiated version lacks.
 const ACTIONS: &str = "version.action-types-known";
 const NOTIFICATIONS: &str = "version.notification-methods-known";
 const NEWER: &str = "version.host-no-newer-behaviour";
@@ -302,7 +302,7 @@ fn unknown(
     out.weaker(Rule::KnownActions.of(requirement), weight, message, &[cx.now.line]);
 }
 
-/// A subscription and whose it is.
+/// A subscription, with its connection and channel.
 struct SubscriberKey<'a> {
     id: ConnId,
     conn: &'a ConnectionRecord,
@@ -311,7 +311,8 @@ struct SubscriberKey<'a> {
 }
 
 impl FanoutChecks {
-    /// Remembers what comes on a channel that is asked for and not yet answered, own actions aside.
+    /// Remembers an action on a channel whose subscription is still unanswered, except the connection's own
+    /// actions.
     fn is_early(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) {
         let Some(conn) = cx.here().filter(|conn| !conn.partial()) else { return };
         let key = (cx.now.conn, delivery.channel);
@@ -326,7 +327,8 @@ impl FanoutChecks {
         }
     }
 
-    /// A4, when the state comes: clients that begin with the answer have lost what came before it and is not in the state.
+    /// Judges, when a snapshot arrives, whether newer actions came before it (A4). A client that starts with
+    /// the answer loses them.
     fn early(
         &mut self,
         cx: &OracleContext,
@@ -345,7 +347,8 @@ impl FanoutChecks {
         out.weaker(rule, Weight::Note, message, &[line, cx.now.line]);
     }
 
-    /// A4, when a replay comes: clients apply it after what came before it, though it is older.
+    /// Judges, when a replay arrives, whether actions beyond it came before it (A4). The client would apply the
+    /// older replay after them.
     fn before_replay(
         &mut self,
         cx: &OracleContext,
@@ -370,7 +373,7 @@ impl FanoutChecks {
         }
     }
 
-    /// A4, when a number arrives: what lies between it and the last one was skipped.
+    /// Judges, when an action arrives, whether the subscription skipped any numbers since the last one (A4).
     fn skipped(
         &mut self,
         cx: &OracleContext,
@@ -389,7 +392,7 @@ impl FanoutChecks {
             let who = SubscriberKey { id: cx.now.conn, conn, sub, channel: delivery.channel };
             self.report(cx, &who, channel.between(sub.last, seq), seq, out);
         }
-        // Others may already be past a number that shows up only now.
+        // Other subscribers may already be past a number that becomes known only now.
         if cx.log.get(seq).is_none() && channel.recent.back().is_some_and(|last| *last > seq) {
             for id in channel.subscribers.iter().filter(|id| **id != cx.now.conn) {
                 overtaken(cx, *id, delivery, out);
@@ -397,8 +400,8 @@ impl FanoutChecks {
         }
     }
 
-    /// A4 at the end: what is below the last number received, or was there before the last barrier,
-    /// would have come.
+    /// Judges, when a subscription ends, whether the last numbers are missing (A4): those below the last number
+    /// received, and those that others received before the last barrier.
     fn tail(&mut self, cx: &OracleContext, who: &SubscriberKey<'_>, out: &mut FindingSink) {
         let Some(channel) = cx.channel(who.channel) else {
             return;
@@ -412,8 +415,8 @@ impl FanoutChecks {
         }
     }
 
-    /// Reports those of the numbers that should have been received: below `before`, or known to
-    /// others before the last barrier.
+    /// Reports the numbers that should have been received: those below `before`, and those that others received
+    /// before the last barrier.
     fn report(
         &mut self,
         cx: &OracleContext,
@@ -426,7 +429,7 @@ impl FanoutChecks {
         let mut missed = Vec::new();
         let mut lines = vec![sub.line];
         for seq in numbers {
-            // A barrier counts from the moment on that the subscription was confirmed.
+            // A barrier counts only if it is later than the confirmation of the subscription.
             let barrier = conn.fence > sub.tick;
             let due =
                 |logged: &&LoggedAction| seq < before || (barrier && logged.tick < conn.fence);
@@ -437,7 +440,7 @@ impl FanoutChecks {
             let Some(envelope) = value.as_deref().and_then(ActionEnvelope::read) else {
                 continue;
             };
-            // What was there before a replay was asked for is for the replay to bring.
+            // Actions from before the request for a replay belong into the replay, which another check judges.
             let judged = logged.version == conn.version
                 && !open_audience(cx, channel, envelope.action_type)
                 && sub.replayed.is_none_or(|asked| logged.tick >= asked);
@@ -466,7 +469,7 @@ impl FanoutChecks {
     }
 }
 
-/// A4 for a connection that went past a number which only another one received.
+/// Reports a connection that is already past a number which only another connection received (A4).
 fn overtaken(cx: &OracleContext, id: ConnId, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let seq = delivery.envelope.seq;
     let Some(other) = cx.conns.get(&id) else {

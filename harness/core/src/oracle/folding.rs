@@ -1,9 +1,9 @@
-//! One folded state per channel and life of the host, fed by all connections together.
+//! Keeps one folded state per channel since the host's start, fed by all connections together.
 //!
-//! An action is folded when a connection delivers it whose subscription covers the fold: it has
-//! received everything since the state of the fold. A connection that began later may be ahead and
-//! is not listened to. Snapshots are compared at their number: at once, or when the fold gets
-//! there; one that is behind is first folded up to where the state is.
+//! An action is folded if the connection that delivers it covers the fold: its subscription has received
+//! everything since the state of the fold. A connection that subscribed later may be ahead, and does not feed
+//! the fold. A snapshot is compared at its number: immediately, or once the fold gets there. A snapshot that is
+//! behind is first folded up to the number of the state.
 //!
 //! Knows: the context, the reducers. Never knows: rules, and which members are compared.
 
@@ -25,19 +25,19 @@ use super::log::envelope_value;
 use super::step::{ActionFolding, OracleStep, StateComparison};
 use super::subscriptions::SnapshotArrival;
 
-/// How an action came.
+/// The way in which an action arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ActionArrival {
-    /// As it happened.
+    /// Live.
     Live,
-    /// In a replay.
+    /// In a replay that does not continue the fold.
     Replayed,
-    /// In a replay that goes on from where the fold is.
+    /// In a replay that continues the fold.
     Resuming,
 }
 
 impl OracleContext {
-    /// Takes in a snapshot and returns its `fromSeq`.
+    /// Takes in a snapshot, and returns its `fromSeq`; `None` if the snapshot is malformed.
     pub(super) fn snapshot(
         &mut self,
         channel: ChannelId,
@@ -70,7 +70,7 @@ impl OracleContext {
         Some(from_seq)
     }
 
-    /// Compares a snapshot with the fold, lets it wait, or begins a new fold with it.
+    /// Compares a snapshot with the fold, defers the comparison, or starts a new fold with it.
     fn weigh(
         &mut self,
         id: ChannelId,
@@ -103,7 +103,7 @@ impl OracleContext {
             return;
         }
         if !std::ptr::eq(fold.protocol, protocol) {
-            // Nobody listens in the version of the fold any more: it goes on in this one.
+            // No connection speaks the fold's version any more, so that the fold restarts in this version.
             if !followed {
                 channel.lose();
                 channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
@@ -115,7 +115,7 @@ impl OracleContext {
         } else if covers || waiting.from_seq <= known_to {
             self.compare(id, state, &waiting, emit);
         } else if !followed {
-            // What happened since the last subscriber left is not known.
+            // Actions since the last subscriber left are unknown.
             channel.lose();
             channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
         } else {
@@ -129,7 +129,7 @@ impl OracleContext {
         }
     }
 
-    /// Compares a snapshot that the fold has reached, and goes on from the snapshot.
+    /// Compares a snapshot that the fold has reached, and continues the fold from the snapshot.
     fn compare(
         &mut self,
         id: ChannelId,
@@ -143,7 +143,7 @@ impl OracleContext {
         let Some(fold) = &channel.fold else {
             return;
         };
-        // Known from elsewhere, but not delivered to the connection that feeds the fold.
+        // The log has an action that the feeding connection did not receive.
         let skipped = channel.between(fold.seq, waiting.from_seq + 1).next().is_some();
         if !skipped {
             let comparison = StateComparison {
@@ -175,7 +175,7 @@ impl OracleContext {
         }
     }
 
-    /// Compares a snapshot that is behind the fold, folded up to the same number.
+    /// Compares a snapshot that is behind the fold, after folding it up to the same number.
     fn compare_behind(
         &mut self,
         id: ChannelId,
@@ -189,7 +189,7 @@ impl OracleContext {
         let Some(fold) = &channel.fold else {
             return;
         };
-        // What happened before the fold began is not known: nobody may have been told of it yet.
+        // The log lacks the actions from before the fold began, so that the snapshot cannot be folded.
         if waiting.from_seq < channel.forgotten.max(fold.since_seq) {
             return;
         }
@@ -197,7 +197,7 @@ impl OracleContext {
         let mut numbers: Vec<u64> = channel.between(waiting.from_seq, fold.seq + 1).collect();
         numbers.reverse();
         for seq in numbers {
-            // What came in the words of another version says nothing about a state of this one.
+            // An action in another version cannot be folded into a state of this version.
             let Some(logged) = self.log.get(seq).filter(|it| it.is_of(fold.protocol)) else {
                 return;
             };
@@ -224,7 +224,7 @@ impl OracleContext {
         }
     }
 
-    /// Folds an accepted action, when it is the next one of its channel.
+    /// Folds an accepted action if it is the next one of its channel.
     pub(super) fn fold(
         &mut self,
         id: ChannelId,
@@ -247,7 +247,7 @@ impl OracleContext {
         let extension = envelope.action_type.starts_with("x-");
         let reducer = ActionReducer::of(fold.protocol.version(), envelope.action_type);
         let reduced = reducer.is_some() || extension;
-        // A connection was not sent what another one was, or nobody knows what the action does.
+        // This connection lacks an action that another one received, or no reducer knows the action.
         if channel.between(fold.seq, seq).next().is_some() || !reduced {
             self.lose(id);
             return;
@@ -280,13 +280,13 @@ impl OracleContext {
         }
     }
 
-    /// A connection received `seq`: the snapshots below it can be compared, where it covers.
+    /// Compares the waiting snapshots below `seq`, if the connection that received `seq` covers their channel.
     pub(super) fn reached(&mut self, seq: u64, emit: StepEmitter<'_>) {
         let ready = |waiting: &WaitingSnapshot| waiting.from_seq < seq;
         self.settle_waiting(&ready, emit);
     }
 
-    /// The connection at hand ends: the snapshots taken before its last barrier can be compared.
+    /// Compares the waiting snapshots from before the last barrier of this connection, which ends.
     pub(super) fn fenced(&mut self, emit: StepEmitter<'_>) {
         let fence = self.here().map_or(0, |conn| conn.fence);
         let ready = |waiting: &WaitingSnapshot| waiting.tick < fence;
@@ -313,7 +313,7 @@ impl OracleContext {
                 let fold = self.folded(id);
                 let behind = fold.is_some_and(|fold| waiting.from_seq < fold.seq);
                 match waiting.place.state(&waiting.seen) {
-                    // The fold went on from a later snapshot while this one waited.
+                    // The fold has continued from a later snapshot while this one waited.
                     Some(state) if behind => self.compare_behind(id, state, &waiting, emit),
                     Some(state) => self.compare(id, state, &waiting, emit),
                     None => {}
@@ -325,7 +325,7 @@ impl OracleContext {
         self.waiting.retain(waits);
     }
 
-    /// Whether a connection delivers everything that comes after the state of the fold, in its version.
+    /// Whether a connection delivers everything after the state of the fold, in the fold's version.
     pub(super) fn covers(&self, id: ChannelId, conn: ConnId) -> bool {
         let Some((conn, fold)) = self.conns.get(&conn).zip(self.folded(id)) else {
             return false;
@@ -337,14 +337,14 @@ impl OracleContext {
         from.is_some_and(|from| from <= fold.seq.max(fold.known_to))
     }
 
-    /// The state of a channel that somebody listens to, so that it is up to date.
+    /// Returns the state of a channel; `None` unless a connection covers it, so that the state is up to date.
     pub(super) fn followed(&self, id: ChannelId) -> Option<&ChannelFold> {
         let channel = self.channels.get(id)?;
         let listens = channel.subscribers.iter().any(|conn| self.covers(id, *conn));
         channel.fold.as_ref().filter(|_| listens)
     }
 
-    /// Every action of the channel up to this number is in the fold. 0 where there is no fold.
+    /// Returns the number up to which the fold holds every action of the channel; 0 if there is no fold.
     pub(super) fn known_to(&self, id: ChannelId) -> u64 {
         let Some(channel) = self.channels.get(id) else {
             return 0;
@@ -363,7 +363,7 @@ impl OracleContext {
         known
     }
 
-    /// Keeps what a connection knew before it stops listening to the channel.
+    /// Keeps the last number that a connection knew before it stops covering the channel.
     pub(super) fn uncover(&mut self, id: ChannelId, conn: ConnId) {
         if !self.covers(id, conn) {
             return;
@@ -374,8 +374,8 @@ impl OracleContext {
         }
     }
 
-    /// When nobody feeds the fold any more, it begins anew with a snapshot that is ahead of it and
-    /// whose connection listens on.
+    /// Restarts a fold that no connection covers, from a waiting snapshot that is ahead of it and whose
+    /// connection still listens.
     pub(super) fn adopt_if_uncovered(&mut self, id: ChannelId) {
         let Some(channel) = self.channels.get(id) else {
             return;
@@ -441,7 +441,7 @@ impl OracleContext {
         }
     }
 
-    /// Learns the kinds of the channels that a state lists, and whose chats they are.
+    /// Records the kinds of the channels that a state lists, and the owners of its chats.
     fn catalogued(&mut self, channel: ChannelId, state: &Value) {
         let line = self.now.line;
         for (list, kind) in [("chats", ChannelKind::Chat), ("terminals", ChannelKind::Terminal)] {

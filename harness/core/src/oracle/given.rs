@@ -1,6 +1,6 @@
-//! Whoever subscribes to what has a state is given that state.
+//! Checks that a subscriber to a channel with a state receives that state.
 //!
-//! Knows: kinds of channels, answers. Never knows: what a state holds.
+//! Knows: kinds of channels, answers. Never knows: the content of a state.
 //!
 //! Start at [`StatesGiven`].
 
@@ -23,7 +23,7 @@ const SUBSCRIBED: &str = "subscribe.snapshot-state-bearing";
 const INITIAL: &str = "lifecycle.initialize.snapshots-per-subscription";
 const RESUMED: &str = "reconnect.snapshot.one-per-subscription";
 
-/// Everything needed is in the context.
+/// The checks of delivered states. They need no state beyond the context.
 pub(super) struct StatesGiven;
 
 impl CheckFamily for StatesGiven {
@@ -43,7 +43,8 @@ impl CheckFamily for StatesGiven {
     }
 }
 
-/// D6: every kind of channel has a state; what is of no known kind may have none.
+/// Judges whether the answer to `subscribe` has a snapshot (D6). Every known kind of channel has a state; a
+/// channel of an unknown kind may have none.
 fn subscribed(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut FindingSink) {
     let Some(uri) = target(request.params()) else { return };
     let channel = cx.channels.find(uri).and_then(|id| cx.channel(id));
@@ -61,7 +62,8 @@ fn subscribed(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &m
     }
 }
 
-/// D6: a list of snapshots has each channel once. Of two snapshots nobody can tell which one counts.
+/// Judges whether a list of snapshots has each channel once (D6). Of two snapshots nobody can tell which one
+/// counts.
 fn once(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -74,7 +76,7 @@ fn once(
     if !snapshots.is_empty() {
         out.seen(rule);
     }
-    // Whoever asks twice may be answered twice.
+    // A client that requests a channel twice may receive two snapshots.
     let wanted = ["initialSubscriptions", "subscriptions"].map(|it| uris(request.params().get(it)));
     let once = |uri: &&str| wanted.iter().flatten().filter(|it| *it == uri).count() < 2;
     if let Some(uri) = repeated(snapshots, "resource").filter(once) {
@@ -86,7 +88,8 @@ fn once(
     }
 }
 
-/// D6: the root channel is always there. Another one may be gone, or not be for everybody.
+/// Judges whether the answer to `initialize` has a snapshot for each initial subscription (D6). The root
+/// channel always exists. Another channel may be gone, or hidden from this client.
 fn initialized(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -116,7 +119,7 @@ fn initialized(
     }
 }
 
-/// The line of another connection's subscription with a snapshot.
+/// Returns the line of another connection's subscription that began with a snapshot; `None` if there is none.
 pub(super) fn served(cx: &OracleContext, id: ChannelId, channel: &ChannelRecord) -> Option<u64> {
     let others = channel.subscribers.iter().filter(|conn| **conn != cx.now.conn);
     let mut subs = others.filter_map(|conn| cx.conns.get(conn)?.subs.get(&id));

@@ -1,4 +1,5 @@
-//! The handshake: the version that is agreed on, the refusal of the others, and what comes before it.
+//! Checks the handshake: the negotiated version, the refusal of unsupported versions, and requests before the
+//! handshake.
 //!
 //! Knows: offers, answers to `initialize`, versions that the host has spoken. Never knows: tables of messages.
 //!
@@ -26,32 +27,32 @@ const SHAPE: &str = "lifecycle.initialize.result-shape";
 const EARLY: &str = "lifecycle.preinit.request-refused";
 const DATA: &str = "lifecycle.version.unsupported-data";
 const CLOSE: &str = "lifecycle.version.unsupported-close";
-/// The error of a host that supports none of the offered versions.
+/// The error code of a host that supports none of the offered versions.
 const UNSUPPORTED: i64 = -32005;
-/// The first version whose hosts have to name the versions that they support.
+/// The first version that requires a refusal to list the supported versions.
 const DATA_SINCE: Version = Version::V0_9;
-/// Requests that need no handshake.
+/// The requests that are allowed without a handshake.
 const UNGUARDED: [&str; 3] = ["initialize", "reconnect", "ping"];
-/// How long a host may take to close a connection. The text gives no figure.
+/// How long a host may take to close a connection. The specification gives no figure.
 const CLOSING: Duration = Duration::from_secs(1);
-/// Refusals that wait until the version of the host is known.
+/// Upper bound for the refusals that wait until the host's version is known.
 const MAX_BARE: usize = 64;
-/// Connections that are remembered.
+/// Upper bound for the connections that are remembered.
 const MAX_CONNECTIONS: usize = 4_096;
 
-/// What became of handshakes.
+/// The outcomes of handshakes.
 #[derive(Default)]
 pub(super) struct HandshakeChecks {
-    /// Connections whose handshake was answered with a result.
+    /// The connections whose handshake was answered with a result.
     agreed: HashSet<ConnId>,
-    /// Connections whose handshake was answered with an error: when, in entries and in time, its line, and whether the
-    /// host has to close the connection.
+    /// The connections whose handshake was answered with an error.
     refused: HashMap<ConnId, VersionRefusal>,
-    /// Refusals that name no version: the lines of request and answer.
+    /// The refusals that list no version: the lines of request and answer.
     bare: Vec<[u64; 2]>,
-    /// A version from 0.9.0 on was agreed on, with the line.
+    /// The line at which a version from 0.9.0 on was negotiated.
     modern: Option<u64>,
-    /// What kept a rule on connections without a handshake, which count for nothing by themselves.
+    /// How often each rule of [`KEPT`] was kept on a connection without a handshake, where observations do not
+    /// count directly.
     kept: [u64; 3],
 }
 
@@ -63,7 +64,7 @@ struct VersionRefusal {
     closes: bool,
 }
 
-/// The places of [`HandshakeChecks::kept`].
+/// The requirements that [`HandshakeChecks::kept`] counts, in its order.
 const KEPT: [&str; 3] = [EARLY, DATA, CLOSE];
 
 impl CheckFamily for HandshakeChecks {
@@ -133,7 +134,8 @@ impl HandshakeChecks {
         }
     }
 
-    /// O1: the answer names an offered version. Whether its other members are sound is for the tables, where one is known.
+    /// Judges whether the answer names an offered version (O1). The tables of the version judge the other
+    /// members; without a known version they are judged here.
     fn agreed_on(
         &mut self,
         cx: &OracleContext,
@@ -181,7 +183,7 @@ impl HandshakeChecks {
         }
     }
 
-    /// O2: a refusal says what is supported.
+    /// Records a refusal, and judges whether it lists the supported versions (O2).
     fn refused(&mut self, cx: &OracleContext, request: &OpenRequest, message: &Message) {
         let closes = message.error_code() == Some(UNSUPPORTED);
         let (tick, at, line) = (cx.now.tick, cx.now.at, cx.now.line);
@@ -189,7 +191,7 @@ impl HandshakeChecks {
             let refusal = VersionRefusal { tick, at, line, closes };
             self.refused.entry(cx.now.conn).or_insert(refusal);
         }
-        // Before 0.9.0 a host may name them: an offer of such versions says nothing.
+        // Before 0.9.0 the list is optional, so that an offer that includes older versions proves nothing.
         let offers = list(request.params(), "protocolVersions").iter().filter_map(Value::as_str);
         let mut offers = offers.filter_map(|offer| offer.parse::<Version>().ok());
         if !closes || !offers.all(|offer| offer >= DATA_SINCE) {
@@ -204,7 +206,7 @@ impl HandshakeChecks {
         }
     }
 
-    /// The host speaks a version that asks for it.
+    /// Reports the waiting refusals, once the host is known to speak a version that requires the list.
     fn bare(&mut self, out: &mut FindingSink) {
         let Some(line) = self.modern else { return };
         for [request, answer] in std::mem::take(&mut self.bare) {
@@ -215,7 +217,8 @@ impl HandshakeChecks {
         }
     }
 
-    /// O2: the connection is closed after the refusal. What was on its way may still be answered.
+    /// Judges whether the host closes the connection after a refusal (O2). It may still answer requests that
+    /// were in transit.
     fn late(&mut self, cx: &OracleContext, request: &OpenRequest, out: &mut FindingSink) {
         let refusal = self.refused.get(&cx.now.conn).filter(|refusal| refusal.closes);
         let Some(refusal) = refusal.filter(|it| request.at >= it.at + CLOSING) else {
@@ -233,7 +236,7 @@ impl HandshakeChecks {
         }
     }
 
-    /// Whether a request was sent with no handshake before it, or after one that was refused.
+    /// Whether a request was sent before the handshake, or after a refused one.
     fn is_early(&self, cx: &OracleContext, request: &OpenRequest) -> bool {
         let Some(conn) = cx.here() else { return false };
         let refused = self.refused.get(&cx.now.conn).is_some_and(|it| request.tick > it.tick);
@@ -241,7 +244,7 @@ impl HandshakeChecks {
         !UNGUARDED.contains(&request.method.as_str()) && (before || (refused && !conn.shaken))
     }
 
-    /// O1: nothing but `ping` is served before the handshake.
+    /// Judges whether only `ping` is served before the handshake (O1).
     fn early(&self, cx: &OracleContext, request: &OpenRequest, out: &mut FindingSink) {
         if self.is_early(cx, request) {
             let message = format!(

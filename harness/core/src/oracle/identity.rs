@@ -1,5 +1,5 @@
-//! What never changes, and what moves in one direction: names, origins, the life of a session, and
-//! who may speak for an active client.
+//! Checks what never changes or moves in one direction only: names, origins, the life cycle of a session, and
+//! who may act for an active client.
 //!
 //! Knows: folded sessions and chats, summaries. Never knows: whole lists.
 //!
@@ -27,24 +27,25 @@ use super::masks::plain;
 use super::members::{given, list, repeated, repeated_text, text};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The members of a summary that its changes leave out.
+/// The members of a summary that a partial update omits.
 const FIXED: &[&str] = &["resource", "provider", "createdAt"];
 
-/// Members of a summary that every other summary of that session repeats.
+/// The members that stay the same in every summary of a session.
 const BORN: [&str; 3] = ["provider", "createdAt", "origin"];
-/// Sessions whose first summary is remembered.
+/// Upper bound for the sessions whose first summary is remembered.
 const MAX_SESSIONS: usize = 4_096;
 
-/// The sessions that summaries told of.
+/// The sessions that summaries have shown.
 #[derive(Default)]
 pub(super) struct IdentityChecks {
     sessions: HashMap<String, SessionOrigin>,
 }
 
-/// What a session was when it was first told of.
+/// The constant members of a session, as they were first seen.
 struct SessionOrigin {
     members: [Option<Value>; BORN.len()],
-    /// Times were numbers once: summaries of other versions are not compared.
+    /// The version of the connection. Older versions write times as numbers, so that summaries of different
+    /// versions are not compared.
     version: Option<Version>,
     line: u64,
 }
@@ -80,7 +81,7 @@ impl CheckFamily for IdentityChecks {
                     let items = message.result().map_or(&[][..], |result| list(result, "items"));
                     items.iter().for_each(|summary| self.summary(cx, summary, out));
                 }
-                // What is at that URI from now on is another session, or none.
+                // Another session, or none, has this URI from now on.
                 "createSession" | "disposeSession" => {
                     let session = replaced(&request.method, request.params());
                     session.and_then(|(uri, _)| self.sessions.remove(uri));
@@ -120,7 +121,7 @@ impl IdentityChecks {
         }
     }
 
-    /// I9: what every summary of a session repeats.
+    /// Judges the constant members of a summary (I9).
     fn summary(&mut self, cx: &OracleContext, summary: &Value, out: &mut FindingSink) {
         let Some(uri) = text(summary, "resource") else {
             return;
@@ -128,7 +129,8 @@ impl IdentityChecks {
         self.agrees(cx, uri, &BORN.map(|name| given(summary, name)), out);
     }
 
-    /// I9: a session's state says of it what its summaries do. Up to 0.4.0 it has a summary of its own.
+    /// Judges whether a session's state agrees with its summaries (I9). Up to 0.4.0 the state has a `summary`
+    /// member.
     fn state(&mut self, cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSink) {
         let holder = given(state, "summary").unwrap_or(state);
         self.agrees(cx, uri, &[given(holder, BORN[0]), None, None], out);
@@ -162,15 +164,15 @@ impl IdentityChecks {
     }
 }
 
-/// The requirements about what partial updates leave out.
+/// The requirements about identity that have a name of their own.
 const SUMMARY_CHANGES: &str = "root.summaryChanged.identity-omitted";
 const CHAT_CHANGES: &str = "session.catalog.chatUpdated-identity";
 const NAMED: &str = "chat.state.fields-inlined";
 
-/// The unions of origins; no two have a variant of the same name.
+/// The union types of origins. No variant name occurs in two of them.
 const ORIGINS: [&str; 3] = ["ChatOrigin", "SessionOrigin", "AutomationRunOrigin"];
 
-/// A member without what the tables do not name, and an instant as a number.
+/// Normalises a member for comparison: removes unknown members from an origin, and turns a time into a number.
 fn known(name: &str, value: &Value, protocol: Option<&Protocol>) -> Value {
     if let Some(millis) = value.as_str().filter(|_| name == "createdAt").and_then(timestamp::parse)
     {
@@ -183,7 +185,7 @@ fn known(name: &str, value: &Value, protocol: Option<&Protocol>) -> Value {
     value
 }
 
-/// I9: one member, before and after. What was not told before may be told now.
+/// Judges whether one member stayed the same (I9). A member that was absent before may appear.
 fn kept(
     cx: &OracleContext,
     uri: &str,
@@ -214,7 +216,7 @@ fn kept(
     }
 }
 
-/// I9: items of a list before and after, by what they are called.
+/// Judges whether the items of a list keep their members (I9). Items are matched by `resource`.
 fn kept_items(
     cx: &OracleContext,
     before: &[Value],
@@ -235,7 +237,8 @@ fn kept_items(
     }
 }
 
-/// I9: a state that names itself has the name of its channel. URIs that are written in two ways may be of one thing.
+/// Judges whether a state that names its own resource names its channel (I9). Two spellings of a URI may mean
+/// the same resource, which is only noted.
 fn named(cx: &OracleContext, channel: &str, state: &Value, out: &mut FindingSink) {
     let Some(uri) = text(state, "resource") else { return };
     let rule = Rule::IdentityKept.of(NAMED);
@@ -251,7 +254,7 @@ fn named(cx: &OracleContext, channel: &str, state: &Value, out: &mut FindingSink
     out.weaker(rule, weight, message, &[cx.now.line]);
 }
 
-/// I10 and I11, of a snapshot.
+/// Judges the active clients and the working directories of a snapshot (I10 and I11).
 fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let uri = cx.uri(channel);
     let clients = list(state, "activeClients");
@@ -294,12 +297,12 @@ fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
             "expected `{}` from `{}` to be about itself, found it accepted for `{whose}`",
             folding.envelope.action_type, origin.client_id
         );
-        // A host SHOULD reject it; that a client is active once is what others rely on.
+        // Hosts SHOULD reject the action; only the uniqueness of active clients is essential for others.
         out.weaker(Rule::OwnEntry, Weight::Should, message, &[folding.line]);
     }
 }
 
-/// I8.
+/// Judges whether a session becomes ready, or fails, only once (I8).
 fn once(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
@@ -319,7 +322,7 @@ fn once(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     }
 }
 
-/// I9: an entry of a list that an action changes.
+/// Judges the constant members of a list entry that an action changes (I9).
 fn entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
@@ -347,7 +350,7 @@ fn entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     }
 }
 
-/// I9: what partial updates leave out.
+/// Judges whether a partial update omits the constant members (I9).
 fn fixed(
     cx: &OracleContext,
     changes: Option<&Value>,
@@ -365,7 +368,7 @@ fn fixed(
     }
 }
 
-/// I9: what later snapshots repeat.
+/// Judges whether a later snapshot repeats the constant members (I9).
 fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     let (names, items): (&[&str], Option<(&str, &str)>) = match comparison.kind {
         ChannelKind::Session => (&["provider", "origin"], Some(("chats", "origin"))),
@@ -384,7 +387,8 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     }
 }
 
-/// I10. What becomes of a chat's directory when the session loses it takes a moment.
+/// Judges whether a chat's working directories are among its session's (I10). It runs at rest, because a chat
+/// follows a change of its session with a delay.
 fn directories(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
     if !family.fold.protocol.has(ProtocolFeature::WorkingDirectories) {
         return;

@@ -1,6 +1,6 @@
-//! Ids that are there twice: what names one thing must not name another one beside it.
+//! Checks for duplicate ids in lists whose items are addressed by an id.
 //!
-//! Knows: which lists are addressed by which member. Never knows: what their items are for.
+//! Knows: which lists are addressed by which member. Never knows: the purpose of the items.
 //!
 //! Start at [`LISTS`].
 
@@ -14,12 +14,12 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated};
 use super::step::OracleStep;
 
-/// A list whose items are told apart by a member.
+/// A list whose items are identified by a member.
 struct IdList {
-    /// Where a snapshot of that kind holds it.
+    /// The kind of state that holds the list, and the path in it.
     kind: ChannelKind,
     place: &'static [&'static str],
-    /// The action that brings it, and where.
+    /// The action that carries the list, and the path in it.
     action: &'static str,
     brings: &'static [&'static str],
     id: &'static str,
@@ -28,7 +28,7 @@ struct IdList {
     weight: Weight,
 }
 
-/// The options of a tool call that waits for its confirmation.
+/// The options of a tool call that waits for confirmation.
 const OPTIONS: IdList = IdList {
     kind: ChannelKind::Chat,
     place: &["activeTurn", "responseParts", "*", "toolCall", "options"],
@@ -40,7 +40,7 @@ const OPTIONS: IdList = IdList {
     weight: Weight::Essential,
 };
 
-/// The questions of a request for input.
+/// The questions of an input request.
 const QUESTIONS: IdList = IdList {
     kind: ChannelKind::Chat,
     place: &["inputRequests", "*", "questions"],
@@ -52,7 +52,7 @@ const QUESTIONS: IdList = IdList {
     weight: Weight::Essential,
 };
 
-/// The lists. `*` stands for every item of a list.
+/// All lists. In a path, `*` stands for every item of a list.
 const LISTS: &[IdList] = {
     use ChannelKind::{Chat, Root, Session};
     use Weight::{Essential, Note};
@@ -118,7 +118,7 @@ const LISTS: &[IdList] = {
     ]
 };
 
-/// Everything needed is in the context.
+/// The checks of ids. They need no state beyond the context.
 pub(super) struct IdChecks;
 
 impl CheckFamily for IdChecks {
@@ -134,7 +134,7 @@ impl CheckFamily for IdChecks {
                 let mut rows = LISTS.iter().filter(|row| row.action == name);
                 if let Some(first) = rows.next() {
                     let uri = cx.uri(delivery.channel);
-                    // Rows of one place in an action come once.
+                    // Rows with the same path in the action describe the same list.
                     let others = rows.filter(|row| row.brings != first.brings);
                     std::iter::once(first)
                         .chain(others)
@@ -146,7 +146,7 @@ impl CheckFamily for IdChecks {
     }
 }
 
-/// D7: the list at a place, wherever that leads.
+/// Judges the lists at a path (D7).
 fn at(
     cx: &OracleContext,
     row: &IdList,

@@ -1,8 +1,8 @@
-//! What errors say: nothing of the inside of the host that a client did not tell it.
+//! Checks that errors reveal no internals of the host that the client did not supply itself.
 //!
-//! Traces of a stack and paths of somebody's home tell an attacker what to aim at, and a user nothing.
+//! Stack traces and home directories help an attacker and no user.
 //!
-//! Knows: how such texts look. Never knows: what went wrong.
+//! Knows: the form of such texts. Never knows: the cause of an error.
 //!
 //! Start at [`InternalsChecks`].
 
@@ -14,7 +14,7 @@ use super::context::OracleContext;
 use super::members::text;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Parts of texts that only the inside of a program has, in any of the usual languages.
+/// Texts that occur only in the internals of a program, in the usual languages.
 const MARKS: &[&str] = &[
     "panicked at ",
     "Traceback (most recent call last)",
@@ -29,10 +29,10 @@ const MARKS: &[&str] = &[
     "site-packages/",
 ];
 
-/// Where homes are, on systems whose paths begin with `/`.
+/// The directories of users' homes, on systems whose paths begin with `/`.
 const HOMES: &[&str] = &["home", "root", "Users"];
 
-/// Looks at what errors and rejections say.
+/// The checks of the texts in errors and rejections.
 #[derive(Default)]
 pub(super) struct InternalsChecks;
 
@@ -54,7 +54,7 @@ impl CheckFamily for InternalsChecks {
     }
 }
 
-/// The message of an error, and the texts of its data.
+/// Judges the message of an error and the texts in its data.
 fn look(cx: &OracleContext, error: &Value, asked: &Value, out: &mut FindingSink) {
     let data = error.get("data");
     let stack = data.and_then(|data| text(data, "stack"));
@@ -64,7 +64,7 @@ fn look(cx: &OracleContext, error: &Value, asked: &Value, out: &mut FindingSink)
     }
 }
 
-/// What the client said itself is no news to it.
+/// Judges a text, unless the client's request already holds the mark that was found.
 fn told(cx: &OracleContext, said: &str, asked: &Value, out: &mut FindingSink) {
     out.seen(Rule::NoInternals);
     let homes = HOMES.iter().map(|home| format!("/{home}/"));

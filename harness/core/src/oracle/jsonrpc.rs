@@ -1,4 +1,4 @@
-//! Requests and responses, whatever they are about.
+//! Checks requests and responses, whatever their methods.
 //!
 //! Knows: connections and their open requests. Never knows: methods.
 
@@ -18,12 +18,12 @@ use super::connection::{ConnectionRecord, OpenRequest};
 use super::context::OracleContext;
 use super::step::OracleStep;
 
-/// Unanswered pings of one connection from which on the host counts as stuck.
+/// The number of unanswered pings on one connection from which on the host counts as stuck.
 const WEDGED: usize = 2;
-/// The lowest code that applications may give any meaning.
+/// The error codes that JSON-RPC reserves, so that applications may not assign them freely.
 const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;
 
-/// When a connection last heard of the host.
+/// The last messages that each connection received from the host.
 #[derive(Default)]
 pub(super) struct JsonRpc {
     heard: LiteMap<ConnId, HeardId>,
@@ -31,9 +31,9 @@ pub(super) struct JsonRpc {
 
 #[derive(Clone, Copy, Default)]
 struct HeardId {
-    /// The last frame of the host.
+    /// The time of the host's last frame.
     frame: Duration,
-    /// The last answer: when the request was sent, in entries, when it came, and its line.
+    /// The last answer: the entry at which its request was sent, its time, and its line.
     answer: Option<(u64, Duration, u64)>,
 }
 
@@ -143,8 +143,8 @@ impl JsonRpc {
     }
 }
 
-/// Whether a request is a `ping` that has to succeed. One with odd members may be refused, and the
-/// first protocol has none.
+/// Whether a request is a `ping` that has to succeed. A host may refuse a malformed one, and the first protocol
+/// has no `ping`.
 fn is_ping(conn: Option<&ConnectionRecord>, request: &OpenRequest) -> bool {
     let channel = request.params().get("channel").and_then(Value::as_str);
     let protocol = conn.and_then(|conn| conn.protocol);

@@ -1,6 +1,6 @@
-//! The fold over a transcript: entries in, findings out, reports at the end.
+//! The fold over a transcript: reads entries, returns findings, and reports at the end.
 //!
-//! Knows: every family of checks. Never knows: what they look for.
+//! Knows: every family of checks. Never knows: what the checks look for.
 //!
 //! Start at [`Oracle::observe`].
 
@@ -27,31 +27,31 @@ use super::{
     watches, windows,
 };
 
-/// How long a host may take when nobody says otherwise.
+/// The default time that a host may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// What a transcript cannot say about itself.
+/// The circumstances of a transcript that the transcript itself does not state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OracleOptions {
-    /// The version of connections whose handshake is not in the transcript. Its presence also says
-    /// that the transcript may begin in the middle of a connection.
+    /// The version of connections whose handshake is missing from the transcript. If it is set, the transcript
+    /// may also begin in the middle of a connection.
     pub assume_version: Option<Version>,
-    /// Clients that are not in the transcript may be connected to the same host.
+    /// Whether clients outside the transcript may be connected to the same host.
     pub foreign: bool,
     /// How long the host may take to answer a request or to settle a dispatch.
     pub deadline: Duration,
-    /// Which protocol the transcript is of.
+    /// The protocol of the transcript.
     pub standard: ProtocolStandard,
-    /// By how much the times of two connections may be wrong with respect to each other.
+    /// The largest possible error between the times of two connections.
     pub spread: Duration,
-    /// Frames that are no JSON objects are not in the transcript.
+    /// Whether the transcript lacks frames that are no JSON objects.
     pub objects_only: bool,
-    /// Some messages of the clients are odd on purpose: the client's own messages are not judged.
+    /// Whether the client sends malformed messages on purpose, so that its own messages are not judged.
     pub odd_client: bool,
 }
 
 impl OracleOptions {
-    /// How long it has to take until something is late beyond doubt.
+    /// Returns the time after which something is certainly late.
     pub(super) fn patience(&self) -> Duration {
         self.deadline + self.spread
     }
@@ -71,7 +71,7 @@ impl Default for OracleOptions {
     }
 }
 
-/// The always-on checks of a protocol.
+/// Returns the always-on checks of a protocol.
 pub fn checks(standard: ProtocolStandard) -> &'static [CheckRow] {
     match standard {
         ProtocolStandard::Ahp => CHECKS,
@@ -79,7 +79,7 @@ pub fn checks(standard: ProtocolStandard) -> &'static [CheckRow] {
     }
 }
 
-/// The always-on checks of every protocol.
+/// Returns the always-on checks of every protocol.
 pub fn all_checks() -> impl Iterator<Item = &'static CheckRow> {
     CHECKS.iter().chain(acp::CHECKS)
 }
@@ -90,21 +90,21 @@ pub struct Oracle {
     sink: FindingSink,
 }
 
-/// What is told the entries, by the protocol that they are of.
+/// The fold that reads the entries, by protocol.
 enum ProtocolFold {
     Ahp(Box<CheckFamilies>),
     Acp(Box<acp::AgentFold>),
 }
 
-/// The checks of AHP, and what they share.
+/// The checks of AHP and their common state.
 struct CheckFamilies {
     context: OracleContext,
-    /// The families, each with the frequent steps that it looks at.
+    /// The families, each with a bit mask of the frequent steps that it handles.
     checks: Vec<(u8, Box<dyn CheckFamily + Send>)>,
 }
 
 impl Oracle {
-    /// An oracle that has seen nothing yet.
+    /// Creates an oracle without any entries.
     pub fn new(options: OracleOptions) -> Oracle {
         let fold = match options.standard {
             ProtocolStandard::Ahp => ProtocolFold::Ahp(Box::new(CheckFamilies::new(options))),
@@ -116,7 +116,7 @@ impl Oracle {
         Oracle { fold, sink: FindingSink::new(checks(options.standard)) }
     }
 
-    /// Says what no frame of the host may contain from here on, such as a token of the handshake.
+    /// Adds a secret that no frame of the host may contain from here on, such as a token of the handshake.
     pub fn keep_secret(&mut self, secret: &str) {
         let ProtocolFold::Ahp(families) = &mut self.fold else { return };
         let known = &mut families.context.secrets;
@@ -128,14 +128,14 @@ impl Oracle {
         }
     }
 
-    /// Says what a connection is called in messages.
+    /// Sets the name of a connection in messages.
     pub fn name_connection(&mut self, conn: ConnId, name: &str) {
         let ProtocolFold::Ahp(families) = &mut self.fold else { return };
         families.context.names.insert(conn, Arc::from(name));
     }
 
-    /// Takes in the next entry and returns what it proves wrong. The same findings are in the
-    /// reports, up to a bound.
+    /// Reads the next entry, and returns the findings that it proves. The reports hold the same findings, up to
+    /// a bound.
     pub fn observe(&mut self, entry: &TranscriptEntry) -> Vec<Finding> {
         let Oracle { fold, sink } = self;
         match fold {
@@ -148,13 +148,14 @@ impl Oracle {
         sink.take_fresh()
     }
 
-    /// Judges what only the end can prove and returns a report for every row of the protocol's
+    /// Judges what can be judged only at the end, and returns a report for every row of the protocol's
     /// [`checks`], in their order.
     pub fn finish(self) -> Vec<CheckReport> {
         self.finish_with_findings().0
     }
 
-    /// The same, and what only the end has proved wrong, each time that it was.
+    /// Works as [`Oracle::finish`], and also returns the findings that only the end has proved, with every
+    /// repetition.
     pub fn finish_with_findings(self) -> (Vec<CheckReport>, Vec<Finding>) {
         let Oracle { fold, mut sink } = self;
         match fold {
@@ -226,8 +227,8 @@ impl CheckFamilies {
     }
 }
 
-/// Tells a step to the families that look at it. Most look at one of the frequent steps or two, and a
-/// frame brings all of them.
+/// Passes a step to the families that handle it. Most families handle only one or two of the frequent steps,
+/// while each frame causes several.
 #[inline]
 fn tell(
     checks: &mut [(u8, Box<dyn CheckFamily + Send>)],

@@ -1,9 +1,9 @@
-//! The log of accepted actions, by number: what the connections together have received.
+//! The log of accepted actions, by number: what all connections together have received.
 //!
-//! It has a horizon, [`MAX_ENTRIES`] actions or [`MAX_BYTES`] of frames, whatever is reached first.
-//! What lies before it is forgotten, and nobody is accused because of it: a number received again
-//! is not compared with the first time (A2), and a replay is only asked for the missed actions that
-//! are still there (M1, M5); the same holds for an action that some subscriber never got (A4).
+//! The log has a horizon: [`MAX_ENTRIES`] actions or [`MAX_BYTES`] of frames, whichever is reached first. Older
+//! actions are forgotten, and cause no finding: a number received again is not compared with its first
+//! occurrence (A2), and a replay (M1, M5) or a subscriber (A4) is judged only by actions that are still in the
+//! log.
 //!
 //! Knows: frames. Never knows: subscriptions, states.
 
@@ -21,9 +21,9 @@ use crate::wire::version::Version;
 
 use super::channel::ChannelId;
 
-/// Actions that are remembered; older ones are forgotten and nothing is said about them.
+/// Upper bound for the actions that are remembered; older ones are forgotten and not judged.
 const MAX_ENTRIES: usize = 16_384;
-/// Bytes of frames that are remembered.
+/// Upper bound for the bytes of frames that are remembered.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
 
 /// One accepted action.
@@ -32,24 +32,23 @@ pub(super) struct LoggedAction {
     pub channel: ChannelId,
     pub kept: KeptAction,
     pub line: u64,
-    /// When it was received first, in entries.
+    /// The entry at which some connection received it first.
     pub tick: u64,
-    /// The version spoken on that connection.
+    /// The version of that connection.
     pub version: Option<Version>,
 }
 
-/// The envelope of an action. Hardly any is ever looked at again: the text is kept, and decoded
-/// where it is wanted.
+/// The envelope of an action. Few are ever read again, so that the text is kept and decoded on demand.
 #[derive(Clone, Debug)]
 pub(super) enum KeptAction {
-    /// The params of this frame.
+    /// The params of a live frame.
     Live(Arc<Frame>),
     /// An entry of the replay in this response.
     Replayed(Arc<SeenFrame>, usize),
 }
 
 impl LoggedAction {
-    /// The envelope as JSON.
+    /// Returns the envelope as JSON; `None` if the kept frame holds none.
     pub(super) fn value(&self) -> Option<Cow<'_, Value>> {
         match &self.kept {
             KeptAction::Live(frame) => {
@@ -65,13 +64,13 @@ impl LoggedAction {
         }
     }
 
-    /// Whether it came in the words of these tables.
+    /// Whether it was received in a version with these tables.
     pub(super) fn is_of(&self, protocol: &Protocol) -> bool {
         let own = self.version.and_then(Protocol::of);
         own.is_some_and(|own| std::ptr::eq(own, protocol))
     }
 
-    /// Whether it came live in a frame of the same text.
+    /// Whether it was received live in a frame with the same text.
     pub(super) fn came_as(&self, frame: &Frame) -> bool {
         matches!(&self.kept, KeptAction::Live(kept) if **kept == *frame)
     }
@@ -84,7 +83,7 @@ impl LoggedAction {
     }
 }
 
-/// The envelope of a live frame, or the one at an index of a replay.
+/// Returns the envelope of a live frame, or the one at index `replayed` of a replay.
 pub(super) fn envelope_value(seen: &SeenFrame, replayed: Option<usize>) -> Option<&Value> {
     let message = seen.message()?;
     match replayed {
@@ -93,10 +92,10 @@ pub(super) fn envelope_value(seen: &SeenFrame, replayed: Option<usize>) -> Optio
     }
 }
 
-/// Accepted actions by `serverSeq`, of one life of the host.
+/// The accepted actions by `serverSeq`, since the host's start.
 #[derive(Default)]
 pub(super) struct AcceptedLog {
-    /// By number, ascending. Nearly every number is the highest yet.
+    /// The actions by number, ascending. Nearly every new number is the highest so far.
     entries: VecDeque<(u64, LoggedAction)>,
     bytes: usize,
 }
@@ -104,7 +103,7 @@ pub(super) struct AcceptedLog {
 impl AcceptedLog {
     #[inline]
     pub(super) fn get(&self, seq: u64) -> Option<&LoggedAction> {
-        // Most are asked for when they are new.
+        // Most lookups are for a new number.
         if self.entries.back().is_none_or(|(highest, _)| *highest < seq) {
             return None;
         }
@@ -112,7 +111,8 @@ impl AcceptedLog {
         self.entries.get(place).map(|(_, logged)| logged)
     }
 
-    /// Adds an action whose number is not there yet, and gives back those forgotten in exchange.
+    /// Adds an action whose number is new, and returns the numbers and channels of the actions that are
+    /// forgotten for it.
     pub(super) fn insert(&mut self, seq: u64, logged: LoggedAction) -> Vec<(u64, ChannelId)> {
         self.bytes += logged.len();
         if self.entries.back().is_none_or(|(highest, _)| *highest < seq) {
@@ -133,7 +133,7 @@ impl AcceptedLog {
         forgotten
     }
 
-    /// The actions after a number.
+    /// Returns the actions after a number.
     pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = (u64, &LoggedAction)> {
         let first = self.entries.partition_point(|(known, _)| *known <= seq);
         self.entries.range(first..).map(|(seq, logged)| (*seq, logged))

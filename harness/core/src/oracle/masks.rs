@@ -1,8 +1,8 @@
-//! Which members of two states of a channel are compared.
+//! Selects the members of two states of a channel that are compared.
 //!
-//! A snapshot can only be foretold where an action says so. Members that no action of the version
-//! can change are left out, as are unknown members, `_meta`, and the difference between null, an
-//! empty list and nothing.
+//! A snapshot is predictable only where actions determine it. The comparison omits members that no action of
+//! the version can change, unknown members, `_meta`, and the difference between null, an empty list and an
+//! absent member.
 //!
 //! Knows: the members of states. Never knows: how the states came about.
 //!
@@ -18,27 +18,27 @@ use crate::wire::trim::TrimType;
 use super::same::{META, same, same_items};
 use super::step::StateComparison;
 
-/// How a member is compared.
+/// The way in which a member is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CompareMode {
-    /// As it is.
+    /// The whole value.
     Whole,
-    /// Only the bit IsArchived: the other bits of a session follow its chats or the host's policy.
+    /// Only the bit IsArchived. The other bits of a session follow its chats or the host's policy.
     Archived,
-    /// As it is, without the bit IsRead where no action of the version marks a chat as read: a host
-    /// that also speaks a newer one changes it unheard.
+    /// The whole value, but without the bit IsRead if no action of the version marks a chat as read: a host
+    /// that also speaks a newer version may change the bit without an action in this one.
     Activity,
-    /// Only `values`, and only where both have it: no action brings a schema.
+    /// Only `values`, and only if both states have the member: no action carries the schema.
     Values,
-    /// Entry by entry, their times and change counts apart.
+    /// Entry by entry; times and change counts separately.
     Summaries,
-    /// As it is, from the version on whose reducers take times from actions only.
+    /// The whole value, in versions whose reducers take times only from actions.
     Timed,
-    /// The members of what held a session's title before they were its own.
+    /// The members in [`IN_SUMMARY`] of a session's `summary`, as versions up to 0.4.0 have it.
     Summary,
-    /// One text of all parts, of which either side may have dropped the beginning.
+    /// The concatenated text of all parts. Either side may have dropped the beginning.
     Output,
-    /// As it is, but a host may show each client its own: a difference is worth a remark.
+    /// The whole value; a difference is only noted, because a host may show each client a different value.
     Own,
 }
 
@@ -46,7 +46,7 @@ struct MaskedMember {
     kind: ChannelKind,
     name: &'static str,
     how: CompareMode,
-    /// The actions that change it; where the version has none of them, it is not compared.
+    /// The actions that change the member. If the version has none of them, the member is not compared.
     by: &'static [&'static str],
 }
 
@@ -144,27 +144,27 @@ const MEMBERS: &[MaskedMember] = members! {
     }
 };
 
-/// Members of a session's `summary` that actions change.
+/// The members of a session's `summary` that actions change.
 const IN_SUMMARY: &[&str] = &["title", "activity", "model", "agent"];
-/// Members of a catalogue entry that may lag behind.
+/// The members of a catalogue entry whose updates a host may delay.
 const LAGGING: &[&str] = &["modifiedAt", "changes"];
 /// The bit IsRead of a status.
 const IS_READ: u64 = 32;
 /// The bit IsArchived of a status.
 const IS_ARCHIVED: u64 = 64;
 
-/// What is compared of a state.
+/// The compared members of a state.
 #[derive(Clone, Debug)]
 pub(super) struct ComparableState {
-    /// A difference is a mistake.
+    /// The members whose difference is a breach.
     pub hard: Value,
-    /// A difference is worth a remark.
+    /// The members whose difference is only noted.
     pub soft: Value,
-    /// Older turns are left out.
+    /// Whether older turns are omitted.
     windowed: bool,
 }
 
-/// The members that are compared in a version.
+/// Returns the members that a version compares.
 fn members(
     kind: ChannelKind,
     protocol: &'static Protocol,
@@ -173,8 +173,8 @@ fn members(
     MEMBERS.iter().filter(move |row| row.kind == kind).filter(known)
 }
 
-/// Whether two states say the same in every member that is compared. Costs no copy; where it is
-/// false, [`comparable`] and [`align`] tell what differs, and whether that matters.
+/// Whether two states agree in every compared member. It copies nothing in the common case; if it returns
+/// `false`, [`comparable`] and [`align`] show what differs and whether that matters.
 pub(super) fn agree(comparison: &StateComparison<'_>) -> bool {
     let (folded, snapshot) = (comparison.folded, comparison.snapshot);
     members(comparison.kind, comparison.protocol).all(|row| {
@@ -214,7 +214,7 @@ fn archived(status: Option<&Value>) -> Option<u64> {
     Some(status?.as_u64()? & IS_ARCHIVED)
 }
 
-/// What is compared of one member.
+/// Returns the compared part of one member; `None` if nothing of it is compared.
 fn taken(
     row: &MaskedMember,
     comparison: &StateComparison<'_>,
@@ -240,7 +240,7 @@ fn taken(
     }
 }
 
-/// What a terminal showed, without the borders of its parts.
+/// Returns the text of a terminal, without the borders of its parts.
 fn output(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten();
     let text = |part: &Value| {
@@ -250,7 +250,7 @@ fn output(content: &Value) -> String {
     parts.filter_map(text).collect()
 }
 
-/// Takes what is compared out of a state: members that the version defines, each in one spelling.
+/// Returns the compared members of a state, normalised by the tables of the version.
 pub(super) fn comparable(comparison: &StateComparison<'_>, state: &Value) -> ComparableState {
     let mut state = state.clone();
     comparison.protocol.canonical(TrimType::State(comparison.kind), &mut state);
@@ -283,8 +283,8 @@ pub(super) fn comparable(comparison: &StateComparison<'_>, state: &Value) -> Com
     }
 }
 
-/// Makes two states comparable with each other: a configuration that appears, turns that only one
-/// of them has loaded, and output that only one of them has kept, are left out.
+/// Makes two states comparable: removes a configuration that only one of them has, turns that only one has
+/// loaded, and output that only one has kept.
 pub(super) fn align(
     mut first: ComparableState,
     mut second: ComparableState,
@@ -315,7 +315,7 @@ pub(super) fn align(
     (first, second)
 }
 
-/// Keeps the end of a terminal's output, so much of it that it is no longer than the other's.
+/// Shortens a terminal's output from the front to at most `length` bytes.
 fn trim(members: &mut Map, length: usize) {
     let Some(Value::String(text)) = members.get_mut("content") else {
         return;
@@ -333,7 +333,7 @@ fn take(members: &mut Map, name: &str) -> Vec<Value> {
     }
 }
 
-/// A catalogue without, and only with, the members that may lag behind.
+/// Splits a catalogue into its entries without the members that may lag, and those members alone.
 fn summaries(value: &Value) -> (Value, Value) {
     let mut entries = value.clone();
     let mut lagging = Vec::new();
@@ -355,7 +355,7 @@ fn summaries(value: &Value) -> (Value, Value) {
     (entries, Value::Array(lagging))
 }
 
-/// A value without what makes no difference; `None` where nothing is left.
+/// Returns a value without parts that make no difference; `None` if nothing is left.
 pub(super) fn plain(value: &Value) -> Option<Value> {
     match value {
         Value::Null => None,
@@ -372,7 +372,8 @@ pub(super) fn plain(value: &Value) -> Option<Value> {
         Value::Number(number) => {
             let whole = number.as_f64().filter(|number| number.fract() == 0.0);
             match (number.is_f64(), whole) {
-                // Only texts such as `3.0` come here; the limit keeps the conversion exact.
+                // Only floating-point spellings such as `3.0` reach this arm. The limit keeps the conversion
+                // exact.
                 (true, Some(whole)) if whole.abs() < 1e15 => Some(Value::from(whole as i64)),
                 _ => Some(value.clone()),
             }

@@ -1,7 +1,7 @@
-//! What a check remembers of each channel of a kind, chats mostly, with a bound.
+//! The bounded memory of a check for each channel of a kind, mostly chats.
 //!
-//! What happened while nobody told of it is not known, so that what was before it says nothing any more: where a
-//! fold begins anew, so does what is remembered beside it.
+//! A gap in a channel's actions makes earlier knowledge useless. When a fold begins anew, the memory of its
+//! channel does too.
 //!
 //! Knows: numbers of channels, folds. Never knows: what is remembered.
 
@@ -9,12 +9,12 @@ use litemap::LiteMap;
 
 use super::channel::{ChannelFold, ChannelId};
 
-/// Chats that a check remembers something of; of further ones it says nothing.
+/// Upper bound for the chats that a check remembers; it does not judge further ones.
 pub(super) const MAX_CHATS: usize = 4_096;
 
-/// Something of each chat.
+/// A value for each chat.
 pub(super) struct ChatMemory<T> {
-    /// With the line that each fold began anew with.
+    /// The values, each with the line at which its fold began anew.
     chats: LiteMap<ChannelId, (u64, T)>,
 }
 
@@ -25,7 +25,7 @@ impl<T> Default for ChatMemory<T> {
 }
 
 impl<T: Default> ChatMemory<T> {
-    /// What is remembered of a chat, from now on at least; `None` where there are too many.
+    /// Returns the value of a chat, and creates it if it is new; `None` beyond the bound.
     pub(super) fn of(&mut self, chat: ChannelId, fold: &ChannelFold) -> Option<&mut T> {
         let room = self.chats.len() < MAX_CHATS || self.chats.contains_key(&chat);
         let (since, known) = room.then(|| self.chats.entry(chat).or_default())?;
@@ -35,7 +35,7 @@ impl<T: Default> ChatMemory<T> {
         Some(known)
     }
 
-    /// What is remembered of a chat, where something is.
+    /// Returns the value of a chat if there is one.
     pub(super) fn known(&mut self, chat: ChannelId) -> Option<&mut T> {
         self.chats.get_mut(&chat).map(|(_, known)| known)
     }

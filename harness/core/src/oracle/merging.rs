@@ -1,9 +1,10 @@
-//! Merged deliveries: who allows the host to gather actions comes to the same state as who does not.
+//! Checks merged deliveries: a subscription whose actions the host may merge comes to the same state as another
+//! one.
 //!
-//! Each subscription with `delivery.maxLatencyMs` has a state of its own, folded from what that
-//! connection received. It is compared with the channel's when both are at one number. Comparing
-//! costs as much as the state is large, so it has to be saved up for, envelope by envelope; at rest
-//! and at the end of the subscription it happens in any case.
+//! Each subscription with `delivery.maxLatencyMs` has its own state, folded from what that connection received.
+//! The state is compared with the channel's state when both are at the same number. The cost of a comparison
+//! grows with the state. To keep the total cost linear, each envelope pays for a few values, and a comparison
+//! waits until it is paid for; at rest and at the end of the subscription it always takes place.
 //!
 //! Knows: folded channels, deliveries. Never knows: what the host may merge.
 //!
@@ -25,12 +26,12 @@ use super::masks;
 use super::step::{ActionDelivery, OracleStep, StateComparison};
 use super::subscriptions::may_merge;
 
-/// Subscriptions that are followed at a time.
+/// Upper bound for the subscriptions that are followed at a time.
 const MAX_FOLLOWED: usize = 256;
-/// Values of a state that one envelope pays the comparison of.
+/// The number of compared values that one envelope pays for.
 const SAVED: usize = 16;
 
-/// The subscriptions whose deliveries may be merged.
+/// The subscriptions whose actions the host may merge.
 #[derive(Default)]
 pub(super) struct MergeChecks {
     followed: Vec<FollowedChannel>,
@@ -44,13 +45,13 @@ struct FollowedChannel {
     state: Value,
     /// The number of the last action received, or the `fromSeq` of the snapshot.
     seq: u64,
-    /// Older turns may have been left out of the snapshot.
+    /// Whether the snapshot may omit older turns.
     windowed: bool,
     /// The lines of the snapshot and of the last action.
     lines: [u64; 2],
-    /// Something came since the last comparison.
+    /// Whether an action has arrived since the last comparison.
     fresh: bool,
-    /// How many values may be compared, and how many there were the last time.
+    /// The number of values that are paid for, and the cost of the last comparison.
     saved: usize,
     cost: usize,
 }
@@ -88,7 +89,7 @@ impl CheckFamily for MergeChecks {
 }
 
 impl MergeChecks {
-    /// Begins with a snapshot, in place of an older one of the same subscription.
+    /// Begins to follow a subscription with its snapshot, in place of an older one.
     fn follow(
         &mut self,
         cx: &OracleContext,
@@ -119,7 +120,7 @@ impl MergeChecks {
         }
     }
 
-    /// An action came on the connection at hand.
+    /// Folds an action of the current connection, and compares if possible.
     fn take(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         let (conn, channel) = (cx.now.conn, delivery.channel);
         let mine = |it: &FollowedChannel| it.conn == conn && it.channel == channel;
@@ -140,7 +141,7 @@ impl MergeChecks {
         }
     }
 
-    /// Compares what is left to compare of some, and forgets them.
+    /// Compares the selected subscriptions a last time, and forgets them.
     fn end(
         &mut self,
         cx: &OracleContext,
@@ -158,7 +159,7 @@ impl MergeChecks {
 }
 
 impl FollowedChannel {
-    /// Applies an action; `false` where nobody knows what it does.
+    /// Applies an action; returns `false` if no reducer knows it.
     fn fold(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) -> bool {
         let envelope = &delivery.envelope;
         let reducer = ActionReducer::of(self.protocol.version(), envelope.action_type);
@@ -176,7 +177,7 @@ impl FollowedChannel {
         known
     }
 
-    /// Compares with the channel's state, where both are at one number and it is paid for.
+    /// Compares with the channel's state, if both are at the same number and the comparison is paid for.
     fn compare(&mut self, cx: &OracleContext, in_any_case: bool, out: &mut FindingSink) {
         let followed = cx.folded(self.channel).filter(|fold| fold.seq == self.seq);
         let Some(fold) =
@@ -228,7 +229,7 @@ impl FollowedChannel {
     }
 }
 
-/// How many values there are in one.
+/// Counts the values within a value.
 fn values(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),

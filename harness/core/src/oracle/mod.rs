@@ -1,15 +1,15 @@
-//! The always-on checks: what must hold on any traffic, whatever a scenario expected.
+//! The always-on checks: what must hold on any traffic, whatever a scenario expects.
 //!
-//! A pure fold over the entries of a transcript. [`context`] derives once per entry what the rules
-//! talk about (connections, subscriptions, the log of envelopes, one folded state per channel) and
-//! tells it as a sequence of [`step::OracleStep`]s; each family of rules is a file with a small struct
-//! that implements [`check::CheckFamily`] and looks at the steps it cares for.
+//! The oracle is a pure fold over the entries of a transcript. [`context`] derives once per entry what the
+//! rules need (connections, subscriptions, the log of envelopes, one folded state per channel) and emits a
+//! sequence of [`step::OracleStep`]s. Each family of rules is a file with a small struct that implements
+//! [`check::CheckFamily`] and handles the steps that it needs.
 //!
-//! A false accusation is the worst failure. Whatever depends on traffic that was not seen, on an
-//! evicted part of the log or on an open point of the specification is not judged, or only noted.
+//! A false finding is the worst failure. What depends on unseen traffic, on an evicted part of the log or on an
+//! open point of the specification is not judged, or only noted.
 //!
-//! Knows: `wire`, `transcript`, `model`, `verdict`. Never knows: scenarios, what was expected,
-//! where the transcript comes from.
+//! Knows: `wire`, `transcript`, `model`, `verdict`. Never knows: scenarios, expected results, where the
+//! transcript comes from.
 //!
 //! Start at [`catalogue`] for the rules and at [`judge`] for the fold.
 

@@ -1,4 +1,4 @@
-//! Who may act on a tool call: the client that contributed it, for as long as it is active.
+//! Checks who may act on a tool call: the client that contributed it, as long as it is active.
 //!
 //! Knows: folded chats and sessions. Never knows: what a tool does.
 //!
@@ -20,13 +20,13 @@ use super::members::{given, list, text};
 use super::step::{ActionFolding, OracleStep};
 use super::tools::find;
 
-/// Departures of active clients that are remembered.
+/// Upper bound for the departures of active clients that are remembered.
 const MAX_GONE: usize = 1_024;
 
-/// Remembers which clients left which sessions.
+/// The active clients that left their sessions.
 #[derive(Default)]
 pub(super) struct OwnerChecks {
-    /// The number and line of a client's last departure, by session and client.
+    /// The number and the line of each client's last departure, by session and client.
     gone: HashMap<(ChannelId, String), (u64, u64)>,
 }
 
@@ -57,7 +57,7 @@ impl OwnerChecks {
                 self.gone.insert(key, (folding.envelope.seq, folding.line));
             }
         }
-        // Whether they are a chat's or, up to 0.3.0, the session's.
+        // The name is the same for chats and, up to 0.3.0, for sessions.
         match folding.envelope.name {
             "toolCallStart" => self.started(cx, folding, out),
             "toolCallReady" => ready(cx, folding, out),
@@ -70,8 +70,8 @@ impl OwnerChecks {
         }
     }
 
-    /// F7. The session is looked at by its own fold, which may be ahead of the chat's: a client
-    /// that left after the start was still there.
+    /// Judges whether the owner of a new call is an active client (F7). The session's fold may be ahead of the
+    /// chat's: a client that left after the start still counts as active.
     fn started(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(client) = owner(folding.envelope.action) else {
             return;
@@ -98,7 +98,7 @@ impl OwnerChecks {
         }
     }
 
-    /// F9, where it holds: the host ends the call of a client that has left.
+    /// Counts an observation of F9 if the host ends the call of a client that has left.
     fn ended(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let session = session_of(cx, folding);
         let owner = named(cx, folding).and_then(|(call, _)| owner(call));
@@ -109,7 +109,7 @@ impl OwnerChecks {
         }
     }
 
-    /// F9.
+    /// Judges, at rest, calls that still run although their owner has left (F9).
     fn orphans(
         &self,
         cx: &OracleContext,
@@ -139,7 +139,7 @@ impl OwnerChecks {
     }
 }
 
-/// F3.
+/// Judges whether `chat/toolCallReady` keeps the owner of a call (F3).
 fn ready(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some((call, line)) = named(cx, folding) else {
         return;
@@ -163,7 +163,7 @@ fn ready(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     }
 }
 
-/// F6.
+/// Judges whether a call that waits for authentication belongs to an MCP server (F6).
 fn auth_required(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some((call, line)) = named(cx, folding) else {
         return;
@@ -181,7 +181,7 @@ fn auth_required(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Find
     }
 }
 
-/// F5.
+/// Judges whether an action on a call comes from its owner (F5).
 fn acts(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let (Some(origin), Some((call, line))) = (folding.envelope.origin, named(cx, folding)) else {
         return;
@@ -207,7 +207,7 @@ fn acts(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     }
 }
 
-/// The tool call that an action names, in the active turn, with the line its chat was read from.
+/// Returns the tool call of the active turn that an action names, with the line of the chat's snapshot.
 fn named<'a>(cx: &'a OracleContext, folding: &ActionFolding<'_>) -> Option<(&'a Value, u64)> {
     let fold = cx.folded(folding.channel)?;
     let turn = given(&fold.state, "activeTurn")?;
@@ -215,7 +215,7 @@ fn named<'a>(cx: &'a OracleContext, folding: &ActionFolding<'_>) -> Option<(&'a 
     Some((call, fold.base_line))
 }
 
-/// The session that an action is about: its own channel, where turns are the session's.
+/// Returns the session that an action belongs to. In versions without chats it is the channel itself.
 fn session_of(cx: &OracleContext, folding: &ActionFolding<'_>) -> Option<ChannelId> {
     match folding.protocol.has(ProtocolFeature::Chats) {
         true => cx.families.session_of(cx.uri(folding.channel)),
@@ -223,8 +223,7 @@ fn session_of(cx: &OracleContext, folding: &ActionFolding<'_>) -> Option<Channel
     }
 }
 
-/// The client that a call belongs to: the one its contributor names, or up to 0.3.0 its
-/// `toolClientId`.
+/// Returns the client that a call belongs to: the one in its `contributor` or, up to 0.3.0, its `toolClientId`.
 fn owner(call: &Value) -> Option<&str> {
     match given(call, "contributor") {
         Some(contributor) if text(contributor, "kind") == Some("client") => {
@@ -241,7 +240,7 @@ fn active(session: &Value, client: &str) -> bool {
     all.any(|entry| text(entry, "clientId") == Some(client))
 }
 
-/// The tool calls of the active turn.
+/// Returns the tool calls of the active turn.
 fn calls(chat: &Value) -> impl Iterator<Item = &Value> {
     let turn = given(chat, "activeTurn");
     let parts = turn.map_or(&[][..], |turn| list(turn, "responseParts"));

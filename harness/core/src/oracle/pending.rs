@@ -1,5 +1,5 @@
-//! Messages that wait for their turn: the queue, in its order and once; steering, which starts
-//! nothing.
+//! Checks pending messages: the queue keeps its order and delivers each message once, and a steering message
+//! starts no turn.
 //!
 //! Knows: folded chats. Never knows: what an agent does with a message.
 //!
@@ -21,10 +21,10 @@ use super::members::{given, list, text};
 use super::memory::ChatMemory;
 use super::step::{ActionFolding, OracleStep};
 
-/// Messages of one chat that are remembered.
+/// Upper bound for the messages of one chat that are remembered.
 const MAX_MESSAGES: usize = 64;
 
-/// What became of the messages of each chat.
+/// The pending messages of each chat and their outcomes.
 #[derive(Default)]
 pub(super) struct PendingChecks {
     chats: ChatMemory<PendingChat>,
@@ -32,20 +32,20 @@ pub(super) struct PendingChecks {
 
 #[derive(Default)]
 struct PendingChat {
-    /// Queued messages that were delivered or taken back, oldest first.
+    /// The queued messages that were delivered or removed by a client, oldest first.
     past: Vec<PastMessage>,
-    /// The message that the host took from the queue last.
+    /// The message that the host last took from the queue.
     taken: Option<ConsumedMessage>,
-    /// A steering message that came while nothing ran, and its line.
+    /// A steering message that arrived while the chat was idle, and its line.
     idle_steering: Option<(Value, u64)>,
-    /// Whether the last turn was dropped by a truncation while it was active.
+    /// Whether a truncation dropped the last turn while it was active.
     turn_dropped: bool,
 }
 
 struct ConsumedMessage {
     id: String,
     message: Value,
-    /// The first message of the queue, where that was another one.
+    /// The id of the queue's first message, if the host took another one.
     head: Option<String>,
     line: u64,
 }
@@ -78,8 +78,9 @@ impl CheckFamily for PendingChecks {
 }
 
 impl PendingChecks {
-    /// J2. What a turn that was cancelled, failed or was dropped means for the queue is open, as is a session that is still
-    /// being created, or is archived.
+    /// Judges whether an idle chat takes its queued messages (J2). The specification leaves open what happens
+    /// to the queue after a turn that was cancelled, failed or was dropped, and in a session that is archived
+    /// or still being created.
     fn drains(&mut self, cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
         if text(&family.fold.state, "lifecycle") != Some("ready") {
             return;
@@ -213,7 +214,7 @@ impl PendingChat {
         }
     }
 
-    /// J1: once, and not after it was taken back.
+    /// Judges whether a queued message is delivered only once, and not after its removal (J1).
     fn delivered(
         &self,
         cx: &OracleContext,
@@ -245,7 +246,7 @@ impl PendingChat {
     }
 }
 
-/// J1: the two steps, with one message.
+/// Judges whether the host took the first message of the queue, and whether the turn has its content (J1).
 fn consumed(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,
@@ -291,7 +292,7 @@ fn consumed(
     }
 }
 
-/// A message without `_meta` and the members that the version does not define.
+/// Returns a message without `_meta` and without members that the version does not define.
 fn known_members(protocol: &Protocol, message: Option<&Value>) -> Option<Value> {
     let mut message = message?.clone();
     let name = if protocol.has_type("Message") { "Message" } else { "UserMessage" };
@@ -299,7 +300,7 @@ fn known_members(protocol: &Protocol, message: Option<&Value>) -> Option<Value> 
     plain(&message)
 }
 
-/// What a person wrote, which was called `userMessage` before 0.4.0.
+/// Returns the user's message, which versions before 0.4.0 call `userMessage`.
 fn message_of(holder: &Value) -> Option<&Value> {
     given(holder, "message").or_else(|| given(holder, "userMessage"))
 }

@@ -1,6 +1,6 @@
-//! Progress of long requests: for tokens that somebody sent, forwards only, up to the end.
+//! Checks the progress of long requests: it belongs to a known token, only grows, and reaches its end.
 //!
-//! Knows: tokens, notifications. Never knows: what takes so long.
+//! Knows: tokens, notifications. Never knows: the work behind a request.
 //!
 //! Start at [`ProgressChecks`].
 
@@ -22,10 +22,10 @@ use super::envelope::target;
 use super::members::text;
 use super::step::OracleStep;
 
-/// Tokens that are remembered, and sequences of frames; with more, nothing is said about new ones.
+/// Upper bound for the tokens and for the sequences of frames that are remembered; further ones are not judged.
 const MAX_TOKENS: usize = 4_096;
 
-/// The tokens of all clients, and how far each connection was told.
+/// The tokens of all clients, and the last progress that each connection received.
 #[derive(Default)]
 pub(super) struct ProgressChecks {
     tokens: HashMap<String, ProgressRequest>,
@@ -35,12 +35,12 @@ pub(super) struct ProgressChecks {
 /// A request with a token.
 struct ProgressRequest {
     line: u64,
-    /// What it creates.
+    /// The channel that the request creates.
     channel: Option<ChannelId>,
     refused: bool,
 }
 
-/// The latest frame about a token on one connection.
+/// The latest progress of a token on one connection.
 struct ProgressFrame {
     progress: u64,
     ended: bool,
@@ -76,7 +76,8 @@ impl CheckFamily for ProgressChecks {
 }
 
 impl ProgressChecks {
-    /// A token is unique among open requests, so that what was told about it is over.
+    /// Records a token of a request. A token is unique among open requests, so that earlier progress of this
+    /// token is finished.
     fn asked(&mut self, cx: &OracleContext, token: &str, params: &Value) {
         if self.tokens.len() < MAX_TOKENS || self.tokens.contains_key(token) {
             let channel = target(params).and_then(|uri| cx.channels.find(uri));
@@ -94,7 +95,7 @@ impl ProgressChecks {
         }
     }
 
-    /// L1, each frame by itself and after the ones before it.
+    /// Judges one progress frame, alone and against the frame before it (L1).
     fn frame(&mut self, cx: &OracleContext, params: &Value, out: &mut FindingSink) {
         let number = |name: &str| params.get(name).and_then(Value::as_u64);
         let (Some(token), Some(progress)) = (text(params, "progressToken"), number("progress"))
@@ -135,15 +136,15 @@ impl ProgressChecks {
         }
     }
 
-    /// Whether every token that was sent is known: clients that are not in the transcript have theirs.
+    /// Whether every token is known. Clients outside the transcript may have sent others.
     fn knows_all(&self, cx: &OracleContext) -> bool {
         !cx.options.foreign
             && self.tokens.len() < MAX_TOKENS
             && !cx.conns.values().any(ConnectionRecord::partial)
     }
 
-    /// L1: what begins ends, once that which was created is there or will never be, and nothing came
-    /// for as long as a host may take.
+    /// Judges, at rest, whether progress has ended (L1). It has to once the requested channel exists or was
+    /// refused, and no frame has come for as long as a host may take.
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let root = cx.channels.find(ROOT);
         for ((conn, token), told) in self.told.iter_mut().filter(|(_, told)| !told.ended) {

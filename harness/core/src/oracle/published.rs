@@ -1,6 +1,6 @@
-//! What clients publish at URIs of their own is asked of the client that published it.
+//! Checks that the host requests a client's own URIs from the client that published them.
 //!
-//! Knows: URIs that clients named, requests of the host. Never knows: what is read.
+//! Knows: URIs that clients named, requests of the host. Never knows: the content behind a URI.
 //!
 //! Start at [`PublishedChecks`].
 
@@ -15,12 +15,12 @@ use super::context::OracleContext;
 use super::members::{given, list, text};
 use super::step::OracleStep;
 
-/// URIs that are remembered.
+/// Upper bound for the URIs that are remembered.
 const MAX_URIS: usize = 4_096;
-/// How URIs begin that name a place of everybody's.
+/// The scheme of URIs that belong to no single client.
 const SHARED: &str = "file:";
 
-/// Who published what, with the line.
+/// The client that published each URI, with the line.
 #[derive(Default)]
 pub(super) struct PublishedChecks {
     uris: HashMap<String, (String, u64)>,

@@ -1,4 +1,4 @@
-//! Coming back: a replay is complete, or it is snapshots.
+//! Checks reconnection: a replay is complete, or the host sends snapshots.
 //!
 //! Knows: the log, replays. Never knows: states.
 
@@ -23,24 +23,25 @@ use super::log::LoggedAction;
 use super::step::{ActionDelivery, OracleStep};
 use super::subscriptions::uris;
 
-/// Notifications that are remembered.
+/// Upper bound for the notifications that are remembered.
 const MAX_NOTIFIED: usize = 512;
-/// Clients of which it is remembered when they left.
+/// Upper bound for the clients whose last disconnect is remembered.
 const MAX_DROPPED: usize = 16_384;
-/// Missed actions that one finding names.
+/// Upper bound for the missed actions that one finding names.
 const MAX_NAMED: usize = 4;
-/// Notifications that happen once in the life of what they are about.
+/// The notifications that occur once in the life of a session.
 const ONCE: &[&str] = &["root/sessionAdded", "root/sessionRemoved"];
 
-/// What observers were told, and who is coming back.
+/// The notifications received so far, and the connections that have just reconnected.
 #[derive(Default)]
 pub(super) struct ReconnectChecks {
     notified: VecDeque<NotifiedClient>,
-    /// When a client's last connection ended, in entries.
+    /// The entry at which each client's last connection ended.
     dropped: HashMap<Arc<str>, u64>,
-    /// Connections between their reconnect and the first barrier after it.
+    /// The connections between their reconnect and the first barrier after it.
     returning: HashMap<ConnId, ReturningClient>,
-    /// Replays that the counter has not caught up with: what they followed, and their line.
+    /// The replays that no live action has followed yet: the `lastSeenServerSeq` of the request, and the line
+    /// of the answer.
     ahead: HashMap<ConnId, (u64, u64)>,
 }
 
@@ -53,7 +54,7 @@ struct NotifiedClient {
 
 #[derive(Clone, Copy)]
 struct ReturningClient {
-    /// The gap, in entries.
+    /// The entries between which the client was away.
     from: u64,
     to: u64,
     line: u64,
@@ -119,7 +120,8 @@ impl ReconnectChecks {
         }
     }
 
-    /// M5: a replay after a number that the host never reached, perhaps because it was restarted.
+    /// Judges a replay that follows a number which the host has never reached, perhaps because it was restarted
+    /// (M5).
     fn future(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if delivery.envelope.rejected {
             return;
@@ -138,7 +140,7 @@ impl ReconnectChecks {
         }
     }
 
-    /// M4.
+    /// Judges whether a reconnected client receives a notification of the gap (M4).
     fn told(&mut self, cx: &OracleContext, seen: &Arc<SeenFrame>, out: &mut FindingSink) {
         let (conn, line, tick) = (cx.now.conn, cx.now.line, cx.now.tick);
         if let Some(gap) = self.returning.get(&conn) {
@@ -160,7 +162,7 @@ impl ReconnectChecks {
     }
 }
 
-/// One answered reconnect.
+/// A reconnect and its answer.
 struct ReconnectAnswer<'a> {
     request: &'a OpenRequest,
     wanted: Vec<&'a str>,
@@ -185,7 +187,7 @@ fn reconnected(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &
     }
 }
 
-/// M1 and M5.
+/// Judges whether a replay is ordered, restricted to the requested channels, and complete (M1 and M5).
 fn replay(
     cx: &OracleContext,
     answer: &ReconnectAnswer<'_>,
@@ -251,8 +253,8 @@ fn replay(
     uncovered(Rule::ReplayComplete, &within, "expected a replay of every action", out);
 }
 
-/// What the replay does not have although others had received it before the request was sent, or although it comes
-/// before the last action that the replay has.
+/// Returns the actions that the replay lacks: others had received them before the request was sent, or they
+/// come before the last action of the replay.
 fn missed(
     cx: &OracleContext,
     answer: &ReconnectAnswer<'_>,
@@ -275,7 +277,7 @@ fn missed(
     };
     let known = cx.log.after(seen_to).filter(|(seq, logged)| owed(*seq, logged));
     let missed = known.filter(|(seq, _)| replayed.binary_search(seq).is_err());
-    // Actions are decoded again where they are looked at: the few that are left.
+    // Decoding is expensive, so that only the few remaining actions are decoded.
     let missed = missed.filter(|(_, logged)| {
         let value = logged.value();
         let envelope = value.as_deref().and_then(ActionEnvelope::read);
@@ -284,7 +286,7 @@ fn missed(
     missed.map(|(seq, logged)| (seq, logged.line)).collect()
 }
 
-/// M3 for a replay.
+/// Judges `missing` in the answer with a replay (M3).
 fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSink) {
     let lines = [answer.request.line, cx.now.line];
     let protocol = cx.here().and_then(|conn| conn.protocol);
@@ -300,7 +302,7 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
         let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
         let (weight, line) = match channel.and_then(|(id, channel)| served(cx, id, channel)) {
             _ if *uri == ROOT => (Weight::Essential, 0),
-            // This client may no longer be allowed to see it.
+            // The host may no longer allow this client to see the channel.
             Some(line) => (Weight::Note, line),
             None => continue,
         };
@@ -317,7 +319,7 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
     }
 }
 
-/// M3 for snapshots.
+/// Judges whether an answer with snapshots has one for every channel (M3).
 fn snapshots<'a>(
     cx: &OracleContext,
     answer: &ReconnectAnswer<'a>,
@@ -343,7 +345,8 @@ fn snapshots<'a>(
     }
 }
 
-/// What a notification is the news of: a session that is added is the same one whatever is said of it by then.
+/// Returns what identifies a notification: its method, and the session. For an added session the rest of the
+/// summary may differ.
 fn news(seen: &SeenFrame) -> Option<(Option<&str>, &Value)> {
     let message = seen.message()?;
     let params = message.params();

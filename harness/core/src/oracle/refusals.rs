@@ -1,7 +1,9 @@
-//! Requests that must fail: what exists cannot be made again, what is gone cannot be subscribed to.
+//! Checks requests that must fail: creation of an existing session, subscription to a disposed channel, unknown
+//! methods.
 //!
-//! A session is known to be there by an answer to a request for it that was sent after every disposal. Where clients that
-//! are not in the transcript may have disposed of it, it takes a connection that would have heard of that.
+//! A session is known to exist after an answer to a request for it that was sent after every disposal. If
+//! clients outside the transcript may have disposed of it, a connection that would have received the removal is
+//! required too.
 //!
 //! Knows: sessions and disposals by URI. Never knows: states, lists.
 //!
@@ -29,27 +31,27 @@ use super::step::OracleStep;
 const DUPLICATE: &str = "session.create.duplicate";
 const GONE: &str = "subscribe.unknown-resource";
 const METHOD: &str = "jsonrpc.method-not-found";
-/// How the URIs of the relay to MCP servers begin: their methods are those of the server.
+/// The scheme of the relay to MCP servers, whose methods are those of the server.
 const MCP: &str = "mcp:";
-/// The limit for the number of sessions that are remembered.
+/// Upper bound for the sessions that are remembered.
 const MAX_SESSIONS: usize = 4_096;
 
-/// The sessions that there are.
+/// The sessions known to exist.
 #[derive(Default)]
 pub(super) struct RefusalChecks {
     sessions: HashMap<String, SessionExistence>,
 }
 
-/// What is known of the session at a URI.
+/// The knowledge about the session at a URI.
 #[derive(Clone, Copy, Default)]
 struct SessionExistence {
-    /// It was there: the entry that proves it, and its line.
+    /// The entry and the line that prove that the session existed.
     there: Option<(u64, u64)>,
-    /// The line of the first answer that says it was created, and not disposed of since.
+    /// The line of the first answer that confirmed its creation, unless a client has disposed of it since.
     created: Option<u64>,
-    /// When somebody last asked to dispose of it, in entries.
+    /// The entry of the last request to dispose of it.
     disposed: u64,
-    /// Somebody asked for it anew while a connection would have heard of its end.
+    /// Whether, at the last request to create it, a connection would have received its removal.
     watched: bool,
 }
 
@@ -126,8 +128,8 @@ impl RefusalChecks {
         }
     }
 
-    /// B7: a URI in use cannot be taken. Of two requests that are open at once only one can succeed: whichever is
-    /// answered later came second.
+    /// Judges whether `createSession` fails at a URI in use (B7). Of two open requests only one may succeed:
+    /// the one answered later counts as the second.
     fn created(
         &mut self,
         cx: &OracleContext,
@@ -161,8 +163,8 @@ impl RefusalChecks {
     }
 }
 
-/// Whether somebody would have been told of the end of a session: who follows it with its chats, or the sessions of the
-/// host.
+/// Whether some connection would receive the removal of a session: one that follows it with its chats, or one
+/// that is subscribed to the root channel.
 fn is_watched(cx: &OracleContext, session: &str) -> bool {
     let followed = cx.channels.find(session).and_then(|session| SessionFamily::of(cx, session));
     let chats = followed
@@ -172,7 +174,7 @@ fn is_watched(cx: &OracleContext, session: &str) -> bool {
     chats || root.is_some_and(|sub| sub.certain && sub.ending.is_none())
 }
 
-/// B7: what was disposed of cannot be subscribed to, until somebody asks for it anew.
+/// Judges whether `subscribe` fails for a disposed channel, until a client creates it anew (B7).
 fn gone(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut FindingSink) {
     let channel = target(request.params()).and_then(|uri| cx.channels.find(uri));
     let Some(channel) = channel.and_then(|id| cx.channel(id)) else { return };
@@ -188,7 +190,8 @@ fn gone(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut Findi
     }
 }
 
-/// B7: what no version has, a host may have agreed on with its clients.
+/// Judges whether a method that no version has fails (B7). Host and clients may have agreed on an extension, so
+/// that it is only noted.
 fn unknown(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut FindingSink) {
     let method = request.method.as_str();
     let relayed = text(request.params(), "channel").is_some_and(|uri| uri.starts_with(MCP));

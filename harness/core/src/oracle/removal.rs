@@ -1,6 +1,6 @@
-//! What is gone stays silent: nothing comes on the channel of something removed.
+//! Checks that nothing comes on the channel of a removed resource.
 //!
-//! Knows: removals, by number or by their place on a connection. Never knows: states.
+//! Knows: removals, by number or by their position on a connection. Never knows: states.
 
 use std::collections::VecDeque;
 
@@ -20,18 +20,18 @@ use super::context::OracleContext;
 use super::members::text;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Removed channels that are remembered, and asked-for disposals.
+/// Upper bound for the removed channels and for the requested disposals that are remembered.
 const MAX_GONE: usize = 1_024;
-/// What a dying session may still say about what goes with it.
+/// The actions that may still arrive as part of a session's removal.
 const LAST_WORDS: &[&str] =
     &["session/chatRemoved", "session/inputNeededRemoved", "changeset/cleared"];
 
-/// Dispatches to removed channels that are remembered.
+/// Upper bound for the dispatches to removed channels that are remembered.
 const MAX_VAIN: usize = 1_024;
 /// The requirement about dispatches to a channel that was disposed of.
 const IGNORED: &str = "dispatch.disposed-channel-ignored";
 
-/// What is gone, and what somebody asked to dispose of.
+/// The removed channels, and the channels that a client asked to dispose of.
 #[derive(Default)]
 pub(super) struct RemovalChecks {
     gone: VecDeque<GoneResource>,
@@ -39,12 +39,12 @@ pub(super) struct RemovalChecks {
     vain: VecDeque<VainDispatch>,
 }
 
-/// A dispatch to a channel of which the client had been told that it is gone.
+/// A dispatch to a channel that the client knew to be removed.
 struct VainDispatch {
     conn: ConnId,
     channel: ChannelId,
     client_seq: i64,
-    /// The line that told of the removal, and its own.
+    /// The line that announced the removal, and the line of the dispatch.
     lines: [u64; 2],
 }
 
@@ -54,12 +54,12 @@ struct GoneResource {
     line: u64,
 }
 
-/// From when on nothing may come.
+/// The moment from which on nothing may arrive.
 #[derive(Clone, Copy, PartialEq)]
 enum SilentSince {
     /// After this number.
     Number(u64),
-    /// After a notification or the answer to a request, which have no number, on the connection that received it.
+    /// After a notification or an answer, which carry no number, on the connection that received it.
     Notice(ConnId),
 }
 
@@ -115,7 +115,7 @@ impl CheckFamily for RemovalChecks {
 }
 
 impl RemovalChecks {
-    /// Somebody asks for a new channel, or to dispose of one.
+    /// Records a request that creates or disposes of a channel.
     fn asked(&mut self, cx: &OracleContext, channel: ChannelId, disposes: bool) {
         if !disposes {
             self.gone.retain(|gone| gone.channel != channel);
@@ -140,7 +140,8 @@ impl RemovalChecks {
         self.taken(cx, session);
     }
 
-    /// The connection at hand is told that something is gone, and its chats with it.
+    /// Records that the current connection was told of a removal. The chats of a removed session are removed
+    /// with it.
     fn taken(&mut self, cx: &OracleContext, channel: ChannelId) {
         let since = SilentSince::Notice(cx.now.conn);
         let chats = cx.channel(channel).map_or(&[][..], |channel| &channel.chats);
@@ -149,7 +150,7 @@ impl RemovalChecks {
         }
     }
 
-    /// A client dispatches on a channel that it knows to be gone.
+    /// Records a dispatch to a channel that the client knows to be removed.
     fn dispatched(&mut self, cx: &OracleContext, channel: ChannelId, client_seq: i64) {
         let conn = cx.now.conn;
         let here = SilentSince::Notice(conn);
@@ -162,7 +163,7 @@ impl RemovalChecks {
         self.vain.push_back(VainDispatch { conn, channel, client_seq, lines });
     }
 
-    /// A rejection, which is an answer: what is dispatched to a channel that is gone gets none.
+    /// Judges a rejection: a dispatch to a removed channel should get no answer.
     fn answered(
         &mut self,
         cx: &OracleContext,
@@ -190,7 +191,7 @@ impl RemovalChecks {
         }
     }
 
-    /// Actions that take something away, or bring it back.
+    /// Records actions that remove a channel or bring one back.
     fn removed(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) {
         let action = delivery.envelope.action;
         let since = SilentSince::Number(delivery.envelope.seq);
@@ -200,8 +201,8 @@ impl RemovalChecks {
                 let Some(chat) = chat.and_then(|uri| cx.channels.find(uri)) else {
                     return;
                 };
-                // Where anybody can move chats, it may live on in a session that nobody watches: clients of
-                // older versions are told of that in the same words.
+                // If any connection speaks a version with moves, the chat may live on in a session that nobody
+                // follows: older versions see a move as a removal.
                 let moves = |protocol: &Protocol| protocol.has(ProtocolFeature::ChatMoves);
                 let mut spoken = cx.conns.values().filter_map(|conn| conn.protocol);
                 let known = cx.here().is_some_and(|conn| conn.protocol.is_some());
@@ -221,14 +222,14 @@ impl RemovalChecks {
         }
     }
 
-    /// Terminals that are no longer listed.
+    /// Records terminals that the root state no longer lists.
     fn terminals(&mut self, cx: &OracleContext, action: &Value, since: SilentSince) {
         let Some(list) = action.get("terminals") else {
             return;
         };
         let root = cx.channels.find(ROOT).and_then(|root| cx.channel(root));
         let fold = root.and_then(|root| root.fold.as_ref());
-        // What is folded already says nothing about what was before.
+        // A state that already includes this action does not show the earlier list.
         let before =
             fold.filter(|fold| matches!(since, SilentSince::Number(seq) if fold.seq < seq));
         let before = before.and_then(|fold| fold.state.get("terminals"));
@@ -263,7 +264,7 @@ impl RemovalChecks {
         self.gone.push_back(GoneResource { channel, since, line });
     }
 
-    /// A12.
+    /// Judges whether an action comes after the removal of its channel (A12).
     fn after(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.gone.is_empty() || LAST_WORDS.contains(&delivery.envelope.action_type) {
             return;
@@ -286,7 +287,7 @@ impl RemovalChecks {
     }
 }
 
-/// Whether a chat that leaves is the default one of its session, which can be moved by nobody.
+/// Whether a chat is the default chat of its session, which cannot be moved.
 fn is_default(cx: &OracleContext, session: ChannelId, chat: ChannelId) -> bool {
     let seen = cx.followed(session).and_then(|fold| text(&fold.state, "defaultChat"));
     seen.is_some_and(|uri| uri == cx.uri(chat))

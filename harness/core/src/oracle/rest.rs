@@ -1,9 +1,10 @@
-//! When nothing more happens in a session: what follows an action with other actions has been sent by then.
+//! Detects when a session is at rest, so that the host has sent every action that follows from another one.
 //!
-//! A host is at rest after a while without any frame. A busy host never is, though most of its sessions are. A session
-//! is at rest when for a longer while no frame was about it, or may have been, and no request about it is open.
+//! A host is at rest after some time without any frame. A busy host never rests, although most of its sessions
+//! do. A session is at rest if, for a longer time, no frame concerned it or may have, and no request about it
+//! is open.
 //!
-//! Knows: what a frame is about. Never knows: rules.
+//! Knows: which session a frame concerns. Never knows: rules.
 //!
 //! Start at [`SessionRests`].
 
@@ -23,17 +24,17 @@ use super::envelope::{channel_of, is_action, target};
 use super::members::text;
 use super::step::OracleStep;
 
-/// How long nothing may have happened in a session of a busy host for the session to be at rest. The text gives no
-/// figure. It is longer than for a host that has nothing else to do.
+/// How long nothing may happen in a session of a busy host before the session counts as at rest. The
+/// specification gives no figure. The time is longer than for an idle host.
 const REST: Duration = Duration::from_secs(3);
-/// Sessions that may wait to be looked at; those beyond are not.
+/// Upper bound for the sessions that wait to rest; further ones are not judged.
 const MAX_WAITING: usize = 4_096;
-/// Methods that change no session.
+/// The methods that change no session.
 const READING: &[&str] = &["ping", "listSessions", "listResources"];
-/// How the methods begin that are about no session.
+/// The prefixes of methods that concern no session.
 const ALOOF: &[&str] = &["otlp/", "resource"];
 
-/// What a frame is about.
+/// The subject of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum FrameSubject {
     /// No session.
@@ -44,14 +45,14 @@ enum FrameSubject {
     Anything,
 }
 
-/// The sessions in which something happened.
+/// The sessions that were active and wait to rest.
 #[derive(Default)]
 pub(super) struct SessionRests {
-    /// When something happened last in each session that waits.
+    /// The time of the last activity in each waiting session.
     last: foldhash::HashMap<ChannelId, Duration>,
-    /// The same sessions, each with the time at which it was entered, or looked at last.
+    /// The same sessions, each with the time at which it was added or last examined.
     queue: VecDeque<(Duration, ChannelId)>,
-    /// When something happened last that may be about any session.
+    /// The time of the last activity that may concern any session.
     anything: Duration,
 }
 
@@ -71,7 +72,7 @@ impl SessionRests {
         }
     }
 
-    /// The next session in which nothing has happened for a while.
+    /// Takes the next session that has been inactive for `rest`; `None` if there is none.
     fn next(&mut self, at: Duration, rest: Duration) -> Option<ChannelId> {
         if self.anything + rest > at {
             return None;
@@ -93,7 +94,7 @@ impl SessionRests {
         None
     }
 
-    /// Every session that waits, and those that were touched, once.
+    /// Takes every waiting session and the changed ones, sorted and without duplicates.
     fn take_all(&mut self, touched: &[ChannelId]) -> Vec<ChannelId> {
         self.queue.clear();
         let mut all: Vec<ChannelId> = self.last.drain().map(|(session, _)| session).collect();
@@ -105,8 +106,8 @@ impl SessionRests {
 }
 
 impl OracleContext {
-    /// Tells which sessions are at rest before this entry. Where the whole host is, `touched` has the sessions that
-    /// were touched.
+    /// Emits the sessions that are at rest before this entry. If the whole host is at rest, `touched` holds the
+    /// changed sessions.
     pub(super) fn sessions_at_rest(
         &mut self,
         entry: &TranscriptEntry,
@@ -120,7 +121,7 @@ impl OracleContext {
         } else {
             let rest = REST + self.options.spread;
             while let Some(session) = self.rests.next(at, rest) {
-                // The answer to an open request will be about the session again.
+                // The answer to an open request will concern the session again.
                 if self.is_answered(session, at) {
                     sessions.push(session);
                 }
@@ -134,16 +135,17 @@ impl OracleContext {
         }
     }
 
-    /// Takes note that an action came on a channel. Where it cannot be said on which, any session may be meant.
+    /// Records an action on a channel. Without a known channel it may concern any session.
     pub(super) fn action_came(&mut self, channel: Option<ChannelId>) {
         let about = channel.map_or(FrameSubject::Anything, |id| self.about_channel(id));
         self.rests.disturb(self.now.at, about);
     }
 
-    /// Whether every request was answered that may be about this session, but for those that never will be.
+    /// Whether every request that may concern this session was answered, except those that have waited so long
+    /// that no answer is expected.
     fn is_answered(&self, session: ChannelId, at: Duration) -> bool {
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
-        // What is open on a connection with a gap is not known.
+        // The open requests of a connection with a gap are unknown.
         if open.clone().any(|(_, conn)| conn.gap) {
             return false;
         }
@@ -155,8 +157,8 @@ impl OracleContext {
         })
     }
 
-    /// What an entry is about; `None` for actions of the host, for which [`OracleContext::action_came`] is called once
-    /// their channel is known.
+    /// Returns the subject of an entry; `None` for actions of the host, for which
+    /// [`OracleContext::action_came`] is called once their channel is known.
     fn about(&self, entry: &TranscriptEntry) -> Option<FrameSubject> {
         let about = match &entry.event {
             ConnectionEvent::Open { .. } | ConnectionEvent::Below { .. } => FrameSubject::Nothing,

@@ -1,7 +1,7 @@
-//! What people are asked: questions live in chats, and sessions collect what their chats wait for.
+//! Checks that a session's `inputNeeded` collects everything that its chats wait for.
 //!
-//! A session's `inputNeeded` follows its chats with other actions, so that the two are compared
-//! when the host is at rest.
+//! A host updates `inputNeeded` with other actions than the chats. The two are therefore compared when the
+//! session is at rest.
 //!
 //! Knows: folded sessions and chats. Never knows: who answers.
 //!
@@ -23,25 +23,26 @@ use super::masks::plain;
 use super::members::{given, list, repeated, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// Entries that are remembered because they have equalled nothing in their chat yet.
+/// Upper bound for the entries that are remembered because they differ from their chat.
 const MAX_UNLIKE: usize = 256;
 
-/// Entries that have not equalled what they repeat at any time since they were set.
+/// The entries that have differed from their chat ever since they were set.
 #[derive(Default)]
 pub(super) struct RollupChecks {
     unlike: Vec<UnlikeEntry>,
 }
 
-/// An entry that shows something else than its chat.
+/// An entry that differs from its chat.
 struct UnlikeEntry {
     session: ChannelId,
     chat: ChannelId,
-    /// The entry as it was set, and its line.
+    /// The entry as it was set, and the line of its action.
     entry: Value,
     line: u64,
-    /// The line that the fold of the chat began with.
+    /// The line at which the fold of the chat began.
     since_line: u64,
-    /// What the chat waits for instead, as it was seen last. `None`: it was never seen to wait for it.
+    /// The chat's own version of the request or call when it was last seen; `None` if the chat was never seen
+    /// to wait for it.
     seen: Option<Value>,
 }
 
@@ -78,7 +79,7 @@ impl CheckFamily for RollupChecks {
 }
 
 impl RollupChecks {
-    /// An entry is set, or what its chat waits for changes.
+    /// Records an entry that is set, or compares the remembered entries with a chat that has changed.
     fn folded(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>) {
         if folding.envelope.action_type == "session/inputNeededSet" {
             self.set(cx, folding);
@@ -123,7 +124,7 @@ impl RollupChecks {
         });
     }
 
-    /// H2: what an entry shows is what its chat waits for at some time while the entry stands.
+    /// Judges an entry that is removed (H2 and H3): at some time it must have equalled what its chat waits for.
     fn leaves(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         if folding.envelope.action_type != "session/inputNeededRemoved" {
             return;
@@ -173,7 +174,7 @@ impl RollupChecks {
     }
 }
 
-/// Whether a chat has a call of that id, in whatever state. What was before a window of turns is not known.
+/// Whether a chat has a call with this id in any status. It is `true` for entries without a call.
 fn knows_call(chat: &Value, entry: &Value) -> bool {
     let Some(id) = given(entry, "toolCall").and_then(|call| text(call, "toolCallId")) else {
         return true;
@@ -183,18 +184,19 @@ fn knows_call(chat: &Value, entry: &Value) -> bool {
     calls.any(|part| given(part, "toolCall").and_then(|call| text(call, "toolCallId")) == Some(id))
 }
 
-/// The member of an entry that repeats what its chat waits for.
+/// Returns the member of an entry that repeats the chat's request or call.
 fn member_of(entry: &Value) -> &'static str {
     if text(entry, "kind") == Some("chatInput") { "request" } else { "toolCall" }
 }
 
-/// Whether an entry repeats what its chat waits for. What the tables do not name may stand in one of the two.
+/// Whether an entry equals what its chat waits for. Members unknown to the tables may occur in only one of the
+/// two.
 fn is_copy(chat: &ChannelFold, block: &ChatBlock<'_>, entry: &Value) -> bool {
     known_part(chat, entry, block.value)
         == known_part(chat, entry, given(entry, member_of(entry)).unwrap_or(&Value::Null))
 }
 
-/// What the tables name of a copy in an entry, or of its original.
+/// Returns the members of a value that the tables know, normalised for comparison.
 fn known_part(chat: &ChannelFold, entry: &Value, value: &Value) -> Option<Value> {
     let name = if member_of(entry) == "request" { "ChatInputRequest" } else { "ToolCallState" };
     let mut value = value.clone();
@@ -215,7 +217,8 @@ fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     }
 }
 
-/// H1. That a request needs an active turn is another check's to say.
+/// Judges whether an answer or a completion concerns an open request (H1). Another check judges whether a turn
+/// is active.
 fn open_only(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let fold = cx.folded(folding.channel);
     let (Some(fold), Some(id)) = (fold, text(folding.envelope.action, "requestId")) else {
@@ -234,7 +237,7 @@ fn open_only(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingS
     out.broken(Rule::OpenRequests, message, &lines);
 }
 
-/// H2, of one entry: its kind fits what it holds.
+/// Judges one entry (H2): the status of its tool call fits its kind.
 fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
     use ToolCallStatus::{AuthRequired, PendingConfirmation, PendingResultConfirmation, Running};
     let allowed: &[ToolCallStatus] = match text(entry, "kind") {
@@ -272,20 +275,20 @@ fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
     }
 }
 
-/// Something that a chat waits for.
+/// A request or tool call that a chat waits for.
 struct ChatBlock<'a> {
     kind: &'static str,
-    /// The turn, and the tool call or the request.
+    /// The id of the turn; empty for an input request.
     turn: &'a str,
     id: &'a str,
-    /// What the session's entry repeats.
+    /// The value that the session's entry repeats.
     value: &'a Value,
-    /// Whether the session has to say so.
+    /// Whether the session has to have an entry for it.
     required: bool,
 }
 
 impl ChatBlock<'_> {
-    /// Whether an entry is about this block.
+    /// Whether an entry concerns this request or call.
     fn is(&self, entry: &Value) -> bool {
         let (turn, id) = match text(entry, "kind") {
             Some("chatInput") => ("", given(entry, "request").and_then(|it| text(it, "id"))),
@@ -299,7 +302,7 @@ impl ChatBlock<'_> {
     }
 }
 
-/// H2 and H3.
+/// Compares the entries of a session with its chats (H2 and H3).
 fn compare(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
     if !family.fold.protocol.has(ProtocolFeature::InputNeeded) {
         return;
@@ -351,7 +354,8 @@ fn compare(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
     gone(cx, family, entries, out);
 }
 
-/// H3: an entry is about a chat of the session. One that nobody has ever named is none.
+/// Judges whether an entry concerns a chat of the session (H3). A chat that no message has ever named does not
+/// exist.
 fn of_a_chat(
     cx: &OracleContext,
     uri: &str,
@@ -373,7 +377,7 @@ fn of_a_chat(
     out.broken(Rule::RollupStale, message, &[session.base_line, session.last_line, line]);
 }
 
-/// H3: entries whose chat was in the catalogue and has left it.
+/// Judges entries whose chat has left the session's catalogue (H3).
 fn gone(cx: &OracleContext, family: &SessionFamily<'_>, entries: &[Value], out: &mut FindingSink) {
     let catalogue: Vec<&str> =
         family.entries().iter().filter_map(|chat| text(chat, "resource")).collect();
@@ -395,7 +399,7 @@ fn gone(cx: &OracleContext, family: &SessionFamily<'_>, entries: &[Value], out: 
     }
 }
 
-/// The kinds of entries that are compared; those of newer versions are not.
+/// The kinds of entries that are compared. Newer versions may have others.
 const KINDS: [&str; 4] =
     ["chatInput", "toolConfirmation", "toolClientExecution", "toolAuthentication"];
 
@@ -431,8 +435,7 @@ fn lines(cx: &OracleContext, family: &SessionFamily<'_>, chat: &ChannelFold) -> 
     [base, last, chat.base_line, chat.last_line, cx.now.line]
 }
 
-/// Everything that a chat waits for. Whether a client's own tool is put on the list is up to the
-/// host.
+/// Returns everything that a chat waits for. A host may omit entries for clients' own tools.
 fn blocks(chat: &Value) -> Vec<ChatBlock<'_>> {
     let asked = requests(chat).filter_map(|request| {
         let id = text(request, "id")?;
@@ -459,7 +462,8 @@ fn blocks(chat: &Value) -> Vec<ChatBlock<'_>> {
     asked.chain(waiting).collect()
 }
 
-/// The open requests of a chat, which were a list up to 0.5.2 and are parts of the active turn.
+/// Returns the open requests of a chat. Up to 0.5.2 they are a list of the chat, later they are parts of the
+/// active turn.
 fn requests(chat: &Value) -> impl Iterator<Item = &Value> {
     let parts = given(chat, "activeTurn").map_or(&[][..], |turn| list(turn, "responseParts"));
     let open = |part: &&Value| {

@@ -1,4 +1,4 @@
-//! What a row of the catalogue of checks is, and how a breach names the requirement that it breaks.
+//! Defines the rows of the catalogue of checks, and how a breach names the requirement that it breaks.
 //!
 //! Knows: weights. Never knows: any one check.
 //!
@@ -11,37 +11,38 @@ use crate::verdict::{FindingSubject, Weight};
 pub struct CheckRow {
     /// The id of the check, such as `sequence.grows`. Ids are never reused.
     pub id: &'static str,
-    /// How much its rule weighs. A finding may weigh less, never more.
+    /// The weight of a breach. A finding may weigh less, never more.
     pub weight: Weight,
-    /// The requirements it puts to the test, by their ids in the ledger.
+    /// The ids of the requirements in the ledger that the check exercises.
     pub requirements: &'static [&'static str],
-    /// Those requirements that have observations and breaches of their own. A breach of another
-    /// requirement does not affect them, and only frames about them count as observations.
+    /// The requirements with separate counts of observations and breaches. A breach of another requirement does
+    /// not affect them, and only frames about them count as observations.
     pub apart: &'static [&'static str],
-    /// The invariant it implements, such as `A1`.
+    /// The invariant that it implements, such as `A1`.
     pub invariant: &'static str,
-    /// The rule in one sentence, why it weighs what it weighs, and its source.
+    /// The rule in one sentence, the reason for its weight, and its source.
     pub doc: &'static str,
-    /// Where the specification is open: the reading taken.
+    /// The chosen interpretation if the specification is open.
     pub open: Option<&'static str>,
 }
 
-/// A rule that has a row.
+/// A rule that has a row in a catalogue.
 pub(super) trait CheckRule: Copy {
-    /// The place of its row among those of its protocol.
+    /// Returns the index of its row in the catalogue of its protocol.
     fn place(self) -> usize;
-    /// Its row.
+    /// Returns its row.
     fn row(self) -> &'static CheckRow;
-    /// Which requirement a breach of it breaks.
+    /// Returns the requirement that a breach of it breaks.
     fn subject(self) -> FindingSubject {
         FindingSubject::Unnamed
     }
-    /// This rule, restricted to one of the requirements in its row.
+    /// Restricts the rule to one of the requirements in its row.
     fn of(self, requirement: &'static str) -> RuleOf<Self> {
         debug_assert!(self.row().requirements.contains(&requirement), "{requirement}");
         RuleOf { rule: self, subject: FindingSubject::Requirement(requirement) }
     }
-    /// This rule, restricted to that requirement, or to what none of its requirements covers.
+    /// Restricts the rule to this requirement; `None` stands for a breach that no requirement of the row
+    /// covers.
     fn about(self, requirement: Option<&'static str>) -> RuleOf<Self> {
         match requirement {
             Some(requirement) => self.of(requirement),
@@ -50,7 +51,7 @@ pub(super) trait CheckRule: Copy {
     }
 }
 
-/// A rule, restricted to one of the requirements in its row or to what none of them covers.
+/// A rule restricted to one requirement of its row, or to breaches that none of them covers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleOf<R> {
     rule: R,

@@ -1,20 +1,21 @@
-//! Whether two values say the same: null, an empty list and nothing do, and so do 3 and 3.0; the
-//! member `_meta` says nothing.
+//! Compares values by meaning: null, an empty list and an absent member are equal, 3 equals 3.0, and `_meta` is
+//! ignored.
 //!
-//! Nothing is copied. What it comes to is what comparing two values of [`super::masks`] comes to.
+//! The comparison copies nothing. It has the same result as a comparison of the values that `plain` in
+//! [`super::masks`] returns.
 //!
-//! Knows: JSON. Never knows: what the values are.
+//! Knows: JSON. Never knows: the purpose of the values.
 
 use crate::wire::canonical::INSTANT;
 use crate::wire::json::{Map, Value};
 use crate::wire::timestamp;
 
-/// The member that is free for everybody.
+/// The member that any implementation may fill freely.
 pub(super) const META: &str = "_meta";
-/// A whole number below this one is exact as a floating-point number.
+/// A whole number below this bound is exact as a floating-point number.
 const EXACT: f64 = 1e15;
 
-/// Whether a member says nothing.
+/// Whether a value counts as absent.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -23,7 +24,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Whether two members, which may be absent, say the same.
+/// Whether two optional members are equal by meaning.
 pub(super) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
     let (one, other) = (one.filter(|it| !is_nothing(it)), other.filter(|it| !is_nothing(it)));
     match (one, other) {
@@ -33,7 +34,7 @@ pub(super) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
     }
 }
 
-/// Whether two lists say the same.
+/// Whether two lists are equal by meaning.
 pub(super) fn same_items(one: &[Value], other: &[Value]) -> bool {
     one.len() == other.len()
         && one.iter().zip(other).all(|(one, other)| same(Some(one), Some(other)))
@@ -54,7 +55,7 @@ fn same_members(one: &Map, other: &Map) -> bool {
     let says = |member: &(&crate::wire::json::Text, &Value)| {
         member.0.as_str() != META && !is_nothing(member.1)
     };
-    // Nearly always both have the same members in the same order.
+    // Nearly always both have the same members in the same order, so that no lookup is needed.
     let mut across = other.iter();
     let found = one.iter().filter(says).try_fold(0, |count, (name, value)| {
         let beside = across.find(says).filter(|(beside, _)| *beside == name);
@@ -64,8 +65,8 @@ fn same_members(one: &Map, other: &Map) -> bool {
     found.is_some_and(|count: usize| count == other.iter().filter(says).count())
 }
 
-/// Whether two members of this name are the same value, each of them written in its own way: a whole number with or
-/// without a fraction of zero, a point in time in any form of ISO 8601. Nothing else may differ.
+/// Whether two members of this name are equal apart from their spelling: a whole number with or without a
+/// fraction of zero, or a time in different forms of ISO 8601. Every other difference counts.
 pub(super) fn written_alike(name: &str, one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
@@ -87,7 +88,7 @@ pub(super) fn written_alike(name: &str, one: &Value, other: &Value) -> bool {
     }
 }
 
-/// A number without a fraction.
+/// Returns a number without a fraction; `None` for other values.
 fn whole(value: &Value) -> Option<i64> {
     let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < EXACT)?;
     Some(number as i64)

@@ -1,10 +1,9 @@
-//! Single values: times as ISO 8601, counts that are not negative, URIs that have a scheme.
+//! Checks single values: times are ISO 8601, counts are not negative, URIs have a scheme.
 //!
-//! That a value is of its JSON type is for the shapes to say, also that times were numbers before
-//! they were texts. Only what the host says of itself is looked at: an action with an origin has a
-//! client's values.
+//! The shape checks judge JSON types, including times that older versions write as numbers. Only the host's own
+//! values are judged: an action with an origin carries a client's values.
 //!
-//! Knows: which members hold what. Never knows: what the values mean.
+//! Knows: which members hold which form. Never knows: what the values mean.
 //!
 //! Start at [`members_of`].
 
@@ -18,7 +17,7 @@ use super::context::OracleContext;
 use super::members::{given, list};
 use super::step::OracleStep;
 
-/// What a value looks like inside.
+/// The form of a value beyond its JSON type.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ScalarForm {
     Time,
@@ -28,7 +27,7 @@ enum ScalarForm {
 
 use ScalarForm::{Count, Time, Uri};
 
-/// Members with their forms. A path has dots; a list in it means each of its items.
+/// Members with their forms. Dots separate the steps of a path; a list in a path stands for each of its items.
 type ScalarMembers = &'static [(&'static str, ScalarForm)];
 
 const SUMMARY: ScalarMembers = &[
@@ -44,7 +43,8 @@ const SUMMARY: ScalarMembers = &[
 const RUN: ScalarMembers =
     &[("createdAt", Time), ("startedAt", Time), ("completedAt", Time), ("scheduledFor", Time)];
 
-/// Where an action has values, and which.
+/// Returns the member of an action that holds values (empty for the action itself), and the values in it;
+/// `None` for other actions.
 fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     Some(match action_type {
         "root/activeSessionsChanged" => ("", &[("activeSessions", Count)]),
@@ -75,7 +75,7 @@ fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     })
 }
 
-/// What states have, whatever their kind.
+/// The values in states of any kind.
 const STATE: ScalarMembers = &[
     ("resource", Uri),
     ("modifiedAt", Time),
@@ -91,7 +91,7 @@ const STATE: ScalarMembers = &[
     ("entries.modifiedAt", Time),
 ];
 
-/// Everything needed is in the step.
+/// The checks of scalars. They need no state beyond the step.
 pub(super) struct ScalarChecks;
 
 impl CheckFamily for ScalarChecks {
@@ -135,7 +135,7 @@ fn all(cx: &OracleContext, holder: &Value, members: ScalarMembers, out: &mut Fin
     }
 }
 
-/// L8, at the end of a path.
+/// Judges the values at a path (L8). `rest` is the part of the path that is still to be followed.
 fn one(
     cx: &OracleContext,
     value: &Value,
@@ -170,7 +170,7 @@ fn one(
     }
 }
 
-/// A scheme, a colon, and no spaces. Source: RFC 3986, section 3.
+/// Whether a text has a scheme, a colon, and no spaces. Source: RFC 3986, section 3.
 fn is_uri(text: &str) -> bool {
     let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');

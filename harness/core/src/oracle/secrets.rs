@@ -1,10 +1,10 @@
-//! Secrets stay where they were told: a token that a client sent is in no frame of the host.
+//! Checks that secrets stay secret: no frame of the host holds a token that a client sent.
 //!
-//! What is looked for: tokens of `authenticate`, client secrets that an authentication challenge
-//! named, and whatever else the caller says is secret. Only texts that are long enough to be no
-//! accident, and without spaces, as tokens are.
+//! The checks search for tokens of `authenticate`, client secrets in an authentication challenge, and secrets
+//! that the caller adds. They skip texts that are short enough to occur by accident, and texts with spaces,
+//! which are no tokens.
 //!
-//! Knows: secrets, frames. Never knows: what they are for.
+//! Knows: secrets, frames. Never knows: the purpose of a secret.
 //!
 //! Start at [`SecretChecks`].
 
@@ -19,32 +19,32 @@ use super::context::OracleContext;
 use super::members::{given, text};
 use super::step::{ActionDelivery, OracleStep};
 
-/// The fewest bytes of a secret that is looked for.
+/// The minimum length of a secret that is searched for, in bytes.
 pub const MIN_SECRET: usize = 12;
-/// Secrets that are looked for; later ones are not.
+/// Upper bound for the secrets that are searched for; later ones are ignored.
 pub(super) const MAX_SECRETS: usize = 32;
 
-/// What is looked for.
+/// The secrets that are searched for.
 #[derive(Default)]
 pub(super) struct SecretChecks {
     secrets: Vec<KnownSecret>,
 }
 
 struct KnownSecret {
-    /// As it stands in a frame.
+    /// The text as it appears in a frame, with JSON escapes.
     text: String,
-    /// The line that told it.
+    /// The line that revealed it to the host or the client.
     line: u64,
-    /// A challenge of the host named it, and may name it again.
+    /// Whether a challenge of the host named it, so that later challenges may name it too.
     challenge: bool,
 }
 
-/// Whether a secret is looked for in the frames of the host.
+/// Whether the checks search for a secret.
 pub fn is_looked_for(secret: &str) -> bool {
     form(secret).is_some()
 }
 
-/// A secret as it stands in a frame; `None` for what is too short, or no token.
+/// Returns a secret as it appears in a frame; `None` if it is too short or no token.
 pub(super) fn form(secret: &str) -> Option<String> {
     if secret.len() < MIN_SECRET || secret.contains(char::is_whitespace) {
         return None;
@@ -85,7 +85,7 @@ impl SecretChecks {
         }
     }
 
-    /// L9.
+    /// Searches a frame of the host for secrets (L9).
     fn look(&self, cx: &OracleContext, frame: &Frame, out: &mut FindingSink) {
         if self.secrets.is_empty() && cx.secrets.is_empty() {
             return;
@@ -106,10 +106,10 @@ impl SecretChecks {
     }
 }
 
-/// The member by which a challenge tells a client secret.
+/// The member of a challenge that holds a client secret.
 const CHALLENGE: &str = "\"clientSecret\"";
 
-/// The client secret that an action challenges somebody to authenticate with.
+/// Returns the client secret in an authentication challenge.
 fn challenge<'a>(delivery: &ActionDelivery<'a>) -> Option<&'a str> {
     let holder = match delivery.envelope.name {
         "mcpServerStateChanged" => "state",

@@ -1,4 +1,4 @@
-//! Numbers: they grow, each stands for one action, and they never go back.
+//! Checks `serverSeq` numbers: they grow, each stands for one action, and they never go back.
 //!
 //! Knows: the log and the connections' last numbers. Never knows: what actions do.
 
@@ -15,7 +15,7 @@ use super::members::{given, list};
 use super::same::written_alike;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Everything needed is in the context.
+/// The checks of numbers. They need no state beyond the context.
 pub(super) struct SequenceChecks;
 
 impl CheckFamily for SequenceChecks {
@@ -84,7 +84,7 @@ impl CheckFamily for SequenceChecks {
     }
 }
 
-/// A10: numbers are counted from 0.
+/// Judges whether the numbers in an answer are not negative (A10).
 fn negative(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut FindingSink) {
     let listed = list(result, "snapshots").iter().chain(given(result, "snapshot"));
     let numbers = listed.filter_map(|snapshot| snapshot.get("fromSeq"));
@@ -99,7 +99,7 @@ fn negative(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut
     }
 }
 
-/// A10: the number that `initialize` tells is not behind the snapshots beside it.
+/// Judges whether `initialize.serverSeq` is not below the snapshots in the same answer (A10).
 fn welcomed(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -122,15 +122,15 @@ fn welcomed(
     }
 }
 
-/// A10: what had happened when a channel was subscribed to is in its snapshot. An action that comes later and is older than
-/// a number that had been told by then is not, or the number was not reached yet.
+/// Judges whether a new action has a number above the counter at the time of the subscription (A10). The
+/// snapshot includes everything up to that counter, so that a later action with a lower number contradicts it.
 fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
     let Some((sub, (counter, line))) = sub.and_then(|sub| Some((sub, sub.counter?))) else {
         return;
     };
     let seq = delivery.envelope.seq;
-    // What is at or below the snapshot is another check's to report, as is what is below the last number.
+    // Other checks report numbers at or below the snapshot, and numbers below the last one.
     let last = cx.here().and_then(|conn| conn.last).is_none_or(|(last, _)| last < seq);
     let new = sub.from_seq.is_some_and(|from_seq| from_seq < seq) && last;
     if delivery.envelope.rejected || !new {
@@ -147,10 +147,10 @@ fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingS
     }
 }
 
-/// The requirement about the number of the handshake.
+/// The requirement about the `serverSeq` of the handshake.
 const WELCOME: &str = "lifecycle.initialize.serverseq-matches-snapshots";
 
-/// A1.
+/// Judges whether numbers grow on a connection (A1).
 fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(conn) = cx.here() else {
         return;
@@ -163,7 +163,7 @@ fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSin
         }
         return;
     }
-    // What is at or below a snapshot is another check's to report.
+    // Another check reports numbers at or below a snapshot.
     let from_seq = conn.subs.get(&delivery.channel).and_then(|sub| sub.from_seq);
     let welcome = conn.welcome.filter(|_| from_seq.is_none_or(|from_seq| from_seq < seq));
     let Some((last, before)) = conn.last.or(welcome) else {
@@ -176,7 +176,7 @@ fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSin
     }
 }
 
-/// A2.
+/// Judges whether a number stands for the same action on every connection (A2).
 fn one_envelope(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let seq = delivery.envelope.seq;
     let Some((conn, logged)) = cx.here().zip(cx.log.get(seq)) else {
@@ -211,7 +211,7 @@ fn one_envelope(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fin
     }
 }
 
-/// A3.
+/// Judges whether the actions of a channel arrive in the order of their numbers (A3).
 fn order(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     if delivery.envelope.rejected {
         return;

@@ -1,8 +1,8 @@
-//! Lists of sessions: one answer and the notifications after it come to the same as the next answer.
+//! Checks lists of sessions: one answer with the later notifications equals the next answer.
 //!
-//! Each connection has its own list, since notifications are for those that are subscribed. A list
-//! is compared with the next one, and a summary with its session, only where the host was at rest
-//! when somebody asked: hosts may hold summaries back.
+//! Each connection has its own list, because notifications go only to subscribers. Lists, and summaries with
+//! their sessions, are compared only if the host was at rest at the time of the request, because a host may
+//! delay its summaries.
 //!
 //! Knows: lists, notifications, folded sessions. Never knows: catalogues of chats.
 //!
@@ -36,33 +36,33 @@ use super::masks::plain;
 use super::members::{given, list, repeated, text};
 use super::step::OracleStep;
 
-/// Sessions that are remembered of one list.
+/// Upper bound for the sessions of one list that are remembered.
 const MAX_LISTED: usize = 4_096;
-/// Lists that are remembered, one a connection.
+/// Upper bound for the lists that are remembered, one per connection.
 const MAX_LISTS: usize = 256;
-/// Requests that change nothing: after them the host is still at rest.
+/// The requests that change nothing, so that the host stays at rest.
 const READING: &[&str] = &["listSessions", "subscribe", "ping", "initialize", "unsubscribe"];
-/// The params of a `listSessions` that asks for everything.
+/// The params of a `listSessions` that requests the complete list.
 const WHOLE: &[&str] = &["channel", "limit", "_meta"];
-/// The requirement about sessions that were created.
+/// The requirement that a list contains created sessions.
 const CREATED: &str = "root.listSessions.contains-created";
-/// Members of a summary that may lag behind, or that a partial update cannot clear.
+/// The members of a summary whose updates a host may delay, or that a partial update cannot clear.
 const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
 
-/// The requirement about changes of a summary.
+/// The requirement that changes of a summary are announced.
 const CHANGED: &str = "root.summaryChanged.emitted";
 
-/// The list of each connection that asked for one.
+/// The session list of each connection, and what has happened since.
 #[derive(Default)]
 pub(super) struct SessionListChecks {
     lists: LiteMap<ConnId, SessionListRecord>,
-    /// Since the host was at rest, nothing has happened that could change a list.
+    /// Whether nothing that could change a list has happened since the host was at rest.
     at_rest: bool,
-    /// Sessions that clients have created: by whom, when it was answered, in entries, and its line.
+    /// The sessions that clients created, by URI.
     created: HashMap<String, CreatedSession>,
-    /// What changes were told since the host was at rest, by the URI of the session.
+    /// The summary changes announced since the host was at rest, by the URI of the session.
     changed: HashMap<String, LatestSummaryValues>,
-    /// Sessions that a list lacks though they had been announced, each with its lines.
+    /// The sessions that a list lacks although they had been announced, with the lines of the finding.
     missing: HashMap<String, [u64; 3]>,
 }
 
@@ -70,23 +70,24 @@ struct CreatedSession {
     client: Option<Arc<str>>,
     tick: u64,
     line: u64,
-    /// It was ready once nothing more happened in it: from then on it is listed.
+    /// Whether the session was ready and at rest, so that every later list has to contain it.
     settled: bool,
 }
 
-/// The latest values that any connection was told.
+/// The latest values of a summary that any connection received.
 struct LatestSummaryValues {
     protocol: &'static Protocol,
-    /// The first of them came then, after what the connection had asked before.
+    /// The last barrier of the connection that received the first value, as an entry. Older subscriptions are
+    /// owed the values.
     cause: u64,
-    /// Each with its line.
+    /// The values by member, each with its line.
     members: LiteMap<String, (Value, u64)>,
 }
 
 #[derive(Default)]
 struct SessionListRecord {
     known: HashMap<String, KnownSession>,
-    /// The answer that the list begins with; 0 before there was a complete one.
+    /// The line of the last complete answer; 0 if there is none yet.
     line: u64,
 }
 
@@ -101,13 +102,13 @@ struct OwnSessionState<'a> {
     uri: &'a str,
     state: &'a Value,
     protocol: &'static Protocol,
-    /// It came just now. A followed state knows the activity of its session only from its last snapshot, and may miss
-    /// what a host marks as read by itself.
+    /// Whether the state comes from a snapshot at this moment. A folded state may be out of date in its
+    /// activity and in what the host marks as read.
     fresh: bool,
 }
 
 struct KnownSession {
-    /// The summary; null for a session that was removed, or was announced before any list.
+    /// The summary; null if the session was removed, or was announced before any list.
     summary: Value,
     /// The line of its last announcement or change.
     line: u64,
@@ -175,7 +176,7 @@ impl CheckFamily for SessionListChecks {
 }
 
 impl SessionListChecks {
-    /// I5: an answer, against itself and against what was known.
+    /// Judges an answer, alone and against the known list (I5).
     fn listed(
         &mut self,
         cx: &OracleContext,
@@ -216,7 +217,7 @@ impl SessionListChecks {
         self.lists.insert(cx.now.conn, SessionListRecord { known, line });
     }
 
-    /// I5: what is announced happens once, and in order.
+    /// Judges whether announcements occur once and in order (I5).
     fn notified(
         &mut self,
         cx: &OracleContext,
@@ -297,8 +298,9 @@ impl SessionListChecks {
         }
     }
 
-    /// I5: what was created before a list was asked for, and announced there, is in the whole list. Somebody may have
-    /// removed it just then: that has been announced when the host is at rest.
+    /// Remembers the sessions that a complete list lacks although they were created before the request and
+    /// announced on this connection (I5). Another client may just have removed such a session; that is known
+    /// once the host is at rest.
     fn announced(&mut self, cx: &OracleContext, request: &OpenRequest, items: &[Value]) {
         let Some(list) = self.lists.get(&cx.now.conn) else { return };
         let listed: foldhash::HashSet<&str> =
@@ -313,7 +315,7 @@ impl SessionListChecks {
         }
     }
 
-    /// I5: what was missing in a list and was not removed.
+    /// Reports the remembered sessions that were not removed after all (I5).
     fn still_missing(&mut self, out: &mut FindingSink) {
         let mut missing: Vec<_> = self.missing.drain().collect();
         missing.sort_unstable_by_key(|(_, lines)| *lines);
@@ -326,8 +328,8 @@ impl SessionListChecks {
         }
     }
 
-    /// I5: whoever created a session finds it in the whole list. It may not be there before it is ready; that it goes on
-    /// is known from its own channel, or from the root channel.
+    /// Judges whether a complete list contains the sessions that the same client created (I5). A session may be
+    /// absent until it is ready. Its own channel or the root channel shows that it still exists.
     fn contains(
         &mut self,
         cx: &OracleContext,
@@ -376,7 +378,7 @@ impl SessionListChecks {
         }
     }
 
-    /// Somebody was told of changes.
+    /// Records summary changes that a connection received.
     fn changes(&mut self, cx: &OracleContext, uri: &str, changes: &Map) {
         let Some((conn, protocol)) = cx.here().and_then(|conn| Some((conn, conn.protocol?))) else {
             return;
@@ -394,8 +396,8 @@ impl SessionListChecks {
         }
     }
 
-    /// I12: what one connection was told of a session, the others that know the session have been told when the host is
-    /// at rest.
+    /// Judges, at rest, whether every other connection that knows a session received its latest summary values
+    /// (I12).
     fn spread(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let Some(root) = cx.channels.find(ROOT) else { return };
         let mut changed: Vec<(String, LatestSummaryValues)> = self.changed.drain().collect();
@@ -416,7 +418,8 @@ impl SessionListChecks {
                 out.seen(Rule::AnnouncedToAll.of(CHANGED));
                 let mut differing = Vec::new();
                 let mut lines = vec![sub.line, known.line, cx.now.line];
-                // A list that came later shows what nobody need have been told yet, and what no change can take away.
+                // A change is not owed to a connection whose list is newer. Such a list may also hold values
+                // that no change can clear.
                 let told = changed.members.iter().filter(|(_, (_, line))| list.line < *line);
                 for (name, (value, line)) in told {
                     if given(&known.summary, name).and_then(plain) != plain(value) {
@@ -438,7 +441,7 @@ impl SessionListChecks {
         }
     }
 
-    /// I6: a session's snapshot, taken while nothing happened.
+    /// Compares a session's snapshot with its summaries; the host is at rest (I6).
     fn snapshot(
         &self,
         cx: &OracleContext,
@@ -452,14 +455,15 @@ impl SessionListChecks {
         }
     }
 
-    /// I6: a session that is followed, when the host is at rest.
+    /// Compares a followed session with its summaries when the host comes to rest (I6).
     fn followed(&self, cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
         let ChannelFold { state, protocol, .. } = family.fold;
         let own = OwnSessionState { uri: family.uri, state, protocol, fresh: false };
         self.agrees(cx, own, &family.lines(), out);
     }
 
-    /// I6, for every list that has the session, told in the version of the state: what a status has to say differs.
+    /// Compares a session's state with every list that holds the session in the same version (I6). The meaning
+    /// of a status differs between versions.
     fn agrees(
         &self,
         cx: &OracleContext,
@@ -531,12 +535,12 @@ impl KnownSession {
 }
 
 impl SessionListRecord {
-    /// I5: the list as it was, with what was announced since, against a new answer. Partial changes cannot clear a member:
-    /// one that the answer lacks is not compared.
+    /// Compares the list, updated by the announcements since, with a new answer (I5). A partial update cannot
+    /// clear a member, so that members absent from the answer are not compared.
     fn compare(&self, cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
         out.seen(Rule::ListAgrees);
         let protocol = cx.here().and_then(|conn| conn.protocol);
-        // Members that no table names, and how instants are written, may differ from one time to the next.
+        // Unknown members and the spelling of times may differ between answers.
         let told = |summary: &Value| {
             let mut told = steady(summary);
             if let Some(protocol) = protocol {
@@ -585,14 +589,14 @@ impl SessionListRecord {
     }
 }
 
-/// A summary without what may lag behind.
+/// Returns a summary without the members that may lag.
 fn steady(summary: &Value) -> Value {
     let members = summary.as_object().into_iter().flatten();
     let kept = members.filter(|(name, _)| !LAGGING.contains(&name.as_str()));
     kept.filter_map(|(name, value)| Some((name.clone(), plain(value)?))).collect()
 }
 
-/// What a compact catalogue and a whole one have in common.
+/// Returns the members that a compact and a full catalogue of chats share.
 fn projected(chats: &Value) -> Value {
     let entry = |chat: &Value| {
         let names = ["resource", "title"].iter();
@@ -602,7 +606,8 @@ fn projected(chats: &Value) -> Value {
     chats.as_array().into_iter().flatten().map(entry).collect()
 }
 
-/// I7. What counts as active is not defined.
+/// Compares `activeSessions` with the number of listed sessions (I7). The specification does not define which
+/// sessions are active.
 fn active_count(cx: &OracleContext, listed: usize, out: &mut FindingSink) {
     let root = cx.channels.find(ROOT).and_then(|root| cx.followed(root));
     let Some(root) = root else {
@@ -620,7 +625,7 @@ fn active_count(cx: &OracleContext, listed: usize, out: &mut FindingSink) {
     }
 }
 
-/// Whether the connection at hand gets every notification of the root channel.
+/// Whether the current connection receives every notification of the root channel.
 fn subscribed(cx: &OracleContext) -> bool {
     let root = cx.channels.find(ROOT);
     let sub = root.and_then(|root| cx.here()?.subs.get(&root));

@@ -1,6 +1,6 @@
-//! Whether frames are what the version's tables say.
+//! Checks that frames match the tables of the negotiated version.
 //!
-//! Knows: what the tables found wrong. Never knows: the tables.
+//! Knows: the errors that the tables report. Never knows: the tables.
 
 use std::fmt::Write;
 
@@ -15,10 +15,10 @@ use super::check::{CheckFamily, FindingSink};
 use super::context::OracleContext;
 use super::step::OracleStep;
 
-/// Errors of one frame that a message names; the others are counted.
+/// Upper bound for the errors of one frame that a message names; it only counts the others.
 const MAX_NAMED: usize = 3;
 
-/// The shape checks keep nothing.
+/// The checks of shapes. They keep no state.
 pub(super) struct ShapeChecks;
 
 impl CheckFamily for ShapeChecks {
@@ -100,7 +100,7 @@ fn host(
     }
 }
 
-/// Whether the frame gives a client its own words back. Soft errors in them are the client's.
+/// Whether the frame is a rejection, which repeats the client's own action. Soft errors in it are the client's.
 fn is_refusal(seen: &SeenFrame) -> bool {
     seen.message().is_some_and(|message| message.params()["rejectionReason"].is_string())
 }
@@ -135,7 +135,7 @@ const SNAPSHOT: &str = "snapshot.schema-valid";
 /// The code of an error for a missing token.
 const AUTH_REQUIRED: i64 = -32007;
 
-/// The requirements that a frame puts to the test.
+/// Returns the requirements that a frame exercises.
 fn about(seen: &SeenFrame) -> impl Iterator<Item = &'static str> {
     let message = seen.message();
     let kind = message.map(Message::kind);
@@ -167,7 +167,7 @@ fn code(message: &Message) -> Option<i64> {
     message.value().get("error")?.get("code")?.as_i64()
 }
 
-/// The requirement that a mistake in a frame breaks; `None` where it is about what no requirement says.
+/// Returns the requirement that an error in a frame breaks; `None` if no requirement covers the error.
 fn requirement_of(seen: &SeenFrame, error: &ShapeError) -> Option<&'static str> {
     let message = seen.message()?;
     let path = error.path.as_str();
@@ -199,7 +199,7 @@ fn requirement_of(seen: &SeenFrame, error: &ShapeError) -> Option<&'static str> 
     }
 }
 
-/// The first errors as one sentence.
+/// Joins the first errors into one sentence; `None` if there is none.
 fn list<'a>(mut chosen: impl Iterator<Item = &'a ShapeError>) -> Option<String> {
     let mut text = chosen.next()?.to_string();
     for error in chosen.by_ref().take(MAX_NAMED - 1) {

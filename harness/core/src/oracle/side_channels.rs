@@ -1,7 +1,7 @@
-//! Side channels to MCP servers: there is one only where something may be asked on it, and it goes
-//! when a change of the server's state no longer names it.
+//! Checks side channels to MCP servers: a side channel has at least one capability, and ends when a change of
+//! the server's state no longer names it.
 //!
-//! Knows: the customizations of folded sessions. Never knows: what is said to a server.
+//! Knows: the customizations of folded sessions. Never knows: the messages to a server.
 //!
 //! Start at [`SideChannels`].
 
@@ -15,7 +15,7 @@ use super::customizations::with_children;
 use super::members::{given, list, text};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// Everything needed is in the context.
+/// The checks of side channels. They need no state beyond the context.
 pub(super) struct SideChannels;
 
 impl CheckFamily for SideChannels {
@@ -33,13 +33,13 @@ impl CheckFamily for SideChannels {
     }
 }
 
-/// What may have a side channel: MCP servers, of the session or of its plugins.
+/// Returns the MCP servers of a session and of its plugins.
 fn servers(session: &Value) -> impl Iterator<Item = &Value> {
     let all = list(session, "customizations").iter().flat_map(with_children);
     all.filter(|item| text(item, "type") == Some("mcpServer"))
 }
 
-/// L11, after an action that may have brought one.
+/// Judges the servers that an action may have changed (L11).
 fn folded(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let changed = match folding.envelope.action_type {
         "session/mcpServerStateChanged" => text(folding.envelope.action, "id"),
@@ -54,7 +54,7 @@ fn folded(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink
     servers(&fold.state).filter(meant).for_each(|server| capable(server, &lines, out));
 }
 
-/// L11: a side channel comes with something that may be asked on it.
+/// Judges whether a server with a side channel has a capability (L11).
 fn capable(server: &Value, lines: &[u64], out: &mut FindingSink) {
     if given(server, "channel").is_none() {
         return;
@@ -71,7 +71,7 @@ fn capable(server: &Value, lines: &[u64], out: &mut FindingSink) {
     }
 }
 
-/// L11: a side channel that the last change of state left out is gone.
+/// Judges whether a side channel has gone that the last change of state omitted (L11).
 fn compare(comparison: &StateComparison<'_>, out: &mut FindingSink) {
     for server in servers(comparison.snapshot).filter(|server| given(server, "channel").is_some()) {
         let id = text(server, "id");

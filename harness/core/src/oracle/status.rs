@@ -1,8 +1,8 @@
-//! The `status` of chats and sessions: one activity, which follows the content, and flags, which
-//! do not.
+//! Checks the `status` of chats and sessions: it has exactly one activity, which follows the content, and
+//! flags, which do not.
 //!
-//! The reducers derive a chat's activity themselves; what is judged is what hosts write into
-//! snapshots, catalogues and lists. A snapshot is held against itself: it was taken at one moment.
+//! The reducers derive a chat's activity themselves. The checks judge what hosts write into snapshots,
+//! catalogues and lists. A snapshot is judged by its own content, because it shows a single moment.
 //!
 //! Knows: the bits, snapshots, folded states. Never knows: who changed them.
 //!
@@ -25,7 +25,7 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
 use super::step::{OracleStep, StateComparison};
 
-/// Everything needed is in the context.
+/// The checks of statuses. They need no state beyond the context.
 pub(super) struct StatusChecks;
 
 impl CheckFamily for StatusChecks {
@@ -85,7 +85,7 @@ fn chats(cx: &OracleContext, summary: Option<&Value>, out: &mut FindingSink) {
     }
 }
 
-/// G3. Bits above the flags are of newer versions.
+/// Judges whether a status has exactly one activity (G3). Bits above the known flags belong to newer versions.
 fn one_activity(cx: &OracleContext, holder: Option<&Value>, out: &mut FindingSink) {
     let status = holder.and_then(|holder| holder.get("status")).and_then(Value::as_u64);
     let (Some(holder), Some(status)) = (holder, status) else {
@@ -113,7 +113,7 @@ fn snapshot(
     let Some(protocol) = cx.here().and_then(|conn| conn.protocol) else {
         return;
     };
-    // Up to 0.4.0 the title and the status of a session are in its `summary`.
+    // Up to 0.4.0 the `summary` of a session holds its title and its status.
     let holder = given(state, "summary").unwrap_or(state);
     if matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat)) {
         one_activity(cx, Some(holder), out);
@@ -135,8 +135,8 @@ fn activity(holder: &Value) -> Option<u64> {
     Some(holder.get("status")?.as_u64()? & ACTIVITY_MASK)
 }
 
-/// G1. Without an active turn an error stays until the next change of the turns, so that Idle and
-/// Error are both possible after a turn that failed.
+/// Judges whether a chat's activity follows its turn (G1). After a failed turn both Idle and Error are
+/// possible: the error stays until the turns change next.
 fn derived(
     cx: &OracleContext,
     channel: ChannelId,
@@ -149,7 +149,7 @@ fn derived(
     };
     let expected = activity_of(protocol.version(), state);
     let turns = list(state, "turns");
-    // The turn that failed may be outside of the window.
+    // The failed turn may lie outside the window.
     let unseen = turns.is_empty() && given(state, "turnsNextCursor").is_some();
     let failed = turns.last().is_some_and(|turn| text(turn, "state") == Some("error")) || unseen;
     out.seen(Rule::ChatDerived);
@@ -162,7 +162,8 @@ fn derived(
     }
 }
 
-/// G2. Which of waiting and failing comes first is not said: either is taken.
+/// Judges whether a session's activity follows its chats (G2). The specification leaves open whether waiting or
+/// failing comes first: both are accepted.
 fn aggregated(cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSink) {
     let chats = list(state, "chats");
     let (Some(found), false) = (activity(state), chats.is_empty()) else {
@@ -178,7 +179,7 @@ fn aggregated(cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSin
     if expected.is_empty() {
         expected.push(base);
     }
-    // The session may know of a need that its chats do not show: a client's tool, up to 0.7.0.
+    // Up to 0.7.0 the session may wait for a client's tool that its chats do not show.
     if !list(state, "inputNeeded").is_empty() {
         expected.push(INPUT_NEEDED);
     }
@@ -192,7 +193,8 @@ fn aggregated(cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSin
     }
 }
 
-/// G2, of a summary. It does not say what waits beside its chats, and which chat counts only by the default one.
+/// Judges the activity of a summary (G2). A summary does not show what waits outside its chats, and only
+/// `defaultChat` shows which chat decides, so that other summaries are not judged.
 fn summarised(cx: &OracleContext, uri: &str, summary: &Value, out: &mut FindingSink) {
     let chats = list(summary, "chats");
     let default = text(summary, "defaultChat");
@@ -205,7 +207,8 @@ fn summarised(cx: &OracleContext, uri: &str, summary: &Value, out: &mut FindingS
     }
 }
 
-/// G5. Entries of kinds that nobody knows may or may not be for people.
+/// Judges whether a session with an entry in `inputNeeded` for a person says so in its status (G5). Entries of
+/// unknown kinds do not count.
 fn waits(
     cx: &OracleContext,
     channel: ChannelId,
@@ -235,7 +238,7 @@ fn waits(
     }
 }
 
-/// G4. The flags of the fold were changed by actions only.
+/// Compares the flags of a snapshot with those of the fold, which only actions have changed (G4).
 fn flags(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     let read = match comparison.kind {
         ChannelKind::Chat => "chat/isReadChanged",
@@ -249,7 +252,7 @@ fn flags(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Finding
     let (Some(folded), Some(found)) = (bits(comparison.folded), bits(comparison.snapshot)) else {
         return;
     };
-    // A host that also speaks a newer version changes flags that this one has no action for.
+    // A host that also speaks a newer version may change flags for which this version has no action.
     let flags = [
         ("IsArchived", IS_ARCHIVED, read.replace("Read", "Archived"), Weight::Essential),
         (

@@ -1,6 +1,6 @@
-//! What an entry means: the steps that checks look at.
+//! The steps that the checks handle: the meaning of an entry.
 //!
-//! A step is told just before it takes effect, so that a check sees the context as it was.
+//! The context emits a step just before the step takes effect, so that a check sees the state before it.
 //!
 //! Knows: connections, channels, envelopes. Never knows: rules.
 
@@ -19,49 +19,50 @@ use super::channel::ChannelId;
 use super::connection::OpenRequest;
 use super::envelope::ActionEnvelope;
 
-/// One thing that happened.
+/// An event in the traffic of a host.
 pub(super) enum OracleStep<'a> {
-    /// A frame crossed the wire.
+    /// A client or the host sent a frame.
     Frame {
         seen: &'a Arc<SeenFrame>,
         sender: MessageOrigin,
-        /// What is wrong with it, by the version's table.
+        /// The errors that the version's tables report.
         errors: &'a [ShapeError],
-        /// A table was there to check it.
+        /// Whether a version was known, so that its tables were used.
         checked: bool,
     },
     /// The host answered a request.
     Answered { request: &'a OpenRequest, message: &'a Message },
-    /// The host answered what is not open. `first` is the line of the first answer.
+    /// The host sent an answer without an open request. `first` is the line of the first answer with this id.
     Stray { first: Option<u64>, id: &'a Value },
-    /// The host asked. `open` is the line of an open request of the same id.
+    /// The host sent a request. `open` is the line of an open request of the host with the same id.
     HostAsked { open: Option<u64> },
     /// The client dispatched an action.
     Dispatched {
         seen: &'a Arc<SeenFrame>,
         channel: ChannelId,
         client_seq: i64,
-        /// It is valid, of a type for clients, and sent as a notification.
+        /// Whether the action is valid, dispatchable by clients, and sent as a notification.
         sound: bool,
     },
-    /// An action came from the host.
+    /// The host sent an action.
     Envelope(ActionDelivery<'a>),
-    /// Another notification came from the host.
+    /// The host sent another notification.
     Notified { seen: &'a Arc<SeenFrame>, method: &'a str, channel: Option<ChannelId> },
-    /// A snapshot came, as a part of the answer to `request`.
+    /// The host sent a snapshot in the answer to `request`.
     Snapshot {
         request: &'a OpenRequest,
         channel: ChannelId,
-        /// The kind of channel that its state shows.
+        /// The kind of channel, as the state shows it.
         kind: Option<ChannelKind>,
         from_seq: u64,
         state: &'a Value,
     },
-    /// A reconnect was answered with a result.
+    /// The host answered a reconnect with a result.
     Reconnected { request: &'a OpenRequest, result: &'a Value },
-    /// The subscriptions of a connection to one channel end here, or may end with the channel.
+    /// A connection's subscription to one channel ends, or may end with the channel.
     Ending { conn: ConnId, channel: ChannelId },
-    /// The host answered a request that was sent at this tick: what it sent before is here.
+    /// The host answered a request that was sent at this tick, so that everything that the host sent before it
+    /// processed the request has arrived.
     Fence { sent: u64 },
     /// An accepted action is about to be folded.
     Folding(ActionFolding<'a>),
@@ -69,17 +70,16 @@ pub(super) enum OracleStep<'a> {
     Folded { folding: ActionFolding<'a>, outcome: &'a ActionOutcome },
     /// A snapshot can be compared with the fold.
     Compared(StateComparison<'a>),
-    /// For a while nothing had crossed any connection, and nothing was left to answer: what a host
-    /// does later has been done.
-    /// `touched` are the sessions that something happened in since the last time.
+    /// The host is at rest: for a while no connection had traffic and no request was open, so that delayed work
+    /// is done. `touched` are the sessions that changed since the last time.
     Rest { touched: &'a [ChannelId] },
-    /// For a while nothing had happened in these sessions, and nothing about them was left to answer, whatever
-    /// happened elsewhere. A host at rest has all its sessions at rest.
+    /// These sessions are at rest: for a while nothing concerned them and no request about them was open,
+    /// whatever happened elsewhere. A host at rest has all its sessions at rest.
     SessionsAtRest { sessions: &'a [ChannelId] },
-    /// Something passed below the host.
+    /// A message was exchanged below the host.
     Below { way: BelowEvent, seen: &'a Arc<SeenFrame> },
-    /// Something on the connection at hand is not in the transcript: nothing that was learnt so far can be
-    /// relied on, of the host's life as of the connection.
+    /// The transcript lacks some traffic of this connection: earlier knowledge about the host and the
+    /// connection is unreliable.
     Gap,
     /// A connection ended.
     Closed,
@@ -87,9 +87,9 @@ pub(super) enum OracleStep<'a> {
     Restarted,
 }
 
-/// A step that is told to every family of checks.
+/// A step that every family of checks receives.
 pub(super) const RARE: u8 = 0;
-/// [`OracleStep::Frame`], told to the families that look at it.
+/// [`OracleStep::Frame`], which only the families that ask for it receive.
 pub(super) const FRAME: u8 = 1;
 /// [`OracleStep::Envelope`], likewise.
 pub(super) const ENVELOPE: u8 = 2;
@@ -99,7 +99,7 @@ pub(super) const FOLDING: u8 = 4;
 pub(super) const FOLDED: u8 = 8;
 
 impl OracleStep<'_> {
-    /// Which of the steps that nearly every frame brings this is.
+    /// Returns the bit of a frequent step; [`RARE`] for all others.
     #[inline]
     pub(super) fn frequency(&self) -> u8 {
         match self {
@@ -112,46 +112,46 @@ impl OracleStep<'_> {
     }
 }
 
-/// An action on its way.
+/// An action on its way from the host to a client.
 #[derive(Clone, Copy)]
 pub(super) struct ActionDelivery<'a> {
-    /// The frame it came in.
+    /// The frame that holds the action.
     pub seen: &'a Arc<SeenFrame>,
     pub envelope: ActionEnvelope<'a>,
     /// The envelope as JSON.
     pub value: &'a Value,
     pub channel: ChannelId,
-    /// The row of its type in the negotiated version.
+    /// The row of the action's type in the tables of the negotiated version.
     pub row: Option<&'static ActionRow>,
-    /// It came in a replay; `None` for live ones.
+    /// The index in a replay; `None` for a live action.
     pub replayed: Option<usize>,
 }
 
-/// An action and the state that it meets.
+/// An action and the state before it.
 #[derive(Clone, Copy)]
 pub(super) struct ActionFolding<'a> {
     pub envelope: ActionEnvelope<'a>,
     pub channel: ChannelId,
     pub protocol: &'static Protocol,
-    /// The line it came on.
+    /// The line of the action.
     pub line: u64,
-    /// It came as it happened, not in a replay.
+    /// Whether it arrived live, not in a replay.
     pub live: bool,
 }
 
-/// Two states of one channel at one number.
+/// Two states of one channel at the same number.
 pub(super) struct StateComparison<'a> {
     pub channel: ChannelId,
     pub kind: ChannelKind,
     pub protocol: &'static Protocol,
     /// The earlier snapshot with the accepted actions after it.
     pub folded: &'a Value,
-    /// The later snapshot, itself folded up to the same number where it was behind.
+    /// The later snapshot. If it was behind, it was folded up to the same number.
     pub snapshot: &'a Value,
-    /// The number that the later snapshot was taken at.
+    /// The `fromSeq` of the later snapshot.
     pub from_seq: u64,
-    /// Lines: the earlier snapshot, the last action folded onto it, the later snapshot.
+    /// The lines of the earlier snapshot, of the last action folded onto it, and of the later snapshot.
     pub lines: [u64; 3],
-    /// Older turns may be left out of the later one.
+    /// Whether the later snapshot may omit older turns.
     pub windowed: bool,
 }

@@ -1,7 +1,7 @@
-//! Subscriptions: they start with a response and end with a fence.
+//! Maintains subscriptions: each starts with a response and ends with a fence.
 //!
-//! A fence is the response to a request that was sent after the `unsubscribe`: what the host had
-//! sent before it has arrived by then.
+//! A fence is the response to a request that was sent after the `unsubscribe`: everything that the host sent before it
+//! processed the `unsubscribe` has then arrived.
 //!
 //! Knows: the context. Never knows: rules.
 
@@ -17,17 +17,17 @@ use super::context::{OracleContext, StepEmitter};
 use super::envelope::{channel_of, target};
 use super::step::OracleStep;
 
-/// Where a snapshot came from.
+/// The origin of a snapshot.
 pub(super) struct SnapshotArrival<'a> {
     pub seen: &'a Arc<SeenFrame>,
     pub place: SnapshotPlace,
     pub request: &'a OpenRequest,
-    /// Older turns may have been left out on purpose.
+    /// Whether older turns may be omitted on purpose.
     pub windowed: bool,
 }
 
 impl OracleContext {
-    /// An `initialize` succeeded: its snapshots are subscriptions.
+    /// Handles a successful `initialize`, whose snapshots are subscriptions.
     pub(super) fn initialized(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -43,7 +43,7 @@ impl OracleContext {
         self.listed(seen, request, result, &wanted, emit);
     }
 
-    /// Takes in `result.snapshots`. What was wanted and has none is stateless, or does not exist.
+    /// Takes in `result.snapshots`. A wanted channel without a snapshot has no state, or does not exist.
     fn listed(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -76,7 +76,7 @@ impl OracleContext {
         }
     }
 
-    /// A `subscribe` succeeded.
+    /// Handles a successful `subscribe`.
     pub(super) fn subscribed(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -104,7 +104,7 @@ impl OracleContext {
         self.enter(channel, sub);
     }
 
-    /// A `reconnect` succeeded.
+    /// Handles a successful `reconnect`.
     pub(super) fn reconnected(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -114,7 +114,7 @@ impl OracleContext {
     ) {
         emit(self, &OracleStep::Reconnected { request, result });
         let conn = self.here_mut();
-        // What happens to older subscriptions of the connection is open.
+        // The specification leaves open what happens to older subscriptions of the connection.
         for (_, sub) in &mut conn.subs {
             sub.certain = false;
         }
@@ -135,7 +135,7 @@ impl OracleContext {
             if missing.contains(&uri) {
                 self.here_mut().missing.insert(channel, line);
             } else {
-                // What is replayed in the words of another version is not folded.
+                // A replay in another version is not folded.
                 let protocol = self.here().and_then(|conn| conn.protocol);
                 let same = self.folded(channel).zip(protocol);
                 let same =
@@ -166,8 +166,8 @@ impl OracleContext {
         }
     }
 
-    /// A client has shaken hands anew. Whether the host still serves older connections of the same
-    /// client is open.
+    /// Handles a new handshake of a client. The specification leaves open whether the host still serves the
+    /// client's older connections.
     fn superseded(&mut self) {
         let here = self.now.conn;
         let client = self.here().and_then(|conn| conn.client_id.clone());
@@ -192,7 +192,7 @@ impl OracleContext {
         }
     }
 
-    /// Enters a subscription of the connection at hand, in place of an older one.
+    /// Adds a subscription of the current connection, and replaces an older one.
     fn enter(&mut self, channel: ChannelId, mut sub: SubscriptionRecord) {
         let id = self.now.conn;
         let conn = self.here_mut();
@@ -212,7 +212,7 @@ impl OracleContext {
         }
     }
 
-    /// The client sent `unsubscribe`.
+    /// Handles an `unsubscribe` of the client.
     pub(super) fn unsubscribed(&mut self, params: &Value, emit: StepEmitter<'_>) {
         let Some(channel) = target(params).and_then(|uri| self.channels.intern(uri)) else {
             return;
@@ -236,7 +236,7 @@ impl OracleContext {
         self.adopt_if_uncovered(channel);
     }
 
-    /// A request that was sent at tick `sent` was answered.
+    /// Handles the answer to a request that was sent at tick `sent`.
     pub(super) fn fence(&mut self, sent: u64, emit: StepEmitter<'_>) {
         emit(self, &OracleStep::Fence { sent });
         let conn = self.here_mut();
@@ -254,7 +254,7 @@ impl OracleContext {
         }
     }
 
-    /// The subscription of the connection at hand is over.
+    /// Ends a subscription of the current connection.
     pub(super) fn end(&mut self, channel: ChannelId, emit: StepEmitter<'_>) {
         let id = self.now.conn;
         emit(self, &OracleStep::Ending { conn: id, channel });
@@ -266,7 +266,7 @@ impl OracleContext {
         self.adopt_if_uncovered(channel);
     }
 
-    /// The subscriptions of every connection to the channel may end with it.
+    /// Announces that the subscriptions of every connection to the channel may end with it.
     pub(super) fn ending(&self, channel: ChannelId, emit: StepEmitter<'_>) {
         let subscribers = self.channel(channel).map_or(&[][..], |known| &known.subscribers);
         for conn in subscribers {
@@ -274,7 +274,8 @@ impl OracleContext {
         }
     }
 
-    /// Whatever is subscribed to the channel may end, or be another channel from now on.
+    /// Makes the subscriptions to a channel uncertain: they may end, or belong to another channel with the same
+    /// URI.
     pub(super) fn unsettle(&mut self, channel: ChannelId) {
         let Some(known) = self.channels.get_mut(channel) else {
             return;
@@ -291,7 +292,7 @@ impl OracleContext {
     }
 }
 
-/// The texts of a JSON array.
+/// Returns the strings of a JSON array as canonical URIs.
 pub(super) fn uris(value: Option<&Value>) -> Vec<&str> {
     let items = value.and_then(Value::as_array);
     items.into_iter().flatten().filter_map(Value::as_str).map(canonical).collect()

@@ -1,9 +1,10 @@
-//! Telemetry as it was subscribed to: the payload of each signal, log records from their level on.
+//! Checks telemetry: the payload of each signal, and the level of log records.
 //!
-//! A level is known by the URI that it expands to: the host's template with each name of a level. Addresses of canvases are known
-//! from their states, and in no log record, whichever of the two comes first.
+//! A channel's level is known by its URI: the host's template, expanded with the name of each level. The
+//! addresses of canvases are known from their states. No log record may hold one, whichever of the two comes
+//! first.
 //!
-//! Knows: templates, severities. Never knows: what is logged, or who listens.
+//! Knows: templates, severities. Never knows: the content of logs, or who listens.
 //!
 //! Start at [`TelemetryChecks`].
 
@@ -23,47 +24,47 @@ use super::context::OracleContext;
 use super::members::{list, text};
 use super::step::OracleStep;
 
-/// Names of levels, and the severity that each begins with. Source: OpenTelemetry, log data model.
+/// The names of levels, and the lowest severity of each. Source: OpenTelemetry, log data model.
 const LEVELS: &[(&str, u64)] =
     &[("trace", 1), ("debug", 5), ("info", 9), ("warn", 13), ("error", 17), ("fatal", 21)];
 
-/// The action that says where a canvas is shown.
+/// The action that carries the address of a canvas.
 const CANVAS: &str = "canvas/stateChanged";
-/// The notification of log records.
+/// The notification that carries log records.
 const LOGS: &str = "otlp/exportLogs";
 
-/// What the notifications of a signal carry. Source: OTLP/JSON, the export requests.
+/// The payload member of each signal's notification. Source: OTLP/JSON, the export requests.
 const PAYLOADS: &[(&str, &str)] = &[
     (LOGS, "resourceLogs"),
     ("otlp/exportTraces", "resourceSpans"),
     ("otlp/exportMetrics", "resourceMetrics"),
 ];
 
-/// How the URIs of telemetry begin.
+/// The scheme of telemetry URIs.
 const SCHEME: &str = "ahp-otlp:";
-/// Channels of levels that are remembered of one connection: every level, in either case.
+/// The number of spellings of a level's name: lower case and upper case.
 const CASES: usize = 2;
 
-/// Addresses that are looked for, and log records that are looked through once more for a new one.
+/// Upper bound for the addresses, and for the log records that are searched again for a new address.
 const MAX_KEPT: usize = 200;
-/// A shorter address may stand anywhere.
+/// The minimum length of an address. A shorter one may occur by accident.
 const MIN_ADDRESS: usize = 10;
 
-/// Where a canvas is shown.
+/// The address at which a canvas is shown.
 struct CanvasAddress {
     url: String,
-    /// The other way in which JSON may write it.
+    /// The address with escaped slashes, as JSON also allows.
     escaped: String,
-    /// The line that tells it.
+    /// The line that holds it.
     line: u64,
 }
 
-/// What is known of telemetry, and what must not be in it.
+/// The levels of channels, and the addresses that log records may not hold.
 #[derive(Default)]
 pub(super) struct TelemetryChecks {
-    /// The least severity of each channel that a level expands to, by connection.
+    /// The lowest severity of each channel that a level expands to, by connection.
     levels: HashMap<ConnId, Vec<(String, u64)>>,
-    /// Where canvases are shown.
+    /// The known addresses of canvases.
     addresses: Vec<CanvasAddress>,
     /// The latest log records.
     logs: VecDeque<(u64, Arc<Frame>)>,
@@ -99,7 +100,7 @@ impl CheckFamily for TelemetryChecks {
 }
 
 impl TelemetryChecks {
-    /// A canvas is shown somewhere.
+    /// Records the address of a canvas, and searches the kept log records for it.
     fn shown(&mut self, cx: &OracleContext, canvas: &Value, out: &mut FindingSink) {
         let Some(url) = canvas["url"].as_str().filter(|url| url.len() >= MIN_ADDRESS) else {
             return;
@@ -116,7 +117,7 @@ impl TelemetryChecks {
         self.addresses.push(address);
     }
 
-    /// Log records came.
+    /// Searches new log records for the known addresses, and keeps them.
     fn logged(&mut self, cx: &OracleContext, seen: &SeenFrame, out: &mut FindingSink) {
         for address in &self.addresses {
             unaddressed(address, cx.now.line, &seen.frame, out);
@@ -153,7 +154,7 @@ impl TelemetryChecks {
         self.levels.insert(cx.now.conn, known);
     }
 
-    /// Every record of a batch against the level of its channel.
+    /// Judges every record of a batch by the level of its channel.
     fn records(&self, cx: &OracleContext, params: &Value, out: &mut FindingSink) {
         let channel = text(params, "channel").unwrap_or("");
         let levels = self.levels.get(&cx.now.conn).map_or(&[][..], Vec::as_slice);
@@ -178,7 +179,7 @@ impl TelemetryChecks {
     }
 }
 
-/// Holds log records against the address of a canvas.
+/// Judges whether log records hold the address of a canvas.
 fn unaddressed(address: &CanvasAddress, line: u64, frame: &Frame, out: &mut FindingSink) {
     let Frame::Text(text) = frame else { return };
     let CanvasAddress { url, escaped, line: told } = address;

@@ -1,8 +1,9 @@
-//! Terminals: commands in pairs, one exit, clean text, and a list that says what they are.
+//! Checks terminals: commands come in pairs, a terminal exits once, its output is clean, and the root's list
+//! agrees with it.
 //!
-//! What is remembered of a terminal begins with its state and goes on with its actions, so that no
-//! frame costs more because of what was printed before it. That all observers have the same output
-//! is for the comparison of snapshots to say, which lets either side trim what scrolled away.
+//! The record of a terminal begins with its state and is updated by its actions, so that the cost of a frame
+//! does not grow with the earlier output. The comparison of snapshots judges whether all observers have the
+//! same output, and lets either side drop what scrolled away.
 //!
 //! Knows: folded terminals and the root. Never knows: what a program prints.
 //!
@@ -27,14 +28,14 @@ use super::memory::ChatMemory;
 use super::same::same;
 use super::step::{ActionFolding, OracleStep};
 
-/// Commands that are remembered of one terminal; with more, the finished ones are forgotten.
+/// Upper bound for the commands of one terminal that are remembered; beyond it the finished ones are forgotten.
 const MAX_COMMANDS: usize = 1_024;
-/// Terminals that wait for the host to be at rest.
+/// Upper bound for the terminals that wait for the host to be at rest.
 const MAX_WAITING: usize = 1_024;
-/// How an operating system command begins: as two characters, and as one.
+/// The two spellings of the start of an operating system command (OSC): two characters, or one.
 const BEGINNINGS: [&str; 2] = ["\u{1b}]", "\u{9d}"];
-/// What shells say to editors about themselves, after that beginning. The numbers 133 and 633 say
-/// nothing else; 1337 is also for pictures and the like.
+/// The OSC sequences by which shells report to editors. The numbers 133 and 633 have no other use; 1337 also
+/// serves images and other purposes.
 const MARKERS: [&str; 6] = [
     "133;",
     "633;",
@@ -43,37 +44,37 @@ const MARKERS: [&str; 6] = [
     "1337;SetMark",
     "1337;ShellIntegrationVersion=",
 ];
-/// What stands for bytes that are no text.
+/// The replacement character for bytes that are no UTF-8.
 const REPLACEMENT: char = '\u{fffd}';
-/// The members of a terminal that the list repeats; `exitCode` before there was a lifecycle.
+/// The members of a terminal that the list repeats. Older versions have `exitCode` instead of a lifecycle.
 const LISTED: [&str; 4] = ["title", "claim", "lifecycle", "exitCode"];
 
-/// What became of each terminal.
+/// The records of terminals, and the changes since the host was at rest.
 #[derive(Default)]
 pub(super) struct TerminalChecks {
     shells: ChatMemory<TerminalRecord>,
-    /// Something happened to a terminal, or to their list, since the host was at rest.
+    /// Whether a terminal or the list has changed since the host was at rest.
     touched: bool,
-    /// Terminals that somebody made since then, with the line of the answer and its connection.
+    /// The terminals created since then, with the line and the connection of the answer.
     made: Vec<(ChannelId, u64, ConnId)>,
-    /// Subscriptions to terminals that were refused since then, with the line of the refusal.
+    /// The terminals whose subscription was refused since then, with the line of the refusal.
     refused: Vec<(ChannelId, u64)>,
 }
 
-/// What is remembered of one terminal.
+/// The record of one terminal.
 #[derive(Default)]
 struct TerminalRecord {
-    /// The snapshot that this begins with, by its line.
+    /// The line of the snapshot that the record begins with.
     base: u64,
-    /// Commands, with the lines of their ends; 0 for those that run.
+    /// The commands by id, with the lines of their ends; 0 for a running command.
     commands: foldhash::HashMap<String, u64>,
-    /// The command that began last and has not finished.
+    /// The id of the last command that has begun and not finished.
     open: Option<String>,
-    /// There are commands that are not remembered.
+    /// Whether some commands are not remembered.
     forgets: bool,
     /// The line that proves its exit.
     exited: Option<u64>,
-    /// The end of its output, where it may be the beginning of a marker.
+    /// The end of the output, if it may be the start of a marker.
     tail: String,
 }
 
@@ -124,7 +125,7 @@ impl TerminalChecks {
         }
     }
 
-    /// A terminal that somebody made is in the list, and what was known of its URI is not its own.
+    /// Records a created terminal, and forgets an earlier terminal at the same URI.
     fn made(&mut self, cx: &OracleContext, params: &Value) {
         let channel = replaced("createTerminal", params).and_then(|(uri, _)| cx.channels.find(uri));
         let Some(channel) = channel else {
@@ -137,7 +138,8 @@ impl TerminalChecks {
         }
     }
 
-    /// A terminal that is listed can be subscribed to. Whether somebody may is another matter.
+    /// Records a refused subscription to a listed terminal. Only the error for unknown resources counts; others
+    /// may concern permissions.
     fn subscribed(&mut self, cx: &OracleContext, params: &Value, code: Option<i64>) {
         let gone = code.is_some() && code == ErrorCode::by_name("NotFound");
         let uri = target(params).filter(|_| gone);
@@ -148,7 +150,7 @@ impl TerminalChecks {
         }
     }
 
-    /// K4.
+    /// Compares, at rest, the list with the terminals (K4).
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         if !std::mem::take(&mut self.touched) {
             return;
@@ -175,7 +177,7 @@ impl TerminalChecks {
             out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
         }
         for (channel, line, maker) in made {
-            // Who follows the list has to be there still, which its frames show.
+            // The connection that follows the list has to be alive still, which its later frames show.
             let listens = |(id, conn): (&ConnId, &ConnectionRecord)| {
                 cx.covers(root_id, *id)
                     && (*id == maker || conn.last_any.is_some_and(|(_, last)| last > line))
@@ -197,7 +199,7 @@ impl TerminalChecks {
     }
 }
 
-/// An action, the terminal that it meets, and its URI for messages.
+/// An action, the state of its terminal, and the terminal's URI for messages.
 struct TerminalAction<'a> {
     uri: &'a str,
     folding: &'a ActionFolding<'a>,
@@ -211,11 +213,11 @@ impl TerminalAction<'_> {
 }
 
 impl TerminalRecord {
-    /// Begins with a state, or takes in what it knows besides.
+    /// Reads the commands and the exit of a new snapshot into the record.
     fn begin(&mut self, fold: &ChannelFold) {
         let first = std::mem::replace(&mut self.base, fold.base_line) == 0;
         let content = list(&fold.state, "content");
-        // What scrolled away may have been a command.
+        // The content that scrolled away may have held commands.
         self.forgets |= first && !content.is_empty();
         for command in commands(content) {
             let Some(id) = text(command, "commandId") else {
@@ -243,7 +245,7 @@ impl TerminalRecord {
         }
     }
 
-    /// K3.
+    /// Judges actions after the exit (K3).
     fn after_exit(&self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let name = seen.folding.envelope.name;
         let weight = match name {
@@ -261,7 +263,7 @@ impl TerminalRecord {
         }
     }
 
-    /// K1 and K2: a command begins under a new id, after the one before it.
+    /// Judges the start of a command: its id is new, and the command before it has finished (K1 and K2).
     fn executed(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(id) = text(seen.folding.envelope.action, "commandId") else {
             return;
@@ -284,7 +286,7 @@ impl TerminalRecord {
         self.open = Some(id.to_owned());
     }
 
-    /// K1: what finishes has begun, and has not finished.
+    /// Judges the end of a command: the command is running (K1).
     fn finished(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(id) = text(seen.folding.envelope.action, "commandId") else {
             return;
@@ -301,7 +303,7 @@ impl TerminalRecord {
                 "expected `terminal/commandFinished` on `{}` for a running command, `{id}` {why}",
                 seen.uri
             );
-            // It may have begun in what scrolled away.
+            // The command may have begun in the content that scrolled away.
             let forgotten = known.is_none() && self.forgets;
             let weight = if forgotten { Weight::Note } else { Weight::Essential };
             let [base, last, line] = seen.lines();
@@ -314,7 +316,7 @@ impl TerminalRecord {
         }
     }
 
-    /// K5 and K6. A marker may be in two pieces.
+    /// Judges the output (K5 and K6). A marker may be split across two actions.
     fn printed(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(data) = text(seen.folding.envelope.action, "data") else {
             return;
@@ -345,7 +347,8 @@ impl TerminalRecord {
     }
 }
 
-/// K1: commands are told apart only where the terminal says so, and each has its own id.
+/// Judges the commands in a state (K1): the terminal declares command detection, and each command has its own
+/// id.
 fn flagged(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let mut parts = commands(list(state, "content")).peekable();
     if parts.peek().is_none() {
@@ -365,7 +368,7 @@ fn flagged(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Find
     }
 }
 
-/// K4: an entry of the list says what the terminal does, and the terminal is there.
+/// Judges whether an entry of the list agrees with its terminal, and whether the terminal exists (K4).
 fn agrees(
     cx: &OracleContext,
     entry: &Value,
@@ -388,7 +391,7 @@ fn agrees(
         let Some((listed, own)) = given(entry, name).zip(given(&terminal.state, name)) else {
             continue;
         };
-        // What the tables do not name may stand in one of the two.
+        // Members unknown to the tables may occur in only one of the two.
         let known = |value: &Value| {
             let mut state = json!({});
             state[name] = value.clone();
@@ -406,8 +409,8 @@ fn agrees(
     }
 }
 
-/// Whether one connection gets the list and the terminal. Of a connection that is still open, or only seems to be, two
-/// states are of the same age then.
+/// Whether one connection receives both the list and the terminal. Only then the two states have the same age,
+/// even if that connection is silently dead.
 fn both_follow(cx: &OracleContext, terminal: ChannelId) -> bool {
     let subscribers = cx.channel(terminal).map_or(&[][..], |channel| &channel.subscribers);
     let root = cx.channels.find(ROOT);
@@ -435,7 +438,7 @@ fn complete(command: &Value) -> bool {
     command.get("isComplete").and_then(Value::as_bool) == Some(true)
 }
 
-/// What follows each beginning of an operating system command, the beginning included.
+/// Returns the text from each OSC start on, with and without the start.
 fn sequences(data: &str) -> impl Iterator<Item = (&str, &str)> {
     BEGINNINGS.into_iter().flat_map(move |beginning| {
         data.match_indices(beginning).filter_map(move |(at, _)| {
@@ -445,13 +448,13 @@ fn sequences(data: &str) -> impl Iterator<Item = (&str, &str)> {
     })
 }
 
-/// The first marker of a shell.
+/// Returns the first shell marker in the output.
 fn marker(data: &str) -> Option<&'static str> {
     sequences(data)
         .find_map(|(_, rest)| MARKERS.into_iter().find(|marker| rest.starts_with(marker)))
 }
 
-/// The end of the output, where a marker may have begun there.
+/// Returns the end of the output from the point at which a marker may have begun; empty if there is none.
 fn beginning(data: &str) -> &str {
     if data.ends_with('\u{1b}') {
         return "\u{1b}";

@@ -1,8 +1,8 @@
-//! Transcripts in a few words, for tests.
+//! A compact script language for transcripts, for tests.
 //!
-//! One line is one thing that happens: `A hello 5` opens a connection and shakes hands,
-//! `A sub chat 5` subscribes, `A got chat 6 start t1` delivers an action, `A sends chat 1 start t1`
-//! dispatches one. [`play`] lists all words.
+//! Each line is one event: `A hello 5` opens a connection and performs the handshake, `A sub chat 5`
+//! subscribes, `A got chat 6 start t1` delivers an action, `A sends chat 1 start t1` dispatches one. [`play`]
+//! defines all words.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::wire::frame::Frame;
 
 use super::{Oracle, OracleOptions};
 
-/// What the oracle says about a script.
+/// The oracle's verdict on a script.
 pub(super) struct TestVerdict {
     pub findings: Vec<Finding>,
     pub reports: Vec<CheckReport>,
 }
 
 impl TestVerdict {
-    /// The checks that found something, in order, without repetitions.
+    /// Returns the checks with findings, in order, without repetitions.
     pub(super) fn checks(&self) -> Vec<&'static str> {
         let mut checks: Vec<_> = self.reports.iter().filter(|it| !it.findings.is_empty()).collect();
         checks.retain(|it| it.check != "shape.harness");
@@ -35,7 +35,7 @@ struct TestPlayer {
     findings: Vec<Finding>,
     line: u64,
     at: Duration,
-    /// The current connection of each client, by letter.
+    /// The current connection of each client, by the client's word.
     conns: Vec<(String, u32)>,
     next_conn: u32,
     next_id: u64,
@@ -147,8 +147,8 @@ impl TestPlayer {
         self.message(who, false, json!({"id": 0, "result": result}));
     }
 
-    /// `A back 5 root,chat ok got chat 6 title x; got chat 7 ..` reconnects with a replay;
-    /// `A back 5 root,chat missing=chat` names missing channels.
+    /// Reconnects. `A back 5 root,chat ok got chat 6 title x; got chat 7 ..` has a replay; `A back 5 root,chat
+    /// missing=chat` names missing channels.
     fn back(&mut self, who: &str, rest: &str) {
         self.open(who);
         let mut parts = rest.splitn(4, ' ');
@@ -219,7 +219,7 @@ fn snapshot(channel: &str, seq: u64, state: Value) -> Value {
     json!({"resource": uri(channel), "state": state, "fromSeq": seq})
 }
 
-/// An empty state.
+/// Returns an empty state.
 pub(super) fn state(channel: &str) -> Value {
     let time = "2026-01-01T00:00:00.000Z";
     match channel {
@@ -234,7 +234,8 @@ pub(super) fn state(channel: &str) -> Value {
     }
 }
 
-/// `chat 6 start t1`, with `by A 1` in front of the action for `echo` and `refused`.
+/// Parses an envelope such as `chat 6 start t1`. For `echo` and `refused`, the origin (`A 1`) precedes the
+/// action.
 fn envelope(verb: &str, text: &str) -> Value {
     let words: Vec<&str> = text.trim_start_matches("got ").split_whitespace().collect();
     let seq: u64 = words[1].parse().unwrap();
@@ -252,7 +253,7 @@ fn envelope(verb: &str, text: &str) -> Value {
     value
 }
 
-/// An action in a few words.
+/// Parses an action such as `start t1`.
 fn action(words: &[&str]) -> Value {
     let word = |index: usize| words.get(index).copied().unwrap_or_default();
     let turn = |name: &str, more: Value| {

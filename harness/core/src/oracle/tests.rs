@@ -1,4 +1,4 @@
-//! Every check, once kept and at least once broken.
+//! Tests of every check: once kept and at least once broken.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::testkit::{TestVerdict, play};
 use super::{CHECKS, OracleOptions};
 use crate::verdict::{Finding, FindingSubject, Weight};
 
-/// Plays a script and expects exactly these checks to find something.
+/// Plays a script, and asserts that exactly these checks have findings.
 pub(super) fn check(script: &str, expected: &[&str]) -> TestVerdict {
     check_with(OracleOptions::default(), script, expected)
 }
@@ -23,7 +23,7 @@ fn check_with(options: OracleOptions, script: &str, expected: &[&str]) -> TestVe
     said
 }
 
-/// The only finding of a check.
+/// Returns the only finding of a check.
 pub(super) fn only<'a>(said: &'a TestVerdict, id: &str) -> &'a Finding {
     let report = said.reports.iter().find(|report| report.check == id).unwrap();
     let [finding] = report.findings.as_slice() else {
@@ -32,7 +32,7 @@ pub(super) fn only<'a>(said: &'a TestVerdict, id: &str) -> &'a Finding {
     finding
 }
 
-/// Two clients, a turn with a tool call, a refusal, a reconnect, late snapshots.
+/// Two clients, a turn with a tool call, a rejection, a reconnect, late snapshots.
 const GOOD: &str = r#"
     A hello 0
     B hello 0
@@ -130,7 +130,7 @@ fn shapes() {
         &["shape.null-optional"],
     );
     assert_eq!(only(&soft, "shape.null-optional").weight, Weight::Should);
-    // The client's own oddities are noted and never the host's fault.
+    // Errors of the client are noted, and never count against the host.
     let ours = check("A hello 0\nA > hello\nA > [{}]\nA > 5\nA > {\"id\":[]}", &[]);
     let report = ours.reports.iter().find(|it| it.check == "shape.harness").unwrap();
     assert_eq!((report.findings.len(), report.breaches()), (2, 4));
@@ -148,7 +148,7 @@ fn requests_and_responses() {
         "A hello 0\nA unsub session\nA < {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32600,\"message\":\"\"}}",
         &stray,
     );
-    // What could not be read may be answered.
+    // The host may answer an unreadable frame.
     check(
         "A hello 0\nA > {\nA < {\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32700,\"message\":\"\"}}",
         &[],
@@ -157,7 +157,7 @@ fn requests_and_responses() {
         "A hello 0\nA > {\"id\":3,\"method\":5}\nA < {\"jsonrpc\":\"2.0\",\"id\":3,\"error\":{\"code\":-32600,\"message\":\"\"}}",
         &[],
     );
-    // Unanswered, but only when that is certain.
+    // A missing answer is a finding only if it is certain.
     check("A hello 0\nA ask 1 ping {}\nA barrier", &[]);
     check("A hello 0\nA ask 1 ping {}\nwait 11\nA barrier", &once);
     check("A hello 0\nA ask 1 ping {}\nwait 11\nA close", &once);
@@ -180,7 +180,7 @@ fn requests_and_responses() {
         "A hello 0\nA ask 1 ping {}\nA < {\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-31000,\"message\":\"\"}}",
         &[],
     );
-    // Pings have a rule of their own.
+    // Pings have their own check.
     let alive = ["jsonrpc.alive"];
     check("A hello 0\nA ask 1 ping\nA ok 1", &[]);
     check("A open\nA ask 1 ping\nwait 11\nA close", &alive);
@@ -219,14 +219,14 @@ fn numbers() {
         &["sequence.real-time"],
     );
     assert_eq!(only(&said, "sequence.real-time").weight, Weight::Note);
-    // Others may restart their host unseen, but not under an open connection.
+    // A host that others operate may be restarted unseen, but not under an open connection.
     let foreign = OracleOptions { foreign: true, ..OracleOptions::default() };
     let script = "A hello 0\nA got root 7 agents\nA close\nB hello 1\nB got root 2 agents";
     check_with(foreign, script, &[]);
     check(script, &["sequence.real-time"]);
     let script = "A hello 0\nA got root 7 agents\nB hello 1";
     check_with(foreign, script, &["sequence.real-time"]);
-    // After a restart the host may count anew.
+    // After a restart the host may restart its numbers.
     check("A hello 0\nA got root 7 agents\nrestart\nA close\nB hello 0\nB got root 1 agents", &[]);
 }
 
@@ -239,7 +239,7 @@ fn fanout() {
     assert_eq!(only(&said, "fanout.complete").lines, [6, 7, 9]);
     play("A got root 1 sessions\nB barrier\nB barrier", &complete);
     play("B got root 2 agents\nA got root 1 sessions\nA got root 2 agents", &complete);
-    // The other is not there yet, has left, or may still get it.
+    // The other client has not subscribed yet, has left, or may still receive the action.
     play("A got root 1 sessions", &[]);
     play("B unsub root\nA got root 1 sessions\nB barrier", &[]);
     play("B close\nA got root 1 sessions", &[]);
@@ -247,7 +247,7 @@ fn fanout() {
         "A got root 1 agents\nC hello 1\nA got root 2 agents\nC got root 2 agents\nB got root 1 agents\nB got root 2 agents",
         &[],
     );
-    // Whether an older connection of the same client is still served is open.
+    // The specification leaves open whether a host still serves an older connection of the same client.
     play("A2 hello 0\nA2 got root 1 sessions\nB got root 1 sessions\nA barrier", &[]);
     let only_subscribed = ["fanout.subscribed-only"];
     check("A hello 0\nA got session 1 title x", &only_subscribed);
@@ -260,7 +260,7 @@ fn fanout() {
     );
     check("A hello 5\nA got root 5 agents", &["fanout.after-snapshot"]);
     check("A hello 0\nA sub session 0\nA got session 1 agents", &["fanout.family"]);
-    // Kinds are learnt, not guessed from host-chosen schemes.
+    // The kind of a channel is learnt from traffic, not guessed from a scheme that the host chose.
     check(
         r#"A hello 0
         A ask 1 subscribe {"channel":"ahp-session:/1/changes"}
@@ -299,7 +299,7 @@ fn dispatches() {
         "A sends session 1 title x\nA sends session 2 title y\nA echo session 1 A 2 title y",
         &settled,
     );
-    // Not yet due, to nobody, or not sound.
+    // The settlement is not due yet, the client is not subscribed, or the dispatch is malformed.
     play("A sends session 1 title x\nA barrier", &[]);
     play("A sends chat 1 start t1\nwait 11\nA barrier", &[]);
     play("A sends session 1 {\"type\":\"session/frob\"}\nwait 11\nA barrier", &[]);
@@ -310,7 +310,7 @@ fn dispatches() {
         &forged,
     );
     play("A echo session 1 Z 1 title x", &forged);
-    // Somebody sent what cannot be read, perhaps this.
+    // An unreadable frame may have been this dispatch.
     play("A > [{}]\nA echo session 1 A 1 title x", &[]);
     check_with(
         OracleOptions { foreign: true, ..OracleOptions::default() },
@@ -331,7 +331,7 @@ fn dispatches() {
     let applied = r#"B sub session 1 {"provider":"p","title":"x","status":1,"lifecycle":"ready","activeClients":[],"chats":[{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z"}]}"#;
     let said = play(&format!("{refused}{applied}"), &["dispatch.rejection-without-effect"]);
     assert_eq!(only(&said, "dispatch.rejection-without-effect").weight, Weight::Must);
-    // A number that is used again is settled again, and what is rejected has no number of its own.
+    // A reused `clientSeq` is settled again, and a rejection has no `serverSeq` of its own.
     let again = "A sends session 1 title x\nA refused session 1 A 1 title x\n".repeat(2);
     play(&format!("{again}A sends session 2 title y\nA echo session 2 A 2 title y"), &[]);
     play("A sends root 1 agents\nA echo root 1 A 1 agents", &["dispatch.client-dispatchable-only"]);
@@ -351,7 +351,7 @@ fn snapshots() {
     let agrees = ["state.snapshot-agrees"];
     let (x, y) = (titled("x", ""), titled("y", ""));
     let none = titled("", "");
-    // By the same client, and by another one, ahead of and behind the fold.
+    // Snapshots for the same client and for another one, ahead of the fold and behind it.
     play(&format!("A got session 1 title x\nA sub session 1 {x}"), &[]);
     let said = play(&format!("A got session 1 title x\nA sub session 1 {y}"), &agrees);
     let finding = only(&said, "state.snapshot-agrees");
@@ -376,7 +376,7 @@ fn snapshots() {
         ),
         &[],
     );
-    // One that waited while the fold went on from a later one.
+    // A snapshot that waited while the fold continued from a later one.
     check(
         &format!(
             "A hello 0\nA sub session 0\nB hello 1\nB sub session 1 {none}\nB got session 2 title x\n\
@@ -386,13 +386,13 @@ fn snapshots() {
         ),
         &[],
     );
-    // A gap that nobody has seen is not judged.
+    // Actions during a gap without any subscriber are unknown and not judged.
     play(&format!("A close\nB hello 9\nB sub session 9 {y}"), &[]);
     play(&format!("A close\nB hello 9\nB sub session 9 {y}\nB sub session 9 {x}"), &agrees);
-    // Members that no action changes, unknown ones and `_meta` are not compared.
+    // Members that no action changes, unknown members and `_meta` are not compared.
     let masked = titled("x", "\"_meta\":{\"a\":1},\"foo\":1,\"inputNeeded\":[],");
     play(&format!("A got session 1 title x\nA sub session 1 {masked}"), &[]);
-    // Before 1.0.0 no action says that a chat was read.
+    // Before 1.0.0 no action marks a chat as read.
     let read = |bits: u64| {
         format!(
             r#"{{"resource":"ahp-chat:/1","title":"","status":{bits},"modifiedAt":"2026-01-01T00:00:00.000Z","turns":[]}}"#
@@ -431,7 +431,7 @@ fn turns() {
     let again = "A sends chat 1 start t1\nA echo chat 2 A 1 start t1";
     let said = play(again, &["turns.one-active"]);
     assert_eq!(only(&said, "turns.one-active").weight, Weight::Note);
-    // The fold loses the first turn, and so does the host: nobody will ever see it again.
+    // Both the fold and the host lose the first turn, so that nobody will ever see it again.
     let replaced = r#"A got chat 2 start t2
         A got chat 3 end t2
         A sub chat 3 {"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:01.005Z","turns":[{"id":"t2","startedAt":"2026-01-01T00:00:01.000Z","duration":5,"state":"complete","message":{"text":"hi","origin":{"kind":"user"}},"responseParts":[]}]}"#;
@@ -457,7 +457,7 @@ fn tool_calls() {
     let said =
         play(&format!("{approved}\nA got chat 5 approve t1 c1"), &[dead, "tools.one-decision"]);
     assert_eq!(only(&said, "tools.one-decision").weight, Weight::Must);
-    // Asking again opens a new period.
+    // A second request for confirmation opens a new period.
     play(&format!("{approved}\nA got chat 5 ready t1 c1\nA got chat 6 approve t1 c1"), &[]);
     let done = format!("{approved}\nA got chat 5 complete t1 c1");
     let said = play(&format!("{done}\nA got chat 6 complete t1 c1"), &[dead, "tools.one-decision"]);
@@ -494,7 +494,7 @@ fn reconnects() {
         "B back 1 root,session missing= got session 2 title z; got session 3 title c; got session 4 title d",
         &["sequence.one-envelope"],
     );
-    // Lost between the replay and the first live action.
+    // An action lost between the replay and the first live action.
     play(
         &format!(
             "B back 1 root,session missing= {all}\nA got session 5 title e\nA got session 6 title f\nB got session 6 title f"
@@ -503,7 +503,7 @@ fn reconnects() {
     );
     let missing = ["reconnect.missing"];
     play("A unsub session\nA barrier\nB back 1 root,session missing=session", &[]);
-    // Somebody else is subscribed to it: only noted.
+    // Another client is subscribed to the channel: only noted.
     play("B back 1 root,session missing=session", &missing);
     play(&format!("B back 1 root,session missing=root {all}"), &missing);
     play("B back 1 root missing=session", &missing);
@@ -540,7 +540,7 @@ fn a_finding_names_the_requirement_that_it_breaks() {
     assert_eq!(report.findings[0].subject, FindingSubject::Requirement("jsonrpc.error.shape"));
     let seen = |id: &str| report.apart.iter().find(|(known, _)| *known == id).unwrap().1;
     assert_eq!(seen("jsonrpc.error.shape"), 1);
-    // Nothing was to be seen of these.
+    // No frame exercised these requirements.
     assert_eq!((seen("auth.required.data"), seen("channel.present-on-server-requests")), (0, 0));
 }
 
@@ -558,14 +558,14 @@ fn findings_are_bounded() {
         ));
         same.push_str("\nA < {}");
     }
-    // What is the same is told once, with the number of times.
+    // Similar findings are reported once, with their number.
     let said = play(OracleOptions::default(), &same);
     let report = said.reports.iter().find(|it| it.check == "shape.host").unwrap();
     assert_eq!((report.findings.len(), report.breaches(), report.left_out), (1, 150, 0));
     assert!(report.observations >= report.breaches());
     assert_eq!(report.findings[0].lines, [4]);
     assert_eq!(said.findings.len(), 150);
-    // What differs is bounded.
+    // The number of different findings is bounded.
     let said = play(OracleOptions::default(), &script);
     for report in &said.reports {
         assert!(report.findings.len() <= 100 && report.observations >= report.breaches());

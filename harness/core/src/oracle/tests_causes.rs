@@ -1,4 +1,4 @@
-//! The checks of causes, removals, ids and starts, each kept and broken.
+//! Tests of the checks of causes, removals, ids and starts, each kept and broken.
 
 use super::tests::{check, only};
 use crate::verdict::Weight;
@@ -17,11 +17,11 @@ fn causes_come_before_effects() {
     let dead = "state.dead-host-action";
     let said = play(early, &[first, dead, "turns.active-only"]);
     assert_eq!(only(&said, first).lines, [8, 9]);
-    // Another client may see the turn before its own client does.
+    // Another client may see the turn before the dispatching client does.
     let other = "B hello 0\nB sub chat 0\nA sends chat 1 start t1\nB echo chat 1 A 1 start t1\n\
                  B got chat 2 part t1 p1\nA echo chat 1 A 1 start t1\nA got chat 2 part t1 p1";
     play(other, &[]);
-    // A number that was received before the action was sent.
+    // The number is lower than one that was received before the dispatch.
     let low = "A hello 0\nB hello 0\nA got root 5 agents\nB got root 5 agents\nC hello 5\n\
                C sub session 5\nB sub session 5\nB sends session 1 title x\n\
                C echo session 4 B 1 title x";
@@ -43,11 +43,11 @@ fn what_is_gone_stays_silent() {
         ),
         &[],
     );
-    // Another connection has not been told yet, or it is another session by now.
+    // Another connection has not been told yet, or the URI belongs to a new session.
     play(&format!("B hello 0\nB sub session 0\n{gone}\nB got session 1 title x"), &[]);
     let again = r#"A ask 1 createSession {"channel":"ahp-session:/1"}"#;
     play(&format!("{gone}\n{again}\nA ok 1\nA got session 1 title x"), &[]);
-    // Chats go by number, where somebody disposed of them; otherwise they may have been moved.
+    // A removed chat counts as gone if somebody disposed of it; otherwise it may have been moved.
     let chat = r#"A got session 3 {"type":"session/chatRemoved","chat":"ahp-chat:/1"}
         A got chat 4 start t1"#;
     play(chat, &[]);

@@ -1,5 +1,5 @@
-//! What the protocol leaves a host: several spellings of the same trip no check, and each has a
-//! control that does.
+//! Tests of legal variants: several spellings of the same content break no check, and each has a control that
+//! does.
 
 use super::tests::{check, only};
 use crate::verdict::Weight;
@@ -10,7 +10,7 @@ fn session(extra: &str) -> String {
     CHATS.replace("EXTRA", extra)
 }
 
-/// The state of a chat that was changed at an instant, in this spelling.
+/// Returns the state of a chat with this spelling of `modifiedAt`.
 fn chat(modified: &str, origin: &str) -> String {
     format!(
         r#"{{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"{modified}","turns":[]{origin}}}"#
@@ -74,7 +74,7 @@ fn an_older_snapshot_may_arrive_late() {
         "A got session 2 title two".to_owned(),
     ];
     check(&script.join("\n"), &[]);
-    // Where the actions in between are known, the older one is held against them.
+    // If the actions in between are known, the older snapshot is compared too.
     let known = [
         "B hello 0".to_owned(),
         "A hello 0".to_owned(),
@@ -113,7 +113,7 @@ fn a_number_is_the_same_with_an_empty_fraction() {
     };
     play("2.0", &[]);
     play("3.0", &["jsonrpc.no-stray-response"]);
-    // A number of an action is read, however it is written: the checks that use it see it.
+    // The number of an action is read in either spelling, so that the checks see it.
     let action = |seq: &str| {
         format!(
             r#"A < {{"jsonrpc":"2.0","method":"action","params":{{"channel":"ahp-root://","serverSeq":{seq},"action":{{"type":"root/agentsChanged","agents":[]}}}}}}"#

@@ -1,4 +1,4 @@
-//! What is owed at a disposal, and when a session counts as at rest, each kept and broken.
+//! Tests of what a host owes at a disposal, and of when a session counts as at rest, each kept and broken.
 
 use super::tests::{check, only};
 
@@ -27,10 +27,10 @@ fn a_disposal_does_not_excuse_lost_actions() {
         "B hello 0\nB sub session 0\nB sub chat 0\nB got chat 1 start t1\nB got chat 2 end t1\n";
     let complete = "fanout.complete";
     play(&format!("{lost}A got chat 2 end t1\n{DISPOSAL}\nA ok 1"), &[complete]);
-    // The answer came after all that was sent before the request.
+    // The answer arrives after everything that was sent before the request.
     play(&format!("{lost}{DISPOSAL}\nA ok 1"), &[complete]);
     play(&format!("{lost}A got chat 1 start t1\nA got chat 2 end t1\n{DISPOSAL}\nA ok 1"), &[]);
-    // Nothing says that they would have come by then.
+    // Nothing proves that the actions should have arrived by then.
     play(&format!("{DISPOSAL}\n{lost}A ok 1"), &[]);
 }
 
@@ -42,12 +42,12 @@ fn the_answer_to_a_disposal_ends_the_channel() {
     play(&format!("{DISPOSAL}\nA got chat 1 start t1\nA ok 1"), &[]);
     let refused = r#"A < {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}"#;
     play(&format!("{DISPOSAL}\n{refused}\nA got chat 1 start t1"), &[]);
-    // A dispatch there gets no answer, but one that was sent before may.
+    // A dispatch after the removal gets no answer; one from before may get one.
     let sent = "A sends session 1 title x";
     let said = play(&format!("{gone}\n{sent}\nA refused session 0 A 1 title x"), &[removal]);
     assert_eq!(only(&said, removal).lines, [9, 10, 11]);
     play(&format!("{sent}\n{gone}\nA refused session 0 A 1 title x"), &[]);
-    // Another connection has not been told; that it can subscribe is another rule's.
+    // Another connection has not been told. Whether it may subscribe is the subject of another check.
     let other = format!("B hello 0\nB sub session 0\n{gone}\nB got session 1 title x");
     play(&other, &[]);
 }
@@ -65,7 +65,7 @@ fn the_order_of_settlements_is_that_of_the_own_connection() {
     play(&format!("{both}B {kept}\nB {last}\nA {kept}\nA {last}"), &[]);
 }
 
-/// A call that waits, and what a client asks its person.
+/// Returns a call that waits for confirmation, and the session's entry for it.
 fn waiting(shown: &str) -> String {
     let entry = format!(
         r#"{{"kind":"toolConfirmation","id":"q","chat":"ahp-chat:/1","turnId":"t1","toolCall":{{"toolCallId":"c","toolName":"t","displayName":"T","status":"pending-confirmation","invocationMessage":"{shown}"}}}}"#
@@ -104,9 +104,9 @@ fn the_status_in_the_catalogue_is_one_that_the_chat_has() {
     };
     play(&format!("wait 2\n{}", turn(8)), &[]);
     play(&format!("wait 2\n{}", turn(2)), &["catalog.mirrors-chats"]);
-    // What was told of the chat before the first snapshot may still be on its way.
+    // A status from before the first snapshot may still be in transit.
     play(&turn(2), &[]);
-    // The entry may follow late: the chat had that status since the update before.
+    // The entry may follow late: the chat has had that status since the previous update.
     let (running, over) = (update(3, 8), update(4, 1));
     let turn = format!("wait 2\nA got chat 1 start t1\nA got chat 2 end t1\n{running}\n{over}");
     play(&turn, &[]);

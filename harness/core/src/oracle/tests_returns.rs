@@ -1,13 +1,13 @@
-//! What is owed while requests are open: to a client that comes back, to two that want the same, and before any
-//! handshake. Each rule is kept and broken.
+//! Tests of what a host owes while requests are open: to a reconnecting client, to two clients with the same
+//! request, and before any handshake. Each check is kept and broken.
 
 use super::testkit::TestVerdict;
 use super::tests::{check, only};
 
-/// Two clients with the same channels; the second one leaves.
+/// Two clients with the same channels; the second client disconnects.
 const START: &str = "A hello 0\nA sub session 0\nA sub chat 0\nB hello 0\nB sub session 0\nB sub chat 0\n\
                      A got chat 1 start t1\nB got chat 1 start t1\nB close\nB2 open\n";
-/// It asks for what it has missed since the first action.
+/// The second client requests what it has missed since the first action.
 const ASKED: &str = r#"B2 > {"jsonrpc":"2.0","id":9,"method":"reconnect","params":{"channel":"ahp-root://","clientId":"B","lastSeenServerSeq":1,"subscriptions":["ahp-session:/1","ahp-chat:/1"]}}"#;
 
 fn returns(between: &str, replayed: &str, after: &str, expected: &[&str]) -> TestVerdict {
@@ -28,13 +28,13 @@ fn nothing_is_lost_between_a_request_to_come_back_and_its_answer() {
     let turn = "A got chat 2 end t1";
     let later = "A got session 3 title 3\nB2 got session 3 title 3\nB2 barrier";
     let complete = ["fanout.complete"];
-    // It is in the replay, or comes after it.
+    // The action is in the replay, or comes after it.
     returns(turn, "", &format!("B2 got chat 2 end t1\n{later}"), &[]);
     let end = r#"{"channel":"ahp-chat:/1","serverSeq":2,"action":{"type":"chat/turnComplete","turnId":"t1","duration":5}}"#;
     returns(turn, end, later, &[]);
     let said = returns(turn, "", later, &complete);
     assert_eq!(only(&said, "fanout.complete").lines, [20, 21, 25]);
-    // Nothing shows that it has been passed over.
+    // Nothing shows that the host has skipped the action.
     returns(turn, "", "", &[]);
 }
 
@@ -58,7 +58,7 @@ fn an_action_before_its_replay_is_noted() {
     );
     let finding = only(&said, "reconnect.replay-complete");
     assert_eq!(finding.weight, crate::verdict::Weight::Note);
-    // It may be in the replay as well.
+    // The action may also be in the replay.
     let repeated = titled(2);
     returns("A got session 2 title 2\nB2 got session 2 title 2", &repeated, "", &[]);
 }
@@ -74,7 +74,7 @@ fn an_error_before_the_handshake_is_one_of_json_rpc() {
         );
     };
     refused(r#"{"code":-32600,"message":"the handshake comes first"}"#, &[]);
-    // What an error of this code has besides depends on the version.
+    // Which further members an error with this code has depends on the version.
     refused(r#"{"code":-32005,"message":"no"}"#, &[]);
     refused(r#"{"code":-32600}"#, &shape);
     refused(r#"{"code":"no","message":"no"}"#, &shape);
@@ -101,11 +101,11 @@ fn of_two_open_requests_for_one_session_one_succeeds() {
     let said = check(&format!("{both}A ok 5\nB ok 6"), &["requests.refused"]);
     assert_eq!(only(&said, "requests.refused").lines, [8, 9, 10]);
     check(&format!("{both}A ok 5\n{refused}"), &[]);
-    // It was disposed of between the two, or may have been.
+    // The session was disposed of between the two requests, or may have been.
     let disposal = r#"A ask 7 disposeSession {"channel":"ahp-session:/9"}"#;
     check(&format!("{both}A ok 5\n{disposal}\nA ok 7\nB ok 6"), &[]);
     check(&format!("{both}{disposal}\nA ok 7\nA ok 5\nB ok 6"), &[]);
-    // A state that comes before the answer to the creation shows no second session.
+    // A snapshot before the answer to the creation proves no second session.
     let subscribed = r#"A ask 8 subscribe {"channel":"ahp-session:/9"}"#;
     check(&format!("{start}{}\n{subscribed}\nA ok 5", create("A", 5)), &[]);
 }

@@ -1,4 +1,4 @@
-//! The life of tool calls, by the table of transitions.
+//! Checks the life cycle of tool calls against the table of transitions.
 //!
 //! Statuses are read from the folded state, just before an action is folded.
 //!
@@ -17,10 +17,10 @@ use super::members::{given, list, text};
 use super::memory::ChatMemory;
 use super::step::{ActionFolding, OracleStep};
 
-/// Decisions of one turn that are remembered.
+/// Upper bound for the decisions of one turn that are remembered.
 const MAX_DECISIONS: usize = 256;
 
-/// A decision that is taken once.
+/// A decision that may occur once per period of a call.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum ToolDecision {
     Confirmed,
@@ -86,7 +86,7 @@ impl ToolDecisionChecks {
         let Some(fold) = cx.folded(folding.channel) else {
             return;
         };
-        // A wrong turn is another check's to report.
+        // Another check reports an action for the wrong turn.
         let active = fold.state.get("activeTurn");
         let Some(active) = active.filter(|it| it.get("id").and_then(Value::as_str) == Some(turn))
         else {
@@ -95,7 +95,7 @@ impl ToolDecisionChecks {
         let found = find(active, call);
         let status = found.map(|call| call.get("status").and_then(Value::as_str));
         let known = status.map(|status| status.and_then(ToolCallStatus::from_name));
-        // A status of a newer version: nothing can be said about it.
+        // The status belongs to a newer version and cannot be judged.
         if known == Some(None) {
             return;
         }
@@ -144,7 +144,7 @@ impl ToolDecisionChecks {
     }
 }
 
-/// F4. Returns whether the decision had been taken before.
+/// Judges whether a decision is the first of its kind (F4). Returns `true` if it is a repetition.
 fn again(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,
@@ -167,7 +167,7 @@ fn again(
         let name = folding.envelope.action_type;
         let message =
             format!("expected one `{name}` for the tool call `{call}` of `{uri}`, found another");
-        // Only of confirmations the text says that a second one MUST be rejected.
+        // Only for confirmations the specification says that a second one MUST be rejected.
         let weight = match decision {
             ToolDecision::Confirmed => Weight::Must,
             ToolDecision::Completed | ToolDecision::ResultConfirmed => Weight::Essential,
@@ -181,7 +181,8 @@ fn again(
     false
 }
 
-/// F8. A status that the table does not know is of a newer version.
+/// Judges whether finished turns hold only completed or cancelled calls (F8). Unknown statuses belong to newer
+/// versions.
 fn finished(cx: &OracleContext, channel: ChannelId, turns: &[Value], out: &mut FindingSink) {
     for turn in turns {
         for call in list(turn, "responseParts").iter().filter_map(|part| given(part, "toolCall")) {
@@ -205,7 +206,7 @@ fn finished(cx: &OracleContext, channel: ChannelId, turns: &[Value], out: &mut F
     }
 }
 
-/// The newest tool call of that id.
+/// Returns the newest tool call with this id.
 pub(super) fn find<'a>(turn: &'a Value, id: &str) -> Option<&'a Value> {
     let parts = turn.get("responseParts")?.as_array()?;
     let calls = parts.iter().rev().filter_map(|part| part.get("toolCall"));

@@ -1,10 +1,10 @@
-//! Both sides of a host held together: what its clients see and decide, and what reaches the agent below.
+//! Compares both sides of a host: what its clients see and decide, and what reaches the agent below.
 //!
-//! A turn above and a conversation below belong together where the message of the turn stands in the prompt. Tool
-//! calls are matched by the longest text of their input, in their order, since hosts give them ids of their own.
+//! A turn above and a conversation below belong together if the prompt contains the message of the turn. Tool
+//! calls are matched in order by the longest text of their input, because hosts assign their own ids.
 //!
-//! Two sockets have no common order: nothing is judged by which of two lines came first, but where our own
-//! client's decision was not even sent when the tool had run.
+//! The two sides use different sockets, which have no common order. No finding therefore depends on which of
+//! two lines came first, with one exception: a tool that ran before our own client even sent its decision.
 //!
 //! Knows: folded chats, facts of conversations. Never knows: ACP, models.
 //!
@@ -27,36 +27,36 @@ use super::context::OracleContext;
 use super::members::{list, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// Turns and conversations that are remembered; about further ones nothing is said.
+/// Upper bound for the turns and conversations that are remembered; further ones are not judged.
 const MAX_TURNS: usize = 4_096;
-/// Turns that wait for their prompt.
+/// Upper bound for the turns that wait for their prompt.
 const MAX_WAITING: usize = 256;
-/// Prompts that wait for their turn.
+/// Upper bound for the prompts that wait for their turn.
 const MAX_EARLY: usize = 32;
-/// Calls of a turn, on each side.
+/// Upper bound for the calls of a turn, on each side.
 const MAX_CALLS: usize = 1_000;
-/// Bytes of a prompt, and of what is said to it; longer ones are not compared.
+/// Upper bound in bytes for a prompt, and for the answer to it; longer ones are not compared.
 const MAX_TEXT: usize = 1 << 20;
-/// Bytes of text of all that has not been judged; what is said beyond them is not compared.
+/// Upper bound in bytes for all texts that are not judged yet; texts beyond it are not compared.
 const MAX_TEXTS: usize = 64 << 20;
-/// Characters of a text that a message shows.
+/// The number of characters of a text that a message shows.
 const SHOWN: usize = 60;
-/// How long a cancellation may take to reach the agent. The text gives no figure.
+/// How long a cancel may take to reach the agent. The specification gives no figure.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was seen of turns and conversations.
+/// The turns above and the conversations below that were seen so far.
 #[derive(Default)]
 pub(super) struct TranslationChecks {
     reading: BelowReading,
     /// The latest turn of each chat.
     turns: LiteMap<ChannelId, ClientTurn>,
     talks: LiteMap<String, AgentTalk>,
-    /// Chats whose turn has no conversation yet, and conversations without a turn.
+    /// The chats whose turn has no conversation yet, and (`early`) the conversations without a turn.
     waiting: Vec<ChannelId>,
     early: Vec<String>,
-    /// Bytes of text that are kept.
+    /// The number of bytes of text that are kept.
     bytes: usize,
-    /// Chats whose turn was cancelled, and whose agent has not been seen to hear of it.
+    /// The chats whose turn was cancelled while the agent has not been seen to receive the cancel.
     cancelled: Vec<ChannelId>,
 }
 
@@ -72,53 +72,53 @@ struct ClientTurn {
     judged: bool,
 }
 
-/// How a turn ended.
+/// The end of a turn.
 enum TurnEnd {
-    /// With all that it said; nothing where not all of it is in the state.
+    /// The turn completed. `said` is its text; `None` if the state does not hold all of it.
     Complete { said: Option<String>, line: u64 },
-    /// Before its time: what is missing proves nothing.
+    /// The turn ended early, so that missing parts prove nothing.
     Short,
 }
 
-/// A tool call above.
+/// A tool call as the clients see it.
 #[derive(Default)]
 struct CallAbove {
     id: String,
-    /// `None` where it is not a text.
+    /// The input as text; `None` if it is not a text.
     input: Option<String>,
     line: u64,
     asked: bool,
     denied: Option<u64>,
     approved: bool,
-    /// When one of our clients sent its approval.
+    /// The line at which one of our clients sent its approval.
     sent: Option<u64>,
 }
 
-/// What is said with an agent.
+/// A conversation with the agent.
 #[derive(Default)]
 struct AgentTalk {
-    /// What a model is asked to say its agent may change.
+    /// Whether it is a conversation with the model stand-in. An agent may change what a model says.
     model: bool,
     chat: Option<ChannelId>,
     prompt: String,
     calls: Vec<CallBelow>,
-    /// What was said before, between and after the calls.
+    /// The texts before, between and after the calls.
     texts: Vec<String>,
     bytes: usize,
-    /// All that was said is kept.
+    /// Whether all texts are kept.
     whole: bool,
-    /// How many calls and texts there were when each round began.
+    /// The numbers of calls and texts at the start of each round.
     rounds: LiteMap<u64, (usize, usize)>,
     ended: bool,
     stopped: Option<u64>,
 }
 
-/// A tool call below.
+/// A tool call as the agent reports it.
 struct CallBelow {
     id: String,
     leaf: String,
     line: u64,
-    /// The line that shows that it may run, or has.
+    /// The line that shows that the call may run, or has run.
     ran: Option<u64>,
 }
 
@@ -155,7 +155,7 @@ impl CheckFamily for TranslationChecks {
     }
 }
 
-/// The names of the tools that a model is offered.
+/// Judges the names of the tools that a model is offered (N6).
 fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
     let tools = list(record, "tools");
     if tools.is_empty() {
@@ -171,7 +171,7 @@ fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
 }
 
 impl TranslationChecks {
-    // Above
+    // The side above the host
 
     fn above(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let (chat, action, line) = (folding.channel, folding.envelope.action, folding.line);
@@ -244,7 +244,7 @@ impl TranslationChecks {
         }
         self.turns
             .insert(chat, ClientTurn { text: said.to_owned(), line, ..ClientTurn::default() });
-        // The prompt may have been seen before the turn was.
+        // The prompt may have been seen before its turn.
         let fits = |talk: &AgentTalk| talk.chat.is_none() && talk.prompt.contains(said);
         match self.early.iter().position(|key| self.talks.get(key).is_some_and(fits)) {
             Some(at) => {
@@ -272,7 +272,7 @@ impl TranslationChecks {
         self.judge_ended(cx, chat, out);
     }
 
-    // Below
+    // The side below the host
 
     fn below(
         &mut self,
@@ -317,7 +317,7 @@ impl TranslationChecks {
         }
         let known = self.talks.entry(key.to_owned()).or_default();
         let own = known.chat;
-        // A turn in which the agent is prompted again goes on.
+        // The agent may be prompted several times within one turn.
         let turn = own.and_then(|chat| self.turns.get(&chat));
         if turn.is_some_and(|turn| turn.talk.as_deref() == Some(key) && turn.over.is_none()) {
             known.ended = false;
@@ -352,15 +352,15 @@ impl TranslationChecks {
         }
     }
 
-    /// The turn of a chat and what is said about it below.
+    /// Returns the turn of a chat and its conversation below; `None` unless both are known.
     fn pair(&self, chat: ChannelId) -> Option<(&ClientTurn, &AgentTalk)> {
         let turn = self.turns.get(&chat)?;
         Some((turn, self.talks.get(turn.talk.as_ref()?)?))
     }
 
-    // Rules
+    // Judgements
 
-    /// Judges a turn when nothing more of it is to come on either side.
+    /// Judges a turn once it has ended on both sides.
     fn judge_ended(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
         let ended = |(turn, talk): (&ClientTurn, &AgentTalk)| {
             turn.over.is_some() && (talk.ended || talk.stopped.is_some())
@@ -370,7 +370,7 @@ impl TranslationChecks {
         }
     }
 
-    /// Judges a turn by what was seen of it, once.
+    /// Judges a turn, unless it was judged before.
     fn judge(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
         let Some((turn, talk)) = self.pair(chat).filter(|(turn, _)| !turn.judged) else {
             return;
@@ -392,7 +392,7 @@ impl TranslationChecks {
             turn.judged = true;
             turn.calls = Vec::new();
         }
-        // What was judged is not needed any more, but for the end of a cancelled turn.
+        // Frees the judged texts, but keeps what shows the end of a cancelled turn.
         if let Some(talk) = key.and_then(|key| self.talks.get_mut(&key)) {
             self.bytes = self.bytes.saturating_sub(talk.bytes);
             let (chat, ended, stopped) = (talk.chat, talk.ended, talk.stopped);
@@ -400,7 +400,7 @@ impl TranslationChecks {
         }
     }
 
-    /// Looks which of the cancelled turns' agents have heard of it, and which have had the time to.
+    /// Judges, for each cancelled turn, whether the agent has received the cancel in time (N5).
     fn look_for_cancels(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let mut waiting = std::mem::take(&mut self.cancelled);
         waiting.retain(|chat| {
@@ -414,7 +414,7 @@ impl TranslationChecks {
                 out.seen(Rule::CancelArrives);
                 return false;
             }
-            // It came to its end by itself, before it could hear.
+            // The conversation ended by itself before the cancel could arrive.
             if talk.ended {
                 return false;
             }
@@ -435,7 +435,7 @@ impl TranslationChecks {
 }
 
 impl AgentTalk {
-    /// A round of calls is over. An exchange that is asked for again counts once.
+    /// Starts a round of calls. If an exchange is repeated, its first version is dropped.
     fn round(&mut self, round: u64) {
         self.ended = false;
         if let Some((calls, texts)) = self.rounds.get(&round).copied() {
@@ -447,7 +447,7 @@ impl AgentTalk {
         self.texts.push(String::new());
     }
 
-    /// Keeps what is said where there is room for it. Returns how many bytes were kept.
+    /// Keeps a text if there is room for it, and returns the number of bytes kept.
     fn said(&mut self, said: &str, room: bool) -> usize {
         let room = room && self.bytes + said.len() <= MAX_TEXT;
         self.whole &= room;
@@ -473,7 +473,7 @@ impl AgentTalk {
         }
     }
 
-    /// A line shows that a call may run, or has.
+    /// Records the line that shows that a call may run, or has run.
     fn shows(&mut self, id: &str, line: u64) {
         if let Some(call) = self.calls.iter_mut().find(|call| call.id == id) {
             call.ran.get_or_insert(line);
@@ -481,7 +481,7 @@ impl AgentTalk {
     }
 }
 
-/// What a turn says that is about to be complete. A text that is kept elsewhere is not compared.
+/// Returns the text of a turn that is about to complete. Texts that the state keeps elsewhere are not compared.
 fn complete(cx: &OracleContext, folding: &ActionFolding<'_>) -> TurnEnd {
     let state = cx.folded(folding.channel).map(|fold| &fold.state);
     let turn = state.and_then(|state| state.get("activeTurn"));
@@ -491,7 +491,7 @@ fn complete(cx: &OracleContext, folding: &ActionFolding<'_>) -> TurnEnd {
     TurnEnd::Complete { said, line: folding.line }
 }
 
-/// Which call above each call below is, the longest inputs first.
+/// Matches each call below to a call above, beginning with the longest inputs.
 fn matched(above: &[CallAbove], below: &[CallBelow]) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..below.len()).filter(|at| !below[*at].leaf.is_empty()).collect();
     order.sort_unstable_by_key(|at| (std::cmp::Reverse(below[*at].leaf.len()), *at));
@@ -505,7 +505,7 @@ fn matched(above: &[CallAbove], below: &[CallBelow]) -> Vec<Option<usize>> {
 }
 
 impl CallAbove {
-    /// Whether a text stands in the input, as it is or as JSON writes it.
+    /// Whether the input contains a text, plain or with JSON escapes.
     fn has(&self, leaf: &str) -> bool {
         let quoted = Value::from(leaf).to_text();
         let inner = quoted.trim_start_matches('"').trim_end_matches('"');
@@ -513,7 +513,7 @@ impl CallAbove {
     }
 }
 
-/// Whether a call ran only if it was allowed to.
+/// Judges whether a call ran only with permission (N2 and N3).
 fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink) {
     let id = &above.id;
     match (above.denied, call.ran) {
@@ -529,7 +529,7 @@ fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink
             }
         }
         (None, Some(ran)) if above.asked => {
-            // Who approved unseen may have done so before.
+            // A client that is not ours may have approved before the call ran.
             let early = above.sent.map_or(!above.approved, |sent| ran < sent);
             out.seen(Rule::RunsApproved);
             if early {
@@ -545,7 +545,7 @@ fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink
     }
 }
 
-/// Whether each call below is one call above.
+/// Judges whether each call below is exactly one call above (N1).
 fn told_once(
     uri: &str,
     end: u64,
@@ -582,7 +582,8 @@ fn told_once(
     }
 }
 
-/// Whether what the agent said stands above, in order. White space is the host's own.
+/// Judges whether the text of the agent arrives above, complete and in order (N4). The host may change white
+/// space.
 fn text_arrived(uri: &str, lines: [u64; 2], said: &str, talk: &AgentTalk, out: &mut FindingSink) {
     let rule = Rule::TextArrives;
     let bare = |text: &str| text.split_whitespace().collect::<String>();
@@ -603,7 +604,7 @@ fn text_arrived(uri: &str, lines: [u64; 2], said: &str, talk: &AgentTalk, out: &
     }
 }
 
-/// The beginning of a text.
+/// Returns the beginning of a text, for messages.
 fn shown(text: &str) -> String {
     text.chars().take(SHOWN).collect()
 }

@@ -1,8 +1,8 @@
-//! Names within a chat: a turn's id stands for one turn, a part's for one part; and errors come as
-//! errors.
+//! Checks ids within a chat: a turn's id stands for one turn, a part's id for one part; also checks that errors
+//! arrive as `chat/error`.
 //!
-//! The ids of a chat are kept beside its fold and read anew where that begins anew, so that an
-//! action costs the same whatever the history.
+//! The ids of a chat are kept beside its fold, and read again only if the fold begins anew. The cost of an
+//! action therefore does not depend on the history.
 //!
 //! Knows: folded chats, snapshots. Never knows: who sent an action.
 
@@ -19,7 +19,7 @@ use super::members::{list, repeated_text, text};
 use super::memory::ChatMemory;
 use super::step::{ActionFolding, OracleStep};
 
-/// The ids of every folded chat.
+/// The ids of turns and parts, for every folded chat.
 #[derive(Default)]
 pub(super) struct TurnIds {
     chats: ChatMemory<TurnIdChat>,
@@ -27,12 +27,12 @@ pub(super) struct TurnIds {
 
 #[derive(Default)]
 struct TurnIdChat {
-    /// The line of the snapshot that the fold began with; 0 where the turns have to be read anew.
+    /// The line of the snapshot that the fold began with; 0 if the turns have to be read again.
     base: u64,
     turns: foldhash::HashSet<Text>,
-    /// The turn that the parts belong to, and the snapshot that its fold began with.
+    /// The id of the turn that `parts` belongs to, and the line of the fold's snapshot.
     active: Option<(Text, u64)>,
-    /// The parts of the active turn that have a name, and whether they are tool calls.
+    /// The ids of the active turn's parts, and whether each is a tool call.
     parts: foldhash::HashMap<Text, bool>,
 }
 
@@ -79,7 +79,7 @@ impl TurnIds {
 }
 
 impl TurnIdChat {
-    /// E4.
+    /// Judges whether a new turn has a new id (E4).
     fn start(
         &mut self,
         cx: &OracleContext,
@@ -95,7 +95,7 @@ impl TurnIdChat {
             self.base = fold.base_line;
             self.turns = list(&fold.state, "turns").iter().filter_map(id).map(Text::from).collect();
         }
-        // What starting the active turn again means is another check's question.
+        // Another check judges a start of the active turn.
         if active == Some(turn) {
             return;
         }
@@ -110,7 +110,7 @@ impl TurnIdChat {
         self.parts.clear();
     }
 
-    /// Reads the parts of the active turn where they are not known.
+    /// Reads the parts of the active turn, unless they are known.
     fn know_parts(&mut self, fold: &ChannelFold) {
         let Some(active) = fold.state.get("activeTurn") else {
             return;
@@ -126,7 +126,7 @@ impl TurnIdChat {
         }
     }
 
-    /// E5 and E7 for a part of its own.
+    /// Judges a part that is no tool call (E5 and E7).
     fn part(
         &mut self,
         cx: &OracleContext,
@@ -155,7 +155,8 @@ impl TurnIdChat {
         }
     }
 
-    /// E5 for a tool call. That no call has the id of another is the business of the transitions.
+    /// Judges the id of a tool call against the text parts (E5). The check of transitions judges it against
+    /// other calls.
     fn call(
         &mut self,
         cx: &OracleContext,
@@ -191,7 +192,7 @@ impl TurnIdChat {
     }
 }
 
-/// E4 and E5 in a snapshot.
+/// Judges the ids in a snapshot (E4 and E5).
 fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let lines = [cx.now.line];
     let uri = cx.uri(channel);
@@ -222,7 +223,8 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
     }
 }
 
-/// That a text part and a tool call differ in their ids is only inferred.
+/// Returns the weight of two parts with the same id. That a text part and a tool call need different ids is
+/// only inferred.
 fn weight(call: bool, other: bool) -> Weight {
     if call == other { Weight::Essential } else { Weight::Note }
 }
@@ -231,7 +233,7 @@ fn id(value: &Value) -> Option<&str> {
     text(value, "id")
 }
 
-/// The id of a part that text is appended to, or of a tool call, and whether it is a tool call.
+/// Returns the id of a text part or of a tool call, and whether it is a tool call; `None` for other parts.
 fn named(part: &Value) -> Option<(&str, bool)> {
     if let Some(call) = part.get("toolCall") {
         return Some((text(call, "toolCallId")?, true));

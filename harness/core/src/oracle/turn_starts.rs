@@ -1,7 +1,7 @@
-//! How turns begin and how long they take: when their session is ready, for a reason, and no longer
-//! than anybody saw.
+//! Checks how turns begin and how long they take: their session is ready, the host has a reason to start them,
+//! and their duration is not longer than observed.
 //!
-//! Knows: folded chats and sessions, requests that make chats. Never knows: what a turn says.
+//! Knows: folded chats and sessions, requests that create chats. Never knows: the content of a turn.
 
 use std::time::Duration;
 
@@ -17,18 +17,18 @@ use super::context::OracleContext;
 use super::memory::ChatMemory;
 use super::step::{ActionFolding, OracleStep};
 
-/// Chats that were asked for.
+/// Upper bound for the requested chats that are remembered.
 const MAX_CHATS: usize = 4_096;
-/// How much longer than it was seen a turn may say that it took: its start may have been held up.
+/// How much longer than observed a turn's stated duration may be, because its start may have arrived late.
 const TOLERANCE: Duration = Duration::from_secs(10);
 
-/// What clients asked for, and when the active turns were seen to start.
+/// The requested chats, and the starts of the active turns.
 #[derive(Default)]
 pub(super) struct TurnStarts {
-    /// Chats that a client asked for, by URI, and whether they begin with a turn.
+    /// The chats that a client requested, by URI, and whether each begins with a message.
     made: foldhash::HashMap<Text, bool>,
     started: ChatMemory<Option<StartedTurn>>,
-    /// The newest session that was noted as not ready, which is said once.
+    /// The last session that was reported as not ready, so that it is reported once.
     unready: Option<ChannelId>,
 }
 
@@ -79,13 +79,13 @@ impl TurnStarts {
                 self.explained(cx, folding, fold, out);
                 self.start(cx, folding, fold, out);
             }
-            // A resumed turn has been going on for longer than since it was resumed.
+            // A resumed turn began before it was resumed.
             "turnResume" => self.started.forget(folding.channel),
             _ => self.end(cx, folding, fold, out),
         }
     }
 
-    /// E9.
+    /// Judges whether a turn that the host starts has a reason (E9).
     fn explained(
         &mut self,
         cx: &OracleContext,
@@ -106,7 +106,7 @@ impl TurnStarts {
         let other =
             kind(action.get("message")) == Some(true) || kind(Some(&fold.state)) == Some(true);
         let begins = made == Some(true);
-        // How a chat came to be that was there before is not known.
+        // The origin of a chat that existed before is unknown.
         let before = fold.state.get("turns").and_then(Value::as_array);
         let known = made.is_some() || before.is_some_and(|turns| !turns.is_empty());
         if known && !queued && !other && !begins {
@@ -143,7 +143,7 @@ impl TurnStarts {
         }
     }
 
-    /// E10 at the end of a turn.
+    /// Judges the duration of a turn at its end (E10).
     fn end(
         &mut self,
         cx: &OracleContext,
@@ -181,7 +181,7 @@ impl TurnStarts {
         }
     }
 
-    /// E8.
+    /// Judges whether a turn starts when its session is ready (E8).
     fn ready(
         &mut self,
         cx: &OracleContext,
@@ -196,7 +196,7 @@ impl TurnStarts {
         let Some(((id, session), state)) = session.zip(state) else {
             return;
         };
-        // The session may have become ready by an action that is still on its way.
+        // The action that makes the session ready may still be in transit.
         let lifecycle = state.state.get("lifecycle").and_then(Value::as_str);
         let Some(lifecycle) = lifecycle.filter(|_| cx.known_to(id) + 1 >= folding.envelope.seq)
         else {

@@ -1,4 +1,4 @@
-//! The life of turns: one is active, its actions name it, it ends once.
+//! Checks the life cycle of turns: one is active at a time, its actions name it, and it ends once.
 //!
 //! The active turn is read from the folded state, just before an action is folded.
 //!
@@ -15,10 +15,10 @@ use super::context::OracleContext;
 use super::memory::ChatMemory;
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// Ended turns of one chat that are remembered.
+/// Upper bound for the ended turns of one chat that are remembered.
 const MAX_ENDED: usize = 256;
 
-/// What an action means for turns.
+/// The role of an action in the life cycle of turns.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum TurnActionRole {
     Start,
@@ -30,7 +30,7 @@ enum TurnActionRole {
     Append(&'static str),
     /// Belongs to the active turn without naming it.
     Unnamed,
-    /// Forgets turns.
+    /// Drops turns from the history.
     Truncate,
 }
 
@@ -60,7 +60,7 @@ const ROLES: &[(&str, TurnActionRole)] = &[
     ("truncated", TurnActionRole::Truncate),
 ];
 
-/// The turns of every folded chat.
+/// The starts and ends of turns, for every folded chat.
 #[derive(Default)]
 pub(super) struct TurnChecks {
     chats: ChatMemory<TurnChat>,
@@ -68,11 +68,11 @@ pub(super) struct TurnChecks {
 
 #[derive(Default)]
 struct TurnChat {
-    /// The ends of turns, with their lines.
+    /// The ended turns, with the lines of their ends.
     ended: Vec<(String, u64)>,
-    /// Turns that another one took the place of, with the lines of both starts.
+    /// The turns that another turn replaced, with the lines of both starts.
     replaced: Vec<(String, u64, u64)>,
-    /// The start of the active turn.
+    /// The id and the line of the active turn's start.
     started: Option<(String, u64)>,
 }
 
@@ -131,7 +131,7 @@ impl TurnChecks {
         }
     }
 
-    /// The second half of E3: a turn that was replaced is in the history all the same.
+    /// Judges whether a replaced turn is in the history of a snapshot (the second half of E3).
     fn compare(
         &mut self,
         cx: &OracleContext,
@@ -225,7 +225,7 @@ impl TurnChat {
         }
     }
 
-    /// E2. Returns whether the action names the active turn.
+    /// Judges whether an action names the active turn (E2), and returns the result.
     fn within(
         &self,
         cx: &OracleContext,
@@ -272,7 +272,7 @@ fn inactive(
     out.broken(Rule::ActiveOnly, message, &lines);
 }
 
-/// E6.
+/// Judges whether text is appended to an existing part of the right kind (E6).
 fn append(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,
@@ -286,7 +286,7 @@ fn append(
     out.seen(Rule::PartBeforeAppend);
     let parts = state.get("activeTurn").and_then(|turn| turn.get("responseParts"));
     let parts = parts.and_then(Value::as_array);
-    // Text goes to the newest part nearly always: look there first.
+    // Text nearly always goes to the newest part, so that the search starts there.
     let named = |part: &&Value| part.get("id").and_then(Value::as_str) == Some(id);
     let part = parts.into_iter().flatten().rev().find(named);
     let found = match part.map(|part| part.get("kind").and_then(Value::as_str)) {

@@ -1,6 +1,7 @@
-//! Watches on files: batches with something in them, about what is watched, which stays the same.
+//! Checks resource watches: batches are not empty and concern the watched root, and the watch stays as
+//! requested.
 //!
-//! Knows: watches as they were asked for, events. Never knows: files.
+//! Knows: requested watches, events. Never knows: files.
 //!
 //! Start at [`WatchChecks`].
 
@@ -20,7 +21,7 @@ use super::members::{given, list, text};
 use super::same::same;
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// What a watch is described by: in its state, and in the request for it.
+/// The members that describe a watch: their names in its state and in its request.
 const DESCRIPTOR: [(&str, &str); 4] = [
     ("root", "uri"),
     ("recursive", "recursive"),
@@ -28,10 +29,10 @@ const DESCRIPTOR: [(&str, &str); 4] = [
     ("includes", "includes"),
 ];
 
-/// Requests for watches that are remembered.
+/// Upper bound for the requests for watches that are remembered.
 const MAX_WATCHES: usize = 1_024;
 
-/// The requests for watches, by the URIs that they got, with the lines of the answers.
+/// The requests for watches by the URI of the new channel, with the lines of the answers.
 #[derive(Default)]
 pub(super) struct WatchChecks {
     asked: HashMap<String, (Value, u64)>,
@@ -72,7 +73,7 @@ impl WatchChecks {
         }
     }
 
-    /// L4: the state is what was asked for. What was left out is up to the host.
+    /// Judges whether a watch's state is as requested (L4). Members absent from the request are up to the host.
     fn snapshot(
         &self,
         cx: &OracleContext,
@@ -101,7 +102,7 @@ impl WatchChecks {
     }
 }
 
-/// L4: a batch has changes, and all of them are below the root of the watch.
+/// Judges whether a batch has changes, all below the root of the watch (L4).
 fn batch(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let changes = given(folding.envelope.action, "changes");
     let items = changes.map_or(&[][..], |changes| match changes {
@@ -134,7 +135,7 @@ fn batch(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     }
 }
 
-/// L4: what is watched stays the same.
+/// Judges whether the description of a watch stays the same (L4).
 fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     out.seen(Rule::WatchDescriptor);
     let differs = |(name, _): &(&str, &str)| {
@@ -148,7 +149,7 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     }
 }
 
-/// A URI without the differences in spelling that hosts make: escapes, and the case of letters.
+/// Normalises a URI: decodes escapes and ignores case, which hosts spell differently.
 fn plain(uri: &str) -> String {
     let mut bytes = Vec::with_capacity(uri.len());
     let mut rest = uri.as_bytes();

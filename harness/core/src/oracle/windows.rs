@@ -1,10 +1,10 @@
-//! The history of a chat in pieces: who asks for no window gets all of it, and what is loaded later
-//! is older and in order.
+//! Checks the history of a chat in pieces: a subscription without a window receives all of it, and pages that
+//! are loaded later are older and in order.
 //!
-//! A page goes to everybody who is subscribed, whatever window each one has, so that it may repeat
-//! turns that others have: reducers pass over them. Only what no window explains is held against it.
+//! A page goes to all subscribers, whatever their windows, so that it may repeat turns that some already have;
+//! reducers skip those. Only what no window can explain is a finding.
 //!
-//! Knows: folded chats, snapshots. Never knows: how many turns somebody wanted.
+//! Knows: folded chats, snapshots. Never knows: how many turns a client requested.
 //!
 //! Start at [`WindowChecks`].
 
@@ -21,10 +21,10 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The member that says that there are older turns.
+/// The member whose presence means that there are older turns.
 const CURSOR: &str = "turnsNextCursor";
 
-/// Everything needed is in the context.
+/// The checks of windows. They need no state beyond the context.
 pub(super) struct WindowChecks;
 
 impl CheckFamily for WindowChecks {
@@ -54,7 +54,7 @@ fn id(turn: &Value) -> Option<&str> {
 const PREPEND: &str = "chat.fetchTurns.prepend";
 const CLEARED: &str = "chat.fetchTurns.cursor-cleared";
 
-/// L7, of a page.
+/// Judges a page of older turns (L7).
 fn loaded(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,
@@ -77,7 +77,7 @@ fn loaded(
         return out.broken(Rule::HistoryPages.of(PREPEND), message, &lines);
     }
     let all = is_whole(fold);
-    // Older turns first, then those that the fold has, as it has them.
+    // The page holds older turns first, then turns that the fold has, in the fold's order.
     let ids: foldhash::HashSet<Option<&str>> = known.iter().map(id).collect();
     let unknown = page.iter().take_while(|turn| !ids.contains(&id(turn))).count();
     let (older, rest) = page.split_at(unknown);
@@ -118,7 +118,7 @@ fn is_whole(fold: &ChannelFold) -> bool {
     !fold.windowed && given(&fold.state, CURSOR).is_none()
 }
 
-/// L7: who asks for no window gets everything.
+/// Judges whether a snapshot without a requested window is complete (L7).
 fn whole(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -146,7 +146,7 @@ fn whole(
     }
 }
 
-/// L7: a history that is cut off has a cursor, and only then.
+/// Judges whether a shortened history has a cursor, and a complete one has none (L7).
 fn cut(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     if comparison.kind != ChannelKind::Chat || !comparison.windowed {
         return;

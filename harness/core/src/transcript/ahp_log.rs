@@ -1,15 +1,15 @@
-//! Lines of the logs that AHP software keeps of its connections, VS Code first: a JSON-RPC message with
-//! one member more, `_ahpLog`, which says when it passed, which way, and on which connection.
+//! Reads and writes the connection logs of AHP software such as VS Code. Each line is a JSON-RPC message with
+//! one additional member, `_ahpLog`, which gives its time, direction and connection.
 //!
 //! ```json
 //! {"jsonrpc":"2.0","id":1,"method":"ping","_ahpLog":{"ts":"2026-01-31T10:00:00.000Z","dir":"c2s","connectionId":"A"}}
 //! ```
 //!
-//! The message is what stands beside the member, to the letter. An entry with `truncated` is a message
-//! of which nobody knows all. What only this harness writes there (`recording`, `order`, `t`, `capture`)
-//! makes a log say all that a capture does, see `CAPTURE_FORMAT.md`.
+//! The message is the line without that member, byte for byte. An entry with `truncated` is a message that is
+//! only partly known. This harness adds members of its own (`recording`, `order`, `t`, `capture`), so that its
+//! logs hold the same information as a capture, see `CAPTURE_FORMAT.md`.
 //!
-//! Knows: the lines of captures. Never knows: files, how logs are put together.
+//! Knows: the lines of captures. Never knows: files, how logs are combined.
 //!
 //! Start at [`read`] and [`write`].
 
@@ -27,44 +27,44 @@ use crate::wire::timestamp;
 
 use super::{ClosingSide, ConnectionEvent, SeenFrame, line};
 
-/// The member that makes a line one of a log.
+/// The member that marks a line as one of a log.
 pub const MEMBER: &str = "_ahpLog";
 
-/// One line of a log, read.
+/// One parsed line of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LogLine {
-    /// When, in milliseconds since 1970.
+    /// The time in milliseconds since 1970.
     pub at: i64,
-    /// The connection; empty where the line does not say.
+    /// The name of the connection; empty if the line has none.
     pub connection: String,
-    /// What happened.
+    /// The event.
     pub content: LogContent,
-    /// Where in a recording of this harness it stands.
+    /// The position in a recording of this harness; `None` for other logs.
     pub recorded: Option<RecordedPlace>,
 }
 
-/// What a line of a log is about.
+/// The content of a log line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogContent {
     /// A message.
     Message {
-        /// Who sent it.
+        /// The sender.
         by: ClosingSide,
-        /// It, to the letter.
+        /// The message, byte for byte.
         frame: Frame,
     },
-    /// Anything else.
+    /// Any other event.
     Event(ConnectionEvent),
 }
 
-/// A place in a recording of this harness.
+/// A position in a recording of this harness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedPlace {
-    /// Which recording: the same text on each of its lines.
+    /// The id of the recording, the same on each of its lines.
     pub recording: String,
-    /// Counts its lines, over all connections.
+    /// The number of the line, over all connections.
     pub order: u64,
-    /// When, since it began.
+    /// The time since the recording began.
     pub at: Duration,
 }
 
@@ -88,7 +88,7 @@ struct LogMeta<'a> {
     capture: Option<&'a RawValue>,
 }
 
-/// The members of an object, in their order.
+/// The members of an object, in order.
 struct MemberOrder<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for MemberOrder<'de> {
@@ -116,12 +116,12 @@ impl<'de> Deserialize<'de> for MemberOrder<'de> {
     }
 }
 
-/// Reads a line; `None` where it is not one of a log.
+/// Parses a line; `None` if it is not one of a log.
 ///
 /// # Errors
-/// What is wrong with it; the caller knows its number.
+/// The reason why the line is malformed. The caller knows the line number.
 pub fn read(text: &str) -> Result<Option<LogLine>, String> {
-    // The cheap look keeps the lines of captures from being parsed twice.
+    // A cheap search avoids parsing the lines of captures twice.
     if memchr::memmem::find(text.as_bytes(), b"\"_ahpLog\"").is_none() {
         return Ok(None);
     }
@@ -180,14 +180,14 @@ pub fn read(text: &str) -> Result<Option<LogLine>, String> {
     Ok(Some(LogLine { at, connection, content, recorded }))
 }
 
-/// The text of an object without the member at a place, and otherwise to the letter.
+/// Returns the text of an object without one member; the rest stays byte for byte.
 fn without(text: &str, members: &[(String, &RawValue)], place: usize) -> String {
     let end = |index: usize| {
         let raw = members[index].1.get();
         raw.as_ptr().addr() - text.as_ptr().addr() + raw.len()
     };
     let (from, to) = match place {
-        // With the comma after it.
+        // The first member is removed with the comma after it.
         0 => {
             let after = &text[end(0)..];
             (1, end(0) + after.find(',').map_or(0, |comma| comma + 1))
@@ -197,19 +197,19 @@ fn without(text: &str, members: &[(String, &RawValue)], place: usize) -> String 
     [&text[..from], &text[to..]].concat()
 }
 
-/// What is the same on every line of a recording.
+/// The facts that every line of a recording repeats.
 #[derive(Clone, Debug)]
 pub struct RecordingFacts {
-    /// When it began, since 1970.
+    /// The start of the recording, since 1970.
     pub epoch: Duration,
-    /// What tells it from others.
+    /// The id of the recording.
     pub name: String,
-    /// What carries the messages.
+    /// The transport of the messages.
     pub transport: &'static str,
 }
 
 impl RecordingFacts {
-    /// Appends one event as a line, with its end.
+    /// Appends one event as a line with a line break.
     pub fn write(
         &self,
         out: &mut String,
@@ -237,7 +237,7 @@ impl RecordingFacts {
                 line::write(&mut line, None, at, connection, event);
                 let word = line.split("\"dir\":\"").nth(1).and_then(|rest| rest.split('"').next());
                 let word = word.unwrap_or_default();
-                // Viewers show it as a notification.
+                // Viewers of logs show such a line as a notification.
                 let _ = write!(out, "{{\"jsonrpc\":\"2.0\",\"method\":\"$/capture/{word}\"");
             }
         }
@@ -266,7 +266,8 @@ impl RecordingFacts {
     }
 }
 
-/// The text of a frame without its last brace, where it is an object that a member can be added to.
+/// Returns the text of a frame without its last brace; `None` unless it is an object to which a member can be
+/// added.
 fn opening(seen: &SeenFrame) -> Option<&str> {
     let (Frame::Text(text), DecodedFrame::Message(_)) = (&*seen.frame, &seen.decoded) else {
         return None;
@@ -276,14 +277,14 @@ fn opening(seen: &SeenFrame) -> Option<&str> {
         read.is_ok_and(|MemberOrder(members)| members.iter().any(|(name, _)| name == MEMBER))
     };
     let plain = text.starts_with('{') && !text.contains(['\n', '\r']);
-    // The name may be spelled with escapes.
+    // The name of the member may be written with escapes.
     if !plain || (text.contains(MEMBER) || text.contains("\\u")) && has_member() {
         return None;
     }
     text.strip_suffix('}').filter(|open| !open.ends_with(|last: char| last.is_ascii_whitespace()))
 }
 
-/// Whether a text is one of a log, as far as its first line tells.
+/// Whether a text is a log, judged by its first line.
 pub fn is_log(first: &str) -> bool {
     #[derive(Deserialize)]
     struct MarkedLine {

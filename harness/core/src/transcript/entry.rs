@@ -1,5 +1,4 @@
-//! One event on one connection. A frame is decoded once, when it enters the transcript, and shared
-//! from there.
+//! One event on one connection. A frame is decoded once, when it enters the transcript, and shared afterwards.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,13 +17,13 @@ impl fmt::Display for ConnId {
     }
 }
 
-/// A frame with what it holds.
+/// A frame and its decoded content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeenFrame {
-    /// The frame, byte for byte. Shared, so that it can be kept without what it holds, which takes
-    /// some fifteen times the space.
+    /// The frame, byte for byte. It is shared, so that it can be kept without the decoded content, which takes
+    /// about fifteen times the memory.
     pub frame: Arc<Frame>,
-    /// What it turned out to hold.
+    /// The decoded content.
     pub decoded: DecodedFrame,
 }
 
@@ -34,18 +33,18 @@ impl SeenFrame {
         SeenFrame::again(Arc::new(frame))
     }
 
-    /// Decodes a frame that was kept.
+    /// Decodes a frame that was kept without its content.
     pub fn again(frame: Arc<Frame>) -> SeenFrame {
         let decoded = decode(&frame);
         SeenFrame { frame, decoded }
     }
 
-    /// Takes a message of our own making, which needs no decoding.
+    /// Wraps a message that the harness itself has built, which needs no decoding.
     pub fn of(message: Message) -> SeenFrame {
         SeenFrame { frame: Arc::new(message.frame()), decoded: DecodedFrame::Message(message) }
     }
 
-    /// The message, where the frame holds one.
+    /// Returns the message; `None` if the frame holds none.
     #[inline]
     pub fn message(&self) -> Option<&Message> {
         match &self.decoded {
@@ -55,88 +54,88 @@ impl SeenFrame {
     }
 }
 
-/// Who ended a connection.
+/// The side that closed a connection, or that sent a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClosingSide {
-    /// The client, or the harness for it.
+    /// The client, or the harness on its behalf.
     Client,
     /// The host, or the network on its side.
     Host,
 }
 
-/// What happened on a connection.
+/// An event on a connection.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConnectionEvent {
-    /// It was opened, by the client of this name.
+    /// The client with this name opened the connection.
     Open {
-        /// The name the client has in the scenario or the capture.
+        /// The name of the client in the scenario or the capture.
         client: String,
-        /// What was said before the first frame, where that was seen.
+        /// The WebSocket handshake, if it was recorded.
         handshake: Option<Box<HandshakeLines>>,
     },
-    /// It was not opened: the host answered the WebSocket handshake with something else.
+    /// The connection was not opened: the host refused the WebSocket handshake.
     Refused(Box<HandshakeLines>),
     /// The client sent a frame.
     Sent(Arc<SeenFrame>),
     /// The host sent a frame.
     Received(Arc<SeenFrame>),
-    /// It ended.
+    /// The connection was closed.
     Closed {
-        /// Who ended it.
+        /// The side that closed it.
         by: ClosingSide,
-        /// The WebSocket close code, where there was one.
+        /// The WebSocket close code, if there was one.
         code: Option<u16>,
-        /// The reason that came with it, or what went wrong below the protocol.
+        /// The reason beside the code, or the error below the protocol.
         reason: String,
     },
-    /// A message that was never sent to its end: the connection ended first.
+    /// A message was cut off, because the connection ended first.
     Cut {
-        /// Who began to send it.
+        /// The sender.
         by: ClosingSide,
-        /// What of its payload there was.
+        /// The part of the payload that arrived.
         frame: Frame,
     },
-    /// The recorder did something of its own to the connection, to see how both sides take it.
+    /// The recorder injected a fault into the connection, to test the reaction of both sides.
     Fault {
-        /// What, as it was asked for.
+        /// The fault, as it was requested.
         what: String,
     },
-    /// Something passed between the host and the agent behind it, or what that agent asks.
+    /// A message passed between the host and its agent, or between the agent and its model or tools.
     Below {
-        /// Which way, and to whom.
+        /// The direction and the parties.
         way: BelowEvent,
-        /// What.
+        /// The message.
         seen: Arc<SeenFrame>,
     },
-    /// Something passed here that the transcript does not have, or has in part only: what was known of
-    /// the connection need not be so any more.
+    /// The transcript lacks some traffic of the connection, completely or in part: earlier knowledge about the
+    /// connection may be out of date.
     Gap {
-        /// Who sent it.
+        /// The sender of the missing traffic.
         by: ClosingSide,
     },
-    /// The host was restarted: numbers and states of before mean nothing after.
+    /// The host was restarted: earlier numbers and states are meaningless.
     Restarted,
 }
 
-/// What passes below a host, or beside a conversation.
+/// The kind of traffic below a host, or beside a conversation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BelowEvent {
-    /// The host sent a message to its agent, which it speaks ACP to.
+    /// The host sent a message to its agent over ACP.
     ToAgent,
-    /// Its agent sent a message.
+    /// The agent sent a message to the host.
     FromAgent,
-    /// The model stand-in was asked and answers: a line of its log, see `AGENT_SCRIPT.md`.
+    /// The agent called the model stand-in: a line of the stand-in's log, see `AGENT_SCRIPT.md`.
     Model,
-    /// A tool of ours was called: a line of the log of the MCP server, see `AGENT_SCRIPT.md`.
+    /// The agent called a tool of the harness: a line of the log of its MCP server, see `AGENT_SCRIPT.md`.
     Tool,
     /// The agent wrote a line to standard error.
     Stderr,
-    /// What came of something that the client did beside the conversation: a file, a command.
+    /// The result of something that the client did outside the conversation, such as a file or a command.
     Local,
 }
 
 impl BelowEvent {
-    /// Every way, with its word in a capture.
+    /// Every kind, with its word in a capture.
     pub const ALL: [(BelowEvent, &'static str); 6] = [
         (BelowEvent::ToAgent, "c2a"),
         (BelowEvent::FromAgent, "a2c"),
@@ -146,12 +145,12 @@ impl BelowEvent {
         (BelowEvent::Local, "local"),
     ];
 
-    /// Its word in a capture.
+    /// Returns its word in a capture.
     pub fn word(self) -> &'static str {
         BelowEvent::ALL.iter().find(|(way, _)| *way == self).map_or("", |(_, word)| word)
     }
 
-    /// Who is on the other side, as a capture calls the connection.
+    /// Returns the other party, as a capture names the connection.
     pub fn peer(self) -> &'static str {
         match self {
             BelowEvent::ToAgent | BelowEvent::FromAgent | BelowEvent::Stderr => "agent",
@@ -163,28 +162,28 @@ impl BelowEvent {
 }
 
 impl ConnectionEvent {
-    /// A connection that was opened, of which nothing else is known.
+    /// Creates the opening of a connection without a recorded handshake.
     pub fn open(client: impl Into<String>) -> ConnectionEvent {
         ConnectionEvent::Open { client: client.into(), handshake: None }
     }
 }
 
-/// The WebSocket handshake, a line of HTTP each: the request or status line, then the headers.
+/// The WebSocket handshake as lines of HTTP: the request or status line, then the headers.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct HandshakeLines {
-    /// What the client asked.
+    /// The client's request.
     pub request: Vec<String>,
-    /// What the host answered; empty where it did not.
+    /// The host's response; empty if there was none.
     pub response: Vec<String>,
 }
 
 impl HandshakeLines {
-    /// The HTTP status of the host's answer, where there is one.
+    /// Returns the HTTP status of the host's response, if there is one.
     pub fn status(&self) -> Option<u16> {
         self.response.first()?.split(' ').nth(1)?.parse().ok()
     }
 
-    /// The subprotocol that the host chose (RFC 6455, 4.2.2), if it chose one.
+    /// Returns the subprotocol that the host chose (RFC 6455, 4.2.2), if it chose one.
     pub fn subprotocol(&self) -> Option<&str> {
         self.response.iter().find_map(|line| {
             let (name, value) = line.split_once(':')?;
@@ -196,12 +195,12 @@ impl HandshakeLines {
 /// One line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscriptEntry {
-    /// Its line in the file that the transcript is kept in; counts from 1.
+    /// Its line in the file of the transcript, counted from 1.
     pub line: u64,
-    /// When it happened, since the transcript began.
+    /// The time since the transcript began.
     pub at: Duration,
-    /// Where it happened.
+    /// The connection.
     pub conn: ConnId,
-    /// What happened.
+    /// The event.
     pub event: ConnectionEvent,
 }

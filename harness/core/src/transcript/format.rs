@@ -1,13 +1,13 @@
 //! The table of the capture format: every kind of line and every member of it.
 //!
-//! [`schema`] is read off it; [`super::line`] writes and reads what it says, and a test holds the two
-//! and the page `CAPTURE_FORMAT.md` equal.
+//! [`schema`] is generated from the table. [`super::line`] writes and reads lines by it. A test compares the
+//! table, the code and the page `CAPTURE_FORMAT.md`.
 //!
 //! Knows: names and forms. Never knows: how a line is written or read.
 
 use crate::wire::json::{Map, Value, json};
 
-/// What a member's value has to be.
+/// The form of a member's value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LineMemberForm {
     /// Any JSON value.
@@ -22,7 +22,7 @@ pub enum LineMemberForm {
     Seconds,
     /// A whole number.
     Count,
-    /// `true`, or left out.
+    /// `true`, or absent.
     True,
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -33,9 +33,9 @@ pub enum LineMemberForm {
 pub struct LineMember {
     /// Its name.
     pub name: &'static str,
-    /// What its value has to be.
+    /// The form of its value.
     pub form: LineMemberForm,
-    /// What it says.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -44,13 +44,13 @@ pub struct LineMember {
 pub struct LineKind {
     /// The value of `dir`.
     pub dir: &'static str,
-    /// Whether it belongs to a connection, and has a `conn`.
+    /// Whether it belongs to a connection, and so has a `conn`.
     pub conn: bool,
-    /// The members of this kind alone.
+    /// The members that only this kind has.
     pub members: &'static [LineMember],
-    /// Whether exactly one of `msg`, `raw` and `hex` has to be there.
+    /// Whether it needs exactly one of `msg`, `raw` and `hex`.
     pub frame: bool,
-    /// What it says.
+    /// Its meaning.
     pub doc: &'static str,
 }
 
@@ -226,7 +226,7 @@ pub const KINDS: &[LineKind] = &[
     },
 ];
 
-/// Whether a text is a word of the format itself.
+/// Whether a text is a keyword of the format.
 pub fn is_word(text: &str) -> bool {
     let kinds = KINDS.iter().flat_map(|kind| kind.members);
     let mut members = COMMON.iter().chain(kinds);
@@ -236,7 +236,7 @@ pub fn is_word(text: &str) -> bool {
         || members.any(|member| member.name == text || one_of(member.form))
 }
 
-/// The JSON Schema of one line, as it is checked in.
+/// Returns the JSON Schema of one line, which is checked in.
 pub fn schema() -> String {
     let kinds: Value = KINDS.iter().map(kind).collect();
     let about = json!({
@@ -269,7 +269,7 @@ fn kind(kind: &LineKind) -> Value {
         "description": kind.doc,
         "properties": properties,
         "required": ["dir"],
-        // A `run` line is about something else; other members are other tools' own.
+        // A line with `run` describes the recording or the run. Other tools may add members of their own.
         "not": {"required": ["run"]},
     });
     if kind.frame {

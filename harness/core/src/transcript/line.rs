@@ -18,7 +18,7 @@ use crate::wire::message::DecodedFrame;
 
 use super::{BelowEvent, ClosingSide, ConnectionEvent, HandshakeLines, SeenFrame};
 
-/// Appends one event as a line, with its end.
+/// Appends one event as a line with a line break.
 pub fn write(
     out: &mut String,
     case: Option<u32>,
@@ -82,7 +82,7 @@ pub fn write(
     out.push_str("}\n");
 }
 
-/// Whether a frame is JSON that stands on its own in a line.
+/// Whether a frame is JSON that can be embedded in a line.
 #[inline]
 fn is_json(decoded: &DecodedFrame) -> bool {
     !matches!(decoded, DecodedFrame::Odd(_) | DecodedFrame::Deep)
@@ -130,13 +130,13 @@ fn frame(out: &mut String, dir: &str, frame: &Frame, is_json: bool) {
     }
 }
 
-/// A hexadecimal digit.
+/// Returns a hexadecimal digit.
 fn digit(value: u8) -> char {
     char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 })
 }
 
-/// Whether a text of JSON comes back to the letter from within a line: it has no line break, and
-/// begins and ends with what it says.
+/// Whether JSON text can be read back from a line byte for byte: it has no line break, and no white space
+/// around it.
 #[inline]
 fn stands_alone(json: &str) -> bool {
     let blank = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_whitespace);
@@ -145,8 +145,8 @@ fn stands_alone(json: &str) -> bool {
     !ends && memchr::memchr2(b'\n', b'\r', bytes).is_none()
 }
 
-/// A number with leading zeros up to that many digits. Every frame needs two of them, and the
-/// formatting of the library would cost more than all the rest of its line.
+/// Appends a number with leading zeros up to `digits` digits. Every frame needs two numbers, and the standard
+/// formatting would cost more than the rest of the line.
 #[inline]
 fn number(out: &mut String, number: u64, digits: usize) {
     let mut text = [b'0'; 20];
@@ -170,26 +170,26 @@ fn text(out: &mut String, value: &str) {
     }
 }
 
-/// One line of a transcript, read.
+/// One parsed line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscriptLine {
-    /// The scenario being played, in a run.
+    /// The scenario that is being played, in a run.
     pub case: Option<u32>,
-    /// When, since the transcript began.
+    /// The time since the transcript began.
     pub at: Duration,
     /// The client's name; empty for a restart.
     pub conn: String,
-    /// What happened.
+    /// The event.
     pub event: ConnectionEvent,
 }
 
-/// A line that is no event.
+/// The reason why a line is not an event.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LineError {
-    /// It is not JSON, or its members have the wrong types.
+    /// The line is not JSON, or its members have the wrong types.
     #[error("not a line of a capture: {0}")]
     Malformed(String),
-    /// It has no `dir`, or one that is not known.
+    /// The line has no `dir`, or an unknown one.
     #[error(
         "expected `dir` to be `open`, `refused`, `c2s`, `s2c`, `close`, `c2a`, `a2c`, `model`, `tool`, \
          `err`, `local`, `fault`, `gap` or `restart`, found `{0}`"
@@ -198,7 +198,7 @@ pub enum LineError {
     /// A frame without content.
     #[error("expected `msg`, `raw` or `hex`, found none of them")]
     NoFrame,
-    /// `hex` that is not hexadecimal.
+    /// The value of `hex` is not hexadecimal.
     #[error("expected pairs of hexadecimal digits in `hex`")]
     Hex,
 }
@@ -237,15 +237,15 @@ struct RawLine<'a> {
     reason: Option<String>,
 }
 
-/// A frame whose text is `null` is a frame.
+/// Reads a `msg` that is null as a frame with the text `null`, not as an absent member.
 fn even_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// Reads one line.
+/// Parses one line.
 ///
 /// # Errors
-/// What is wrong with it; the caller knows its number.
+/// The reason why the line is malformed. The caller knows the line number.
 pub fn read(line: &str) -> Result<TranscriptLine, LineError> {
     let raw: RawLine<'_> =
         serde_json::from_str(line).map_err(|error| LineError::Malformed(error.to_string()))?;
@@ -268,7 +268,7 @@ pub fn read(line: &str) -> Result<TranscriptLine, LineError> {
         "c2s" => ConnectionEvent::Sent(Arc::new(SeenFrame::new(content(&raw)?))),
         "s2c" => ConnectionEvent::Received(Arc::new(SeenFrame::new(content(&raw)?))),
         "fault" => ConnectionEvent::Fault { what: raw.fault },
-        // A client's frame may have changed anything, so a gap of which nothing is said counts as one.
+        // A client's missing frame may have changed anything, so that it is the default.
         "gap" => ConnectionEvent::Gap {
             by: if raw.by.as_deref() == Some("host") {
                 ClosingSide::Host

@@ -1,10 +1,10 @@
-//! One transcript made of several logs: segments joined, connections told apart, both ends of one
-//! connection counted once, and everything in an order.
+//! Combines several logs into one transcript: joins segments, separates connections, drops the second copy of a
+//! connection that was logged at both ends, and orders all entries.
 //!
-//! Within one log the order is the log's. Between logs it is that of the instants, which are
-//! milliseconds: what happened on connections of different logs in the same one has no order that can be
-//! told. [`ConnectionLogs::in_order`] gives the entries in one of several possible orders; whoever judges asks for
-//! all of them ([`ConnectionLogs::orders`]) and believes what holds in each.
+//! Within one log the order is that of its lines. Between logs it is that of the times, which have a resolution
+//! of milliseconds: events on connections of different logs within the same millisecond have no known order.
+//! [`ConnectionLogs::in_order`] returns the entries in one of several possible orders. A judge asks for all of
+//! them ([`ConnectionLogs::orders`]) and believes only what holds in each.
 //!
 //! Knows: lines of logs. Never knows: files, rules.
 //!
@@ -24,34 +24,34 @@ use super::reader::TranscriptReader;
 use super::same_log::{self, ConnectionDigest, DuplicateConnection, UndecidedReason};
 use super::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 
-/// Logs that are read together.
+/// Upper bound for the logs that are read together.
 pub const MAX_LOGS: usize = 1_000;
-/// Connections of all logs together.
+/// Upper bound for the connections of all logs together.
 const MAX_CONNECTIONS: usize = 100_000;
-/// Bytes of messages of all logs together: they are kept until all is judged.
+/// Upper bound for the bytes of messages of all logs together, which are kept until everything is judged.
 const MAX_BYTES: usize = 1 << 30;
-/// What a client says first.
+/// The methods of a client's first message.
 const HANDSHAKES: [&str; 2] = ["initialize", "reconnect"];
-/// Characters of a connection's name that are kept.
+/// The number of characters of a connection's name that are kept.
 const MAX_NAME: usize = 120;
 
-/// Logs, read and put together.
+/// Logs that were read and combined.
 #[derive(Debug, Default)]
 pub struct ConnectionLogs {
     /// The files, in the order in which they were read.
     pub files: Vec<LogFile>,
     /// The connections, in the order of their first lines in the files.
     pub connections: Vec<LoggedConnection>,
-    /// What is odd about them.
+    /// Remarks about the logs for the user.
     pub notes: Vec<String>,
-    /// A line in the middle of a file could not be read; what stands before it is there.
+    /// Whether some line in the middle of a file was unreadable. The lines before it are kept.
     pub broken: bool,
     sources: Vec<LogSource>,
-    /// By how much the times of two logs may be wrong with respect to each other, in milliseconds.
+    /// The largest possible error between the times of two logs, in milliseconds.
     skew: i64,
-    /// The logs are of one recording of this harness, which has counted its lines.
+    /// Whether all logs belong to one recording of this harness, which has numbered its lines.
     counted: bool,
-    /// How many lines the files have.
+    /// The number of lines in all files.
     lines: u64,
     bytes: usize,
 }
@@ -59,67 +59,65 @@ pub struct ConnectionLogs {
 /// One file of a log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LogFile {
-    /// Its name, as it was given.
+    /// Its name, as the caller gave it.
     pub name: String,
-    /// How many lines the files before it have: lines are numbered through all of them.
+    /// The number of lines in the files before it: line numbers run through all files.
     pub before: u64,
-    /// The log that it is a part of.
+    /// The index of the log that it is a part of.
     source: usize,
 }
 
 /// One connection of a log.
 #[derive(Clone, Debug)]
 pub struct LoggedConnection {
-    /// What the log calls it.
+    /// Its name in the log.
     pub name: String,
-    /// The log shows how it began.
+    /// Whether the log shows its beginning.
     pub whole: bool,
-    /// The log says itself when it began and ended.
+    /// Whether the log states its beginning and end explicitly.
     exact: bool,
-    /// Another log has the same connection, from its other end.
+    /// Whether another log has the same connection from its other end.
     again: bool,
 }
 
-/// A log, which may be kept in several files, and may be of several connections.
+/// A log, which may consist of several files and hold several connections.
 #[derive(Debug, Default)]
 struct LogSource {
     items: Vec<LogItem>,
 }
 
-/// One thing that a log tells.
+/// One event of a log.
 #[derive(Debug)]
 pub(super) struct LogItem {
-    /// In milliseconds since 1970, never before the one in front of it.
+    /// The time in milliseconds since 1970, never before that of the previous event.
     pub at: i64,
-    /// As an index into the connections.
+    /// The index of its connection.
     pub connection: usize,
     pub line: u64,
     pub content: LogItemSummary,
     recorded: Option<RecordedPlace>,
 }
 
-/// What a log tells, in little space.
+/// The content of an event, in compact form.
 #[derive(Clone, Debug)]
 pub(super) enum LogItemSummary {
     Message(ClosingSide, Arc<Frame>),
     Event(ConnectionEvent),
 }
 
-/// Why logs cannot be put together.
+/// The reason why logs cannot be combined.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{0}")]
 pub struct LogsError(pub String);
 
-/// A file to be read: its name, and what is in it.
+/// A file to be read: its name and its content.
 pub type LogInput<R> = (String, R);
 
 impl ConnectionLogs {
-    /// Reads files of logs. Those that are segments of one log (`NAME.jsonl`, `NAME.1.jsonl` ..) are
-    /// joined.
+    /// Reads files of logs, and joins the segments of one log (`NAME.jsonl`, `NAME.1.jsonl` ..).
     ///
     /// # Errors
-    /// A file is no log, there are too many of them, or two logs seem to be of one connection and
-    /// differ.
+    /// A file is not a log, there are too many of them, or two logs may be of one connection but differ.
     pub fn read<R: BufRead>(inputs: Vec<LogInput<R>>) -> Result<ConnectionLogs, LogsError> {
         if inputs.len() > MAX_LOGS {
             return Err(LogsError(format!(
@@ -141,7 +139,7 @@ impl ConnectionLogs {
         Ok(logs)
     }
 
-    /// Whether there is any message.
+    /// Whether there is no event at all.
     pub fn is_empty(&self) -> bool {
         self.sources.iter().all(|source| source.items.is_empty())
     }
@@ -165,7 +163,7 @@ impl ConnectionLogs {
             }
             expected = number + 1;
             if !self.file(name, input, &mut reading)? {
-                // What comes after a line that cannot be read is not told.
+                // The log beyond an unreadable line is not read.
                 break;
             }
         }
@@ -173,7 +171,7 @@ impl ConnectionLogs {
         Ok(())
     }
 
-    /// Reads one file, up to the first line that cannot be read; says whether it got to the end.
+    /// Reads one file up to the first unreadable line, and returns whether it reached the end.
     fn file<R: BufRead>(
         &mut self,
         name: String,
@@ -244,7 +242,7 @@ impl ConnectionLogs {
         let known = reading.open.get(&name).copied();
         let again = match known {
             _ if exact => opens,
-            // One log may go on through several connections of one client.
+            // One log may hold several consecutive connections of one client.
             Some(_) => handshake,
             None => false,
         };
@@ -281,7 +279,7 @@ impl ConnectionLogs {
         Ok(())
     }
 
-    /// Whether every line was counted by one and the same recording.
+    /// Whether every line was numbered by the same recording.
     fn is_counted(&self) -> bool {
         let items = || self.sources.iter().flat_map(|source| &source.items);
         let first = items().next().and_then(|item| item.recorded.as_ref());
@@ -299,7 +297,7 @@ impl ConnectionLogs {
         orders.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// Leaves out connections that another log has from its other end.
+    /// Marks connections that another log has from its other end, so that each is judged once.
     fn count_once(&mut self) -> Result<(), LogsError> {
         if self.sources.len() < 2 || self.counted {
             return Ok(());
@@ -335,7 +333,7 @@ impl ConnectionLogs {
         Ok(())
     }
 
-    /// The file that has a line in the numbering of all files.
+    /// Returns the file of a line in the numbering of all files.
     fn file_of(&self, line: u64) -> Option<&LogFile> {
         let after = self.files.partition_point(|file| file.before < line);
         self.files.get(after.checked_sub(1)?)
@@ -346,7 +344,7 @@ impl ConnectionLogs {
         items.get(items.binary_search_by_key(&line, |item| item.line).ok()?)
     }
 
-    /// The file and the line in it of a line in the numbering of all files.
+    /// Returns the file and its own line number for a line in the numbering of all files.
     pub fn place(&self, line: u64) -> String {
         match self.file_of(line) {
             Some(file) => format!("{}:{}", file.name, line - file.before),
@@ -354,12 +352,12 @@ impl ConnectionLogs {
         }
     }
 
-    /// What the log calls the connection that a line is about.
+    /// Returns the log's name of the connection that a line belongs to.
     pub fn connection_at(&self, line: u64) -> Option<&str> {
         Some(&self.connections[self.item(line)?.connection].name)
     }
 
-    /// The message on a line, and who sent it.
+    /// Returns the message on a line, and its sender.
     pub fn message_at(&self, line: u64) -> Option<(ClosingSide, &Arc<Frame>)> {
         match &self.item(line)?.content {
             LogItemSummary::Message(by, frame) => Some((*by, frame)),
@@ -367,13 +365,13 @@ impl ConnectionLogs {
         }
     }
 
-    /// The connections that are judged, with their numbers.
+    /// Returns the connections that are judged, with their numbers.
     pub fn judged(&self) -> impl Iterator<Item = (ConnId, &LoggedConnection)> {
         let all = self.connections.iter().enumerate().filter(|(_, it)| !it.again);
         all.map(|(index, it)| (ConnId(u32::try_from(index).unwrap_or(u32::MAX)), it))
     }
 
-    /// How many messages of the connections that are judged there are.
+    /// Counts the messages of the connections that are judged.
     pub fn messages(&self) -> u64 {
         let items = self.sources.iter().flat_map(|source| &source.items);
         let messages = items.filter(|item| {
@@ -383,20 +381,21 @@ impl ConnectionLogs {
         messages.count() as u64
     }
 
-    /// Whether the logs say all that a capture does.
+    /// Whether the logs hold the same information as a capture.
     pub fn is_exact(&self) -> bool {
         self.connections.iter().all(|connection| connection.exact)
     }
 
-    /// By how much the times of two connections may be wrong with respect to each other.
+    /// Returns the largest possible error between the times of two connections.
     pub fn spread(&self) -> Duration {
-        // No log has a place above twice their number.
+        // The rank of a log is always below twice the number of logs.
         let steps = self.skew.unsigned_abs().saturating_mul(2 * self.sources.len() as u64);
         Duration::from_millis(if self.counted || self.sources.len() < 2 { 0 } else { steps })
     }
 
-    /// The orders that together put each thing of one log before, after and not between those of any two
-    /// others where the instants leave that open. Each is the exclusive or with the places of the logs.
+    /// Returns the orders to judge in. Where the times leave the order open, they cover these cases for each log
+    /// and any two other logs: its events come before both, after both, and not between them. The index of a log,
+    /// XORed with an order, is the rank of the log in that order.
     pub fn orders(&self) -> Vec<usize> {
         let logs = self.sources.len();
         if logs < 2 || self.counted {
@@ -409,12 +408,12 @@ impl ConnectionLogs {
         orders
     }
 
-    /// Everything, in one of the [`orders`](Self::orders).
+    /// Returns all entries, in one of the [`orders`](Self::orders).
     pub fn in_order(&self, order: usize) -> impl Iterator<Item = TranscriptEntry> {
         self.entries(order, |_| true)
     }
 
-    /// One transcript for each log, without the entries of the other logs.
+    /// Returns one transcript for each log, without the entries of the other logs.
     pub fn alone(&self) -> impl Iterator<Item = impl Iterator<Item = TranscriptEntry>> {
         (0..self.sources.len()).map(|log| self.entries(0, move |source| source == log))
     }
@@ -467,7 +466,7 @@ impl ConnectionLogs {
                 let silent = connection.exact || connection.again;
                 let begins =
                     connection.whole && !silent && first.get(&item.connection) == Some(&index);
-                // Nobody knows how long a connection stood after the last line of its log.
+                // How long a connection stayed open after the last line of its log is unknown.
                 let ends = !silent && last.get(&item.connection) == Some(&index);
                 let opened = begins.then(|| entry(ConnectionEvent::open(connection.name.clone())));
                 let closed = ConnectionEvent::Closed {
@@ -482,11 +481,11 @@ impl ConnectionLogs {
         around.flatten()
     }
 
-    /// Everything, as lines of a capture, in the first of the orders.
+    /// Returns all entries as lines of a capture, in the first order.
     pub fn as_capture(&self) -> Vec<(u64, TranscriptLine)> {
         let line = |entry: TranscriptEntry| {
             let name = self.connections[entry.conn.0 as usize].name.clone();
-            // Connections of one name are told apart by their numbers.
+            // The number distinguishes connections with the same name.
             let conn = format!("{name} {}", entry.conn.0);
             (entry.line, TranscriptLine { case: None, at: entry.at, conn, event: entry.event })
         };
@@ -494,18 +493,18 @@ impl ConnectionLogs {
     }
 }
 
-/// A log while it is read.
+/// The state while one log is being read.
 struct LogReading {
     source: LogSource,
-    /// The latest connection of each name.
+    /// The latest connection with each name.
     open: HashMap<String, usize>,
-    /// The first segment is there.
+    /// Whether the first segment is present.
     first: bool,
     latest: i64,
 }
 
 impl LogReading {
-    /// A segment is missing here: nothing is known of the connections any more.
+    /// Marks a missing segment: earlier knowledge about all connections is out of date.
     fn gap(&mut self) {
         let at = self.latest;
         let line = self.source.items.last().map_or(0, |item| item.line);
@@ -534,7 +533,7 @@ impl LogItem {
     }
 }
 
-/// The log that a file belongs to, by its name, and the segment of it.
+/// Returns the log that a file belongs to, by its name, and the number of its segment.
 fn segment(name: &str) -> (String, u64) {
     let parts = name.strip_suffix(".jsonl").and_then(|stem| stem.rsplit_once('.'));
     match parts.map(|(log, number)| (log, number.parse())) {

@@ -1,9 +1,9 @@
-//! What crossed the wire, in order: the one thing that everything is judged from.
+//! The traffic on the wire, in order: the only basis of every judgement.
 //!
-//! An [`TranscriptEntry`] is one event on one connection; [`mod@line`] writes and reads it as a line of JSON, in
-//! the capture format that other people's recordings use too; [`mod@format`] is the table of that format.
-//! [`ahp_log`] writes and reads the lines of the logs that AHP software keeps of its connections, and
-//! [`logs`] makes one transcript of several logs.
+//! A [`TranscriptEntry`] is one event on one connection. [`mod@line`] writes and reads it as a line of JSON, in
+//! the capture format that other recorders use too; [`mod@format`] is the table of that format. [`ahp_log`]
+//! writes and reads the connection logs of AHP software, and [`logs`] combines several logs into one
+//! transcript.
 //!
 //! Knows: `wire`. Never knows: scenarios, rules, where the entries come from or are kept.
 

@@ -1,7 +1,7 @@
-//! A capture, line by line, whoever wrote it: bounded, and clear about what it is not.
+//! Reads a capture from any source line by line, with bounded memory and clear errors for files of other kinds.
 //!
-//! Where a line cannot be read, reading stops: what a conversation lacks in its middle would be held
-//! against the host.
+//! Reading stops at an unreadable line: a missing part in the middle of a conversation would be blamed on the
+//! host.
 //!
 //! Knows: lines. Never knows: files, what a line means.
 //!
@@ -11,12 +11,12 @@ use std::io::{BufRead, Read as _};
 
 use super::line::{self, TranscriptLine};
 
-/// Longest line: a message of 32 MiB in hexadecimal digits, and some more.
+/// Maximum length of a line: a message of 32 MiB in hexadecimal digits, plus some slack.
 pub const MAX_LINE: usize = 80 << 20;
-/// Characters of a line that an error shows.
+/// The number of characters of a line that an error shows.
 const SHOWN: usize = 60;
 
-/// What well-known files begin with that are no captures.
+/// The first bytes of well-known file types that are no captures.
 const OTHERS: [(&[u8], &str); 8] = [
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -28,19 +28,19 @@ const OTHERS: [(&[u8], &str); 8] = [
     (b"\x0a\x0d\x0d\x0a", "a packet capture (hint: `ahp-harness record` writes captures)"),
 ];
 
-/// Why a capture cannot be read on.
+/// The reason why reading a capture stopped.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{line}: {reason}")]
 pub struct CaptureUnreadable {
-    /// The line, from 1.
+    /// The number of the line, counted from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
-    /// Whether the file ends in this line: it was cut off there.
+    /// Whether the file ends within this line, so that it was cut off there.
     pub last: bool,
 }
 
-/// Reads a capture.
+/// A reader of one capture.
 #[derive(Debug)]
 pub struct TranscriptReader<R> {
     input: R,
@@ -50,20 +50,20 @@ pub struct TranscriptReader<R> {
 }
 
 impl<R: BufRead> TranscriptReader<R> {
-    /// A reader of this.
+    /// Creates a reader of this input.
     pub fn new(input: R) -> TranscriptReader<R> {
         TranscriptReader { input, number: 0, buffer: Vec::new(), ended: false }
     }
 
-    /// The next line that is not blank, with its number; `None` at the end.
+    /// Returns the next line that is not blank, with its number; `None` at the end.
     ///
     /// # Errors
-    /// It is too long, is not UTF-8, or cannot be read; or the file has no lines.
+    /// The line is too long, is not UTF-8, or cannot be read; or the file has no lines.
     pub fn next_line(&mut self) -> Result<Option<(u64, &str)>, CaptureUnreadable> {
         loop {
             self.buffer.clear();
             self.number += 1;
-            // One more than may be there, so that a line that is too long is known by its length.
+            // One byte above the limit, so that a longer line is recognised by its length.
             let mut input = (&mut self.input).take(MAX_LINE as u64 + 1);
             let read = input.read_until(b'\n', &mut self.buffer);
             read.map_err(|error| self.unreadable(error.to_string()))?;
@@ -94,10 +94,10 @@ impl<R: BufRead> TranscriptReader<R> {
         Ok(Some((self.number, std::str::from_utf8(&self.buffer).unwrap_or_default())))
     }
 
-    /// The next event; lines about the recording are passed over.
+    /// Returns the next event, and skips lines about the recording.
     ///
     /// # Errors
-    /// As for [`next_line`](Self::next_line), or the line is no event.
+    /// The same as for [`next_line`](Self::next_line), or the line is no event.
     pub fn next_event(&mut self) -> Result<Option<(u64, TranscriptLine)>, CaptureUnreadable> {
         loop {
             let Some((number, text)) = self.next_line()? else {
@@ -112,7 +112,7 @@ impl<R: BufRead> TranscriptReader<R> {
         }
     }
 
-    /// An error about the line that was read last.
+    /// Creates an error about the line that was read last.
     pub fn unreadable(&self, reason: String) -> CaptureUnreadable {
         let other = OTHERS.iter().find(|(magic, _)| self.buffer.starts_with(magic));
         let reason = match other {
@@ -128,8 +128,8 @@ impl<R: BufRead> TranscriptReader<R> {
     }
 }
 
-/// What a line about the recording or the run is about; `None` for events. The cheap look keeps
-/// frames from being parsed twice.
+/// Returns the subject of a line about the recording or the run; `None` for events. A cheap search avoids
+/// parsing frames twice.
 pub fn about(text: &str) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct CaptureHeading {

@@ -1,10 +1,10 @@
-//! Whether two logs are of one connection, kept at its two ends.
+//! Detects two logs of the same connection, one from each end.
 //!
-//! They are when what each side sent is the same in both, but for what one of the logs does not have at
-//! its beginning or at its end. Instants and names do not matter: the clocks may differ, and each end has
-//! its own name for the connection.
+//! Two logs are of the same connection if each side's messages are the same in both, except messages that one
+//! log lacks at its beginning or end. Times and names do not matter: the clocks may differ, and each end names
+//! the connection itself.
 //!
-//! Knows: what logs tell. Never knows: files.
+//! Knows: the content of logs. Never knows: files.
 //!
 //! Start at [`again`].
 
@@ -17,25 +17,26 @@ use crate::wire::message::{DecodedFrame, decode};
 use super::logs::{LogItem, LogItemSummary};
 use super::{ClosingSide, ConnectionEvent};
 
-/// What stands for a message of which not all is known: it may be any.
+/// The digest of a message that is only partly known. It matches any message.
 const ANY: u64 = 0;
-/// Places at which the shorter of two lists is looked for in the longer.
+/// Upper bound for the positions at which the shorter list is compared with the longer.
 const MAX_PLACES: usize = 64;
-/// Pairs of connections that are compared.
+/// Upper bound for the pairs of connections that are compared.
 const MAX_PAIRS: usize = 10_000_000;
 
-/// What passed on a connection, in little space.
+/// The messages of a connection as digests.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionDigest {
-    /// The log.
+    /// The index of its log.
     source: usize,
     /// Its first line.
     pub line: u64,
-    /// The instants of its first and of its last line.
+    /// The times of its first and last line.
     span: Option<(i64, i64)>,
     sent: Vec<u64>,
     received: Vec<u64>,
-    /// An action of the host is among it, which no two connections get at the same place by accident.
+    /// Whether it holds an action of the host. No two connections receive the same actions at the same position
+    /// by accident.
     acted: bool,
 }
 
@@ -82,39 +83,39 @@ impl ConnectionDigest {
         spans.is_some_and(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
     }
 
-    /// Whether both may be of one connection, by what passed.
+    /// Whether the messages allow both to be the same connection.
     fn agrees(&self, other: &ConnectionDigest) -> bool {
         let sent = contained(&self.sent, &other.sent);
         sent && !self.sent.is_empty() && contained(&self.received, &other.received)
     }
 }
 
-/// Why it cannot be decided which connections are one.
+/// The reason why duplicate connections cannot be determined.
 #[derive(Debug)]
 pub(super) enum UndecidedReason {
-    /// These two may be one or not.
+    /// These two may or may not be the same connection.
     Pair(usize, usize),
-    /// There are too many to look at.
+    /// There are too many pairs to compare.
     TooMany,
 }
 
-/// A connection that another log has too.
+/// A connection that occurs in two logs.
 #[derive(Debug)]
 pub(super) struct DuplicateConnection {
     pub shorter: usize,
-    /// The one that has more of it.
+    /// The copy with more messages, which is kept.
     pub longer: usize,
 }
 
-/// The connections that another log has too.
+/// Returns the connections that occur in two logs.
 ///
 /// # Errors
-/// It cannot be decided.
+/// The duplicates cannot be determined.
 pub(super) fn again(
     digests: &[ConnectionDigest],
     names: &[&str],
 ) -> Result<Vec<DuplicateConnection>, UndecidedReason> {
-    // Two ends of one connection share a message of the client: the first that one of them has.
+    // The two ends of a connection share at least the first client message of one of them.
     let mut having: HashMap<u64, Vec<usize>> = HashMap::new();
     let firsts: std::collections::HashSet<u64> =
         digests.iter().filter_map(|it| it.sent.first()).copied().filter(|it| *it != ANY).collect();
@@ -142,7 +143,7 @@ pub(super) fn again(
             let together = it.overlaps(with);
             if it.agrees(with) {
                 if together || (it.acted && with.acted) {
-                    // The one with more is kept, or the first.
+                    // The copy with more messages is kept, otherwise the first.
                     let other_is_shorter = (with.len(), one) < (it.len(), other);
                     let (shorter, longer) =
                         if other_is_shorter { (other, one) } else { (one, other) };
@@ -157,7 +158,7 @@ pub(super) fn again(
     Ok(found)
 }
 
-/// Whether the shorter of two lists stands in the longer as it is.
+/// Whether the longer list contains the shorter one as a contiguous part.
 fn contained(one: &[u64], other: &[u64]) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     let same = |one: u64, other: u64| one == other || one == ANY || other == ANY;
@@ -167,7 +168,8 @@ fn contained(one: &[u64], other: &[u64]) -> bool {
     places.take(MAX_PLACES).any(equal)
 }
 
-/// A number for a value that does not hang on the order of members. Values are not deep: they were decoded.
+/// Returns a hash of a value that does not depend on the order of members. The depth of values is limited by
+/// decoding.
 fn digest(value: &Value, without_token: bool) -> u64 {
     let mut hasher = DefaultHasher::new();
     match value {

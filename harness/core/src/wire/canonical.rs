@@ -1,8 +1,7 @@
-//! Writes a value in one of the several ways in which a host may write the same.
+//! Normalises a value that hosts may write in several ways.
 //!
-//! An instant has many spellings (`.06Z`, `.060000Z`, `+00:00`), and a value may have members that
-//! no table names at any depth: a client ignores them. Two values that differ in nothing else say
-//! the same.
+//! A time has many spellings (`.06Z`, `.060000Z`, `+00:00`), and a value may have unknown members at any depth,
+//! which clients ignore. Two values that differ in nothing else are equal.
 //!
 //! Knows: the tables. Never knows: what the value is compared with.
 //!
@@ -16,20 +15,20 @@ use super::timestamp;
 use super::trim::TrimType;
 use super::walk::admits;
 
-/// What the names of members end with that hold instants.
+/// The suffix of the names of members that hold times.
 pub const INSTANT: &str = "At";
 
 impl Protocol {
-    /// Removes the members that the tables of this version do not name, at any depth, and writes
-    /// instants in UTC with milliseconds.
+    /// Removes unknown members at any depth, and writes times in UTC with milliseconds. A member is unknown if
+    /// the tables of this version do not name it.
     pub fn canonical(&self, of: TrimType<'_>, value: &mut Value) {
         if let Some(id) = self.type_of(of) {
             self.canonical_value(id, "", value);
         }
     }
 
-    /// `tag` is the member that has told which variant this is. Recursion ends with the value: JSON
-    /// has a bounded depth here.
+    /// Normalises a value of one type. `tag` is the member that selected the variant of a union. The recursion
+    /// is bounded by the depth of the JSON.
     fn canonical_value(&self, id: TypeId, tag: &str, value: &mut Value) {
         match (self.shapes.get(id), value) {
             (ValueShape::List(id), Value::Array(items)) => {

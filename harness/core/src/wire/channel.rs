@@ -1,9 +1,9 @@
-//! Channels: the kinds of state trees a host keeps, and how their URIs and actions are spelled.
+//! The kinds of channels, and how their URIs and actions are named.
 
-/// What a channel holds.
+/// The kind of state that a channel holds.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ChannelKind {
-    /// Agents, terminals and host-wide configuration.
+    /// Agents, terminals and the configuration of the host.
     Root,
     /// One session: its chats, flags and configuration.
     Session,
@@ -27,18 +27,18 @@ pub enum ChannelKind {
 
 struct ChannelRow {
     kind: ChannelKind,
-    /// How the types of its actions begin, without the slash.
+    /// The prefix of its action types, without the slash.
     family: &'static str,
     /// The type of its state in the protocol tables.
     state: &'static str,
-    /// What its reducer is called.
+    /// The name of its reducer.
     reducer: &'static str,
-    /// How its URIs begin; empty where the host chooses.
+    /// The prefix of its URIs; empty if the host chooses it.
     uri: &'static str,
 }
 
-/// Host-chosen schemes (terminals, changesets) are learnt from snapshots, the prefixes here are
-/// the ones the specification's examples use.
+/// One row for each kind. Snapshots show the kind of channels with host-chosen schemes (terminals, changesets);
+/// the prefixes here are those of the specification's examples.
 const ROWS: [ChannelRow; 10] = {
     use ChannelKind::*;
     const fn row(
@@ -78,11 +78,11 @@ const ROWS: [ChannelRow; 10] = {
 
 /// The URI of the root channel.
 pub const ROOT: &str = "ahp-root://";
-/// What it was before 0.2.0.
+/// The URI of the root channel before 0.2.0.
 pub const OLD_ROOT: &str = "agenthost:/root";
 
 impl ChannelKind {
-    /// The kind that a URI's scheme names, or `None` where the scheme is not the protocol's own.
+    /// Returns the kind that a URI's scheme names; `None` if the scheme is not the protocol's own.
     pub fn of_uri(uri: &str) -> Option<ChannelKind> {
         if uri.starts_with("ahp-session:") && uri.ends_with("/annotations") {
             return Some(ChannelKind::Annotations);
@@ -91,46 +91,46 @@ impl ChannelKind {
         ROWS.iter().find(named).map(|row| row.kind)
     }
 
-    /// As [`ChannelKind::of_uri`], but `None` below the URI of a session, where a host may keep
-    /// changesets and whatever else belongs to it.
+    /// Works as [`ChannelKind::of_uri`], but returns `None` below the URI of a session, where a host may place
+    /// changesets and other channels of the session.
     pub fn promised_by(uri: &str) -> Option<ChannelKind> {
         let path = uri.trim_start_matches("ahp-session:").trim_start_matches('/');
         let below = |kind: &ChannelKind| *kind == ChannelKind::Session && path.contains('/');
         ChannelKind::of_uri(uri).filter(|kind| !below(kind))
     }
 
-    /// The kind whose state an action of this type changes, by the part before the slash.
+    /// Returns the kind whose state an action of this type changes, by the part before the slash.
     pub fn of_action(action_type: &str) -> Option<ChannelKind> {
         let family = action_type.split_once('/')?.0;
         ROWS.iter().find(|row| row.family == family).map(|row| row.kind)
     }
 
-    /// The name of the channel's state type in the protocol tables, such as `ChatState`.
+    /// Returns the name of the channel's state type in the protocol tables, such as `ChatState`.
     pub fn state_type(self) -> &'static str {
         self.row().state
     }
 
-    /// How the types of the channel's actions begin, such as `chat`.
+    /// Returns the prefix of the channel's action types, such as `chat`.
     pub fn family(self) -> &'static str {
         self.row().family
     }
 
-    /// The name of the channel's reducer, as in the official fixtures, such as `resourceWatch`.
+    /// Returns the name of the channel's reducer as in the official fixtures, such as `resourceWatch`.
     pub fn reducer_name(self) -> &'static str {
         self.row().reducer
     }
 
-    /// The kind whose reducer has that name.
+    /// Returns the kind whose reducer has this name.
     pub fn of_reducer(name: &str) -> Option<ChannelKind> {
         ROWS.iter().find(|row| row.reducer == name).map(|row| row.kind)
     }
 
-    /// Every kind.
+    /// Returns every kind.
     pub fn all() -> impl Iterator<Item = ChannelKind> {
         ROWS.iter().map(|row| row.kind)
     }
 
-    /// The names of all reducers.
+    /// Returns the names of all reducers.
     pub fn reducer_names() -> impl Iterator<Item = &'static str> {
         ChannelKind::all().map(ChannelKind::reducer_name)
     }

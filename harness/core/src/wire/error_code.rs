@@ -9,11 +9,11 @@ pub struct ErrorCode {
     pub code: i64,
     /// The specification's name.
     pub name: &'static str,
-    /// First version that has it.
+    /// The first version that has it.
     pub since: Version,
-    /// First version that no longer has it.
+    /// The first version that no longer has it; `None` if all newer versions have it.
     pub until: Option<Version>,
-    /// First version in which `data` has to carry this member, with the member's name.
+    /// The first version in which `data` requires this member, with the member's name.
     pub data: Option<(Version, &'static str)>,
 }
 
@@ -48,7 +48,7 @@ pub const ERROR_CODES: &[ErrorCode] = &[
 ];
 
 impl ErrorCode {
-    /// The row of a number, or `None` where `version` gives it no meaning.
+    /// Returns the row of a number; `None` if `version` assigns no meaning to it.
     pub fn find(code: i64, version: Version) -> Option<&'static ErrorCode> {
         let known = |row: &&ErrorCode| {
             row.code == code && row.since <= version && row.until.is_none_or(|end| version < end)
@@ -56,7 +56,7 @@ impl ErrorCode {
         ERROR_CODES.iter().find(known)
     }
 
-    /// The number of a name, such as `InvalidParams`.
+    /// Returns the number of a name, such as `InvalidParams`.
     pub fn by_name(name: &str) -> Option<i64> {
         ERROR_CODES.iter().find(|row| row.name == name).map(|row| row.code)
     }

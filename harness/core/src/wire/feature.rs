@@ -1,4 +1,5 @@
-//! What the protocol learnt when: one row per feature, so that nobody compares version numbers.
+//! The features of the protocol, with the versions that have them: one row per feature, so that no other code
+//! compares version numbers.
 //!
 //! Knows: versions. Never knows: the tables, or what a host says it can do.
 //!
@@ -8,7 +9,7 @@ use super::version::Version;
 
 macro_rules! features {
     ($($(#[doc = $doc:literal])+ $name:ident $since:tt $(until $until:tt)?, $source:literal;)+) => {
-        /// Something that not every version of the protocol has.
+        /// A feature that not every version of the protocol has.
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         pub enum ProtocolFeature {
             $($(#[doc = $doc])+ $name,)+
@@ -119,7 +120,7 @@ features! {
 }
 
 impl ProtocolFeature {
-    /// Whether a version of the protocol has it.
+    /// Whether a version of the protocol has the feature.
     pub fn is_in(self, version: Version) -> bool {
         let row = self.row();
         row.since.standard == version.standard
@@ -127,27 +128,27 @@ impl ProtocolFeature {
             && row.until.is_none_or(|until| version < until)
     }
 
-    /// The name, as in the code: `TurnWindows`.
+    /// Returns the name as in the code, such as `TurnWindows`.
     pub fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// What it is, in one sentence.
+    /// Returns the description in one sentence.
     pub fn doc(self) -> &'static str {
         self.row().doc.trim()
     }
 
-    /// The first version that has it.
+    /// Returns the first version that has the feature.
     pub fn since(self) -> Version {
         self.row().since
     }
 
-    /// The first version that no longer has it.
+    /// Returns the first version that no longer has the feature; `None` if all newer versions have it.
     pub fn until(self) -> Option<Version> {
         self.row().until
     }
 
-    /// Where the specification says so.
+    /// Returns the place in the specification that introduces the feature.
     pub fn source(self) -> &'static str {
         self.row().source
     }

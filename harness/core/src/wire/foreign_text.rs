@@ -1,64 +1,67 @@
-//! Text that may have come from outside: what a target sent, and what was made of it.
+//! Text that may come from outside: messages of a target, and text derived from them.
 //!
-//! A [`ForeignText`] has no `Display`: whoever shows one has to say where it goes, by the function for that place. A
-//! character that is not seen, or that acts on what stands around it (a control, a change of direction, a letter without
-//! width), is shown as its code point, such as `\u{202e}`.
+//! A [`ForeignText`] has no `Display`. To show it, the caller chooses the function for the place of output. An
+//! invisible character, or one that affects the text around it (a control character, a change of direction, a
+//! zero-width character), is shown as its code point, such as `\u{202e}`.
 //!
-//! Start at [`ForeignText`]; [`shown`] is the escape under all of them, for texts of mixed origin.
+//! Start at [`ForeignText`]; [`shown`] is the escape that all of them use, for texts of mixed origin.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-/// Characters of a text that is shown on one line; the rest is counted.
+/// Maximum length in characters of a text that is shown on one line. The number of the omitted characters is
+/// appended.
 const LINE: usize = 2_000;
-/// Characters of a text that is shown on many lines.
+/// Maximum length in characters of a text that is shown on several lines.
 const LINES: usize = 20_000;
 
-/// What CI services take for a command, wherever it stands in a line.
+/// The prefixes of commands that CI services recognise anywhere in a line.
 const COMMANDS: [&str; 3] = ["##[", "##vso[", "##teamcity["];
-/// What they take for a command at the beginning of a line, after any spaces.
+/// The prefix of commands that CI services recognise at the beginning of a line, after any spaces.
 const LEADING: &str = "::";
 
-/// Text that may have come from outside. What it is made of is not shown but by the function for the place.
+/// Text that may come from outside. Its content can be shown only by the function for the place of output.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct ForeignText(String);
 
 impl ForeignText {
-    /// The text as it came, to be compared, searched, or written as a string of JSON. Never to be shown.
+    /// Returns the unchanged text, for comparison, search, or a JSON string. It must never be shown.
     pub fn raw(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is nothing.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The same with words before it.
+    /// Returns the text with these words in front.
     #[must_use]
     pub fn after(&self, words: &str) -> ForeignText {
         ForeignText(format!("{words}{}", self.0))
     }
 
-    /// For a terminal, a log or any other plain text, on one line: line breaks are shown as code points.
+    /// Escapes the text for a terminal, a log or other plain text, on one line: line breaks are shown as code
+    /// points.
     pub fn line(&self) -> String {
         shown(&beginning(&self.0, LINE), LineBreaks::Shown).into_owned()
     }
 
-    /// The same on as many lines as it has.
+    /// Escapes the text as [`ForeignText::line`] does, but keeps line breaks.
     pub fn lines(&self) -> String {
         shown(&beginning(&self.0, LINES), LineBreaks::Kept).into_owned()
     }
 
-    /// For an attribute, a text or a CDATA section of XML. The writer of the XML escapes `<`, `&` and quotes.
+    /// Escapes the text for an attribute, a text or a CDATA section of XML. The XML writer escapes `<`, `&` and
+    /// quotes.
     pub fn xml(&self) -> String {
         xml(&self.lines())
     }
 
-    /// For Markdown, on one line.
+    /// Escapes the text for Markdown, on one line.
     pub fn markdown(&self) -> String {
         markdown(&self.line())
     }
@@ -88,17 +91,17 @@ impl PartialEq<&str> for ForeignText {
     }
 }
 
-/// What becomes of line breaks.
+/// The treatment of line breaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LineBreaks {
-    /// They are shown as code points.
+    /// Shown as code points.
     Shown,
-    /// They stay.
+    /// Kept.
     Kept,
 }
 
-/// A text of any origin as a terminal or a log may have it: nothing in it acts on what stands around it, and no line is a
-/// command of a CI service.
+/// Escapes a text of any origin for a terminal or a log: no character affects the text around it, and no line
+/// is a command of a CI service.
 pub fn shown(text: &str, breaks: LineBreaks) -> Cow<'_, str> {
     let quiet = |letter: char| match letter {
         '\n' | '\t' => breaks == LineBreaks::Kept,
@@ -117,12 +120,12 @@ pub fn shown(text: &str, breaks: LineBreaks) -> Cow<'_, str> {
     if has_command(&visible) { Cow::Owned(without_commands(&visible)) } else { visible }
 }
 
-/// A text for XML: without the end of a CDATA section, and nothing but characters that XML has.
+/// Escapes a text for XML: it cannot end a CDATA section, and has only characters that XML allows.
 pub fn xml(text: &str) -> String {
     shown(text, LineBreaks::Kept).replace("]]>", "]]\\u{3e}")
 }
 
-/// A text that has no meaning in Markdown, on one line.
+/// Escapes a text so that it has no meaning in Markdown, on one line.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in shown(text, LineBreaks::Shown).chars() {
@@ -134,7 +137,7 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// A text in the quotes of JSON as YAML may have it, with every hidden character escaped.
+/// Makes a quoted JSON string valid as YAML: every hidden character is escaped.
 pub fn yaml(quoted: &str) -> Cow<'_, str> {
     if !quoted.chars().any(is_hidden) {
         return Cow::Borrowed(quoted);
@@ -150,7 +153,7 @@ pub fn yaml(quoted: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character is not seen, or acts on what stands around it; line breaks and tabs are such, too.
+/// Whether a character is invisible or affects the text around it. Line breaks and tabs count too.
 pub fn is_hidden(letter: char) -> bool {
     if letter.is_ascii() {
         return letter.is_ascii_control();
@@ -161,10 +164,10 @@ pub fn is_hidden(letter: char) -> bool {
     }
     matches!(letter,
         '\u{80}'..='\u{9f}'
-        // Spaces that look like others or like nothing, and soft hyphens.
+        // Spaces that look like other characters or like nothing, and soft hyphens.
         | '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}'
         | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        // Spaces, letters without width, changes of direction, ends of lines.
+        // Spaces, zero-width characters, changes of direction, line separators.
         | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}'
         | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}'
         | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
@@ -172,7 +175,7 @@ pub fn is_hidden(letter: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// A character as its code point.
+/// Appends a character as its code point.
 pub fn code_point(out: &mut String, letter: char) {
     let _ = write!(out, "\\u{{{:x}}}", u32::from(letter));
 }
@@ -182,7 +185,7 @@ fn has_command(text: &str) -> bool {
         || text.lines().any(|line| line.trim_start().starts_with(LEADING))
 }
 
-/// The text with the character of each command that makes it one as its code point.
+/// Escapes the character of each CI command that makes it a command.
 fn without_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for line in text.split_inclusive('\n') {
@@ -204,9 +207,9 @@ fn without_commands(text: &str) -> String {
     out
 }
 
-/// The beginning of a text, with the number of characters that are left out.
+/// Returns the first `most` characters of a text, with the number of the omitted ones.
 fn beginning(text: &str, most: usize) -> Cow<'_, str> {
-    // As many bytes as characters are the least that a longer text has.
+    // A text never has more characters than bytes.
     if text.len() <= most {
         return Cow::Borrowed(text);
     }
@@ -255,7 +258,7 @@ mod tests {
         assert_eq!(line("a ##[error]b"), "a #\\u{23}[error]b");
         assert_eq!(line("##vso[x]##teamcity[y]"), "#\\u{23}vso[x]#\\u{23}teamcity[y]");
         assert_eq!(line("## Title, a::b"), "## Title, a::b");
-        // What cannot be seen does not hide a command either.
+        // Invisible characters do not hide a command either.
         assert_eq!(line("#\u{200b}#[error]"), "#\\u{200b}#[error]");
     }
 

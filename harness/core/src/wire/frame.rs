@@ -1,4 +1,4 @@
-//! One WebSocket message, as it crossed the wire.
+//! One WebSocket message, as it was on the wire.
 
 use std::borrow::Cow;
 
@@ -7,27 +7,27 @@ use std::borrow::Cow;
 pub enum Frame {
     /// A text message. AHP puts one JSON-RPC message into each.
     Text(String),
-    /// A binary message, which AHP gives no meaning.
+    /// A binary message, which has no meaning in AHP.
     Binary(Vec<u8>),
-    /// A message that was sent as text and is not UTF-8, which WebSocket forbids (RFC 6455, 8.1).
+    /// A message that was sent as text but is not UTF-8, which WebSocket forbids (RFC 6455, 8.1).
     NotUtf8(Vec<u8>),
 }
 
-/// Values that a message may have.
+/// Upper bound for the number of values in a message.
 pub const MAX_VALUES: usize = 200_000;
-/// Bytes of a frame that is not looked at for its values.
+/// The size in bytes below which a frame cannot exceed that bound, so that its values are not counted.
 const SHORT: usize = 256 << 10;
 
-/// A frame with more in it than the harness takes.
+/// The error for a frame with more values than the harness accepts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a message of some {values} values, more than the {MAX_VALUES} that the harness takes")]
 pub struct FrameExcess {
-    /// How many values it has, more or less.
+    /// The approximate number of its values.
     pub values: usize,
 }
 
 impl Frame {
-    /// The payload.
+    /// Returns the payload.
     pub fn bytes(&self) -> &[u8] {
         match self {
             Frame::Text(text) => text.as_bytes(),
@@ -35,23 +35,24 @@ impl Frame {
         }
     }
 
-    /// Makes a text frame of a JSON value, without insignificant white space.
+    /// Creates a text frame from a JSON value, without insignificant white space.
     pub fn json(value: &crate::wire::json::Value) -> Frame {
         Frame::Text(value.to_text())
     }
 
-    /// Length of the payload in bytes.
+    /// Returns the length of the payload in bytes.
     pub fn len(&self) -> usize {
         self.bytes().len()
     }
 
-    /// Whether the payload has no bytes.
+    /// Whether the payload is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Why nothing is made of the frame: it is text that has more values than anything the harness takes. A value in memory costs many times what it does in a text, so this is known before there is one. What is
-    /// short cannot have many.
+    /// Returns an error if the frame is text with more values than the harness accepts. A value in memory takes
+    /// many times the space of its text, so that the values are counted before parsing. Short frames are not
+    /// counted.
     pub fn excess(&self) -> Option<FrameExcess> {
         let text = self.bytes();
         if text.len() < SHORT {
@@ -70,7 +71,7 @@ impl Frame {
         (values > MAX_VALUES).then_some(FrameExcess { values })
     }
 
-    /// The payload for a person: text as it is, bytes as text where they are text.
+    /// Returns the payload for a person. Invalid UTF-8 is replaced.
     pub fn display(&self) -> Cow<'_, str> {
         match self {
             Frame::Text(text) => Cow::Borrowed(text),

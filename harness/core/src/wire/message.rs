@@ -1,55 +1,53 @@
 //! JSON-RPC 2.0 messages over a lossless value.
 //!
-//! A [`Message`] keeps the whole JSON object and only says what it looks like, so that nothing a
-//! peer sent is lost by reading it. [`decode`] never fails: what is not a message is
-//! [`DecodedFrame::Odd`], with the reason.
+//! A [`Message`] keeps the whole JSON object and adds its kind, so that parsing loses nothing that a peer sent.
+//! [`decode`] never fails: anything that is no message becomes [`DecodedFrame::Odd`], with the reason.
 
 use crate::wire::json::{Map, Value, json};
 
 use super::frame::Frame;
 
-/// What a JSON object on the wire looks like.
+/// The kind of a JSON object on the wire.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum MessageKind {
-    /// `method` and `id`: wants one answer. The id may be null, which JSON-RPC only discourages.
+    /// `method` and `id`: expects one response. The id may be null, which JSON-RPC only discourages.
     Request,
-    /// `method` without `id`: wants none.
+    /// `method` without `id`: expects no response.
     Notification,
-    /// `result` and no `error`.
+    /// `result` without `error`.
     Success,
-    /// `error` and no `result`.
+    /// `error` without `result`.
     Failure,
-    /// None of these, or more than one of them.
+    /// None of these, or a mixture of them.
     Malformed,
 }
 
-/// One JSON object of a frame, whole, with its kind.
+/// One JSON object of a frame, complete, with its kind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
     value: Value,
     kind: MessageKind,
 }
 
-/// What a frame holds.
+/// The decoded content of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DecodedFrame {
     /// One JSON object.
     Message(Message),
-    /// A JSON array: a batch, as JSON-RPC calls it. AHP never mentions them.
+    /// A JSON array, which JSON-RPC calls a batch. AHP never mentions batches.
     Batch(Vec<Value>),
     /// JSON, but neither an object nor an array.
     Scalar(Value),
-    /// Something else; the text says what was wrong.
+    /// Anything else, with the reason.
     Odd(String),
-    /// JSON as far as it was read, nested deeper or with more values than this harness reads.
+    /// JSON beyond a limit: nested too deep, or with too many values.
     Deep,
 }
 
-/// How deep a JSON text may be nested that is read.
+/// The maximum nesting depth of a JSON text that is parsed.
 pub const MAX_NESTING: usize = 127;
 
-/// Whether a text opens more lists and objects within each other than are read. What stands in strings
-/// opens nothing.
+/// Whether a text nests lists and objects beyond the limit. Brackets within strings do not count.
 fn is_deep(text: &str) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     text.bytes().any(|byte| {
@@ -65,7 +63,7 @@ fn is_deep(text: &str) -> bool {
     })
 }
 
-/// Reads a frame. Never fails: what cannot be read is [`DecodedFrame::Odd`].
+/// Decodes a frame. It never fails: an unreadable frame becomes [`DecodedFrame::Odd`].
 pub fn decode(frame: &Frame) -> DecodedFrame {
     let text = match frame {
         Frame::Text(text) => text,
@@ -92,28 +90,28 @@ pub fn decode(frame: &Frame) -> DecodedFrame {
 }
 
 impl Message {
-    /// Takes a JSON value as a message; anything but an object is [`MessageKind::Malformed`].
+    /// Wraps a JSON value as a message. Any value but an object is [`MessageKind::Malformed`].
     pub fn new(value: Value) -> Message {
         let kind = classify(&value);
         Message { value, kind }
     }
 
-    /// A request.
+    /// Creates a request.
     pub fn request(id: impl Into<Value>, method: &str, params: Value) -> Message {
         Message::of([("id", id.into()), ("method", method.into()), ("params", params)])
     }
 
-    /// A notification.
+    /// Creates a notification.
     pub fn notification(method: &str, params: Value) -> Message {
         Message::of([("method", method.into()), ("params", params)])
     }
 
-    /// A successful response.
+    /// Creates a successful response.
     pub fn success(id: Value, result: Value) -> Message {
         Message::of([("id", id), ("result", result)])
     }
 
-    /// An error response; `data` is left out when null.
+    /// Creates an error response, without `data` if it is null.
     pub fn failure(id: Value, code: i64, message: &str, data: Value) -> Message {
         let mut error = json!({"code": code, "message": message});
         if !data.is_null() {
@@ -122,7 +120,7 @@ impl Message {
         Message::of([("id", id), ("error", error)])
     }
 
-    /// Moves the members in: `json!` would copy them, whole states among them.
+    /// Creates a message from its members by moving them: `json!` would copy them, including whole states.
     fn of<const N: usize>(members: [(&str, Value); N]) -> Message {
         let mut object = Map::new();
         object.insert("jsonrpc", Value::from("2.0"));
@@ -130,59 +128,59 @@ impl Message {
         Message::new(Value::Object(object))
     }
 
-    /// What the message looks like.
+    /// Returns the kind of the message.
     #[inline]
     pub fn kind(&self) -> MessageKind {
         self.kind
     }
 
-    /// The whole object.
+    /// Returns the whole object.
     #[inline]
     pub fn value(&self) -> &Value {
         &self.value
     }
 
-    /// The whole object, owned.
+    /// Returns the whole object by value.
     pub fn into_value(self) -> Value {
         self.value
     }
 
-    /// The `id` as it came, null included; `None` when there is no such member.
+    /// Returns the unchanged `id`, including null; `None` if the member is absent.
     #[inline]
     pub fn id(&self) -> Option<&Value> {
         self.value.get("id")
     }
 
-    /// The `method`, when it is a string.
+    /// Returns the `method`; `None` unless it is a string.
     #[inline]
     pub fn method(&self) -> Option<&str> {
         self.value.get("method").and_then(Value::as_str)
     }
 
-    /// The `params`, or null.
+    /// Returns the `params`, or null.
     #[inline]
     pub fn params(&self) -> &Value {
         self.value.get("params").unwrap_or(&Value::Null)
     }
 
-    /// The `result`, null included; `None` when there is no such member.
+    /// Returns the `result`, including null; `None` if the member is absent.
     #[inline]
     pub fn result(&self) -> Option<&Value> {
         self.value.get("result")
     }
 
-    /// The `error`; `None` when there is no such member.
+    /// Returns the `error`; `None` if the member is absent.
     #[inline]
     pub fn error(&self) -> Option<&Value> {
         self.value.get("error")
     }
 
-    /// The `code` of the error, when it is an integer.
+    /// Returns the `code` of the error; `None` unless it is an integer.
     pub fn error_code(&self) -> Option<i64> {
         self.error()?.get("code")?.as_i64()
     }
 
-    /// The message as a text frame.
+    /// Returns the message as a text frame.
     pub fn frame(&self) -> Frame {
         Frame::json(&self.value)
     }

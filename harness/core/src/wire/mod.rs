@@ -1,11 +1,11 @@
-//! Text to values and back: frames, JSON-RPC messages, and the tables of the protocol.
+//! Conversion between text and values: frames, JSON-RPC messages, and the tables of the protocol.
 //!
-//! Lossless: a frame that is not JSON, a message of no known shape, an unknown member or an id of
-//! an odd type is kept as it came. What a peer sent is evidence, never an error of ours.
+//! The conversion is lossless: frames that are not JSON, malformed messages, unknown members and ids of unusual
+//! types are kept unchanged. What a peer sent is evidence, never an error of the harness.
 //!
 //! Knows: nothing above it. Never knows: who sent a frame, when, or whether it was allowed.
 //!
-//! Start at [`frame`], then [`message`]; [`protocol`] holds what each version says is valid.
+//! Start at [`frame`], then [`message`]; [`protocol`] defines what is valid in each version.
 
 pub mod canonical;
 pub mod channel;

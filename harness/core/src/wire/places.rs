@@ -1,11 +1,11 @@
-//! What a table spells out, thing by thing, and how often each was seen: methods, actions, members,
-//! words of enumerations, variants of unions.
+//! Counts how often traffic exercised each item that a table defines: methods, actions, members, words of
+//! enumerations, variants of unions.
 //!
-//! Only what a message can hold has a place: types that nothing leads to have none. A type has its
-//! places once, wherever in a message its values stand.
+//! Only items that a message can hold are counted: unreachable types have none. A type has one set of items,
+//! wherever in a message its values stand.
 //!
-//! Knows: the tables. Never knows: who said what, or whether it was allowed; what is told to
-//! [`TablePlaces`] is taken for said.
+//! Knows: the tables. Never knows: who sent a value, or whether it was allowed; every value passed to
+//! [`TablePlaces`] counts as sent.
 //!
 //! Start at [`TablePlaces::of`].
 
@@ -19,29 +19,29 @@ use super::protocol::{DispatchRight, MethodKind, Protocol};
 use super::shape::{TaggedUnion, TypeId, ValueShape};
 use super::walk::admits;
 
-/// What kind of thing a table spells out.
+/// The kind of an item that a table defines.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum PlaceKind {
     /// A request that was answered with a result, or a notification.
     Method,
     /// An action that took effect.
     Accepted,
-    /// One that a client had sent.
+    /// An accepted action that a client had sent.
     FromClient,
-    /// An action of a client that came back with a reason why it was not taken.
+    /// An action of a client that the host rejected.
     Refused,
     /// A member of an object.
     Member,
     /// A word of an enumeration.
     Word,
-    /// One of several kinds of objects.
+    /// A variant of a tagged union.
     Variant,
-    /// One of several JSON types.
+    /// An alternative JSON type.
     Alternative,
 }
 
 impl PlaceKind {
-    /// What a number of these is called.
+    /// Returns the name of several items of this kind.
     pub fn plural(self) -> &'static str {
         match self {
             PlaceKind::Method => "methods",
@@ -56,10 +56,10 @@ impl PlaceKind {
     }
 }
 
-/// A thing that a table spells out.
+/// An item that a table defines, with its count.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TablePlace {
-    /// What kind of thing.
+    /// The kind of the item.
     pub kind: PlaceKind,
     /// Its name: `session/delta accepted`, `SessionState.config`, `TurnState 'error'`,
     /// `ResponsePart kind 'contentRef'`, `StringOrMarkdown as an object`.
@@ -68,10 +68,10 @@ pub struct TablePlace {
     pub seen: u64,
 }
 
-/// A part of a type: its members, words, variants or alternatives are numbered.
+/// A part of a type: the index of a member, word, variant or alternative.
 type TypePart = (TypeId, usize);
 
-/// Everything that a table spells out.
+/// All items that a table defines.
 pub struct TablePlaces {
     protocol: &'static Protocol,
     rows: Vec<TablePlace>,
@@ -80,7 +80,7 @@ pub struct TablePlaces {
 }
 
 impl TablePlaces {
-    /// The places of a version, none of which was seen.
+    /// Returns the items of a version, with counts of 0.
     pub fn of(protocol: &'static Protocol) -> TablePlaces {
         let empty = TablePlaces {
             protocol,
@@ -116,27 +116,28 @@ impl TablePlaces {
         laying.places
     }
 
-    /// All of them, as the table orders them: methods first, then types as they are led to.
+    /// Returns all items in the order of the table: methods first, then types in the order in which they are
+    /// reached.
     pub fn rows(&self) -> &[TablePlace] {
         &self.rows
     }
 
-    /// A request was answered with a result, or a notification came. Actions in the params of a
-    /// client are only asked for, and no action yet.
+    /// Counts a request that was answered with a result, or a notification. An action in the params of a client
+    /// is only a request for one, and is not counted.
     pub fn method(&mut self, name: &str, params: &Value, from_client: bool) {
         let Some(row) = self.protocol.method(name) else { return };
         self.count(PlaceKind::Method, name);
         self.value(row.params, params, from_client);
     }
 
-    /// The result of a request.
+    /// Counts the result of a request.
     pub fn result(&mut self, method: &str, result: &Value) {
         if let Some(id) = self.protocol.method(method).and_then(|row| row.result) {
             self.value(id, result, false);
         }
     }
 
-    /// What came with an error.
+    /// Counts the data of an error.
     pub fn error_data(&mut self, code: i64, data: &Value) {
         let row = ErrorCode::find(code, self.protocol.version());
         let id = row.and_then(|row| self.protocol.shapes.named(&data_type(row)));
@@ -155,7 +156,7 @@ impl TablePlaces {
         }
     }
 
-    /// Recursion ends with the value: JSON has a bounded depth here.
+    /// Counts the parts of a value. The recursion is bounded by the depth of the JSON.
     fn value(&mut self, id: TypeId, value: &Value, asked: bool) {
         let shapes = &self.protocol.shapes;
         match (shapes.get(id), value) {
@@ -200,8 +201,8 @@ impl TablePlaces {
         }
     }
 
-    /// Where the URI beside it does not tell which channel's state this is (before 0.2.0 sessions had
-    /// schemes of their hosts), its members do.
+    /// Counts a state in a snapshot. If the URI does not show the kind of the channel (before 0.2.0 hosts chose
+    /// the schemes of sessions), the members of the state do.
     fn state(&mut self, beside: &Map, state: &Value) {
         let told =
             beside.get("resource").and_then(Value::as_str).and_then(ChannelKind::promised_by);
@@ -214,7 +215,7 @@ impl TablePlaces {
         id.into_iter().for_each(|id| self.value(id, state, false));
     }
 
-    /// What was refused has no effect, and says nothing about its members.
+    /// Counts an action. A rejected action has no effect, so that its members are not counted.
     fn action(&mut self, envelope: &Map, action: &Value) {
         let name = action.get("type").and_then(Value::as_str).unwrap_or_default();
         let Some(row) = self.protocol.action(name) else { return };
@@ -245,7 +246,7 @@ fn data_type(row: &ErrorCode) -> String {
     format!("{}ErrorData", row.name)
 }
 
-/// Lays out the places of a table, each type once.
+/// A builder of the items of a table, each type once.
 struct PlaceLayout {
     places: TablePlaces,
     types: HashMap<TypeId, String>,
@@ -262,7 +263,7 @@ impl PlaceLayout {
         self.places.names.insert((kind, key.to_owned()), place);
     }
 
-    /// Adds a part of a type; false where the type was laid out before.
+    /// Adds a part of a type; returns `false` if the type was added before.
     fn part(&mut self, id: TypeId, part: usize, kind: PlaceKind, name: String) -> bool {
         if self.places.parts.contains_key(&(id, part)) {
             return false;
@@ -272,7 +273,7 @@ impl PlaceLayout {
         true
     }
 
-    /// `path` names what has no name of its own.
+    /// Adds all items that a type reaches. `path` is the label of a type without a name.
     fn reach(&mut self, id: TypeId, path: &str) {
         let label = self.types.get(&id).cloned().unwrap_or_else(|| path.to_owned());
         let protocol = self.places.protocol;
@@ -309,7 +310,7 @@ impl PlaceLayout {
                 }
             }
             ValueShape::AnyOf(ids) => {
-                // `null|object` and the like have no name, and say nothing about what is there.
+                // Alternatives such as `null|object` have no name, and do not count as items.
                 let named = self.types.contains_key(&id);
                 for (part, alternative) in ids.iter().enumerate() {
                     let name = format!("{label} as {}", protocol.shapes.describe(*alternative));

@@ -1,7 +1,7 @@
-//! What each version of the protocol says is valid: its methods, actions and types, as data.
+//! The valid methods, actions and types of each version of the protocol, as data.
 //!
-//! The tables are the JSON files under `protocol/`, one for each version, made from the
-//! specification's types and checked against recorded traffic. A table is read on its first use.
+//! The tables are the JSON files under `protocol/`, one for each version. They are generated from the
+//! specification's types and checked against recorded traffic. A table is parsed on its first use.
 //!
 //! Knows: the tables. Never knows: who sent what, or what came before it.
 //!
@@ -28,24 +28,24 @@ pub struct Protocol {
     pub(super) shapes: VersionShapes,
 }
 
-/// Whether a method wants an answer.
+/// Whether a method expects a response.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum MethodKind {
     /// Exactly one response.
     Request,
-    /// None.
+    /// No response.
     Notification,
 }
 
-/// Who may bring an action into the stream.
+/// The parties that may originate an action.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum DispatchRight {
     /// Clients and the host.
     Client,
-    /// Only the host; a client's dispatch is refused.
+    /// Only the host, which rejects a client's dispatch.
     Host,
-    /// The sources disagree; neither acceptance nor refusal is a mistake.
+    /// The sources disagree, so that neither acceptance nor rejection is an error.
     Disputed,
 }
 
@@ -56,9 +56,9 @@ pub struct ProtocolMethod {
     pub name: String,
     /// Request or notification.
     pub kind: MethodKind,
-    /// Clients may send it.
+    /// Whether clients may send it.
     pub from_client: bool,
-    /// Hosts may send it.
+    /// Whether hosts may send it.
     pub from_host: bool,
     /// The type of its params, such as `SubscribeParams`; see [`Protocol::check_type`].
     pub params_type: String,
@@ -75,9 +75,9 @@ pub struct ActionRow {
     pub action_type: String,
     /// The kind of channel whose state it changes.
     pub channel: ChannelKind,
-    /// Who may dispatch it.
+    /// The parties that may dispatch it.
     pub dispatch: DispatchRight,
-    /// Why the row is not what the official types say; `None` where it is.
+    /// The reason why the row differs from the official types; `None` if it does not.
     pub doc: Option<String>,
     pub(super) shape: TypeId,
 }
@@ -92,10 +92,9 @@ const fn source(version: Version, text: &'static str) -> TableSource {
     TableSource { version, text, table: OnceLock::new() }
 }
 
-/// The versions that hosts and clients of the harness offer unless they are asked for another, newest
-/// first.
+/// The versions that hosts and clients of the harness offer by default, newest first.
 const KNOWN: &[Version] = &[Version::V1_0, Version::V0_9];
-/// Every version that they speak, newest first.
+/// Every version that hosts and clients of the harness speak, newest first.
 const PLAYED: &[Version] = &[
     Version::V1_0,
     Version::V0_9,
@@ -112,7 +111,7 @@ const PLAYED: &[Version] = &[
     Version::V1,
 ];
 
-/// Newest first.
+/// The tables, newest first.
 static SOURCES: [TableSource; 14] = [
     source(Version::V1_0, include_str!("../../../protocol/1.0.0.json")),
     source(Version::V0_9, include_str!("../../../protocol/0.9.0.json")),
@@ -131,8 +130,8 @@ static SOURCES: [TableSource; 14] = [
 ];
 
 impl Protocol {
-    /// The table of a version: its own, else the newest whose caret range accepts the version
-    /// (1.7.3 is read by the table of 1.0.0). `None` where there is none.
+    /// Returns the table of a version: its own, otherwise the newest whose caret range accepts the version
+    /// (1.7.3 uses the table of 1.0.0). `None` if there is none.
     ///
     /// Source: versioning.md, caret ranges; minor versions only add to the wire.
     pub fn of(version: Version) -> Option<&'static Protocol> {
@@ -143,32 +142,31 @@ impl Protocol {
         Some(source.table.get_or_init(load))
     }
 
-    /// The table of the Agent Client Protocol.
+    /// Returns the table of the Agent Client Protocol.
     pub fn acp() -> Option<&'static Protocol> {
         Protocol::of(Version::ACP_1)
     }
 
-    /// The table of a version that the harness plays, as [`Protocol::of`]; `None` for others, even
-    /// where there is a table.
+    /// Returns the table of a version that the harness speaks, as [`Protocol::of`] does; `None` for other
+    /// versions, even if they have a table.
     pub fn played(version: Version) -> Option<&'static Protocol> {
         let plays = |known: &Version| *known == version || known.accepts(version);
         let plays = version == Version::ACP_1 || PLAYED.iter().any(plays);
         plays.then(|| Protocol::of(version)).flatten()
     }
 
-    /// The versions that hosts and clients of the harness offer unless they are asked for another,
-    /// newest first.
+    /// Returns the versions that hosts and clients of the harness offer by default, newest first.
     pub fn known() -> &'static [Version] {
         KNOWN
     }
 
-    /// Every version that hosts and clients of the harness speak, newest first. There are tables of
-    /// every published version, see [`PUBLISHED`](super::version::PUBLISHED).
+    /// Returns every version that hosts and clients of the harness speak, newest first. Tables exist for every
+    /// published version, see [`PUBLISHED`](super::version::PUBLISHED).
     pub fn all_played() -> &'static [Version] {
         PLAYED
     }
 
-    /// The version of the table, which may be older than the version it was asked for.
+    /// Returns the version of the table, which may be older than the requested version.
     pub fn version(&self) -> Version {
         self.version
     }
@@ -178,24 +176,24 @@ impl Protocol {
         feature.is_in(self.version)
     }
 
-    /// The method of a name.
+    /// Returns the method with this name.
     #[inline]
     pub fn method(&self, name: &str) -> Option<&ProtocolMethod> {
         self.methods.get(*self.method_index.get(name)?)
     }
 
-    /// Every method, sorted by name.
+    /// Returns every method, sorted by name.
     pub fn methods(&self) -> impl Iterator<Item = &ProtocolMethod> {
         self.methods.iter()
     }
 
-    /// The action of a type, such as `chat/delta`.
+    /// Returns the action with this type, such as `chat/delta`.
     #[inline]
     pub fn action(&self, action_type: &str) -> Option<&ActionRow> {
         self.actions.get(*self.action_index.get(action_type)?)
     }
 
-    /// Every action, sorted by type.
+    /// Returns every action, sorted by type.
     pub fn actions(&self) -> impl Iterator<Item = &ActionRow> {
         self.actions.iter()
     }
@@ -207,7 +205,7 @@ impl Protocol {
             table.methods.into_iter().map(|(name, row)| row.method(name, &mut shapes)).collect();
         let mut actions = Vec::with_capacity(table.actions.len());
         for (action_type, entry) in &table.actions {
-            // A row without a channel is lost here; a test counts the rows.
+            // An action of an unknown channel is dropped here; a test counts the rows.
             let Some(channel) = ChannelKind::of_action(action_type) else {
                 continue;
             };
@@ -225,7 +223,8 @@ impl Protocol {
     }
 }
 
-/// A table without rows, which accuses nobody. Only a broken file leads here, and tests read all.
+/// Creates a table without rows, which reports no errors. It stands in for a table file that cannot be parsed;
+/// tests parse all files.
 impl Default for Protocol {
     fn default() -> Protocol {
         Protocol {

@@ -1,7 +1,7 @@
 //! Visits the objects of a message together with the names of their types, so that they can be changed.
 //!
-//! An object whose type has no name is visited with an empty name, a variant without one with the name of its union. Members that no table names are not
-//! entered, and neither are actions that a client sent: a host has to echo them unchanged.
+//! An object of an unnamed type is visited with an empty name, an unnamed variant with the name of its union.
+//! The visit skips unknown members, and actions that a client sent: a host has to echo those unchanged.
 //!
 //! Knows: the tables. Never knows: what is changed, and whether the result is valid.
 //!
@@ -13,7 +13,7 @@ use super::protocol::{ActionRow, Protocol};
 use super::shape::{ObjectMember, TypeId, ValueShape};
 use super::walk::admits;
 
-/// Called with the name of a type, or the `type` of an action, and an object of that type.
+/// A callback that receives the name of a type, or the `type` of an action, and an object of that type.
 pub type RecordVisitor<'v> = dyn FnMut(&str, &mut Map) + 'v;
 
 impl Protocol {
@@ -35,7 +35,7 @@ impl Protocol {
         }
     }
 
-    /// Recursion ends with the value: JSON has a bounded depth here.
+    /// Visits a value of one type. The recursion is bounded by the depth of the JSON.
     fn visit_value(
         &self,
         label: &str,
@@ -92,8 +92,8 @@ impl Protocol {
         }
     }
 
-    /// The type of the state in a snapshot, by the URI of its resource. Before 0.2.0 the scheme of a session's URI is
-    /// the provider's name, so the members of the state decide.
+    /// Returns the type of the state in a snapshot, by the URI of its resource. Before 0.2.0 the scheme of a
+    /// session's URI is the provider's name, so that the members of the state decide.
     fn state_beside(&self, snapshot: &Map) -> Option<TypeId> {
         let resource = snapshot.get("resource").and_then(Value::as_str)?;
         let fits = |kind: &ChannelKind| {
@@ -105,7 +105,7 @@ impl Protocol {
         self.shapes.named(kind.state_type())
     }
 
-    /// The row of the action in an envelope; `None` if a client sent it.
+    /// Returns the row of the action in an envelope; `None` if a client sent it.
     fn host_action_in(&self, envelope: &Map, member: &str) -> Option<&ActionRow> {
         if envelope.get("origin").is_some_and(|origin| !origin.is_null()) {
             return None;

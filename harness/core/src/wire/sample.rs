@@ -1,11 +1,11 @@
-//! Draws values of the protocol's types: valid by construction, and poor in ids, so that ids meet.
+//! Generates random values of the protocol's types: valid by construction, and with few different ids, so that
+//! values refer to each other.
 //!
-//! Every decision is a call of `choose(n)`, which answers a number below `n`; nothing else decides.
-//! Zero is always the plainest choice (an optional member is absent, a list is empty, the first
-//! variant is taken), so that a source of choices that has run dry leads to the smallest value, and
-//! a shrinker that lowers choices lowers values.
+//! Every decision is a call of `choose(n)`, which returns a number below `n`. Zero is always the simplest
+//! choice (an optional member is absent, a list is empty, a union has its first variant). An exhausted source
+//! of choices therefore leads to the smallest value, and a shrinker that lowers choices shrinks values.
 //!
-//! Knows: the tables. Never knows: where choices come from, or what a value is drawn for.
+//! Knows: the tables. Never knows: the source of the choices, or the purpose of a value.
 //!
 //! Start at [`Protocol::sampler`].
 
@@ -15,12 +15,13 @@ use super::channel::ChannelKind;
 use super::protocol::Protocol;
 use super::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape};
 
-/// Optional members and list items are not drawn below this depth.
+/// The depth below which no optional members and list items are generated.
 const MAX_DEPTH: usize = 7;
-/// How often [`ValueSampler::spoil`] tries to find a fault that the tables see.
+/// How often [`ValueSampler::spoil`] tries to find an error that the tables detect.
 const SPOIL_TRIES: usize = 8;
 
-/// Every id, and the tail of every URI. Not in alphabetical order, so that sorting shows.
+/// The pool of ids, which also end the URIs. They are not in alphabetical order, so that sorting becomes
+/// visible.
 const IDS: &[&str] = &["m", "z", "a", "k", "b", "y", "c", "x"];
 const TEXTS: &[&str] = &["text", "", "a", "two\nlines", "`**Ä** 𝄞", " "];
 const INTEGERS: &[i64] = &[1, 0, 2, 3, 9_999, -1, 2_147_483_648, 9_007_199_254_740_991];
@@ -32,25 +33,25 @@ const TIMES: &[&str] = &[
     "2026-01-02T04:04:05.678+01:00",
     "1970-01-01T00:00:00.000Z",
 ];
-/// Texts at the place of a time that are none. The tables call times strings, so they are valid.
+/// Invalid times. The tables define times as strings, so that these are valid for the tables.
 const NO_TIMES: &[&str] = &["yesterday", "", "2026-13-45T99:99:99Z"];
-/// The activities of a status, and the flags beside them, the last of which nobody knows.
+/// The activities of a status, and its flags, the last of which is unknown.
 const ACTIVITIES: &[u64] = &[1, 2, 8, 24, 0];
 const FLAGS: &[u64] = &[0, 32, 64, 96, 256];
 
-/// What values look like, beyond being valid.
+/// Options for the generated values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SamplingOptions {
-    /// How many different ids there are, 1 to 8. Turns, parts, tool calls, chats share them.
+    /// The number of different ids, 1 to 8. Turns, parts, tool calls and chats share them.
     pub ids: usize,
-    /// One object in so many has a member that no table lists; 0 for none.
+    /// One object in this many has an unknown member; 0 for none.
     pub unknown: usize,
-    /// One value in so many of an open enum or union is one that no table lists; 0 for none.
-    /// Members whose presence the sources dispute are absent as often.
+    /// One value in this many of an open enum or union is unknown; 0 for none. Members whose presence is
+    /// disputed are absent as often.
     pub strange: usize,
-    /// One time in so many is a text that is no time; 0 for none.
+    /// One time in this many is invalid; 0 for none.
     pub timeless: usize,
-    /// Objects of one list differ in their ids.
+    /// Whether the objects of one list have different ids.
     pub distinct: bool,
 }
 
@@ -60,7 +61,7 @@ impl Default for SamplingOptions {
     }
 }
 
-/// Draws values; see [`Protocol::sampler`].
+/// A generator of values; see [`Protocol::sampler`].
 pub struct ValueSampler<'a> {
     protocol: &'a Protocol,
     sampling: SamplingOptions,
@@ -68,8 +69,8 @@ pub struct ValueSampler<'a> {
 }
 
 impl Protocol {
-    /// A sampler over this version's tables. `choose(n)` answers a number below `n`; what is not
-    /// below it counts as `n - 1`. The same answers give the same values.
+    /// Creates a generator for this version's tables. `choose(n)` returns a number below `n`; a larger one
+    /// counts as `n - 1`. The same choices give the same values.
     pub fn sampler<'a>(
         &'a self,
         sampling: SamplingOptions,
@@ -80,19 +81,19 @@ impl Protocol {
 }
 
 impl ValueSampler<'_> {
-    /// A value of a named type, such as `Turn`, or of any other type that the tables spell, such
-    /// as `Turn[]` or `action`. `None` where the table has no such type.
+    /// Generates a value of a named type, such as `Turn`, or of a type expression that the tables use, such as
+    /// `Turn[]` or `action`. `None` if the table has no such type.
     pub fn of_type(&mut self, name: &str) -> Option<Value> {
         let id = self.protocol.shapes.named(name)?;
         Some(self.value(id, "", 0))
     }
 
-    /// A state of a channel. `None` where the version has no such channel.
+    /// Generates the state of a channel; `None` if the version has no such channel.
     pub fn state(&mut self, kind: ChannelKind) -> Option<Value> {
         self.of_type(kind.state_type())
     }
 
-    /// An action of a type, such as `chat/delta`. `None` where the version has no such action.
+    /// Generates an action of a type, such as `chat/delta`; `None` if the version has no such action.
     pub fn action(&mut self, action_type: &str) -> Option<Value> {
         let shape = self.protocol.action(action_type)?.shape;
         let mut action = self.value(shape, "", 0);
@@ -100,13 +101,13 @@ impl ValueSampler<'_> {
         Some(action)
     }
 
-    /// An id of the pool, as every drawn value uses them.
+    /// Returns an id of the pool.
     pub fn id(&mut self) -> String {
         (*self.pick(self.ids())).to_owned()
     }
 
-    /// Breaks one member of an action of a known type so that the tables refuse it: it is missing
-    /// or has another JSON type. Says whether that worked; else the action is as before.
+    /// Breaks one member of an action of a known type, so that the tables reject it: the member is missing or
+    /// has another JSON type. Returns whether that worked; otherwise the action is unchanged.
     pub fn spoil(&mut self, action: &mut Value) -> bool {
         for _ in 0..SPOIL_TRIES {
             let mut broken = action.clone();
@@ -154,7 +155,7 @@ impl ValueSampler<'_> {
 
     fn record(&mut self, members: &[ObjectMember], depth: usize) -> Value {
         let mut object = Map::new();
-        // The state in a snapshot is of the kind that the URI beside it names.
+        // The state in a snapshot has the kind that the URI beside it names.
         let state = |member: &&ObjectMember| {
             matches!(self.protocol.shapes.get(member.shape), ValueShape::State)
         };
@@ -281,7 +282,7 @@ impl ValueSampler<'_> {
         json!(self.pick(TEXTS))
     }
 
-    /// Never a whole number with a fraction of zero: readers differ in how they write it.
+    /// Generates a number. It never has a fraction of zero, which readers write differently.
     fn number(&mut self) -> Value {
         Number::from_f64(*self.pick(NUMBERS)).map_or(json!(1), Value::Number)
     }
@@ -302,12 +303,12 @@ impl ValueSampler<'_> {
         IDS.get(..self.sampling.ids.max(1)).unwrap_or(IDS)
     }
 
-    /// One of a list that is not empty.
+    /// Picks an item of a list that is not empty.
     fn pick<T>(&mut self, from: &'static [T]) -> &'static T {
         &from[self.below(from.len())]
     }
 
-    /// Zero, the plainest choice, is no.
+    /// Returns `true` once in `count` times on average. Zero, the simplest choice, means `false`.
     fn once_in(&mut self, count: usize) -> bool {
         count > 0 && self.below(count.max(2)) == 1
     }
@@ -319,7 +320,7 @@ impl ValueSampler<'_> {
         (self.choose)(count).min(count - 1)
     }
 
-    /// Walks down to a member and drops it or gives it another JSON type.
+    /// Descends to a random member, and removes it or gives it another JSON type.
     fn break_one(&mut self, value: &mut Value) {
         match value {
             Value::Object(object) if !object.is_empty() => {
@@ -354,14 +355,14 @@ fn put(value: &mut Value, name: &str, member: Value) {
     }
 }
 
-/// What tells the objects of one list apart.
+/// Returns the id that distinguishes the objects of one list.
 fn identity(value: &Value) -> Option<&Value> {
     const PATHS: [&str; 6] =
         ["/id", "/toolCall/toolCallId", "/request/id", "/resource", "/clientId", "/commandId"];
     PATHS.iter().find_map(|path| value.pointer(path))
 }
 
-/// Whether a text of this name refers to something: `turnId`, `order`, `annotationIds`.
+/// Whether a string member with this name holds ids: `turnId`, `order`, `annotationIds`.
 fn is_id(name: &str) -> bool {
     const LISTS: [&str; 2] = ["order", "files"];
     name == "id" || name.ends_with("Id") || name.ends_with("Ids") || LISTS.contains(&name)
@@ -378,7 +379,7 @@ mod tests {
     use crate::wire::validate::ShapeError;
     use crate::wire::version::{PUBLISHED, Version};
 
-    /// Choices of a small generator of numbers; the same seed, the same choices.
+    /// Returns choices of a small random generator; the same seed gives the same choices.
     fn choices(mut state: u64) -> impl FnMut(usize) -> usize {
         move |count| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -390,7 +391,7 @@ mod tests {
         SamplingOptions { ids: 3, unknown: 4, strange: 4, timeless: 4, distinct: false }
     }
 
-    /// A disputed member that is absent is worth a warning.
+    /// Keeps the errors except warnings about absent members with disputed presence.
     fn hard(mut errors: Vec<ShapeError>) -> Vec<ShapeError> {
         errors.retain(|error| !error.soft || !error.found.contains("nothing"));
         errors

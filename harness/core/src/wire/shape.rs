@@ -1,11 +1,11 @@
-//! The protocol's types as read from a table, compiled: names are resolved once, to numbers.
+//! The protocol's types as compiled from a table: names are resolved once, to indices.
 //!
-//! A type is written as in the tables: `string`, `ChatState`, `Turn[]` (a list), `{Turn}` (an
-//! object with any keys), `'error'` (that text), `null|object` (one of these).
+//! A type expression of the tables is `string`, `ChatState`, `Turn[]` (a list), `{Turn}` (an object with any
+//! keys), `'error'` (this text), or `null|object` (one of these).
 //!
 //! Knows: the table format. Never knows: a message, or which version a table is for.
 //!
-//! Start at [`ValueShape`]; [`VersionShapes`] is the arena they live in.
+//! Start at [`ValueShape`]; [`VersionShapes`] is the arena that holds them.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -15,20 +15,20 @@ use serde::Deserialize;
 
 use super::json::Value;
 
-/// A type's place in [`VersionShapes`].
+/// The index of a type in [`VersionShapes`].
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct TypeId(u32);
 
-/// What a value has to look like.
+/// The shape that a value must have.
 #[derive(Debug)]
 pub(super) enum ValueShape {
-    /// Anything, null included.
+    /// Any value, including null.
     Any,
     String,
-    /// A string. What a URI looks like inside is not checked.
+    /// A string. The form of a URI is not checked.
     Uri,
     Boolean,
-    /// A number without a fraction. The specification's own types say `number`, the crates refuse
+    /// A number without a fraction. The specification's own types say `number`, while the crates reject
     /// fractions: a fraction is a soft error.
     Integer,
     /// A number without a fraction, not negative.
@@ -37,41 +37,41 @@ pub(super) enum ValueShape {
     /// An object of unknown members.
     Object,
     Null,
-    /// The state of a channel; which one follows from `resource` beside it.
+    /// The state of a channel. The `resource` beside it determines which.
     State,
-    /// An action; which one follows from its `type`.
+    /// An action. Its `type` determines which.
     Action,
-    /// Exactly this text.
+    /// Exactly this string.
     Literal(String),
     List(TypeId),
     Map(TypeId),
-    /// An object with these members, and others.
+    /// An object with these members, and possibly others.
     Record(Vec<ObjectMember>),
-    /// One of these texts, or any text when open.
+    /// One of these strings, or any string if it is open.
     Enum {
         values: Vec<String>,
         open: bool,
     },
-    /// Objects told apart by one member; the variant without a name is that of objects without it.
+    /// Objects distinguished by one member. The variant without a name is that of objects without the member.
     Union(TaggedUnion),
-    /// Values told apart by their JSON type.
+    /// Values distinguished by their JSON type.
     AnyOf(Vec<TypeId>),
-    /// A name that no table explains. Nothing matches it, tests see to it that there is none.
+    /// An undefined name, which no value matches. Tests ensure that there is none.
     Unresolved,
 }
 
-/// Objects told apart by the member `tag`.
+/// Objects distinguished by the member `tag`.
 #[derive(Debug)]
 pub(super) struct TaggedUnion {
     pub(super) tag: String,
     pub(super) variants: Vec<(String, TypeId)>,
     pub(super) open: bool,
-    /// The tag is a JSON boolean, not a string.
+    /// Whether the tag is a JSON boolean instead of a string.
     pub(super) boolean: bool,
 }
 
 impl TaggedUnion {
-    /// The variant that a value belongs to.
+    /// Returns the type of the variant that a value belongs to.
     pub(super) fn variant_of(&self, value: &Value) -> Option<TypeId> {
         let tag = match value.get(self.tag.as_str()) {
             Some(Value::String(tag)) => tag.as_str(),
@@ -83,17 +83,17 @@ impl TaggedUnion {
         self.variants.iter().find(|(name, _)| name == tag).map(|(_, id)| *id)
     }
 
-    /// What an object without the tag is, where it may be without.
+    /// Returns the type of objects without the tag; `None` if the tag is required.
     pub(super) fn untagged(&self) -> Option<TypeId> {
         self.variants.iter().find(|(name, _)| name.is_empty()).map(|(_, variant)| *variant)
     }
 }
 
-/// Whether a member has to be there.
+/// Whether a member is required.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MemberPresence {
     Required,
-    /// The sources disagree about it: absence is a soft error.
+    /// The sources disagree: absence is a soft error.
     Expected,
     Optional,
 }
@@ -106,11 +106,11 @@ pub(super) struct ObjectMember {
     pub(super) shape: TypeId,
 }
 
-/// A type as the table spells it.
+/// A type as the table defines it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TypeEntry {
-    /// Why it is not what the official types say.
+    /// The reason why it differs from the official types.
     #[serde(default)]
     pub(super) doc: Option<String>,
     /// An action's dispatch rule; types have none.
@@ -142,7 +142,7 @@ enum UnionVariant {
 pub(super) struct VersionShapes {
     arena: Vec<ValueShape>,
     names: HashMap<String, TypeId>,
-    /// The names of types, made when they are first asked for.
+    /// The names of types, computed on first use.
     labels: OnceLock<HashMap<TypeId, String>>,
 }
 
@@ -150,7 +150,7 @@ impl VersionShapes {
     /// Compiles the types of a table.
     pub(super) fn of(types: &LiteMap<String, TypeEntry>) -> VersionShapes {
         let mut shapes = VersionShapes::default();
-        // Names first: types refer to each other in circles.
+        // All names are added first, because types refer to each other in cycles.
         for name in types.keys() {
             let id = shapes.add(ValueShape::Unresolved);
             shapes.names.insert(name.clone(), id);
@@ -165,12 +165,12 @@ impl VersionShapes {
         shapes
     }
 
-    /// A type by name.
+    /// Returns the type with this name.
     pub(super) fn named(&self, name: &str) -> Option<TypeId> {
         self.names.get(name).copied()
     }
 
-    /// The types that the table itself names, not those that it only spells.
+    /// Returns the types with a name in the table, without type expressions.
     pub(super) fn names_of_types(&self) -> HashMap<TypeId, String> {
         let plain = |name: &str| name.starts_with(|first: char| first.is_ascii_uppercase());
         let whole = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -178,24 +178,24 @@ impl VersionShapes {
         names.map(|(name, id)| (*id, name.clone())).collect()
     }
 
-    /// The name of a type; empty if the table does not name it.
+    /// Returns the name of a type; empty if the table does not name it.
     pub(super) fn label(&self, id: TypeId) -> &str {
         self.labels.get_or_init(|| self.names_of_types()).get(&id).map_or("", String::as_str)
     }
 
-    /// The type of a number that these shapes gave out.
+    /// Returns the type with this index.
     #[inline]
     pub(super) fn get(&self, id: TypeId) -> &ValueShape {
         self.arena.get(id.0 as usize).unwrap_or(&ValueShape::Unresolved)
     }
 
-    /// Whether the type is an object that needs no member.
+    /// Whether the type is an object without required members.
     pub(super) fn may_be_empty(&self, id: TypeId) -> bool {
         let optional = |member: &ObjectMember| member.presence == MemberPresence::Optional;
         matches!(self.get(id), ValueShape::Record(members) if members.iter().all(optional))
     }
 
-    /// Compiles an entry that has no name of its own, such as an action.
+    /// Compiles an entry without a name, such as an action.
     pub(super) fn add_entry(&mut self, entry: &TypeEntry) -> TypeId {
         let shape = self.compile(entry);
         self.add(shape)
@@ -219,12 +219,12 @@ impl VersionShapes {
             builtin(text)
         };
         let id = self.add(shape);
-        // Written once, compiled once: the expression is a name from here on.
+        // Each expression is compiled once, and is a name from here on.
         self.names.insert(text.to_owned(), id);
         id
     }
 
-    /// A short description for messages: "expected ..".
+    /// Returns a short description for messages: "expected ..".
     pub(super) fn describe(&self, id: TypeId) -> String {
         match self.get(id) {
             ValueShape::Any => "any value".into(),
@@ -252,7 +252,7 @@ impl VersionShapes {
     }
 
     fn add(&mut self, shape: ValueShape) -> TypeId {
-        // A table holds some thousand types; the cast cannot cut anything off.
+        // A table has some thousand types, so that the cast loses nothing.
         let id = TypeId(self.arena.len() as u32);
         self.arena.push(shape);
         id
@@ -314,13 +314,13 @@ impl VersionShapes {
         ValueShape::Record(members)
     }
 
-    /// Every type, under its name or as it is spelled.
+    /// Returns every type, with its name or its expression.
     #[cfg(test)]
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, TypeId)> {
         self.names.iter().map(|(name, id)| (name.as_str(), *id))
     }
 
-    /// The expressions that nothing explains. Empty for a sound table.
+    /// Returns the undefined names; empty for a correct table.
     #[cfg(test)]
     pub(super) fn unresolved(&self) -> Vec<&str> {
         let lost = |id: &TypeId| matches!(self.get(*id), ValueShape::Unresolved);
@@ -329,7 +329,7 @@ impl VersionShapes {
     }
 }
 
-/// "one of `a`, `b`".
+/// Returns a text such as "one of `a`, `b`".
 pub(super) fn one_of<T: AsRef<str>>(values: &[T]) -> String {
     let quoted: Vec<String> = values.iter().map(|value| format!("`{}`", value.as_ref())).collect();
     match quoted.as_slice() {

@@ -1,12 +1,12 @@
-//! Other ways to write the same JSON: numbers, escapes, white space, the order of members.
+//! Other spellings of the same JSON: numbers, escapes, white space, the order of members.
 //!
-//! Knows: JSON. Never knows: methods, who writes what and why.
+//! Knows: JSON. Never knows: methods, or who writes what and why.
 //!
 //! Start at [`written`]. Source: RFC 8259.
 
 use super::json::{Number, Value};
 
-/// Calls `visit` for a value and everything in it, the outer ones first.
+/// Calls `visit` for a value and everything in it, outer values first.
 pub fn walk(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
     visit(value);
     match value {
@@ -27,7 +27,7 @@ pub fn add_fraction(value: &mut Value) {
     }
 }
 
-/// Does so for the ids of a message, or for everything but its ids.
+/// Adds fractions to the id of a message, or to everything but its id.
 pub fn add_fractions(message: &mut Value, of: FractionPlace) {
     let Value::Object(members) = message else { return };
     for (name, member) in members.iter_mut() {
@@ -39,7 +39,7 @@ pub fn add_fractions(message: &mut Value, of: FractionPlace) {
     }
 }
 
-/// Which integers of a message get a fraction.
+/// The integers of a message that get a fraction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FractionPlace {
     /// Its id.
@@ -57,7 +57,8 @@ pub fn reverse_members(value: &mut Value) {
     }
 }
 
-/// A whole number that a float represents exactly with an exponent, such as `1e0`; other numbers as they are.
+/// Writes a whole number that a float represents exactly with an exponent, such as `1e0`; other numbers
+/// unchanged.
 pub fn with_exponent(number: &Number) -> String {
     match number.as_u64().filter(|whole| *whole < EXACT) {
         Some(whole) => format!("{whole}e0"),
@@ -65,20 +66,20 @@ pub fn with_exponent(number: &Number) -> String {
     }
 }
 
-/// How numbers and strings are written.
+/// The spelling of numbers and strings.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafForm {
-    /// A number.
+    /// Writes a number.
     pub number: fn(&Number) -> String,
-    /// A string or the name of a member, with its quotation marks.
+    /// Writes a string or the name of a member, with its quotation marks.
     pub string: fn(&str) -> String,
 }
 
-/// As everybody writes them.
+/// The usual spelling.
 pub const USUAL: LeafForm =
     LeafForm { number: Number::to_string, string: |text| Value::from(text).to_text() };
 
-/// The text of a value in which numbers and strings have this form.
+/// Returns the text of a value with this spelling of numbers and strings.
 pub fn written(value: &Value, form: LeafForm) -> String {
     match value {
         Value::Number(number) => (form.number)(number),
@@ -98,19 +99,20 @@ pub fn written(value: &Value, form: LeafForm) -> String {
     }
 }
 
-/// The text of a value in which slashes and all characters outside ASCII are escaped.
+/// Returns the text of a value in which slashes and all characters outside ASCII are escaped.
 pub fn written_in_ascii(value: &Value) -> String {
     let string = |text: &str| escaped(text, |letter| !letter.is_ascii());
     written(value, LeafForm { string, ..USUAL })
 }
 
-/// The text of a value in which slashes and all letters are escaped, also in names.
+/// Returns the text of a value in which slashes and all letters are escaped, including names.
 pub fn written_in_escapes(value: &Value) -> String {
     let string = |text: &str| escaped(text, char::is_alphabetic);
     written(value, LeafForm { string, ..USUAL })
 }
 
-/// A string of JSON in which the characters that `escapes` selects are escaped, and all that have to be.
+/// Returns a JSON string in which the characters that `escapes` selects are escaped, besides those that must
+/// be.
 pub fn escaped(text: &str, escapes: fn(char) -> bool) -> String {
     let mut out = String::from('"');
     for letter in text.chars() {

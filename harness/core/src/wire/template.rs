@@ -1,20 +1,20 @@
 //! URI templates of RFC 6570, as far as the protocol uses them: expressions of plain variables.
 //!
-//! A host names its telemetry channels by templates, of which the protocol defines the variable
-//! `level`. A variable without a value expands to nothing; modifiers (`:3`, `*`) are not known, and
-//! leave their expression as it is spelled.
+//! A host names its telemetry channels by templates, for which the protocol defines the variable `level`. A
+//! variable without a value expands to nothing. Modifiers (`:3`, `*`) are not supported: their expression stays
+//! unexpanded.
 //!
 //! Knows: nothing. Never knows: what a variable means.
 //!
 //! Start at [`expand`].
 
-/// What an operator puts around the values of its expression. Source: RFC 6570, appendix A.
+/// The text that an operator puts around the values of its expression. Source: RFC 6570, appendix A.
 struct TemplateOperator {
     sign: char,
     first: &'static str,
     between: &'static str,
     named: bool,
-    /// What follows a name whose value is empty.
+    /// The text after a name whose value is empty.
     empty: &'static str,
     reserved: bool,
 }
@@ -30,7 +30,7 @@ const fn operator(
     TemplateOperator { sign, first, between, named, empty, reserved }
 }
 
-/// No operator comes first.
+/// The operators. The first row stands for an expression without an operator.
 const OPERATORS: &[TemplateOperator] = &[
     operator(' ', "", ",", false, "", false),
     operator('+', "", ",", false, "", true),
@@ -48,7 +48,7 @@ pub fn uses(template: &str, variable: &str) -> bool {
     expand(template, &[(variable, probe)]) != expand(template, &[])
 }
 
-/// A template with its variables filled in.
+/// Returns a template with its variables expanded.
 pub fn expand(template: &str, values: &[(&str, &str)]) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(expand(template, &values), expected, "{template}");
     }
 
-    // The examples of RFC 6570, section 3.2, with variables of ours.
+    // The examples of RFC 6570, section 3.2, with other variables.
     #[test]
     fn expands_every_operator() {
         check("ahp-otlp://logs", "ahp-otlp://logs");

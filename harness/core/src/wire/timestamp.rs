@@ -1,27 +1,27 @@
 //! Times as the protocol writes them: ISO 8601 in UTC with milliseconds.
 //!
-//! Read is what RFC 3339 allows: a date, a time with seconds, an optional fraction, and `Z` or an
-//! offset. A time without an offset would mean something else on every machine.
+//! The parser accepts RFC 3339: a date, a time with seconds, an optional fraction, and `Z` or an offset. A time
+//! without an offset would have another meaning on every machine.
 //!
-//! Knows: the calendar. Never knows: what time it is.
+//! Knows: the calendar. Never knows: the current time.
 
 use time::format_description::well_known::Rfc3339;
 use time::{Duration, OffsetDateTime};
 
-/// The time that many milliseconds later, as `2026-01-31T10:00:00.000Z`.
+/// Returns the time that many milliseconds later, as `2026-01-31T10:00:00.000Z`.
 ///
-/// `None` where the text is no such time, or the sum leaves the years 0 to 9999.
+/// `None` if the text is not such a time, or the sum is outside the years 0 to 9999.
 pub fn plus_millis(text: &str, millis: i64) -> Option<String> {
     format(parse(text)?.checked_add(millis)?)
 }
 
-/// A time as milliseconds since 1970; digits beyond the milliseconds are cut off.
+/// Parses a time into milliseconds since 1970; digits beyond the milliseconds are cut off.
 pub fn parse(text: &str) -> Option<i64> {
     let nanos = OffsetDateTime::parse(text, &Rfc3339).ok()?.unix_timestamp_nanos();
     i64::try_from(nanos.div_euclid(1_000_000)).ok()
 }
 
-/// Milliseconds since 1970 as `2026-01-31T10:00:00.000Z`; `None` beyond the years 0 to 9999.
+/// Formats milliseconds since 1970 as `2026-01-31T10:00:00.000Z`; `None` outside the years 0 to 9999.
 pub fn format(since_1970: i64) -> Option<String> {
     let at = OffsetDateTime::UNIX_EPOCH.checked_add(Duration::milliseconds(since_1970))?;
     let (year, month, day) = at.to_calendar_date();

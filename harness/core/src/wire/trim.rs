@@ -1,8 +1,8 @@
-//! Takes out of a value what one version of the protocol knows and another does not.
+//! Removes from a value what one version of the protocol defines and another does not.
 //!
-//! Most of what versions add are members. Who writes in the newest words and sends to a peer of an
-//! older version need not name them: the tables of both do. What neither table names is an
-//! extension and stays.
+//! Most additions of a version are members. A sender that builds messages of the newest version for a peer of
+//! an older version need not list them: the tables of both versions do. Members that neither table names are
+//! extensions and stay.
 //!
 //! Knows: the tables. Never knows: what was renamed or moved between two versions.
 //!
@@ -15,7 +15,7 @@ use super::protocol::Protocol;
 use super::shape::{TaggedUnion, TypeId, ValueShape};
 use super::walk::admits;
 
-/// A type that a table names by what it is for.
+/// A type, named by its role or by its name in a table.
 #[derive(Clone, Copy, Debug)]
 pub enum TrimType<'a> {
     /// The params of a method.
@@ -31,7 +31,7 @@ pub enum TrimType<'a> {
 }
 
 impl Protocol {
-    /// Removes what `newer` knows under `theirs` and this version does not know under `own`.
+    /// Removes the members that `newer` defines in `theirs` and this version does not define in `own`.
     pub fn trim(
         &self,
         own: TrimType<'_>,
@@ -70,15 +70,15 @@ impl Protocol {
     }
 }
 
-/// The two versions of one pass.
+/// The two versions that a value is trimmed by.
 struct TrimVersions<'p> {
     own: &'p Protocol,
     newer: &'p Protocol,
 }
 
 impl TrimVersions<'_> {
-    /// `tag` is the member that has told which variant this is. Recursion ends with the value: JSON has
-    /// a bounded depth here.
+    /// Trims a value of one type. `tag` is the member that selected the variant of a union. The recursion is
+    /// bounded by the depth of the JSON.
     fn value(&self, own: TypeId, newer: TypeId, tag: &str, value: &mut Value) {
         match (self.own.shapes.get(own), self.newer.shapes.get(newer), value) {
             (ValueShape::List(own), ValueShape::List(newer), Value::Array(items)) => {
@@ -94,7 +94,7 @@ impl TrimVersions<'_> {
                     if let Some((own, newer)) = own.zip(newer) {
                         self.value(own.shape, newer.shape, "", item);
                     }
-                    // What an object is was written down before tables had a member for it.
+                    // Older tables do not list the tag of a union as a member.
                     let tells = name.as_str() == tag || name.as_str() == "type";
                     own.is_some() || newer.is_none() || tells
                 });
@@ -111,7 +111,7 @@ impl TrimVersions<'_> {
                     self.value(*own, *newer, tag, value);
                 }
             }
-            // What may be null in one version and has to be there in the other.
+            // One version allows null, and the other one requires the value.
             (ValueShape::AnyOf(all), _, value) => {
                 let own = all.iter().find(|id| admits(self.own.shapes.get(**id), value));
                 own.into_iter().for_each(|own| self.value(*own, newer, tag, value));

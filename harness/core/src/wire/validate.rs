@@ -1,8 +1,8 @@
-//! Says which member of a message is not what the protocol's tables say.
+//! Reports the members of a message that do not match the protocol's tables.
 //!
-//! Only shapes: whether a message was allowed at that moment is for others to judge. The tables
-//! are read with good will. Members and variants of open types that nobody knows are legal, as are
-//! unknown methods and actions; what the sources dispute is at most soft.
+//! Only shapes are checked; other code judges whether a message was allowed at that moment. The checks are
+//! lenient: unknown members and unknown variants of open types are legal, as are unknown methods and actions.
+//! Where the sources disagree, an error is at most soft.
 //!
 //! Knows: messages and the tables. Never knows: a state, a connection, or what came before.
 //!
@@ -18,12 +18,12 @@ use super::message::{Message, MessageKind};
 use super::protocol::{MethodKind, Protocol};
 use super::walk::{ValuePath, ValueWalk, describe};
 
-/// More errors of one value are not kept; hard ones come before soft ones.
+/// Upper bound for the errors of one value that are kept. Hard errors take precedence over soft ones.
 pub const MAX_ERRORS: usize = 32;
-/// Deeper values are not looked into.
+/// The depth beyond which values are not checked.
 pub const MAX_DEPTH: usize = 64;
 
-/// Who sent a message.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum MessageOrigin {
     /// A client.
@@ -32,16 +32,16 @@ pub enum MessageOrigin {
     Host,
 }
 
-/// One member that is not what the tables say.
+/// A member that does not match the tables.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ShapeError {
-    /// Where, such as `params.action.turnId`; empty for the value itself.
+    /// Its path, such as `params.action.turnId`; empty for the value itself.
     pub path: String,
-    /// What the tables say, such as "a string".
+    /// The expected shape, such as "a string".
     pub expected: String,
-    /// What was there, such as "integer `5`" or "nothing".
+    /// The actual value, such as "integer `5`" or "nothing".
     pub found: String,
-    /// Worth a warning only: the sources are lenient, vague or at odds about it.
+    /// Whether it deserves only a warning, because the sources are lenient, vague or contradictory.
     pub soft: bool,
 }
 
@@ -57,10 +57,10 @@ impl fmt::Display for ShapeError {
 }
 
 impl Protocol {
-    /// Checks a whole message. `answers` is the method of the request that a response answers;
-    /// without it only the frame of a response is checked.
+    /// Checks a whole message. `answers` is the method of the request that a response answers; without it only
+    /// the frame of a response is checked.
     ///
-    /// The params of a method that `sender` may not send are not looked at.
+    /// The params of a method that `sender` may not send are not checked.
     pub fn check_message(
         &self,
         message: &Message,
@@ -72,7 +72,7 @@ impl Protocol {
         walk.errors
     }
 
-    /// The members of a message that the tables do not have, as paths.
+    /// Returns the paths of the members of a message that the tables do not define.
     pub fn strange_members(
         &self,
         message: &Message,
@@ -85,7 +85,7 @@ impl Protocol {
         walk.strange.unwrap_or_default()
     }
 
-    /// Checks an action. One of an unknown type passes when it has a type at all.
+    /// Checks an action. An unknown type passes; a missing type does not.
     pub fn check_action(&self, action: &Value) -> Vec<ShapeError> {
         let mut walk = ValueWalk::new(self);
         walk.action(action, &ValuePath::root(""));
@@ -97,13 +97,13 @@ impl Protocol {
         self.check_type(kind.state_type(), state)
     }
 
-    /// Whether this version has a type of that name.
+    /// Whether this version has a type with this name.
     pub fn has_type(&self, name: &str) -> bool {
         self.shapes.named(name).is_some()
     }
 
-    /// Checks a value against a type of the tables, such as `Turn` or `Turn[]`. Where this version
-    /// has no such type there is nothing to hold against the value.
+    /// Checks a value against a type of the tables, such as `Turn` or `Turn[]`. If this version has no such
+    /// type, there are no errors.
     pub fn check_type(&self, name: &str, value: &Value) -> Vec<ShapeError> {
         let mut walk = ValueWalk::new(self);
         if let Some(id) = self.shapes.named(name) {
@@ -136,8 +136,8 @@ impl ValueWalk<'_> {
         }
     }
 
-    /// JSON-RPC 2.0 section 4: an id is a string, a number or null. Null is for responses to what
-    /// could not be read; in a request, and so in its answer, it is discouraged, as are fractions.
+    /// Checks the id. By JSON-RPC 2.0 section 4 it is a string, a number or null. Null is for responses to
+    /// unreadable requests; in a request, and in its response, it is discouraged, as are fractions.
     fn id(&mut self, message: &Message) {
         let root = ValuePath::root("");
         let path = root.member("id");
@@ -183,7 +183,7 @@ impl ValueWalk<'_> {
         }
         match params {
             Some(params) => self.value(row.params, params, &path),
-            // JSON-RPC 2.0 section 4: params that have nothing to say may be omitted.
+            // JSON-RPC 2.0 section 4: params without required members may be omitted.
             None if self.protocol.shapes.may_be_empty(row.params) => {}
             None => self.absent(&path, "an object", false),
         }
@@ -197,7 +197,7 @@ impl ValueWalk<'_> {
         }
     }
 
-    /// JSON-RPC 2.0 section 5.1, and the data that the protocol's own codes carry.
+    /// Checks an error by JSON-RPC 2.0 section 5.1, and the data that the protocol's own codes carry.
     fn failure(&mut self, message: &Message) {
         let root = ValuePath::root("");
         let path = root.member("error");
@@ -232,7 +232,7 @@ impl ValueWalk<'_> {
                 self.absent(path, expected, false);
             }
             (Some(data), Some(shape), Some(_)) => self.value(shape, data, path),
-            // Data that a host may leave out altogether is not worth more than a warning.
+            // Errors in optional data are only warnings.
             (Some(data), Some(shape), None) => self.softly(|walk| walk.value(shape, data, path)),
             _ => {}
         }

@@ -1,4 +1,5 @@
-//! Rows of messages, and mutations of a sample of every type: each has to be refused at its path.
+//! Tests of single messages, and mutations of a sample of every type: each mutation has to be rejected at its
+//! path.
 
 use crate::wire::json::json;
 
@@ -6,7 +7,7 @@ use super::*;
 use crate::wire::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape};
 use crate::wire::version::{PUBLISHED, Version};
 
-/// Samples hold their optional members down to this depth.
+/// The depth down to which samples hold their optional members.
 const FULL: usize = 3;
 
 fn protocol() -> &'static Protocol {
@@ -17,7 +18,7 @@ fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
     Value::Object(members.into_iter().collect())
 }
 
-/// A valid value of a type.
+/// Returns a valid value of a type.
 fn sample(protocol: &Protocol, id: TypeId, depth: usize) -> Value {
     let shapes = &protocol.shapes;
     match shapes.get(id) {
@@ -46,7 +47,7 @@ fn record(protocol: &Protocol, members: &[ObjectMember], depth: usize) -> Value 
     let wanted = members
         .iter()
         .filter(|member| depth < FULL || member.presence != MemberPresence::Optional)
-        // A refused action is judged more softly; it has a test of its own.
+        // A rejected action is judged more softly, and has a test of its own.
         .filter(|member| member.name != "rejectionReason");
     object(wanted.map(|member| {
         let value = sample(protocol, member.shape, depth + 1);
@@ -59,7 +60,7 @@ fn tagged(union: &TaggedUnion, tag: &str, mut value: Value) -> Value {
     value
 }
 
-/// Values of the type with one fault each, with the path of the fault below `path`.
+/// Returns values of the type with one error each, with the path of the error below `path`.
 fn faults(protocol: &Protocol, id: TypeId, path: &str, depth: usize) -> Vec<(String, Value)> {
     let wrong = |value: Value| (path.to_owned(), value);
     match protocol.shapes.get(id) {
@@ -151,7 +152,7 @@ fn join(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-/// Holds a value and its mutations against the same type.
+/// Checks a value and its mutations against the same type.
 fn check_mutations(protocol: &Protocol, name: &str, id: TypeId) -> usize {
     let errors = |value: &Value| {
         let mut walk = ValueWalk::new(protocol);
@@ -199,7 +200,7 @@ fn mutations_of_every_action_are_refused_at_their_path() {
     }
 }
 
-/// `path: expected`, with a question mark in front of what is soft.
+/// Formats errors as `path: expected`, with a question mark before soft ones.
 fn brief(errors: &[ShapeError]) -> Vec<String> {
     let line = |error: &ShapeError| {
         let mark = if error.soft { "?" } else { "" };

@@ -1,14 +1,14 @@
-//! Protocol versions: three numbers, the integer before them, and the ranges that hosts accept.
+//! Protocol versions: three numbers, the integer `1` before them, and the ranges that hosts accept.
 //!
-//! A version says which protocol it is one of: those of AHP are plain numbers, `acp-1` is the Agent Client Protocol,
-//! which agents are certified for. Whatever is asked of a version answers for its protocol.
+//! A version includes its protocol: those of AHP are plain numbers, and `acp-1` is the Agent Client Protocol,
+//! for which agents are certified.
 //!
-//! Start at [`PUBLISHED`], the table of all versions of AHP that there are.
+//! Start at [`PUBLISHED`], the table of all versions of AHP.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Which protocol something is about.
+/// The protocol of a version.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ProtocolStandard {
     /// The Agent Host Protocol, between clients and a host.
@@ -19,7 +19,7 @@ pub enum ProtocolStandard {
 }
 
 impl ProtocolStandard {
-    /// The name in capitals.
+    /// Returns the abbreviation of the protocol.
     pub fn name(self) -> &'static str {
         match self {
             ProtocolStandard::Ahp => "AHP",
@@ -27,7 +27,7 @@ impl ProtocolStandard {
         }
     }
 
-    /// What is held against it, in a word.
+    /// Returns the name of the party that is tested against the protocol.
     pub fn subject(self) -> &'static str {
         match self {
             ProtocolStandard::Ahp => "host",
@@ -36,13 +36,13 @@ impl ProtocolStandard {
     }
 }
 
-/// What stands before the number of a version of ACP.
+/// The prefix of a version of ACP.
 const ACP_PREFIX: &str = "acp-";
 
 /// A protocol version, `MAJOR.MINOR.PATCH` without leading zeros, or the integer `1`; or `acp-1`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Version {
-    /// Which protocol it is one of.
+    /// The protocol.
     pub standard: ProtocolStandard,
     /// First number.
     pub major: u64,
@@ -52,7 +52,7 @@ pub struct Version {
     pub patch: u64,
 }
 
-/// A text that is no protocol version.
+/// The error for a text that is no protocol version.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("expected a version such as `1.0.0`, found `{found}`")]
 pub struct VersionError {
@@ -60,8 +60,8 @@ pub struct VersionError {
     pub found: String,
 }
 
-/// Every published version, oldest first. No peer was ever released for 0.1.0 (the package of that
-/// number speaks the integer `1`), but its texts and fixtures are.
+/// Every published version, oldest first. No peer was ever released for 0.1.0 (the package with that number
+/// speaks the integer `1`), but its documents and fixtures were.
 pub const PUBLISHED: [Version; 13] = [
     Version::V1,
     Version::V0_1,
@@ -78,10 +78,10 @@ pub const PUBLISHED: [Version; 13] = [
     Version::V1_0,
 ];
 
-/// The published versions by name, which tables refer to.
+/// The published versions by name, for use in tables.
 impl Version {
-    /// The protocol of the spring of 2026, whose version is the integer `1` on the wire. It stands
-    /// before 0.1.0, and no three numbers that anybody writes are equal to it.
+    /// The protocol of spring 2026, whose version is the integer `1` on the wire. It sorts before 0.1.0, and no
+    /// real version of three numbers equals it.
     pub const V1: Version = Version::new(0, 0, u64::MAX);
     /// 0.1.0.
     pub const V0_1: Version = Version::new(0, 1, 0);
@@ -113,13 +113,13 @@ impl Version {
 }
 
 impl Version {
-    /// Makes a version of its three numbers.
+    /// Creates a version of AHP from its three numbers.
     pub const fn new(major: u64, minor: u64, patch: u64) -> Version {
         Version { standard: ProtocolStandard::Ahp, major, minor, patch }
     }
 
-    /// Where the version stands in [`PUBLISHED`]: its own place, else that of the newest one that is
-    /// not above it. `None` below all of them.
+    /// Returns the index of the version in [`PUBLISHED`]: its own, otherwise that of the newest one that is not
+    /// above it. `None` if the version is below all of them.
     pub fn place(self) -> Option<usize> {
         if self.standard != ProtocolStandard::Ahp {
             return None;
@@ -127,7 +127,7 @@ impl Version {
         PUBLISHED.iter().rposition(|published| *published <= self)
     }
 
-    /// The protocol and its version, as a title has it: `AHP 1.0.0`, `ACP 1`.
+    /// Returns the protocol and its version as a title: `AHP 1.0.0`, `ACP 1`.
     pub fn title(self) -> String {
         match self.standard {
             ProtocolStandard::Ahp => format!("AHP {self}"),

@@ -1,7 +1,7 @@
-//! Holds a value against a compiled type, member by member, and notes each path that differs.
+//! Checks a value against a compiled type, member by member, and collects each path that differs.
 //!
-//! Knows: shapes, and the two types that depend on their surroundings (states and actions). Never
-//! knows: messages and who sent them.
+//! Knows: shapes, and the two types that depend on their surroundings (states and actions). Never knows:
+//! messages and who sent them.
 //!
 //! Start at [`ValueWalk::value`].
 
@@ -12,10 +12,10 @@ use super::protocol::Protocol;
 use super::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape, one_of};
 use super::validate::{MAX_DEPTH, MAX_ERRORS, ShapeError};
 
-/// Longer names and texts are cut off in messages, in characters.
+/// Maximum length in characters of names and texts in messages.
 const MAX_TEXT: usize = 48;
 
-/// A path that costs nothing until an error has to name it.
+/// A path that is written as text only for an error.
 pub(super) struct ValuePath<'a> {
     parent: Option<&'a ValuePath<'a>>,
     step: WalkStep<'a>,
@@ -58,13 +58,13 @@ impl<'a> ValuePath<'a> {
     }
 }
 
-/// One pass over one value.
+/// The check of one value.
 pub(super) struct ValueWalk<'p> {
     pub(super) protocol: &'p Protocol,
     pub(super) errors: Vec<ShapeError>,
-    /// Within something that is worth a warning only.
+    /// Whether all errors are soft at this point.
     lenient: bool,
-    /// The members that no table has, where somebody wants to know.
+    /// The paths of unknown members; `None` if the caller does not ask for them.
     pub(super) strange: Option<Vec<String>>,
 }
 
@@ -82,7 +82,7 @@ impl<'p> ValueWalk<'p> {
     ) {
         let soft = soft || self.lenient;
         if self.errors.len() >= MAX_ERRORS {
-            // A hard error takes the place of a soft one, lest warnings hide it.
+            // A hard error replaces a soft one, so that warnings do not hide it.
             match self.errors.iter().position(|error| error.soft) {
                 Some(place) if !soft => drop(self.errors.remove(place)),
                 _ => return,
@@ -106,12 +106,12 @@ impl<'p> ValueWalk<'p> {
         self.report(path, expected.into(), "nothing".into(), soft);
     }
 
-    /// Whether no further error has a place.
+    /// Whether no further error can be kept.
     fn is_full(&self) -> bool {
         self.errors.len() >= MAX_ERRORS && self.errors.iter().all(|error| !error.soft)
     }
 
-    /// Checks something that is worth a warning only.
+    /// Runs a check whose errors are soft.
     pub(super) fn softly(&mut self, check: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.lenient, true);
         check(self);
@@ -202,7 +202,7 @@ impl<'p> ValueWalk<'p> {
         }
     }
 
-    /// A member whose shape may depend on those beside it.
+    /// Checks a member whose shape may depend on the members beside it.
     #[inline]
     fn member(&mut self, id: TypeId, value: &Value, beside: &Map, path: &ValuePath<'_>) {
         match self.protocol.shapes.get(id) {
@@ -213,7 +213,7 @@ impl<'p> ValueWalk<'p> {
                     .and_then(|kind| self.protocol.shapes.named(kind.state_type()));
                 self.value(known.unwrap_or(id), value, path);
             }
-            // A refused action is the client's own words, given back: not the host's mistake.
+            // A rejected action repeats the client's own content, so that its errors are not the host's.
             ValueShape::Action if beside.contains_key("rejectionReason") => {
                 self.softly(|walk| walk.action(value, path));
             }
@@ -240,7 +240,7 @@ impl<'p> ValueWalk<'p> {
         }
     }
 
-    /// Alternatives differ in their JSON type, so that at most one is worth looking into.
+    /// Checks alternatives. They differ in their JSON type, so that at most one can match.
     fn any_of(&mut self, id: TypeId, ids: &[TypeId], value: &Value, path: &ValuePath<'_>) {
         let shapes = &self.protocol.shapes;
         match ids.iter().find(|id| admits(shapes.get(**id), value)) {
@@ -265,7 +265,7 @@ impl<'p> ValueWalk<'p> {
     }
 }
 
-/// Whether a value has the JSON type that a shape wants.
+/// Whether a value has the JSON type that a shape requires.
 pub(super) fn admits(shape: &ValueShape, value: &Value) -> bool {
     match shape {
         ValueShape::Any => true,
@@ -292,7 +292,7 @@ fn tags(union: &TaggedUnion) -> String {
     one_of(&names)
 }
 
-/// A value for a message: its JSON type, and itself when it is short.
+/// Describes a value for a message: its JSON type, and its content if it is short.
 pub(super) fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),

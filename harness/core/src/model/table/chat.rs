@@ -1,6 +1,6 @@
 //! The actions of the chat channel, which exists since 0.4.0.
 //!
-//! Up to 0.8.0 what concerns turns and questions stamps `modifiedAt` with the wall clock.
+//! Up to 0.8.0 actions on turns and input requests write the wall clock into `modifiedAt`.
 
 use super::{ReductionRow, assigned, flagged, replace, upsert};
 use crate::model::payload::PayloadShape;

@@ -1,13 +1,13 @@
-//! The table of actions: one row each, with its channel, its versions and what it does.
+//! The table of actions: one row each, with its channel, its versions and its effect.
 //!
-//! A row holds from its `since` on and below its `until`, or until a later row of the same action
-//! takes over; the newest row that holds for the negotiated version is the one that counts. The
-//! version of a row is that of the first published crate that knows the action: the registry of
-//! the specification dates some of the 1.0.0 rows earlier, but no 0.9.0 peer can read them.
+//! A row applies from its `since` on and before its `until`, or until a later row of the same action replaces
+//! it: the newest row that applies to the negotiated version counts. The version of a row is that of the first
+//! published crate with the action. The registry of the specification dates some of the 1.0.0 rows earlier, but
+//! no 0.9.0 peer can read them.
 //!
 //! Knows: the reducers of each channel. Never knows: who may send an action.
 //!
-//! Start at [`rows`]; the rows themselves stand in one file for each channel.
+//! Start at [`rows`]; each channel has a file with its rows.
 
 use std::sync::OnceLock;
 
@@ -30,48 +30,49 @@ mod root;
 mod session;
 mod terminal;
 
-/// What one type of action does to the state of its channel.
+/// The effect of one type of action on the state of its channel.
 #[derive(Debug)]
 pub struct ReductionRow {
     /// The `type`, such as `chat/delta`.
     pub action_type: &'static str,
-    /// The kind of channel it belongs to.
+    /// The kind of channel that it belongs to.
     pub channel: ChannelKind,
-    /// First version for which the row holds.
+    /// The first version to which the row applies.
     pub since: Version,
-    /// First version that no longer has the action; `None` where all newer ones do.
+    /// The first version without the action; `None` if all newer versions have it.
     pub until: Option<Version>,
-    /// What it does.
+    /// The change of the state.
     pub effect: ActionEffect,
 }
 
-/// How a state changes. The plain ways are data, the others a function.
+/// The way in which a state changes: common ways as data, all others as a function.
 #[derive(Debug)]
 pub enum ActionEffect {
-    /// The action's required member becomes the state's.
+    /// Copies a required member of the action into the state.
     Replace {
         /// Member of the action.
         from: &'static str,
         /// Member of the state.
         to: &'static str,
-        /// What it has to be.
+        /// The required shape.
         shape: PayloadShape,
     },
-    /// The member becomes the state's of the same name; absent, it is cleared.
+    /// Copies an optional member of the action into the state's member of the same name. An absent member
+    /// clears it.
     Assign {
-        /// Member of both.
+        /// Member of the action and of the state.
         member: &'static str,
-        /// What it has to be.
+        /// The required shape.
         shape: PayloadShape,
     },
-    /// A boolean member sets or clears a bit of the status.
+    /// Sets or clears a bit of the status by a boolean member of the action.
     Flag {
         /// Member of the action.
         member: &'static str,
         /// Bit of the status.
         bit: u64,
     },
-    /// The action's object replaces the entry with the same key in place, or is appended.
+    /// Replaces the entry with the same key in place, or appends the action's object.
     Upsert {
         /// Array of the state.
         list: &'static str,
@@ -80,42 +81,42 @@ pub enum ActionEffect {
         /// String that identifies an entry.
         key: &'static str,
     },
-    /// The entry with that key goes; the array stays when it becomes empty.
+    /// Removes every entry with this key. An empty array stays.
     Remove {
         /// Array of the state.
         list: &'static str,
         /// String that identifies an entry.
         key: &'static str,
-        /// Member of the action that names it.
+        /// Member of the action that names the key.
         by: &'static str,
-        /// What it means when there is none.
+        /// The reason for a no-op if there is no such entry.
         missing: NoOp,
     },
-    /// The first entry with that key goes, and others with the same key stay.
+    /// Removes the first entry with this key. Further entries with the same key stay.
     RemoveFirst {
         /// Array of the state.
         list: &'static str,
         /// String that identifies an entry.
         key: &'static str,
-        /// Member of the action that names it.
+        /// Member of the action that names the key.
         by: &'static str,
-        /// What it means when there is none.
+        /// The reason for a no-op if there is no such entry.
         missing: NoOp,
     },
-    /// No state ever changes, for that reason. The payload is not looked at.
+    /// Never changes a state, for this reason. The payload is not read.
     Ignore(NoOp),
-    /// The effect acts on the object that holds title and status, which may be the `summary`.
+    /// Applies the effect to the object that holds title and status, which may be the `summary`.
     InSummary(&'static ActionEffect),
-    /// The effect takes place, and the wall clock is written into `modifiedAt`.
+    /// Applies the effect, then writes the wall clock into `modifiedAt`.
     Stamped(&'static ActionEffect),
-    /// Anything else.
+    /// Calls a function, for all other effects.
     Run(fn(&mut Object, &Object) -> ReducerResult),
-    /// Anything else that depends on the version or the clock.
+    /// Calls a function that depends on the version or the clock.
     In(fn(&ReducerContext, &mut Object, &Object) -> ReducerResult),
 }
 
 impl ActionEffect {
-    /// Changes the state, or leaves it untouched and says why.
+    /// Changes the state, or leaves it untouched and returns the reason.
     pub(super) fn run(
         &self,
         context: &ReducerContext,
@@ -123,7 +124,7 @@ impl ActionEffect {
         action: &Object,
     ) -> ReducerResult {
         let state = state.as_object_mut().ok_or(NoOp::MalformedState)?;
-        // Once here, so that no effect finds out when it is half done.
+        // Checked before any change, so that no effect fails half-way.
         context.summary(state)?;
         self.change(context, state, action)
     }
@@ -173,7 +174,7 @@ impl ActionEffect {
     }
 }
 
-/// The rows of every channel, in the order in which they are written.
+/// Returns the rows of every channel, in the order of the files.
 pub fn rows() -> impl Iterator<Item = &'static ReductionRow> {
     CHANNELS.iter().copied().flatten()
 }
@@ -191,14 +192,14 @@ const CHANNELS: [&[ReductionRow]; 10] = [
     automation::ROWS,
 ];
 
-/// The row that holds for an action in a version, or `None` where the version has no such action.
-/// A version that was never published is read as the newest published one below it.
+/// Returns the row of an action in a version; `None` if the version has no such action. An unpublished version
+/// counts as the newest published one below it.
 #[inline]
 pub fn find(version: Version, action_type: &str) -> Option<&'static ReductionRow> {
     entry(version, action_type).map(|reducer| reducer.row)
 }
 
-/// The row of an action, and the dialect in which its channel is written.
+/// Returns the row of an action and the dialect of its channel.
 #[inline]
 pub(super) fn entry(version: Version, action_type: &str) -> Option<ActionReducer> {
     /// The actions of one version.
@@ -208,7 +209,7 @@ pub(super) fn entry(version: Version, action_type: &str) -> Option<ActionReducer
     index.get(version.place()?)?.get(action_type).copied()
 }
 
-/// The rows of a version in the order of their `since`, so that the newest of an action comes last.
+/// Returns the rows of a version in the order of their `since`, so that the newest row of an action comes last.
 fn rows_of(version: Version) -> impl Iterator<Item = (&'static str, ActionReducer)> {
     let holds =
         |row: &&ReductionRow| row.since <= version && row.until.is_none_or(|until| version < until);
@@ -235,7 +236,7 @@ const fn upsert(list: &'static str, entry: &'static str, key: &'static str) -> A
     ActionEffect::Upsert { list, entry, key }
 }
 
-/// Writes rows as `Channel since[..until] "action/type" effect;`.
+/// Builds rows from `Channel since[..until] "action/type" effect;`.
 macro_rules! row_list {
     ($($channel:ident $since:ident $(.. $until:ident)? $action_type:literal $effect:expr;)*) => {
         &[$($crate::model::table::ReductionRow {

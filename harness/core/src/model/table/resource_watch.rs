@@ -1,5 +1,5 @@
-//! The action of the resource watch channel. Its state says what is watched and never changes: what
-//! happened to files is for those who listen, and nothing is kept of it.
+//! The action of the resource watch channel. The state describes the watch and never changes: subscribers
+//! receive file events, but the state does not store them.
 
 use super::ReductionRow;
 use crate::model::NoOp;

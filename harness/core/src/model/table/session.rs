@@ -1,7 +1,7 @@
 //! The actions of the session channel.
 //!
-//! Up to 0.3.0 a session has no chats and its turns are its own; their actions are in [`OWN_TURNS`].
-//! Up to 0.4.0 title, status and times live in its `summary`.
+//! Up to 0.3.0 a session has no chats and holds the turns itself; their actions are in [`OWN_TURNS`]. Up to
+//! 0.4.0 its `summary` holds title, status and times.
 
 use super::{ReductionRow, assigned, flagged, replace, upsert};
 use crate::model::payload::PayloadShape;
@@ -66,7 +66,7 @@ pub(super) const ROWS: &[ReductionRow] = super::row_list! {
         Run(customization::mcp_background_requested);
 };
 
-/// What became the chat channel in 0.4.0.
+/// The actions that belong to the chat channel since 0.4.0.
 #[rustfmt::skip]
 pub(super) const OWN_TURNS: &[ReductionRow] = super::row_list! {
     Session V1..V0_4 "session/turnStarted" Stamped(&In(turn::started));

@@ -1,4 +1,5 @@
-//! Permission: what is asked, what is answered, and what happens meanwhile and afterwards.
+//! Checks requests for permission: their options, their answers, and what the agent does before and after the
+//! answer.
 //!
 //! Knows: calls and decisions. Never knows: how a client decides.
 
@@ -12,11 +13,11 @@ use super::catalogue::Rule;
 use super::state::{CallStage, OpenAgentRequest};
 use super::{AgentFold, FindingSink};
 
-/// Options of a request that are looked at.
+/// Upper bound for the options of one request that are read.
 const MAX_OPTIONS: usize = 64;
 
 impl AgentFold {
-    /// The agent asks for permission.
+    /// Judges a request of the agent for permission, and records it.
     pub(super) fn asks(
         &mut self,
         params: &Value,
@@ -66,7 +67,7 @@ impl AgentFold {
         }
     }
 
-    /// The client answers.
+    /// Records the client's answer to a request for permission.
     pub(super) fn decided(
         &mut self,
         asked: &OpenAgentRequest,
@@ -86,7 +87,7 @@ impl AgentFold {
         call.waits = None;
         if !among(&asked.allowing) {
             call.denied = Some(line);
-            // The text does not say with which status the call is reported, nor that it has to be reported.
+            // The specification states neither a status for a denied call nor that the agent has to report it.
             if let (false, Some(turn)) = (call.counted, &mut session.turn) {
                 call.counted = true;
                 turn.reported += 1;
@@ -101,13 +102,13 @@ impl AgentFold {
         }
     }
 
-    /// A tool of ours was called.
+    /// Judges a call of one of the harness's own tools.
     pub(super) fn tool(&mut self, seen: &SeenFrame, out: &mut FindingSink) {
         self.witnessed = true;
         let (line, at) = (self.now.line, self.now.at);
         let Some(record) = seen.message().map(Message::value) else { return };
         let leaf = longest(record.get("arguments").unwrap_or(&Value::Null));
-        // With several turns at once, only the input tells to which turn the request belongs.
+        // If several turns are open, only the input tells which turn the call belongs to.
         let open = self.turns_open();
         let Some(conn) = self.busy() else { return };
         out.counts(conn.shook);
@@ -119,7 +120,7 @@ impl AgentFold {
                     super::turns::works_on(cancel, at, line, "a tool was called", out);
                 }
             }
-            // The latest call with this input is the one that ran.
+            // The tool ran the latest call with this input.
             let calls = session.calls.values().filter(|call| !leaf.is_empty() && call.leaf == leaf);
             let Some(call) = calls.max_by_key(|call| call.line) else { continue };
             if let Some(asked) = call.waits {
@@ -138,7 +139,7 @@ impl AgentFold {
     }
 }
 
-/// What can be chosen.
+/// Judges the options of a request for permission, and records those that allow and those that are permanent.
 fn options(options: &[Value], asked: &mut OpenAgentRequest, line: u64, out: &mut FindingSink) {
     out.seen(Rule::OptionsGiven);
     if options.is_empty() {

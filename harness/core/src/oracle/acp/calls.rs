@@ -1,6 +1,6 @@
-//! What is reported of tools: calls, their stages, content, places, terminals.
+//! Checks what the agent reports of tools: calls, their stages, content, locations and terminals.
 //!
-//! Knows: calls. Never knows: prompts, beyond which turn a call is of.
+//! Knows: calls. Never knows: prompts, except which turn a call belongs to.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::state::{
 };
 use super::{AgentFold, FindingSink};
 
-/// How a call is named.
+/// The kind of message that names a call.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum CallName {
     First,
@@ -24,11 +24,12 @@ enum CallName {
     Permission,
 }
 
-/// How long an agent may take after its answer to release what the turn needed: no text says how soon.
+/// How long an agent may take after the end of a turn to release the turn's resources. The specification gives
+/// no figure.
 const TIDYING: Duration = Duration::from_secs(1);
 
 impl AgentFold {
-    /// A `session/update`.
+    /// Judges and records a `session/update`.
     pub(super) fn updated(&mut self, params: &Value, out: &mut FindingSink) {
         let update = &params["update"];
         let session = params["sessionId"].as_str().unwrap_or_default();
@@ -55,7 +56,7 @@ impl AgentFold {
         self.tools_gated(out);
     }
 
-    /// A call within a request for permission, which is an update too.
+    /// Takes in the call within a request for permission, which also counts as an update.
     pub(super) fn asked_about(&mut self, session: &str, call: &Value, out: &mut FindingSink) {
         if let Some(id) = text(call, "toolCallId") {
             self.terminals_shown(session, id, call, out);
@@ -76,7 +77,7 @@ impl AgentFold {
         let Some(conn) = self.conn() else { return };
         let whole = conn.whole;
         let Some(session) = conn.session(session) else { return };
-        // A report may follow the request for permission: it is of the same call.
+        // The first report of a call may follow its request for permission.
         let known = session.calls.get(id).filter(|call| call.told || named != CallName::First);
         let known = known.map(|call| call.line);
         match (named, known) {
@@ -113,7 +114,7 @@ impl AgentFold {
         }
     }
 
-    /// What a call or an update holds: content, places.
+    /// Judges the locations and the content of a call or an update.
     fn held(&mut self, update: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         for place in list(update, "locations") {
@@ -127,7 +128,7 @@ impl AgentFold {
         }
     }
 
-    /// The terminals that an update adds to the content of a call.
+    /// Judges the terminals in the content of an update.
     fn terminals_shown(&mut self, session: &str, id: &str, update: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         let Some(conn) = self.conn() else { return };
@@ -143,7 +144,7 @@ impl AgentFold {
         }
     }
 
-    /// The paths in what the agent asks of the client.
+    /// Judges the paths in a request of the agent.
     pub(super) fn paths_asked(&self, method: &str, params: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         match method {
@@ -158,7 +159,7 @@ impl AgentFold {
         }
     }
 
-    /// The client made a terminal.
+    /// Records a terminal that the client created.
     pub(super) fn terminal_made(&mut self, asked: &OpenAgentRequest, message: &Message) {
         let id = message.result().and_then(|result| text(result, "terminalId"));
         let Some(conn) = self.conn() else { return };
@@ -176,7 +177,7 @@ impl AgentFold {
         }
     }
 
-    /// The agent asks something about a terminal.
+    /// Judges a request of the agent about an existing terminal.
     pub(super) fn terminal_named(&mut self, method: &str, params: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         let id = text(params, "terminalId").unwrap_or_default();
@@ -192,7 +193,7 @@ impl AgentFold {
         out.broken(Rule::TerminalsThere, message, &lines);
     }
 
-    /// The agent releases a terminal.
+    /// Records the release of a terminal.
     pub(super) fn terminal_released(&mut self, params: &Value) {
         let line = self.now.line;
         let id = text(params, "terminalId").unwrap_or_default();
@@ -205,7 +206,7 @@ impl AgentFold {
         }
     }
 
-    /// The conversation is over: terminals of turns that are over have been released.
+    /// Judges, when the connection ends, whether the terminals of finished turns were released.
     pub(super) fn unreleased(&self, conn: &AgentLinkState, out: &mut FindingSink) {
         for (id, terminal) in &conn.terminals {
             let session = conn.sessions.get(&terminal.session);
@@ -231,7 +232,7 @@ impl AgentFold {
 }
 
 impl AgentSessionState {
-    /// A call that is new.
+    /// Records the first report of a call.
     fn report(
         &mut self,
         id: &str,
@@ -266,7 +267,7 @@ impl AgentSessionState {
         self.begin(id, call);
     }
 
-    /// A call is reported by whatever is no mere request for permission.
+    /// Marks a call as reported. A request for permission alone is no report.
     fn told(&mut self, id: &str, named: CallName) {
         let call = self.calls.get_mut(id).filter(|_| named != CallName::Permission);
         let Some(call) = call else { return };
@@ -277,7 +278,7 @@ impl AgentSessionState {
         }
     }
 
-    /// A call that is known goes on.
+    /// Judges and records a further report of a known call.
     fn advance(
         &mut self,
         id: &str,
@@ -298,7 +299,7 @@ impl AgentSessionState {
         }
         let name = call.name.take();
         call.fold(update);
-        // Of a name that changes each change counts once: it is compared with the first.
+        // The first name stays the reference, so that each later change is one finding.
         call.name = name.or(call.name.take());
         if let (Some(asked), CallName::Update) = (call.waits, named) {
             out.seen(Rule::Waits);
@@ -319,7 +320,8 @@ impl AgentSessionState {
                 format!("expected `{id}` to stay {}, found it {}", call.stage.word(), stage.word());
             out.broken(Rule::Transitions, message, &[call.line, line]);
         }
-        // What was denied or cancelled before it ran never runs; what it is reported as then is left open.
+        // A call that was denied or cancelled before it ran never runs. The specification leaves open which
+        // status it is reported with.
         let stopped =
             call.denied.is_some() || self.turn.as_ref().is_some_and(PromptTurn::is_cancelled);
         let judged = call.ran || !(stopped || call.older);
@@ -337,7 +339,7 @@ impl AgentSessionState {
     }
 }
 
-/// A terminal stands in the content of a call, where it stood before, or not.
+/// Judges a terminal in the content of a call. `stays` means that the content showed the terminal before.
 fn shown(
     known: Option<&mut ClientTerminal>,
     id: &str,
@@ -366,7 +368,7 @@ fn shown(
     terminal.embedded = true;
 }
 
-/// By the rules of Unix and of Windows, whichever machine this is.
+/// Judges whether a path is absolute by the rules of Unix or of Windows, whatever the platform of the harness.
 fn absolute(path: Option<&str>, what: &str, line: u64, out: &mut FindingSink) {
     let Some(path) = path else { return };
     out.seen(Rule::AbsolutePaths);

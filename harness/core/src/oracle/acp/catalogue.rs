@@ -1,8 +1,9 @@
-//! The checks of the Agent Client Protocol: one row each, with its weight, its sources and the reading taken.
+//! The checks of the Agent Client Protocol: one row each, with its weight, its sources and the chosen
+//! interpretation.
 //!
-//! What the text words as MUST and what the schema fixes fails, a SHOULD warns, and what is only implied or open is
-//! noted: no agent is failed for what the text does not demand. Each check has a planted fault of the reference agent
-//! that trips it (`run::agents`).
+//! A violation of a MUST or of the schema fails, a violation of a SHOULD warns, and what is only implied or
+//! left open is noted: no agent fails for something that the specification does not demand. For each check the
+//! reference agent has an injected fault that breaks it (`run::agents`).
 //!
 //! Knows: weights. Never knows: how a check works.
 //!

@@ -1,6 +1,6 @@
-//! Capabilities: what may only be done where the other side offers it, and the handshake that says so.
+//! Checks capabilities: the handshake, and what the agent may do only if the client offers it.
 //!
-//! A rule of this kind is put to the test whenever the agent could have broken it.
+//! A check counts as exercised whenever the agent had an opportunity to break it.
 //!
 //! Knows: what the client offers. Never knows: calls.
 
@@ -12,11 +12,11 @@ use super::catalogue::Rule;
 use super::state::{ClientOffers, EntryPosition, OpenAgentRequest};
 use super::{AgentFold, FindingSink};
 
-/// The newest version of the protocol that anybody has published, if only as a draft.
+/// The newest published version of the protocol, drafts included.
 const NEWEST: u64 = 2;
 
 impl AgentFold {
-    /// The answer to `initialize`.
+    /// Judges and records the answer to `initialize`.
     pub(super) fn initialized(
         &mut self,
         asked: &OpenAgentRequest,
@@ -48,8 +48,8 @@ impl AgentFold {
         }
     }
 
-    /// A message of the agent on a connection that came to another version: one that only version 1 has shows that the
-    /// agent speaks it, and should have answered with it.
+    /// Judges a message of the agent on a connection that negotiated another version than 1. If only version 1
+    /// has such a message, the agent speaks version 1 and should have chosen it.
     pub(super) fn speaks_after_all(&mut self, message: &Message, out: &mut FindingSink) {
         let update = &message.params()["update"];
         let ends = message.result().is_some_and(|result| text(result, "stopReason").is_some());
@@ -66,7 +66,7 @@ impl AgentFold {
         out.broken(Rule::VersionChosen, message.to_owned(), &[asked, answered, line]);
     }
 
-    /// The options of a session.
+    /// Judges the configuration options of a session.
     pub(super) fn options_gated(&self, result: &Value, out: &mut FindingSink) {
         let Some(ClientOffers { booleans, .. }) = self.offers() else { return };
         let boolean = |option: &&Value| text(option, "type") == Some("boolean");
@@ -77,12 +77,12 @@ impl AgentFold {
         }
     }
 
-    /// What the client offers, where the transcript says so.
+    /// Returns what the client offers; `None` if the transcript lacks the handshake.
     fn offers(&self) -> Option<ClientOffers> {
         self.here().filter(|conn| conn.whole).map(|conn| conn.offers)
     }
 
-    /// An update of whatever kind.
+    /// Judges whether the client offers to take this kind of update.
     pub(super) fn update_gated(&self, update: &Value, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         let (name, offered) = match text(update, "sessionUpdate") {
@@ -100,7 +100,7 @@ impl AgentFold {
         }
     }
 
-    /// The agent asks something of the client.
+    /// Judges whether the client offers the method that the agent requests.
     pub(super) fn gated(&self, method: &str, params: &Value, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         let (rule, offered) = match method {
@@ -120,7 +120,7 @@ impl AgentFold {
         }
     }
 
-    /// A tool is at work: it could have asked for what is not offered.
+    /// Counts the checks that a working tool could have broken by requesting what the client does not offer.
     pub(super) fn tools_gated(&self, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         if !offers.read || !offers.write {
@@ -131,7 +131,7 @@ impl AgentFold {
         }
     }
 
-    /// A turn is over: something could have been elicited in it.
+    /// Counts the checks that the agent could have broken within the turn that ends here.
     pub(super) fn turn_gated(&self, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         if !offers.form || !offers.url {

@@ -1,13 +1,13 @@
 //! The always-on checks of a conversation between a client and an agent, by the Agent Client Protocol.
 //!
-//! [`AgentFold`] takes entries in and keeps what the rules talk about, [`state`]: connections, sessions, calls, terminals.
-//! A family of rules is a file: [`wire`] about messages, [`calls`] about what is reported of tools, [`asking`] about
-//! permissions, [`turns`] about prompts and cancels, [`sessions`] about their ids,
-//! [`gates`] about capabilities, [`offered`] about what sessions offer.
+//! [`AgentFold`] reads the entries of a transcript and keeps the [`state`] that the checks need: connections,
+//! sessions, calls, terminals. Each family of checks has a file: [`wire`] for messages, [`calls`] for reports
+//! of tool calls, [`asking`] for permissions, [`turns`] for prompts and cancels, [`sessions`] for session ids,
+//! [`gates`] for capabilities, [`offered`] for what sessions offer.
 //!
-//! Everything is read from raw JSON: typed readers of the protocol pass over malformed members in silence.
+//! The checks read raw JSON, because typed readers of the protocol silently drop malformed members.
 //!
-//! Knows: the tables of ACP. Never knows: scenarios, what was expected, processes.
+//! Knows: the tables of ACP. Never knows: scenarios, expected results, processes.
 //!
 //! Start at [`AgentFold::observe`].
 
@@ -39,23 +39,23 @@ use super::check::FindingSink;
 use catalogue::Rule;
 use state::{AgentLinkState, EntryPosition, OpenAgentRequest};
 
-/// Connections that are followed.
+/// Upper bound for the connections that are followed.
 const MAX_CONNS: usize = 1_000;
 
-/// What is known of a transcript.
+/// The state of the checks while they read one transcript.
 pub(super) struct AgentFold {
     table: Option<&'static Protocol>,
     deadline: Duration,
     conns: LiteMap<ConnId, AgentLinkState>,
     now: EntryPosition,
-    /// Somebody of ours was seen who knows what really ran: the model stand-in, or a tool.
+    /// Whether the model stand-in or a tool of the harness was seen. Both know what really ran.
     witnessed: bool,
-    /// Some messages of the client's are odd on purpose.
+    /// Whether the client sends malformed messages on purpose.
     odd_client: bool,
 }
 
 impl AgentFold {
-    /// Nothing was seen.
+    /// Creates the state before the first entry.
     pub(super) fn new(deadline: Duration, odd_client: bool) -> AgentFold {
         AgentFold {
             odd_client,
@@ -67,7 +67,7 @@ impl AgentFold {
         }
     }
 
-    /// Takes in the next entry.
+    /// Reads the next entry.
     pub(super) fn observe(&mut self, entry: &TranscriptEntry, out: &mut FindingSink) {
         self.now = EntryPosition { conn: entry.conn, line: entry.line, at: entry.at };
         out.counts(self.here().is_some_and(|conn| conn.shook));
@@ -87,7 +87,7 @@ impl AgentFold {
         }
     }
 
-    /// Judges what only the end can prove.
+    /// Closes every connection, and judges what can be judged only at the end.
     pub(super) fn finish(mut self, out: &mut FindingSink) {
         let conns: Vec<ConnId> = self.conns.keys().copied().collect();
         for conn in conns {
@@ -100,7 +100,8 @@ impl AgentFold {
         self.conns.get(&self.now.conn)
     }
 
-    /// The connection of this entry; a capture need not say that it was opened.
+    /// Returns the state of this entry's connection, and creates it if the capture does not show its opening.
+    /// `None` beyond the bound.
     fn conn(&mut self) -> Option<&mut AgentLinkState> {
         let id = self.now.conn;
         if self.conns.get(&id).is_none() && self.conns.len() < MAX_CONNS {
@@ -109,7 +110,7 @@ impl AgentFold {
         self.conns.get_mut(&id)
     }
 
-    /// Whether the connection at hand speaks another version of the protocol.
+    /// Whether this entry's connection negotiated another version of the protocol.
     fn is_other(&self) -> bool {
         self.here().is_some_and(|conn| conn.other)
     }
@@ -131,12 +132,12 @@ impl AgentFold {
                         conn.whole = true;
                         conn.offers(&params["clientCapabilities"]);
                     }
-                    // Their updates may come before their answer.
+                    // Updates of the session may come before the answer.
                     "session/load" | "session/resume" => {
                         conn.make_session(params["sessionId"].as_str().unwrap_or_default());
                     }
                     "session/prompt" => self.prompted(message),
-                    // It does to the session's turn what a cancel does.
+                    // Both cancel the session's turn.
                     "session/close" | "session/delete" => self.cancel(params),
                     _ => {}
                 }
@@ -170,7 +171,7 @@ impl AgentFold {
                 let message = format!("expected a message, found a batch of {}", items.len());
                 return out.broken(Rule::Batches, message, &[self.now.line]);
             }
-            // What is nested so deep may be a message: nothing is said about it.
+            // JSON beyond the depth limit may be a valid message, so that it is not judged.
             DecodedFrame::Deep => return,
             DecodedFrame::Scalar(_) | DecodedFrame::Odd(_) => return self.no_message(seen, out),
         };
@@ -184,7 +185,7 @@ impl AgentFold {
             MessageKind::Success | MessageKind::Failure => self.answered(message, out),
             _ => None,
         };
-        // An answer of another version of the protocol is not ours to judge.
+        // If the agent chose another version, its answer is not judged by the tables of version 1.
         let other = asked.as_ref().is_some_and(|asked| asked.method == "initialize")
             && message
                 .result()
@@ -241,7 +242,7 @@ impl AgentFold {
         }
     }
 
-    /// What an answer of the agent's means.
+    /// Judges and records an answer of the agent, by the method of its request.
     fn result(&mut self, asked: &OpenAgentRequest, message: &Message, out: &mut FindingSink) {
         if message.error_code() == Some(-32601) && IMPLEMENTED.contains(&asked.method.as_str()) {
             let message =
@@ -279,7 +280,7 @@ impl AgentFold {
         }
     }
 
-    /// The connection is over: what is left open stays so.
+    /// Removes a connection, and judges what it leaves open.
     fn closed(&mut self, id: ConnId, by: ClosingSide, out: &mut FindingSink) {
         let Some(conn) = self.conns.remove(&id) else { return };
         if !conn.other {
@@ -288,13 +289,14 @@ impl AgentFold {
         }
     }
 
-    /// How many turns are going on.
+    /// Counts the open turns of all connections.
     fn turns_open(&self) -> usize {
         let sessions = self.conns.values().flat_map(|conn| conn.sessions.values());
         sessions.filter(|session| session.turn.is_some()).count()
     }
 
-    /// The connection whose turn a witness is about: the one that has a turn, else the latest.
+    /// Returns the connection that a record of the model or of a tool belongs to: the one with an open turn,
+    /// otherwise the latest.
     fn busy(&mut self) -> Option<&mut AgentLinkState> {
         let busy =
             |conn: &AgentLinkState| conn.sessions.values().any(|session| session.turn.is_some());
@@ -304,10 +306,10 @@ impl AgentFold {
     }
 }
 
-/// The methods that every agent has.
+/// The methods that every agent implements.
 const IMPLEMENTED: [&str; 3] = ["initialize", "session/new", "session/prompt"];
 
-/// An id as a key; `1.0` is the same id as `1`.
+/// Turns an id into a map key; `1.0` and `1` have the same key.
 fn key(id: Option<&Value>) -> String {
     let whole = id.and_then(Value::as_i64).map(|number| number.to_string());
     whole.or_else(|| id.map(Value::to_text)).unwrap_or_default()

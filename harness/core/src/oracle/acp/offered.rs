@@ -1,4 +1,4 @@
-//! What sessions offer: modes, options, commands; and sessions that are brought back.
+//! Checks what sessions offer (modes, options, commands), and sessions that are loaded or resumed.
 //!
 //! Knows: what can be set in a session. Never knows: calls.
 
@@ -11,9 +11,9 @@ use super::catalogue::Rule;
 use super::state::OpenAgentRequest;
 use super::{AgentFold, FindingSink};
 
-/// Modes of a session that are kept.
+/// Upper bound for the modes of a session that are kept.
 const MAX_MODES: usize = 1_000;
-/// Kinds of updates that are what was said.
+/// The kinds of updates that are part of the conversation.
 const SAID: [&str; 6] = [
     "user_message_chunk",
     "agent_message_chunk",
@@ -24,7 +24,7 @@ const SAID: [&str; 6] = [
 ];
 
 impl AgentFold {
-    /// A session was made or brought back: what can be set in it.
+    /// Records and judges what a session that was created, loaded or resumed offers.
     pub(super) fn session_begins(
         &mut self,
         asked: &OpenAgentRequest,
@@ -55,7 +55,7 @@ impl AgentFold {
         }
     }
 
-    /// Options: different ids, values that they list.
+    /// Judges whether options have different ids, and a current value that they list.
     pub(super) fn options_sound(&self, holder: &Value, out: &mut FindingSink) {
         let mut ids = HashSet::new();
         for option in list(holder, "configOptions") {
@@ -80,7 +80,7 @@ impl AgentFold {
         }
     }
 
-    /// An update about what a session offers.
+    /// Judges an update about what a session offers.
     pub(super) fn offer_told(&mut self, session: &str, update: &Value, out: &mut FindingSink) {
         match text(update, "sessionUpdate") {
             Some("current_mode_update") => {
@@ -97,7 +97,7 @@ impl AgentFold {
         }
     }
 
-    /// Commands: different names, without a slash.
+    /// Judges whether commands have different names without a slash.
     fn commands_sound(&self, update: &Value, out: &mut FindingSink) {
         let line = [self.now.line];
         let mut names = HashSet::new();
@@ -115,8 +115,8 @@ impl AgentFold {
         }
     }
 
-    /// An update of a session that is being brought back, or was. True where it tells again what was said before, so that it is
-    /// no work of a turn.
+    /// Judges an update of a session that is being loaded or resumed, or was. Returns `true` if the update
+    /// repeats the earlier conversation, and so is not part of a turn.
     pub(super) fn told_again(
         &mut self,
         session: &str,

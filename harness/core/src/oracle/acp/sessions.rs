@@ -1,4 +1,4 @@
-//! Sessions: which there are, and what names them.
+//! Checks session ids: which sessions exist, and which messages name them.
 //!
 //! Knows: ids of sessions. Never knows: what happens in a session.
 
@@ -10,7 +10,7 @@ use super::state::OpenAgentRequest;
 use super::{AgentFold, FindingSink};
 
 impl AgentFold {
-    /// The agent made a session.
+    /// Judges and records the id of a session that the agent created.
     pub(super) fn session_made(
         &mut self,
         asked: &OpenAgentRequest,
@@ -29,14 +29,15 @@ impl AgentFold {
         conn.make_session(id);
     }
 
-    /// A session was closed or deleted: its id is free.
+    /// Frees the id of a session that was closed or deleted.
     pub(super) fn session_gone(&mut self, id: &str) {
         if let Some(session) = self.conn().and_then(|conn| conn.sessions.get_mut(id)) {
             session.made = false;
         }
     }
 
-    /// The agent names a session. One that is being made may be named before the client knows its id.
+    /// Judges whether a session that the agent names exists. While a session is being created, the agent may
+    /// name it before the client knows its id.
     pub(super) fn session_known(&mut self, params: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         let Some(id) = text(params, "sessionId") else { return };

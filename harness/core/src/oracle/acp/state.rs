@@ -1,6 +1,7 @@
-//! What is remembered of a conversation: connections, what is open on them, sessions, calls, terminals.
+//! The state of a conversation: connections with their open requests, sessions, calls, terminals.
 //!
-//! Everything is bounded: an agent that goes on for ever is no longer followed, never held.
+//! Every collection is bounded. What exceeds a bound is not followed, so that an agent that never stops cannot
+//! exhaust memory.
 //!
 //! Knows: JSON. Never knows: rules.
 //!
@@ -18,18 +19,18 @@ use crate::wire::json::Value;
 
 use super::key;
 
-/// Requests, of either side, that are followed while they are open.
+/// Upper bound for the open requests of either side that are followed.
 const MAX_OPEN: usize = 1_000;
-/// Sessions of a connection that are followed.
+/// Upper bound for the sessions of a connection that are followed.
 const MAX_SESSIONS: usize = 100;
-/// Calls of a session that are followed.
+/// Upper bound for the calls of a session that are followed.
 const MAX_CALLS: usize = 5_000;
-/// Ids of answered requests, terminals, decisions that are remembered.
+/// Upper bound for the answered requests, the terminals and the permanent decisions that are remembered.
 const MAX_REMEMBERED: usize = 5_000;
-/// Terminals in the content of one call that are followed.
+/// Upper bound for the terminals in the content of one call that are followed.
 const MAX_SHOWN: usize = 64;
 
-/// Where the entry stands that is looked at.
+/// The position of the current entry in the transcript.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EntryPosition {
     pub(super) conn: ConnId,
@@ -37,7 +38,7 @@ pub(super) struct EntryPosition {
     pub(super) at: Duration,
 }
 
-/// What the client offers.
+/// The capabilities that the client offers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClientOffers {
     pub(super) read: bool,
@@ -51,26 +52,27 @@ pub(super) struct ClientOffers {
     pub(super) terminal_auth: bool,
 }
 
-/// One connection.
+/// The state of one connection.
 #[derive(Debug, Default)]
 pub(super) struct AgentLinkState {
-    /// A handshake has succeeded.
+    /// Whether a handshake has succeeded.
     pub(super) shook: bool,
-    /// It came to another version of the protocol, which is not judged here.
+    /// Whether the handshake chose another version of the protocol, which is not judged.
     pub(super) other: bool,
-    /// Version 1 was asked for and another came back: the lines, until the agent shows that it speaks version 1.
+    /// The lines of `initialize` and of its answer, if version 1 was requested and another was chosen. `None`
+    /// once the agent has shown that it speaks version 1.
     pub(super) declined: Option<[u64; 2]>,
-    /// Its beginning is in the transcript, or its handshake. Without it, sessions, calls and terminals may be older than what was recorded,
-    /// and the client's capabilities are unknown.
+    /// Whether the transcript holds the start of the connection or its handshake. Without it, sessions, calls
+    /// and terminals may be older than the transcript, and the client's capabilities are unknown.
     pub(super) whole: bool,
-    /// How long the handshake took: what a start takes tells how much else the machine has to do.
+    /// How long the handshake took, as a measure of the load of the machine.
     pub(super) took: Duration,
-    /// How long the quickest answer took, to whatever was asked but prompts.
+    /// The shortest time that any answer took, except answers to prompts.
     pub(super) quickest: Option<Duration>,
     pub(super) offers: ClientOffers,
     /// The client's open requests.
     pub(super) ours: LiteMap<String, OpenAgentRequest>,
-    /// The ids of those that were answered, with the line.
+    /// The ids of the client's answered requests, with the line of each answer.
     pub(super) done: LiteMap<String, u64>,
     /// The agent's open requests.
     pub(super) theirs: LiteMap<String, OpenAgentRequest>,
@@ -85,16 +87,16 @@ pub(super) struct OpenAgentRequest {
     pub(super) line: u64,
     pub(super) at: Duration,
     pub(super) session: String,
-    /// The version that `initialize` asks for.
+    /// The version in the params of `initialize`.
     pub(super) version: Option<u64>,
-    /// The call that permission is asked for, and the options that allow.
+    /// The id of the call that needs permission, and those of the options that allow it.
     pub(super) call: String,
     pub(super) allowing: Vec<String>,
-    /// Options that are remembered.
+    /// The ids of the options whose decision is permanent.
     pub(super) always: Vec<String>,
-    /// Whoever asked no longer wants to know.
+    /// Whether the sender has withdrawn the request with `$/cancel_request`.
     pub(super) withdrawn: bool,
-    /// The cancel of a prompt.
+    /// The cancel of the prompt, if the request is a prompt.
     pub(super) cancel: Option<TurnCancel>,
 }
 
@@ -115,84 +117,85 @@ impl OpenAgentRequest {
     }
 }
 
-/// A terminal of the client's that the agent had made.
+/// A terminal that the client created for the agent.
 #[derive(Debug)]
 pub(super) struct ClientTerminal {
     pub(super) line: u64,
     pub(super) session: String,
     pub(super) turn: u64,
-    /// A call has shown it.
+    /// Whether a call has shown the terminal.
     pub(super) embedded: bool,
     pub(super) released: Option<u64>,
-    /// A call showed it when it was released.
+    /// Whether the content of a call held the terminal at its release.
     pub(super) shown_at_release: bool,
 }
 
-/// One session.
+/// The state of one session.
 #[derive(Debug, Default)]
 pub(super) struct AgentSessionState {
-    /// Whether the agent created the session, or the client loaded or resumed it. Other sessions are known only because a
-    /// message named them.
+    /// Whether the agent created the session, or the client loaded or resumed it. Other sessions are known only
+    /// because a message named them.
     pub(super) made: bool,
-    /// The prompt that is being worked on.
+    /// The open prompt.
     pub(super) turn: Option<PromptTurn>,
-    /// How many prompts there were.
+    /// The number of prompts so far.
     pub(super) turns: u64,
-    /// When the last one was answered.
+    /// The time of the answer to the last prompt.
     pub(super) ended: Duration,
-    /// The line on which a cancelled prompt was answered, until the next one.
+    /// The line of the answer to a cancelled prompt, until the next prompt.
     pub(super) cancelled: Option<u64>,
     pub(super) calls: LiteMap<String, ReportedCall>,
-    /// What was decided for good: the input, and the line of the decision.
+    /// The permanent decisions: from the input of the call to the line of the decision.
     pub(super) always: LiteMap<String, u64>,
-    /// The ids of its modes.
+    /// The ids of the session's modes.
     pub(super) modes: Vec<String>,
-    /// The line on which `session/load` was answered, until the next prompt.
+    /// The line of the answer to `session/load`, until the next prompt.
     pub(super) loaded: Option<u64>,
 }
 
-/// A prompt being worked on.
+/// An open prompt.
 #[derive(Debug, Default)]
 pub(super) struct PromptTurn {
     /// The id of the request.
     pub(super) id: String,
     pub(super) number: u64,
     pub(super) cancel: Option<TurnCancel>,
-    /// `$/cancel_request` named the prompt.
+    /// Whether `$/cancel_request` named the prompt.
     pub(super) withdrawn: bool,
-    /// Permission was asked for in it.
+    /// Whether the agent has asked for permission within the turn.
     pub(super) asked: bool,
-    /// Calls that were reported.
+    /// The number of calls that the agent reported.
     pub(super) reported: u64,
-    /// Calls that the model of ours asked for.
+    /// The ids of the calls that the model stand-in asked for.
     pub(super) wanted: HashSet<String>,
-    /// Calls of a tool of ours.
+    /// The number of calls that reached the harness's own tool.
     pub(super) called: u64,
-    /// The line of the last of either.
+    /// The line of the last record of the model stand-in or of the tool; 0 if there is none.
     pub(super) witness: u64,
 }
 
 impl PromptTurn {
-    /// Whether the client has cancelled it.
+    /// Whether the client has cancelled the turn.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancel.is_some() || self.withdrawn
     }
 }
 
-/// The client cancelled a turn.
+/// A cancel of a turn by the client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TurnCancel {
     pub(super) line: u64,
     pub(super) at: Duration,
-    /// The agent was waiting for the client, so that it cannot have ended the turn before.
+    /// Whether the agent was waiting for the client, so that it cannot have ended the turn before the cancel.
     pub(super) waiting: bool,
-    /// How long the handshake of this agent took.
+    /// The duration of the handshake on this connection.
     pub(super) took: Duration,
-    /// How long the quickest answer of this agent took: so long may the cancel and an answer be on their way.
+    /// The duration of the quickest answer on this connection. The cancel and an answer may be in transit for
+    /// as long.
     pub(super) quickest: Duration,
 }
 
-/// How far a call has come.
+/// The stage of a call, as its status gives it.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum CallStage {
     #[default]
@@ -226,7 +229,7 @@ impl CallStage {
         matches!(self, CallStage::Completed | CallStage::Failed)
     }
 
-    /// Whether a call may go on from here to there.
+    /// Whether a call may change from this stage to the next.
     pub(super) fn leads_to(self, next: CallStage) -> bool {
         self == next
             || match self {
@@ -237,60 +240,60 @@ impl CallStage {
     }
 }
 
-/// One call: the state that its reports add up to, and what happened to it.
+/// A call: the state that its reports add up to, and what happened to it.
 #[derive(Debug, Default)]
 pub(super) struct ReportedCall {
     pub(super) turn: u64,
     pub(super) line: u64,
     pub(super) stage: CallStage,
-    /// It was reported as in progress.
+    /// Whether some report gave `in_progress`.
     pub(super) ran: bool,
-    /// Some report gave its title.
+    /// Whether some report gave the title.
     pub(super) titled: bool,
-    /// Its first report was an update.
+    /// Whether the first report was an update.
     pub(super) by_update: bool,
     pub(super) name: Option<String>,
-    /// The longest text of its input, which tells it from others.
+    /// The longest text of the input, which distinguishes the call from others.
     pub(super) leaf: String,
-    /// The terminals in its content.
+    /// The ids of the terminals in the content.
     pub(super) terminals: Vec<String>,
-    /// It may be older than the transcript.
+    /// Whether the call may be older than the transcript.
     pub(super) older: bool,
-    /// The line on which permission was asked for it, while the answer is outstanding.
+    /// The line of the request for permission, while its answer is outstanding.
     pub(super) waits: Option<u64>,
-    /// The line on which it was denied.
+    /// The line of the denial.
     pub(super) denied: Option<u64>,
-    /// The line on which its turn, which was cancelled, was answered.
+    /// The line of the answer to the prompt, if the turn of the call was cancelled.
     pub(super) over: Option<u64>,
-    /// It was reported, and not only asked about.
+    /// Whether the agent has reported the call, beyond a request for permission.
     pub(super) told: bool,
-    /// It counts as reported in its turn.
+    /// Whether the call is included in the reported calls of its turn.
     pub(super) counted: bool,
 }
 
 impl AgentLinkState {
-    /// The client asks.
+    /// Adds an open request of the client.
     pub(super) fn ask(&mut self, id: Option<&Value>, asked: OpenAgentRequest) {
         if self.ours.len() < MAX_OPEN {
             self.ours.insert(key(id), asked);
         }
     }
 
-    /// The agent asks.
+    /// Adds an open request of the agent.
     pub(super) fn ask_back(&mut self, id: Option<&Value>, asked: OpenAgentRequest) {
         if self.theirs.len() < MAX_OPEN {
             self.theirs.insert(key(id), asked);
         }
     }
 
-    /// An answer came.
+    /// Remembers the id of a request that was answered.
     pub(super) fn remember(&mut self, id: String, line: u64) {
         if self.done.len() < MAX_REMEMBERED {
             self.done.insert(id, line);
         }
     }
 
-    /// What the client offers.
+    /// Reads the capabilities that the client offers.
     pub(super) fn offers(&mut self, capabilities: &Value) {
         let flag = |pointer| capabilities.pointer(pointer).and_then(Value::as_bool) == Some(true);
         let there = |pointer| capabilities.pointer(pointer).is_some_and(|it| !it.is_null());
@@ -307,19 +310,19 @@ impl AgentLinkState {
         };
     }
 
-    /// A session that was made, loaded or resumed.
+    /// Records a session that was created, loaded or resumed.
     pub(super) fn make_session(&mut self, id: &str) {
         if let Some(session) = self.session(id) {
             session.made = true;
         }
     }
 
-    /// Whether a session is there, or may be.
+    /// Whether a session exists, or may be older than the transcript.
     pub(super) fn has_session(&self, id: &str) -> bool {
         !self.whole || self.sessions.get(id).is_some_and(|session| session.made)
     }
 
-    /// A session, new or known; past the bound none is followed.
+    /// Returns a session, and creates its state if it is new. `None` beyond the bound.
     pub(super) fn session(&mut self, id: &str) -> Option<&mut AgentSessionState> {
         if self.sessions.get(id).is_none() && self.sessions.len() < MAX_SESSIONS {
             self.sessions.insert(id.to_owned(), AgentSessionState::default());
@@ -327,7 +330,7 @@ impl AgentLinkState {
         self.sessions.get_mut(id)
     }
 
-    /// A terminal was made.
+    /// Records a terminal that the client created.
     pub(super) fn made(&mut self, id: &str, terminal: ClientTerminal) {
         if self.terminals.len() < MAX_REMEMBERED {
             self.terminals.insert(id.to_owned(), terminal);
@@ -336,7 +339,8 @@ impl AgentLinkState {
 }
 
 impl ReportedCall {
-    /// Takes over what a report gives. What it leaves out, or gives as null, stays; a list replaces the one before.
+    /// Merges a report into the call. Members that the report omits or gives as null keep their value; a list
+    /// replaces the list before it.
     pub(super) fn fold(&mut self, report: &Value) {
         self.titled |= text(report, "title").is_some();
         if let Some(name) = text(report, "name") {
@@ -352,26 +356,26 @@ impl ReportedCall {
         }
     }
 
-    /// Whether its content has a terminal.
+    /// Whether the content holds this terminal.
     pub(super) fn shows(&self, terminal: &str) -> bool {
         self.terminals.iter().any(|shown| shown == terminal)
     }
 }
 
 impl AgentSessionState {
-    /// The number of the turn that is on, or of the last.
+    /// Returns the number of the open turn, or of the last one.
     pub(super) fn number(&self) -> u64 {
         self.turns
     }
 
-    /// Takes note of a call.
+    /// Records a call; ignores it beyond the bound.
     pub(super) fn begin(&mut self, id: &str, call: ReportedCall) {
         if self.calls.len() < MAX_CALLS {
             self.calls.insert(id.to_owned(), call);
         }
     }
 
-    /// A decision for good about an input.
+    /// Records a permanent decision about an input.
     pub(super) fn decide(&mut self, leaf: &str, line: u64) {
         if self.always.len() < MAX_REMEMBERED && !leaf.is_empty() {
             self.always.insert(leaf.to_owned(), line);

@@ -1,6 +1,6 @@
-//! Prompts and their ends, cancels, and the work that goes on meanwhile.
+//! Checks prompts and their ends, cancels, and the work that goes on meanwhile.
 //!
-//! Knows: prompts. Never knows: what a call looks like.
+//! Knows: prompts. Never knows: the content of calls.
 
 use std::time::Duration;
 
@@ -14,18 +14,19 @@ use super::catalogue::Rule;
 use super::state::{AgentSessionState, EntryPosition, OpenAgentRequest, PromptTurn, TurnCancel};
 use super::{AgentFold, FindingSink, key};
 
-/// An answer that comes so soon after a cancel may have been on its way.
+/// An answer may already have been in transit when the cancel was sent if it arrives within this time.
 const ON_ITS_WAY: Duration = Duration::from_millis(250);
 /// How long work may go on after a cancel.
 const STOPPING: Duration = Duration::from_millis(500);
-/// On a busy machine both limits are longer: a quarter of the time that the agent's handshake took. The time of the
-/// agent's quickest answer is added, because the cancel and the answer are under way for as long.
+/// On a busy machine both limits are longer: at least this fraction (one quarter) of the duration of the
+/// agent's handshake. The time of the agent's quickest answer is added to each limit, because the cancel and
+/// the answer may be in transit for as long.
 const PART: u32 = 4;
-/// Calls of a model that are told apart.
+/// Upper bound for the calls of the model stand-in that one turn remembers.
 const MAX_WANTED: usize = 1_000;
 
 impl AgentFold {
-    /// The client prompts.
+    /// Starts a turn with the client's prompt.
     pub(super) fn prompted(&mut self, message: &Message) {
         let id = key(message.id());
         let name = text(message.params(), "sessionId").unwrap_or_default();
@@ -37,7 +38,7 @@ impl AgentFold {
         session.turn = Some(PromptTurn { id, number: session.turns, ..PromptTurn::default() });
     }
 
-    /// The client cancels.
+    /// Records that the client cancelled the session's turn.
     pub(super) fn cancel(&mut self, params: &Value) {
         let now = self.now;
         let name = text(params, "sessionId").unwrap_or_default();
@@ -56,7 +57,7 @@ impl AgentFold {
         }
     }
 
-    /// The client cancels a request.
+    /// Records that the client cancelled a request, if the request is a prompt.
     pub(super) fn cancel_request(&mut self, id: &Value) {
         let id = id.to_text();
         let Some(conn) = self.conn() else { return };
@@ -67,7 +68,7 @@ impl AgentFold {
         }
     }
 
-    /// A prompt was answered.
+    /// Ends a turn with the answer to its prompt, and judges the end.
     pub(super) fn ended(
         &mut self,
         asked: &OpenAgentRequest,
@@ -103,7 +104,7 @@ impl AgentFold {
                 let own = calls.filter(|call| call.turn == turn.number);
                 own.for_each(|call| call.over = Some(line));
             }
-            // It was cancelled as a request: how its turn ends is open then.
+            // `$/cancel_request` cancelled the prompt. The specification leaves open how such a turn ends.
             None if turn.withdrawn => {}
             None => {
                 out.seen(Rule::CancelledOnlyThen);
@@ -118,7 +119,7 @@ impl AgentFold {
         self.turn_gated(out);
     }
 
-    /// A prompt that is open when the connection ends.
+    /// Judges a prompt that is still open when the connection ends.
     pub(super) fn unfinished(
         &self,
         asked: &OpenAgentRequest,
@@ -134,7 +135,7 @@ impl AgentFold {
         }
     }
 
-    /// An update of a call that comes after its turn was cancelled and answered.
+    /// Judges a report of a call after its turn was cancelled and answered.
     pub(super) fn late(&mut self, session: &str, id: &str, new: bool, out: &mut FindingSink) {
         let line = self.now.line;
         let Some(session) = self.conn().and_then(|conn| conn.sessions.get(session)) else { return };
@@ -147,8 +148,8 @@ impl AgentFold {
         }
     }
 
-    /// A piece of the answer that comes after its turn was cancelled and answered. What comes long afterwards may belong
-    /// to something else.
+    /// Judges a message chunk after its turn was cancelled and answered. A chunk that comes later than the
+    /// deadline may belong to something else.
     pub(super) fn late_text(&mut self, session: &str, out: &mut FindingSink) {
         let now = self.now;
         let soon = self.deadline;
@@ -161,7 +162,7 @@ impl AgentFold {
         }
     }
 
-    /// The agent has the client do something, or asks whether it may: it is at work.
+    /// Judges a request that shows that the agent is still at work.
     pub(super) fn works(&self, method: &str, params: &Value, out: &mut FindingSink) {
         const WORK: [&str; 4] = [
             "fs/read_text_file",
@@ -189,16 +190,16 @@ impl AgentFold {
         }
     }
 
-    /// The model stand-in was asked, or its answer ended.
+    /// Judges and records a record of the model stand-in: a request of the agent, or the end of an answer.
     pub(super) fn model(&mut self, seen: &SeenFrame, out: &mut FindingSink) {
         self.witnessed = true;
         let (line, at) = (self.now.line, self.now.at);
         let Some(record) = seen.message().map(Message::value) else { return };
-        // What has no tools is a helper's, which wants a title.
+        // A request without tools is an auxiliary one, such as for a title.
         if record.get("ended").is_some() || list(record, "tools").is_empty() {
             return;
         }
-        // With several turns at once, nothing tells to which turn the call belongs.
+        // If several turns are open, nothing tells which turn the request belongs to.
         let open = self.turns_open();
         let Some(conn) = self.busy().filter(|_| open <= 1) else { return };
         out.counts(conn.shook);
@@ -224,7 +225,7 @@ impl AgentFold {
     }
 }
 
-/// Something of ours was asked to work after a cancel.
+/// Judges work that the agent starts after a cancel.
 pub(super) fn works_on(
     cancel: TurnCancel,
     at: Duration,
@@ -239,7 +240,7 @@ pub(super) fn works_on(
     }
 }
 
-/// The answer to a prompt that was cancelled.
+/// Judges the answer to a prompt that was cancelled.
 fn cancelled(
     turn: &PromptTurn,
     cancel: TurnCancel,
@@ -280,7 +281,7 @@ fn cancelled(
     }
 }
 
-/// At the end of a turn, everything that was called has been reported.
+/// Judges, at the end of a turn, whether every call that was made has been reported.
 fn reported(turn: &PromptTurn, line: u64, out: &mut FindingSink) {
     let made = (turn.wanted.len() as u64).max(turn.called);
     if made == 0 {
@@ -295,7 +296,7 @@ fn reported(turn: &PromptTurn, line: u64, out: &mut FindingSink) {
 }
 
 impl AgentSessionState {
-    /// At the end of a turn its calls have ended.
+    /// Judges, at the end of a turn, whether its calls have ended.
     fn calls_ended(&self, turn: &PromptTurn, line: u64, out: &mut FindingSink) {
         for (id, call) in self.calls.iter().filter(|(_, call)| call.turn == turn.number) {
             out.seen(Rule::CallsEnd);

@@ -1,6 +1,6 @@
-//! Messages as such: lines, envelopes, ids, names, shapes.
+//! Checks messages as such: lines, envelopes, ids, method names, shapes.
 //!
-//! Knows: what the tables found wrong. Never knows: what a message means.
+//! Knows: the errors that the tables report. Never knows: what a message means.
 
 use crate::oracle::members::list;
 use crate::transcript::{ClosingSide, SeenFrame};
@@ -14,10 +14,10 @@ use super::catalogue::Rule;
 use super::state::{AgentLinkState, OpenAgentRequest};
 use super::{AgentFold, FindingSink, key};
 
-/// Errors of one message that a finding names; the others are counted.
+/// Upper bound for the errors of one message that a finding names. It only counts the others.
 const MAX_NAMED: usize = 3;
 
-/// Members that only the unstable schema of November 2026 has, by the end of their path.
+/// The ends of the paths of members that only the unstable schema of November 2026 has.
 const UNSTABLE: &[&str] = &[
     "agentCapabilities.auth.status",
     "agentCapabilities.providers",
@@ -30,7 +30,7 @@ const UNSTABLE: &[&str] = &[
     "result.usage",
 ];
 
-/// Updates and methods of that schema.
+/// The updates and methods that only the unstable schema has.
 const UNSTABLE_NAMES: &[&str] = &[
     "auth/status_update",
     "mcp/message",
@@ -44,7 +44,7 @@ const UNSTABLE_NAMES: &[&str] = &[
 ];
 
 impl AgentFold {
-    /// A line that holds no message.
+    /// Reports a line that holds no message.
     pub(super) fn no_message(&self, seen: &SeenFrame, out: &mut FindingSink) {
         out.seen(Rule::OnlyMessages);
         let found = match &seen.decoded {
@@ -55,7 +55,8 @@ impl AgentFold {
         out.broken(Rule::OnlyMessages, message, &[self.now.line]);
     }
 
-    /// Says which request an answer is to.
+    /// Returns the request that an answer belongs to; judges an answer without an open request, and returns
+    /// `None`.
     pub(super) fn answered(
         &mut self,
         message: &Message,
@@ -75,11 +76,11 @@ impl AgentFold {
         }
         let (found, lines) = match conn.done.get(&id) {
             Some(first) => (format!("another one to the request `{id}`"), vec![*first, line]),
-            // What was asked before the transcript began may be answered in it.
+            // The request may be older than the transcript.
             None if !conn.whole => return None,
             None => (format!("one with the id `{id}`, which was not asked"), vec![line]),
         };
-        // What could not be read, or is no request, is refused without its id.
+        // JSON-RPC answers an unreadable or invalid request with the id null.
         if id != "null" || !matches!(message.error_code(), Some(-32700 | -32600)) {
             let message = format!("expected one answer to each request, found {found}");
             out.broken(Rule::AnsweredOnce, message, &lines);
@@ -87,7 +88,7 @@ impl AgentFold {
         None
     }
 
-    /// Requests that stayed without an answer, although there was time for one.
+    /// Judges the requests without an answer for which a whole deadline has passed.
     pub(super) fn unanswered(&self, conn: &AgentLinkState, by: ClosingSide, out: &mut FindingSink) {
         for asked in conn.ours.values() {
             if asked.method == "session/prompt" {
@@ -104,7 +105,7 @@ impl AgentFold {
         }
     }
 
-    /// The id of a request of the agent's.
+    /// Judges the id of a request of the agent.
     pub(super) fn their_id(&mut self, message: &Message, method: &str, out: &mut FindingSink) {
         out.seen(Rule::RequestIds);
         let line = self.now.line;
@@ -131,7 +132,7 @@ impl AgentFold {
         }
     }
 
-    /// The name of a method.
+    /// Judges the name of a method.
     pub(super) fn method(&self, method: &str, out: &mut FindingSink) {
         out.seen(Rule::MethodNames);
         let known = self.table.is_none_or(|table| table.method(method).is_some());
@@ -152,7 +153,7 @@ impl AgentFold {
         out.broken(Rule::StableMembers, text, &[self.now.line]);
     }
 
-    /// Holds a message of the agent's against the tables.
+    /// Validates a message of the agent against the tables, and reports the errors by check.
     pub(super) fn shape(
         &self,
         table: &'static Protocol,
@@ -202,7 +203,7 @@ impl AgentFold {
     }
 }
 
-/// The rule about the shape of a message as a whole.
+/// Returns the check for the shape of a message as a whole.
 fn about(message: &Message, answers: Option<&str>) -> Rule {
     let update = &message.params()["update"]["sessionUpdate"];
     match (message.method(), answers) {
@@ -216,7 +217,7 @@ fn about(message: &Message, answers: Option<&str>) -> Rule {
     }
 }
 
-/// The rules that a message puts to the test by its shape.
+/// Lists the checks that the shape of a message exercises.
 fn looked_at(message: &Message, main: Rule) -> Vec<Rule> {
     let mut rules = vec![main];
     let call = match main {
@@ -240,7 +241,7 @@ fn looked_at(message: &Message, main: Rule) -> Vec<Rule> {
     rules
 }
 
-/// The rule that an error is about; `None` where the tables only frown.
+/// Returns the check that an error belongs to; `None` for a soft error of the envelope.
 fn of(error: &ShapeError, main: Rule) -> Option<Rule> {
     let path = error.path.as_str();
     let envelope = ["", "jsonrpc", "id"].contains(&path) || path.starts_with("error");

@@ -1,16 +1,16 @@
-//! Looking into values.
+//! Access to parts of values.
 
 use super::{Map, Number, Text, Value};
 
 static NULL: Value = Value::Null;
 
-/// What finds a value inside of another: a name in an object, a number in a list.
+/// An index into a value: a name in an object, or a number in a list.
 pub trait ValueIndex {
-    /// The value there.
+    /// Returns the value at this index.
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value>;
-    /// The value there, to change it.
+    /// Returns the value at this index, mutably.
     fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
-    /// The value there, made where a name is absent. Null becomes an object first.
+    /// Returns the value at this index, and creates it if a name is absent. Null becomes an object first.
     fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
 }
 
@@ -31,7 +31,7 @@ impl ValueIndex for str {
     }
 }
 
-/// Names of other types.
+/// Implements the index for other types of names.
 macro_rules! names {
     ($($name:ty),*) => {$(
         impl ValueIndex for $name {
@@ -79,19 +79,19 @@ impl<T: ValueIndex + ?Sized> ValueIndex for &T {
 }
 
 impl Value {
-    /// The value at a name or a number, where there is one.
+    /// Returns the value at a name or a number; `None` if there is none.
     #[inline]
     pub fn get(&self, index: impl ValueIndex) -> Option<&Value> {
         index.find(self)
     }
 
-    /// The value at a name or a number, to change it.
+    /// Returns the value at a name or a number, mutably.
     #[inline]
     pub fn get_mut(&mut self, index: impl ValueIndex) -> Option<&mut Value> {
         index.find_mut(self)
     }
 
-    /// The value at a JSON pointer, such as `/params/action` (RFC 6901).
+    /// Returns the value at a JSON pointer, such as `/params/action` (RFC 6901).
     pub fn pointer(&self, pointer: &str) -> Option<&Value> {
         steps(pointer)?.try_fold(self, |value, step| match value {
             Value::Object(map) => map.get(&step),
@@ -100,7 +100,7 @@ impl Value {
         })
     }
 
-    /// The value at a JSON pointer, to change it.
+    /// Returns the value at a JSON pointer, mutably.
     pub fn pointer_mut(&mut self, pointer: &str) -> Option<&mut Value> {
         steps(pointer)?.try_fold(self, |value, step| match value {
             Value::Object(map) => map.get_mut(&step),
@@ -114,7 +114,7 @@ impl Value {
         std::mem::take(self)
     }
 
-    /// The text, where it is one.
+    /// Returns the string; `None` for other types.
     #[inline]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -123,7 +123,7 @@ impl Value {
         }
     }
 
-    /// The boolean, where it is one.
+    /// Returns the boolean; `None` for other types.
     #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -132,7 +132,7 @@ impl Value {
         }
     }
 
-    /// The number, where it is one.
+    /// Returns the number; `None` for other types.
     #[inline]
     fn as_number(&self) -> Option<&Number> {
         match self {
@@ -141,26 +141,27 @@ impl Value {
         }
     }
 
-    /// The number, where it is an integer of 64 bits without a sign, written as `3` or as `3.0`.
+    /// Returns the number as an unsigned integer of 64 bits, whether it is written `3` or `3.0`; `None` if it
+    /// is none.
     #[inline]
     pub fn as_u64(&self) -> Option<u64> {
         let number = self.as_number()?;
         number.as_u64().or_else(|| u64::try_from(whole(number)?).ok())
     }
 
-    /// The number, where it is an integer of 64 bits with a sign.
+    /// Returns the number as a signed integer of 64 bits; `None` if it is none.
     #[inline]
     pub fn as_i64(&self) -> Option<i64> {
         let number = self.as_number()?;
         number.as_i64().or_else(|| whole(number))
     }
 
-    /// The number as a float, where it is a number.
+    /// Returns the number as a float; `None` for other types.
     pub fn as_f64(&self) -> Option<f64> {
         self.as_number()?.as_f64()
     }
 
-    /// The items, where it is a list.
+    /// Returns the items of a list; `None` for other types.
     #[inline]
     pub fn as_array(&self) -> Option<&Vec<Value>> {
         match self {
@@ -169,7 +170,7 @@ impl Value {
         }
     }
 
-    /// The items, to change them.
+    /// Returns the items of a list, mutably.
     pub fn as_array_mut(&mut self) -> Option<&mut Vec<Value>> {
         match self {
             Value::Array(items) => Some(items),
@@ -177,7 +178,7 @@ impl Value {
         }
     }
 
-    /// The members, where it is an object.
+    /// Returns the members of an object; `None` for other types.
     #[inline]
     pub fn as_object(&self) -> Option<&Map> {
         match self {
@@ -186,7 +187,7 @@ impl Value {
         }
     }
 
-    /// The members, to change them.
+    /// Returns the members of an object, mutably.
     #[inline]
     pub fn as_object_mut(&mut self) -> Option<&mut Map> {
         match self {
@@ -211,17 +212,17 @@ impl Value {
         matches!(self, Value::Number(_))
     }
 
-    /// Whether it is an integer of 64 bits without a sign.
+    /// Whether it is an unsigned integer of 64 bits.
     pub fn is_u64(&self) -> bool {
         self.as_u64().is_some()
     }
 
-    /// Whether it is an integer of 64 bits with a sign.
+    /// Whether it is a signed integer of 64 bits.
     pub fn is_i64(&self) -> bool {
         self.as_i64().is_some()
     }
 
-    /// Whether it is a text.
+    /// Whether it is a string.
     #[inline]
     pub fn is_string(&self) -> bool {
         matches!(self, Value::String(_))
@@ -239,15 +240,15 @@ impl Value {
     }
 }
 
-/// The steps of a JSON pointer, unescaped; `None` where it does not begin with a slash.
-/// The integer that a number with an empty fraction is: JSON knows no difference between `3` and `3.0`.
-/// Beyond 2^53 a float is not exact.
+/// Returns the integer that a number with an empty fraction stands for; `None` otherwise. JSON does not
+/// distinguish `3` from `3.0`, and a float is exact only below 2^53.
 fn whole(number: &Number) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT)?;
     Some(float as i64)
 }
 
+/// Returns the unescaped steps of a JSON pointer; `None` if it does not begin with a slash.
 fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
     let steps = match pointer {
         "" => None,
@@ -256,7 +257,7 @@ fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
     Some(steps.into_iter().flatten().map(|step| step.replace("~1", "/").replace("~0", "~")))
 }
 
-/// A number in a pointer has no sign and no leading zero.
+/// Parses a list index of a pointer, which has no sign and no leading zero.
 fn number(step: &str) -> Option<usize> {
     let plain = step == "0" || !step.starts_with(['0', '+']);
     step.parse().ok().filter(|_| plain)
@@ -264,7 +265,7 @@ fn number(step: &str) -> Option<usize> {
 
 impl<I: ValueIndex> std::ops::Index<I> for Value {
     type Output = Value;
-    /// The value there, or null.
+    /// Returns the value at this index, or null.
     #[inline]
     fn index(&self, index: I) -> &Value {
         index.find(self).unwrap_or(&NULL)
@@ -272,11 +273,11 @@ impl<I: ValueIndex> std::ops::Index<I> for Value {
 }
 
 impl<I: ValueIndex> std::ops::IndexMut<I> for Value {
-    /// The value there, made where a name is absent.
+    /// Returns the value at this index, and creates it if a name is absent.
     ///
     /// # Panics
-    /// Where there can be none: a name in what is neither an object nor null, or a number past the
-    /// end of a list. For values of our own making only.
+    /// Panics if there can be no such value: a name in a value that is neither an object nor null, or a number
+    /// beyond the end of a list. Only for values that the harness builds itself.
     fn index_mut(&mut self, index: I) -> &mut Value {
         match index.make(self) {
             Some(value) => value,

@@ -1,4 +1,4 @@
-//! Values of Rust types, and comparisons with them.
+//! Conversions between values and Rust types, and comparisons.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::{Map, Number, Text, Value};
 
-/// What [`json!`](crate::json) can write.
+/// A type that [`json!`](crate::json) can convert.
 pub trait ToJson {
-    /// The value as JSON.
+    /// Returns the value as JSON.
     fn to_json(&self) -> Value;
 }
 
@@ -162,7 +162,7 @@ impl<N: Into<Text>> FromIterator<(N, Value)> for Value {
     }
 }
 
-/// Numbers and booleans: what they become, and what they equal.
+/// Implements conversion and equality for numbers and booleans.
 macro_rules! plain {
     ($($type:ty => $make:expr, $read:ident as $wide:ty;)*) => {$(
         impl From<$type> for Value {
@@ -200,7 +200,7 @@ plain! {
     i32 => (|n: i32| Value::Number(n.into())), as_i64 as i64;
     i64 => (|n: i64| Value::Number(n.into())), as_i64 as i64;
     isize => (|n: isize| Value::Number(n.into())), as_i64 as i64;
-    // JSON has no word for what is no number.
+    // JSON has no NaN and no infinity; both become null.
     f64 => (|n: f64| Number::from_f64(n).map_or(Value::Null, Value::Number)), as_f64 as f64;
 }
 
@@ -241,7 +241,7 @@ impl PartialEq<Value> for String {
 }
 
 impl fmt::Display for Value {
-    /// As JSON; `{:#}` puts every member on a line of its own.
+    /// Writes the value as JSON; `{:#}` puts every member on a line of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = if f.alternate() {
             serde_json::to_string_pretty(self)

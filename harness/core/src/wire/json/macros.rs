@@ -1,8 +1,8 @@
-//! Values written as JSON.
+//! The macro [`json!`](crate::json).
 
-/// Writes a [`Value`](crate::wire::json::Value) as JSON, with expressions in the place of values:
-/// `json!({"id": id, "params": {"channel": uri}})`. A name is a literal, an identifier or an
-/// expression in parentheses. Expressions are borrowed.
+/// Builds a [`Value`](crate::wire::json::Value) from JSON syntax, in which expressions may stand for values:
+/// `json!({"id": id, "params": {"channel": uri}})`. A name is a literal, an identifier or an expression in
+/// parentheses. Expressions are borrowed.
 #[macro_export]
 macro_rules! json {
     // The members of an object, one after the other.
@@ -23,7 +23,7 @@ macro_rules! json {
         $map.insert($name, $crate::wire::json::ToJson::to_json(&$value));
         $crate::json!(@members $map $($($rest)*)?);
     };
-    // The items of a list: those read so far in front, the rest behind.
+    // The items of a list: the converted ones in brackets, then the remaining ones.
     (@items [$($done:expr,)*]) => { ::std::vec![$($done),*] };
     (@items [$($done:expr,)*] null $(, $($rest:tt)*)?) => {
         $crate::json!(@items [$($done,)* $crate::json!(null),] $($($rest)*)?)

@@ -1,61 +1,61 @@
-//! Members by name: one piece of memory, looked through from the front while it is small.
+//! The members of an object: one allocation, searched linearly while it is small.
 
 use super::{Text, Value};
 
-/// Up to this many members stand in the order they came in and are found by their [`NameTags`]; more are sorted by name, so
-/// that a peer cannot make us pay for the length.
+/// Up to this number, members keep the order of insertion and are found by their [`NameTags`]. More members are
+/// sorted by name, so that a peer cannot cause a quadratic cost.
 const SMALL: usize = NameTags::ROOM;
 
-/// Room for this many members is made at once: envelopes and most actions have no more.
+/// The initial capacity: envelopes and most actions have no more members.
 const USUAL: usize = 6;
 
-/// The members of an object. Two are equal when their members are, whatever their order.
+/// The members of an object. The order of members does not matter for equality.
 #[derive(Clone, Default)]
 pub struct Map {
-    /// Sorted by name where there are more than [`SMALL`].
+    /// The members, sorted by name if there are more than [`SMALL`].
     members: Vec<(Text, Value)>,
-    /// Those of the members, none where there are more than [`SMALL`].
+    /// The tags of the members; empty if there are more than [`SMALL`].
     tags: NameTags,
 }
 
 impl Map {
-    /// No members.
+    /// Creates an object without members.
     pub const fn new() -> Map {
         Map { members: Vec::new(), tags: NameTags(0) }
     }
 
-    /// How many members there are.
+    /// Returns the number of members.
     #[inline]
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// The value of a member.
+    /// Returns the value of a member.
     #[inline]
     pub fn get(&self, name: &str) -> Option<&Value> {
         let place = self.place(name).ok()?;
         self.members.get(place).map(|(_, value)| value)
     }
 
-    /// The value of a member, to change it.
+    /// Returns the value of a member, mutably.
     #[inline]
     pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
         let place = self.place(name).ok()?;
         self.members.get_mut(place).map(|(_, value)| value)
     }
 
-    /// Whether there is a member of this name.
+    /// Whether there is a member with this name.
     #[inline]
     pub fn contains_key(&self, name: &str) -> bool {
         self.place(name).is_ok()
     }
 
-    /// Sets a member; returns the value it had.
+    /// Sets a member, and returns its previous value.
     pub fn insert(&mut self, name: impl Into<Text>, value: Value) -> Option<Value> {
         let name = name.into();
         match self.place(&name) {
@@ -67,12 +67,12 @@ impl Map {
         }
     }
 
-    /// A member that may be absent.
+    /// Returns the entry of a member that may be absent.
     pub fn entry(&mut self, name: impl Into<Text>) -> MapEntry<'_> {
         MapEntry { map: self, name: name.into() }
     }
 
-    /// Takes a member out.
+    /// Removes a member, and returns its value.
     pub fn remove(&mut self, name: &str) -> Option<Value> {
         let place = self.place(name).ok()?;
         let (_, value) = self.members.remove(place);
@@ -84,39 +84,40 @@ impl Map {
         Some(value)
     }
 
-    /// Keeps the members of which `keep` is true.
+    /// Keeps only the members for which `keep` returns `true`.
     pub fn retain(&mut self, mut keep: impl FnMut(&Text, &mut Value) -> bool) {
         self.members.retain_mut(|(name, value)| keep(name, value));
         self.tag();
     }
 
-    /// The members with their names.
+    /// Returns the members with their names.
     #[inline]
     pub fn iter(&self) -> MapIter<'_> {
         self.members.iter().map(|(name, value)| (name, value))
     }
 
-    /// The members with their names, to change them.
+    /// Returns the members with their names, mutably.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Text, &mut Value)> {
         self.members.iter_mut().map(|(name, value)| (&*name, value))
     }
 
-    /// The names.
+    /// Returns the names.
     pub fn keys(&self) -> impl Iterator<Item = &Text> {
         self.members.iter().map(|(name, _)| name)
     }
 
-    /// The values.
+    /// Returns the values.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         self.members.iter().map(|(_, value)| value)
     }
 
-    /// The values, to change them.
+    /// Returns the values, mutably.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         self.members.iter_mut().map(|(_, value)| value)
     }
 
-    /// Where a member is, or where it would go. Most names are written in the code, so that their tags are known there.
+    /// Returns the index of a member, or the index at which it would be inserted. Most names are literals, so
+    /// that the compiler computes their tags.
     #[inline]
     fn place(&self, name: &str) -> Result<usize, usize> {
         self.place_of(NameTags::of(name), name)
@@ -134,7 +135,7 @@ impl Map {
         Err(self.members.len())
     }
 
-    /// Adds a member that is absent, at the place where it goes; returns where it is.
+    /// Adds an absent member at the index that `place` returned, and returns its final index.
     fn add(&mut self, place: usize, name: Text, value: Value) -> usize {
         let place = match self.members.len() {
             ..SMALL => {
@@ -152,7 +153,7 @@ impl Map {
         place
     }
 
-    /// Puts a member last.
+    /// Appends a member.
     #[inline]
     fn push(&mut self, name: Text, value: Value) {
         if self.members.is_empty() {
@@ -169,7 +170,7 @@ impl Map {
         self.members.sort_by(|(left, _), (right, _)| left.cmp(right));
     }
 
-    /// Gives all members their tags anew.
+    /// Computes the tags of all members again.
     fn tag(&mut self) {
         self.tags = NameTags::default();
         if self.members.len() <= SMALL {
@@ -179,7 +180,7 @@ impl Map {
     }
 }
 
-/// Whether two names are the same. Those that the protocol has are short, and are compared without a call.
+/// Whether two names are equal. Names of the protocol are short, and are compared without a function call.
 #[inline]
 fn same(known: &str, name: &str) -> bool {
     fn ends<const N: usize>(text: &[u8]) -> Option<([u8; N], [u8; N])> {
@@ -196,20 +197,20 @@ fn same(known: &str, name: &str) -> bool {
     }
 }
 
-/// Four bits of each name, in the order of the names: where those of a name that is looked for are not, it is not either.
-/// All are compared at once, and mostly no other text than the right one is looked at.
+/// A tag of four bits for each name, in the order of the names. If a name's tag is absent, the name is absent
+/// too. All tags are compared at once, so that usually only the right name is compared as text.
 #[derive(Clone, Copy, Default)]
 struct NameTags(u64);
 
 impl NameTags {
     const BITS: usize = 4;
-    /// How many tags there is room for.
+    /// The maximum number of tags.
     const ROOM: usize = 16;
-    /// The lowest bit of each.
+    /// The lowest bit of each tag.
     const EACH: u64 = 0x1111_1111_1111_1111;
 
-    /// Never 0, which is what stands where there is no name. Names of one length differ in their first or their last
-    /// letter more often than not.
+    /// Returns the tag of a name. It is never 0, which stands for an unused place. The tag uses the length, the
+    /// first and the last letter, in which names usually differ.
     #[inline]
     fn of(name: &str) -> u64 {
         let (Some(first), Some(last)) = (name.as_bytes().first(), name.as_bytes().last()) else {
@@ -219,19 +220,19 @@ impl NameTags {
         mixed % 15 + 1
     }
 
-    /// With that of a name at a place that had none.
+    /// Adds the tag of a name at an unused place.
     #[inline]
     fn with(self, name: &str, place: usize) -> NameTags {
         NameTags(self.0 | NameTags::of(name) << (NameTags::BITS * place))
     }
 
-    /// Without the one at a place, which those behind it take.
+    /// Removes the tag at a place, and moves the later ones down.
     fn without(self, place: usize) -> NameTags {
         let below = (1 << (NameTags::BITS * place)) - 1;
         NameTags(self.0 & below | self.0 >> NameTags::BITS & !below)
     }
 
-    /// The places of those that are like one.
+    /// Returns the places with the same tag.
     #[inline]
     fn like(self, tag: u64) -> NameMask {
         let mut differs = self.0 ^ (tag * NameTags::EACH);
@@ -241,7 +242,7 @@ impl NameTags {
     }
 }
 
-/// Places, a bit for each.
+/// A set of places, one bit for each.
 struct NameMask(u64);
 
 impl Iterator for NameMask {
@@ -255,11 +256,11 @@ impl Iterator for NameMask {
     }
 }
 
-/// A map that many members are put into.
+/// A builder for a map with many members.
 pub(super) struct MapBuilder {
     map: Map,
-    /// A bit for each name so far, of which many share one: a name whose bit is not set is new, and
-    /// need not be looked for.
+    /// A bit for each name so far; several names may share a bit. A name whose bit is not set is new, so that
+    /// no search is needed.
     known: u64,
 }
 
@@ -280,11 +281,12 @@ impl MapBuilder {
         self.known |= bit;
     }
 
-    /// Sorting comes last, since sorting each in would cost its square.
+    /// Sorts and deduplicates a large map once at the end. Sorted insertion would have a quadratic cost.
     pub(super) fn finish(self) -> Map {
         let mut map = self.map;
         if map.members.len() > SMALL {
-            // Of two of a name the later counts: it comes first in the reverse, and stays there.
+            // Of several members with one name the last counts. After the reversal it comes first, and the
+            // stable sort keeps it there.
             map.members.reverse();
             map.sort();
             map.members.dedup_by(|later, earlier| later.0 == earlier.0);
@@ -326,7 +328,7 @@ impl<N: Into<Text>, const C: usize> From<[(N, Value); C]> for Map {
 
 impl PartialEq for Map {
     fn eq(&self, other: &Map) -> bool {
-        // Most equal objects have the same order too.
+        // Equal objects usually have the same order, so that no lookup is needed.
         let same = |(place, (name, value)): (usize, &(Text, Value))| match other.members.get(place)
         {
             Some((known, theirs)) if known == name => value == theirs,
@@ -342,14 +344,14 @@ impl std::fmt::Debug for Map {
     }
 }
 
-/// A member that may be absent.
+/// The entry of a member that may be absent.
 pub struct MapEntry<'a> {
     map: &'a mut Map,
     name: Text,
 }
 
 impl<'a> MapEntry<'a> {
-    /// The value of the member, which is made first where it is absent.
+    /// Returns the value of the member, and creates it with `make` if it is absent.
     pub fn or_insert_with(self, make: impl FnOnce() -> Value) -> &'a mut Value {
         let MapEntry { map, name } = self;
         let place = match map.place(&name) {
@@ -359,13 +361,13 @@ impl<'a> MapEntry<'a> {
         &mut map.members[place].1
     }
 
-    /// The value of the member, which is set to this one where it is absent.
+    /// Returns the value of the member, and sets it to `value` if it is absent.
     pub fn or_insert(self, value: Value) -> &'a mut Value {
         self.or_insert_with(|| value)
     }
 }
 
-/// The members with their names.
+/// An iterator over the members with their names.
 pub type MapIter<'a> = std::iter::Map<
     std::slice::Iter<'a, (Text, Value)>,
     fn(&'a (Text, Value)) -> (&'a Text, &'a Value),
@@ -391,7 +393,7 @@ impl<'a> IntoIterator for &'a Map {
 
 impl std::ops::Index<&str> for Map {
     type Output = Value;
-    /// The member, or null.
+    /// Returns the member, or null.
     fn index(&self, name: &str) -> &Value {
         self.get(name).unwrap_or(&Value::Null)
     }

@@ -1,14 +1,13 @@
-//! The lossless value that every frame and every state is held in.
+//! The lossless JSON value of every frame and every state.
 //!
-//! A frame is read whole, looked at and given back thousands of times a second, so this value is
-//! made for small objects: texts of up to 24 bytes, and with them all names of the protocol, take
-//! no memory of their own, and an object is one piece of memory in the order it was sent. The
-//! reading and writing of JSON is `serde_json`'s, as are the numbers; with its own value a flooded
-//! envelope took half as long again (BENCHMARKS.md).
+//! The harness parses, inspects and serialises thousands of frames a second, so that this value is optimised
+//! for small objects: texts of up to 24 bytes, which include all names of the protocol, need no allocation, and
+//! an object is one allocation in the order of arrival. `serde_json` parses and serialises the JSON and
+//! provides the numbers; with its own value type a flooded envelope took half as long again (BENCHMARKS.md).
 //!
 //! Knows: JSON. Never knows: the protocol.
 //!
-//! Start at [`Value`]; [`json!`](crate::json) writes one as JSON.
+//! Start at [`Value`]; [`json!`](crate::json) builds one from JSON syntax.
 
 mod access;
 mod convert;
@@ -23,7 +22,7 @@ pub use serde_json::Number;
 
 pub use crate::json;
 
-/// A text. Up to 24 bytes of it are kept in place.
+/// A string. Up to 24 bytes are stored inline.
 pub type Text = compact_str::CompactString;
 
 /// Any JSON value.
@@ -34,33 +33,32 @@ pub enum Value {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number, kept as the integer that it is, else as a float.
+    /// A number: an integer if it is written as one, otherwise a float.
     Number(Number),
-    /// A text.
+    /// A string.
     String(Text),
     /// A list.
     Array(Vec<Value>),
-    /// Members by name.
+    /// An object.
     Object(Map),
 }
 
 impl Value {
-    /// Reads a JSON text.
+    /// Parses a JSON text.
     ///
     /// # Errors
-    /// Where the text is not JSON, or nested deeper than 128 levels.
+    /// The text is not JSON, or is nested deeper than 128 levels.
     pub fn read(text: &str) -> Result<Value, serde_json::Error> {
         serde_json::from_str(text)
     }
 
-    /// The value as JSON, without insignificant white space.
+    /// Returns the value as JSON, without insignificant white space.
     pub fn to_text(&self) -> String {
-        // Writing to memory cannot fail, and every name is a text.
+        // Writing to memory cannot fail, and every name is a string.
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The same value with the members of all its objects sorted by name, for showing what differs
-    /// between two.
+    /// Returns the value with the members of all its objects sorted by name, for showing differences.
     pub fn sorted(&self) -> Value {
         match self {
             Value::Array(items) => items.iter().map(Value::sorted).collect(),

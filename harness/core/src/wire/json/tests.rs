@@ -1,4 +1,4 @@
-//! What the value promises, held against `serde_json`'s and a sorted map.
+//! Tests of the value against `serde_json`'s value and against a sorted map.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn the_later_of_two_members_counts() {
     assert_eq!(many("99").as_object().map(Map::len), Some(40));
 }
 
-/// A map does what a sorted map does, on both sides of the border between small and large.
+/// The map behaves like a sorted map, on both sides of the border between small and large.
 #[test]
 fn behaves_as_a_map() {
     let mut ours = Map::new();
