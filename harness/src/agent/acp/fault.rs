@@ -1,7 +1,8 @@
-//! The planted faults of the reference agent: one row each, small, named, switched at run time.
+//! The injected faults of the reference agent. Each is a small row in a table, with a name by which a run
+//! enables it.
 //!
-//! A fault that only spoils what goes out is in [`spoil`]; one that changes what the agent does is one `if` where the rule
-//! that it breaks is kept. What a fault must trip is the business of the kill matrix.
+//! [`spoil`] implements the faults that only change outgoing messages. A fault that changes the agent's
+//! behaviour is one `if` at the rule that it breaks. The kill matrix says which checks must detect a fault.
 //!
 //! Knows: messages. Never knows: which check finds which fault.
 //!
@@ -9,11 +10,11 @@
 
 use crate::wire::json::{Value, json};
 
-/// A set of faults.
+/// A set of injected faults.
 pub type AgentFaults = crate::fault::FaultSet<Fault>;
 
 faults! {
-    Chatters = "chatters", "A line of log is written to standard output before each answer.";
+    Chatters = "chatters", "A log line is written to standard output before each answer.";
     Batches = "batches", "Updates go out as batches of one.";
     Untagged = "untagged", "Updates have no `jsonrpc`.";
     ErrorCodesAreTexts = "error-codes-are-texts", "The code of an error is a text.";
@@ -21,7 +22,7 @@ faults! {
     RequestIdsRepeat = "request-ids-repeat", "All requests of the agent have the id 0.";
     OwnMethods = "own-methods", "A notification of the agent's own has no underscore.";
     OwnMembers = "own-members", "Updates have a member of the agent's own.";
-    UnstableMembers = "unstable-members", "Answers to prompts tell the usage, as the unstable schema has it.";
+    UnstableMembers = "unstable-members", "Answers to prompts report the usage, as the unstable schema defines it.";
     ChunksWithoutContent = "chunks-without-content", "A chunk of a message has no content.";
     NoTitle = "no-title", "Calls are reported without a title.";
     UpdatesWithNumbers = "updates-with-numbers", "The title of a call is updated with a number.";
@@ -42,90 +43,90 @@ faults! {
     LinesFromZero = "lines-from-zero", "Locations are at line 0.";
     OwnTerminals = "own-terminals", "A call shows a terminal that the client never made.";
     EmbedsLate = "embeds-late", "A terminal is shown only after it was released.";
-    EmbedsAgain = "embeds-again", "A terminal goes out of the content of its call, is released, and is shown again.";
+    EmbedsAgain = "embeds-again", "A terminal is removed from the content of its call, is released, and is shown again.";
     AsksReleased = "asks-released", "The output of a terminal is asked for after it was released.";
     NeverReleases = "never-releases", "Terminals are not released.";
-    StrangeSession = "strange-session", "Permission is asked for a session that is not there.";
+    StrangeSession = "strange-session", "Permission is asked for a session that does not exist.";
     OptionsWithoutNames = "options-without-names", "Options have no name.";
     PermissionFirst = "permission-first", "Permission is asked for a call before it is reported.";
     NoOptions = "no-options", "Requests for permission offer no option.";
     OptionsRepeat = "options-repeat", "Requests for permission offer the same option twice.";
     OnlyAllow = "only-allow", "Requests for permission offer nothing that rejects.";
-    RunsWhileAsking = "runs-while-asking", "A call runs before its answer has come.";
-    RunsDenied = "runs-denied", "A call that was denied runs all the same.";
+    RunsWhileAsking = "runs-while-asking", "A call runs before its permission request is answered.";
+    RunsDenied = "runs-denied", "A denied call runs.";
     EndsWhileAsking = "ends-while-asking", "The prompt is answered while permission is asked for.";
     AsksOutside = "asks-outside", "Permission is asked for after the turn has ended.";
-    Forgets = "forgets", "A decision for good is not remembered.";
+    Forgets = "forgets", "A permanent decision is not remembered.";
     OwnStopReasons = "own-stop-reasons", "A prompt is answered with `done`.";
     EndTurnAfterCancel = "end-turn-after-cancel", "A cancelled prompt is answered with `end_turn`.";
     ErrorAfterCancel = "error-after-cancel", "A cancelled prompt is answered with an error.";
     IgnoresCancel = "ignores-cancel", "Cancels are ignored.";
-    LateUpdates = "late-updates", "After a cancelled prompt was answered its calls are updated.";
-    LateTexts = "late-texts", "After a cancelled prompt was answered more of the answer comes.";
-    AsksLate = "asks-late", "After a cancelled prompt was answered permission is asked for something.";
+    LateUpdates = "late-updates", "After a cancelled prompt is answered, its calls are updated.";
+    LateTexts = "late-texts", "After a cancelled prompt is answered, further text is sent.";
+    AsksLate = "asks-late", "After a cancelled prompt is answered, permission is asked for a call.";
     SaysCancelled = "says-cancelled", "Every prompt is answered with `cancelled`.";
     WorksOn = "works-on", "A cancelled turn runs its calls before it is answered.";
-    RunsOn = "runs-on", "A command goes on running after its turn was cancelled.";
-    FilesUngated = "files-ungated", "Files are asked of a client that does not offer them.";
-    TerminalsUngated = "terminals-ungated", "Terminals are asked of a client that does not offer them.";
-    TextsLost = "texts-lost", "What a call held is told as an empty text.";
-    DiffsElsewhere = "diffs-elsewhere", "Diffs and locations are of another file.";
-    TerminalsMisnamed = "terminals-misnamed", "A call shows a terminal by another name than the client gave it.";
-    InputsChanged = "inputs-changed", "The raw input of a call is not what its tool is called with.";
-    OutputsEarly = "outputs-early", "Raw output is told while a call is in progress, and not at its end.";
+    RunsOn = "runs-on", "A command continues to run after its turn was cancelled.";
+    FilesUngated = "files-ungated", "Files are requested from a client that does not offer them.";
+    TerminalsUngated = "terminals-ungated", "Terminals are requested from a client that does not offer them.";
+    TextsLost = "texts-lost", "The text content of a call is reported as an empty text.";
+    DiffsElsewhere = "diffs-elsewhere", "Diffs and locations name another file.";
+    TerminalsMisnamed = "terminals-misnamed", "A call shows a terminal under another id than the client's.";
+    InputsChanged = "inputs-changed", "The raw input of a call differs from the input of its tool.";
+    OutputsEarly = "outputs-early", "Raw output is reported while a call is in progress, and not at its end.";
     FailuresComplete = "failures-complete", "A call that has failed is reported as completed.";
-    Elicits = "elicits", "Something is elicited of a client that does not offer it.";
+    Elicits = "elicits", "An elicitation is sent to a client that does not offer it.";
     NoticesUngated = "notices-ungated", "Notices are sent to a client that does not offer them.";
-    EchoesVersion = "echoes-version", "Whatever version is asked for is the answer.";
-    OneVersionUp = "one-version-up", "The answer is one version above that which is asked for.";
+    EchoesVersion = "echoes-version", "The requested version is the answer, whatever it is.";
+    OneVersionUp = "one-version-up", "The answered version is one above the requested one.";
     NoPrompts = "no-prompts", "`session/prompt` is not implemented.";
     RefusesLinks = "refuses-links", "A prompt with a link to a resource is refused.";
     AnswersCancels = "answers-cancels", "A cancel is answered as if it were a request.";
     KeepsCancels = "keeps-cancels", "A cancel without a turn ends the next one.";
-    StrangeUpdates = "strange-updates", "Each turn ends with an update of a session that is not there.";
+    StrangeUpdates = "strange-updates", "Each turn ends with an update of a session that does not exist.";
     SessionsRepeat = "sessions-repeat", "All sessions have the same id.";
-    SpeaksAnother = "speaks-another", "The version is 2, whatever is asked for.";
+    SpeaksAnother = "speaks-another", "The answered version is 2, whatever version is requested.";
     HangsWhenRejected = "hangs-when-rejected", "A turn whose call was rejected does not end.";
-    WritesNothing = "writes-nothing", "What the client is asked to write is empty.";
-    RunsNothing = "runs-nothing", "The command that the client is asked to run does nothing.";
+    WritesNothing = "writes-nothing", "The agent makes the client write empty files.";
+    RunsNothing = "runs-nothing", "The agent makes the client run a command that does nothing.";
     ServesAnything = "serves-anything", "Unknown methods are answered with `{}`.";
-    BlocksChanged = "blocks-changed", "Images, sounds, links and resources of a tool are told with other data.";
+    BlocksChanged = "blocks-changed", "Images, sounds, links and resources of a tool are reported with other data.";
     LinesBeyond = "lines-beyond", "Locations are at a line that the file does not have.";
-    EndsTakeBack = "ends-take-back", "The last update of a call takes back its title, kind, places and raw input.";
-    ContentInPieces = "content-in-pieces", "At the end of a call its content comes in pieces, as if a client appended lists.";
-    RunsBeforeInput = "runs-before-input", "A call is in progress while its input is still coming.";
-    TakesAnything = "takes-anything", "The params of requests are not looked at.";
+    EndsTakeBack = "ends-take-back", "The last update of a call clears its title, kind, locations and raw input.";
+    ContentInPieces = "content-in-pieces", "At the end of a call its content is sent in pieces, as if a client appended lists.";
+    RunsBeforeInput = "runs-before-input", "A call is in progress before its input is complete.";
+    TakesAnything = "takes-anything", "Requests are accepted whatever their params are.";
     EndsOnBadParams = "ends-on-bad-params", "The agent ends when the params of a request are not valid.";
     SilentOnBadParams = "silent-on-bad-params", "A request whose params are not valid is not answered.";
     OwnErrorCodes = "own-error-codes", "Params that are not valid are refused with -32603.";
-    TakesAnySession = "takes-any-session", "A prompt for a session that is not there is answered with `end_turn`.";
-    LoadsWithoutHistory = "loads-without-history", "A session that is loaded is not told again.";
-    AnswersBeforeHistory = "answers-before-history", "`session/load` is answered before the conversation is told again.";
-    ReplaysWhenResumed = "replays-when-resumed", "The conversation of a session that is resumed is told again.";
-    ForgetsConversations = "forgets-conversations", "A session that is brought back does not know what was said in it.";
-    ListsEverywhere = "lists-everywhere", "The list of the sessions of one folder has those of others.";
+    TakesAnySession = "takes-any-session", "A prompt for a session that does not exist is answered with `end_turn`.";
+    LoadsWithoutHistory = "loads-without-history", "The conversation of a loaded session is not replayed.";
+    AnswersBeforeHistory = "answers-before-history", "`session/load` is answered before the conversation is replayed.";
+    ReplaysWhenResumed = "replays-when-resumed", "The conversation of a resumed session is replayed.";
+    ForgetsConversations = "forgets-conversations", "The agent does not remember the conversation of a loaded or resumed session.";
+    ListsEverywhere = "lists-everywhere", "The list of the sessions of one folder contains sessions of other folders.";
     ListsNothing = "lists-nothing", "The list of sessions is always empty.";
-    ClosesWithoutCancel = "closes-without-cancel", "The turn of a session that is closed goes on.";
-    DeletesNothing = "deletes-nothing", "A session that is deleted is still listed.";
+    ClosesWithoutCancel = "closes-without-cancel", "The turn of a closed session continues.";
+    DeletesNothing = "deletes-nothing", "A deleted session is still listed.";
     RefusesModes = "refuses-modes", "No mode can be set.";
-    TakesAnyMode = "takes-any-mode", "Modes, options and values that are not there can be set.";
+    TakesAnyMode = "takes-any-mode", "Modes, options and values that do not exist can be set.";
     ModesOutOfSync = "modes-out-of-sync", "The option for the mode does not follow the mode.";
-    OwnModes = "own-modes", "The agent goes into a mode that it does not list.";
-    OptionsShort = "options-short", "The answer to a request that sets an option lists none.";
+    OwnModes = "own-modes", "The agent changes to a mode that it does not list.";
+    OptionsShort = "options-short", "The response to a request that sets an option lists no options.";
     OptionsUnlisted = "options-unlisted", "The value of an option is not one of its values.";
     StaysLoggedIn = "stays-logged-in", "A client that has logged out may have sessions.";
     RefusesMedia = "refuses-media", "Prompts with images, sounds and resources are refused, although they are offered.";
     PlansUnreported = "plans-unreported", "Plans are not reported.";
-    PlansInPieces = "plans-in-pieces", "A plan is told without the entries that are completed.";
+    PlansInPieces = "plans-in-pieces", "A plan is sent without its completed entries.";
     CommandsRepeat = "commands-repeat", "Commands are listed twice, and with a slash.";
-    CommandsUnserved = "commands-unserved", "A command in a prompt is taken for a text.";
+    CommandsUnserved = "commands-unserved", "A command in a prompt is treated as text.";
     ListsNoList = "lists-no-list", "The answer to `session/list` has no list.";
-    ForgetsLogins = "forgets-logins", "Who has logged out cannot authenticate again.";
+    ForgetsLogins = "forgets-logins", "A client that has logged out cannot authenticate again.";
     WorksElsewhere = "works-elsewhere", "Commands run in the folder of the first session.";
     ServersUnused = "servers-unused", "The agent connects to no MCP server.";
 }
 
-/// What goes out in place of a message: lines, without their ends.
+/// Returns the lines that are sent in place of a message, without line ends.
 pub(super) fn spoil(faults: AgentFaults, message: Value) -> Vec<String> {
     let mut message = message;
     let mut before = Vec::new();
@@ -207,7 +208,7 @@ fn updating(session: &Value, update: &Value) -> String {
     json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_text()
 }
 
-/// Spoils an update; false where it does not go out at all.
+/// Applies the faults in updates. Returns `false` if the update is not sent.
 fn spoil_update(
     faults: AgentFaults,
     update: &mut Value,
@@ -322,7 +323,7 @@ fn spoil_update(
     true
 }
 
-/// Spoils what a tool gave besides texts.
+/// Applies the faults in a tool's content blocks other than texts.
 fn spoil_blocks(faults: AgentFaults, update: &mut Value) {
     let items = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for item in items.filter(|item| item["type"] == "content" && faults.has(Fault::BlocksChanged)) {
@@ -339,7 +340,7 @@ fn spoil_blocks(faults: AgentFaults, update: &mut Value) {
     }
 }
 
-/// Spoils the diffs in what is told of a call.
+/// Applies the faults in the diffs of a call's report.
 fn spoil_diffs(faults: AgentFaults, update: &mut Value) {
     let diffs = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for diff in diffs.filter(|item| item["type"] == "diff") {
@@ -355,7 +356,7 @@ fn spoil_diffs(faults: AgentFaults, update: &mut Value) {
     }
 }
 
-/// Spoils the end of a call.
+/// Applies the faults in the end of a call.
 fn spoil_end(faults: AgentFaults, update: &mut Value) {
     if faults.has(Fault::EndsTakeBack) {
         update["title"] = json!("");
@@ -386,7 +387,7 @@ fn spoil_end(faults: AgentFaults, update: &mut Value) {
     }
 }
 
-/// Spoils a request for permission.
+/// Applies the faults in a permission request.
 fn spoil_permission(faults: AgentFaults, message: &mut Value) {
     let params = &mut message["params"];
     spoil_diffs(faults, &mut params["toolCall"]);

@@ -1,4 +1,4 @@
-//! Faults in what passes between the host and the agent that it has started and speaks ACP to.
+//! Injected faults in the traffic between the host and its agent subprocess, which speaks ACP.
 //!
 //! Knows: the actions of a turn, open requests for permission. Never knows: which check finds which fault.
 
@@ -14,7 +14,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     DenialAllowedBelow(
         "denial-allowed-below",
-        "The agent that was started is told that a denied call is allowed.",
+        "The agent subprocess is told that a denied call is allowed.",
         Host(&ActsAfterApplying(Accepted, "chat/toolCallConfirmed", |host, uri, action| {
             let call = action["toolCallId"].as_str().unwrap_or("");
             if tool_call(host.state(uri), call)["status"] == "cancelled" {
@@ -24,31 +24,31 @@ fault_table![
     ),
     AllowedUnasked(
         "allowed-unasked",
-        "The agent that was started is told that a call is allowed while the user is being asked.",
+        "The agent subprocess is told that a call is allowed while the user is still being asked.",
         Host(&ActsAfterApplying(Published, "chat/toolCallReady", |host, uri, action| {
             host.decide(uri, action["toolCallId"].as_str().unwrap_or(""), &Value::Null, true);
         })),
     ),
     CancelKept(
         "cancel-kept",
-        "The agent that was started does not hear of a cancelled turn.",
+        "The agent subprocess is not told of a cancelled turn.",
         Host(&ActsAfterApplying(Accepted, "chat/turnCancelled", |host, uri, _| {
             host.abandon_prompt(uri);
         })),
     ),
     ChunkLostBelow(
         "chunk-lost-below",
-        "The third text of the agent that was started is dropped.",
+        "The third text of the agent subprocess is dropped.",
         Host(&ThirdTextLost),
     ),
     ChunksSwapped(
         "chunks-swapped",
-        "The third and the fourth text of the agent that was started change places.",
+        "The third and the fourth text of the agent subprocess are swapped.",
         Host(&ThirdTextLate),
     ),
     CallToldTwice(
         "call-told-twice",
-        "Each call of the agent that was started becomes two.",
+        "Each tool call of the agent subprocess becomes two.",
         Host(&ActsAfterApplying(Published, "chat/toolCallReady", |host, uri, action| {
             let known = tool_call(host.state(uri), action["toolCallId"].as_str().unwrap_or(""));
             let start = json!({
@@ -70,7 +70,7 @@ fault_table![
     ),
 ];
 
-/// Where the texts of the turn of an action are counted, and held back.
+/// Returns the key of a turn for the count of its texts and for its delayed text.
 fn key(uri: &str, action: &Value) -> String {
     format!("{uri} {}", action["turnId"].as_str().unwrap_or(""))
 }
@@ -79,7 +79,7 @@ fn is_text(action: &Value) -> bool {
     matches!(action_type(action), "chat/delta" | "chat/reasoning")
 }
 
-/// Whether an action is the third text of a turn that the agent which was started works on.
+/// Returns whether an action is the third text in a turn of the agent subprocess.
 fn is_third(host: &mut RefHost, uri: &str, action: &Value) -> bool {
     if host.acp.is_none() || !is_text(action) {
         return false;
@@ -104,7 +104,7 @@ impl HostHooks for ThirdTextLost {
     }
 }
 
-/// The third text of a turn comes after the fourth; where there is none, before whatever else comes.
+/// The third text of a turn is sent after the fourth, or before the next other action if there is no fourth.
 struct ThirdTextLate;
 
 impl ThirdTextLate {

@@ -38,7 +38,7 @@ fault_table![
     ),
     RootNewsToFirst(
         "root-news-to-first",
-        "Of the subscribers of the root channel only the first hears of sessions.",
+        "Only the first subscriber of the root channel is notified about sessions.",
         Message(|| Box::new(RootNewsForFirst)),
     ),
     DeliversAfterUnsubscribe(
@@ -58,28 +58,28 @@ fault_table![
     ),
     SlowReadersLose(
         "slow-readers-lose",
-        "Of what waits for a client that does not read, every third frame is dropped.",
+        "Every third frame that waits for a client that does not read is dropped.",
         Message(|| Box::<SlowReadersLose>::default()),
     ),
     WatchOutlives(
         "watch-outlives",
-        "A watch stays when nobody is subscribed to it any more.",
+        "A watch stays when it has no subscribers any more.",
         Message(|| Box::<WatchesKept>::default()),
     ),
     WrongFamilyChannel(
         "wrong-family-channel",
-        "`chat/usage` and `chat/reasoning` travel on the channel above: the session's, or the root's where turns are \
-         the session's.",
+        "`chat/usage` and `chat/reasoning` are sent on the channel of the session, or on the root channel in versions \
+         without chats.",
         Message(|| Box::<StrayActions>::default()),
     ),
     DeltaLost(
         "delta-lost",
-        "About every other text delta is applied and sent to nobody.",
+        "About every other text delta is applied but not sent.",
         Message(|| Box::new(DeltaLost)),
     ),
     RootListsSilent(
         "root-lists-silent",
-        "Nobody hears of a change in the root's lists of agents and terminals.",
+        "Changes of the root's lists of agents and terminals are not sent.",
         Message(|| {
             Box::new(LostEnvelope(|envelope| {
                 matches!(action_name(envelope), "agentsChanged" | "terminalsChanged")
@@ -131,7 +131,7 @@ impl MessageRewriter for SessionsMixed {
 /// A chat's actions reach every subscriber of its session too.
 #[derive(Default)]
 struct ChatsForSessions {
-    /// The session of each chat that a message has told of.
+    /// The session of each chat, learned from messages.
     sessions: HashMap<String, String>,
 }
 
@@ -160,7 +160,7 @@ impl MessageRewriter for ChatsForSessions {
     }
 }
 
-/// Whether a connection is the first one that is subscribed to the root channel.
+/// Returns whether a connection is the first one that is subscribed to the root channel.
 fn is_first_at_root(link: &MessageLink<'_>) -> bool {
     let mut all = link.seen.connections.iter();
     let first = all.find(|(_, it)| it.subscriptions.iter().any(|uri| is_root(uri)));
@@ -207,7 +207,7 @@ impl MessageRewriter for RootNewsForFirst {
     }
 }
 
-/// The channel that a notification is on.
+/// Returns the channel of a notification; `None` for other messages.
 fn heard_on(message: &Value) -> Option<&str> {
     if message.get("id").is_some() || message.get("method").is_none() {
         return None;
@@ -251,7 +251,8 @@ impl MessageRewriter for DeadSubscriptions {
     }
 }
 
-/// Every text delta with an even number is sent to nobody. Deliveries are not merged, so that all lose the same.
+/// Text deltas with an even number are dropped for all clients. Deliveries are not merged, so that all clients
+/// lose the same deltas.
 struct DeltaLost;
 
 impl MessageRewriter for DeltaLost {
@@ -288,7 +289,7 @@ impl LostChannels {
         self.0.insert(link.conn, subscriptions.into_iter().collect());
     }
 
-    /// Whether a message of the host is on a channel without delivery.
+    /// Returns whether a message of the host is on a channel without delivery.
     pub(super) fn takes(&mut self, link: &MessageLink<'_>, message: &Value) -> bool {
         let Some(lost) = self.0.get_mut(&link.conn) else {
             return false;
@@ -320,7 +321,7 @@ impl MessageRewriter for DeadReconnects {
     }
 }
 
-/// Every third frame to a client that does not read is dropped.
+/// Every third frame to a client that has stopped reading is dropped.
 #[derive(Default)]
 struct SlowReadersLose(HashMap<ConnId, u64>);
 
@@ -384,11 +385,11 @@ impl MessageRewriter for WatchesKept {
     }
 }
 
-/// `chat/usage` and `chat/reasoning` are sent on the parent channel: the session, or the root channel in versions
-/// whose turns belong to sessions.
+/// `chat/usage` and `chat/reasoning` are sent on the parent channel: the session, or the root channel in
+/// versions whose sessions hold the turns.
 #[derive(Default)]
 struct StrayActions {
-    /// The session of each chat that a message has told of.
+    /// The session of each chat, learned from messages.
     sessions: HashMap<String, String>,
 }
 
@@ -426,7 +427,7 @@ fn stray(link: &MessageLink<'_>, sessions: &HashMap<String, String>, envelope: &
     }
 }
 
-/// The root channel in the words of a connection.
+/// Returns the URI of the root channel as a connection's version spells it.
 fn lowered_root(link: &MessageLink<'_>) -> &'static str {
     use crate::wire::feature::ProtocolFeature;
     match link.protocol.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels)) {
@@ -435,7 +436,7 @@ fn lowered_root(link: &MessageLink<'_>) -> &'static str {
     }
 }
 
-/// Notes which session each chat is of, where a message says so.
+/// Records the session of each chat that a message names.
 fn learn_chats(message: &Value, sessions: &mut HashMap<String, String>) {
     let mut note = |session: &Value, chat: &Value| {
         if let Some((session, chat)) = session.as_str().zip(chat.as_str()) {

@@ -15,7 +15,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     SnapshotFrozen(
         "snapshot-frozen",
-        "Every subscribe is answered with the first snapshot that was ever given.",
+        "Every `subscribe` is answered with the first snapshot that the host ever sent.",
         Message(|| Box::<FrozenSnapshot>::default()),
     ),
     SnapshotMissesField(
@@ -30,7 +30,7 @@ fault_table![
     ),
     ChatListedTwice(
         "chat-listed-twice",
-        "Snapshots of sessions have their last chat twice.",
+        "Snapshots of sessions list their last chat twice.",
         Message(|| {
             Box::new(SnapshotFault(|snapshot| {
                 if let Some(chats) =
@@ -75,7 +75,7 @@ fault_table![
     ),
     WatchMisdescribed(
         "watch-misdescribed",
-        "The state of a watch says the opposite of how deep it was asked to look.",
+        "The state of a watch has the opposite value of `recursive`.",
         Message(|| {
             Box::new(SnapshotFault(|snapshot| {
                 let watch = is_watch(snapshot);
@@ -88,17 +88,17 @@ fault_table![
     ),
     WatchShallow(
         "watch-shallow",
-        "Every watch looks at direct children only.",
+        "Every watch reports direct children only.",
         Message(|| Box::new(SilentRequest::of(&["recursive"]))),
     ),
     FiltersIgnored(
         "filters-ignored",
-        "A watch tells of everything below its root.",
+        "A watch reports all changes below its root, whatever its filters are.",
         Message(|| Box::new(SilentRequest::of(&["excludes", "includes"]))),
     ),
     CanvasUrlKept(
         "canvas-url-kept",
-        "A canvas has its address again after a crash.",
+        "A canvas keeps its address over a crash.",
         Message(|| Box::<KeptUrls>::default()),
     ),
     SnapshotMissing(
@@ -127,12 +127,12 @@ fault_table![
     ),
     UnknownChannelFabricated(
         "unknown-channel-fabricated",
-        "A subscribe to a session that does not exist invents an empty one.",
+        "A `subscribe` to a session that does not exist returns an empty session.",
         Message(|| Box::new(FabricatedSessions)),
     ),
     CursorForEverybody(
         "cursor-for-everybody",
-        "Chats that are shown whole have a cursor for older turns.",
+        "Chats that are sent as a whole have a cursor for older turns.",
         Message(|| {
             Box::new(SubscribeFault(|_, message| {
                 if let Some(state) = message.pointer_mut("/result/snapshot/state")
@@ -192,7 +192,7 @@ impl MessageRewriter for FabricatedSessions {
     }
 }
 
-/// The first snapshot that was given is given ever after.
+/// Every snapshot is a copy of the first one.
 #[derive(Default)]
 struct FrozenSnapshot(Option<Value>);
 
@@ -210,7 +210,7 @@ impl MessageRewriter for FrozenSnapshot {
     }
 }
 
-/// A canvas has its address again after a crash: a snapshot has the latest one that no action took away.
+/// A canvas keeps its address over a crash: a snapshot shows the latest address that no action removed.
 #[derive(Default)]
 struct KeptUrls(HashMap<String, Value>);
 
@@ -250,10 +250,10 @@ impl MessageRewriter for KeptUrls {
     }
 }
 
-/// Members of `createResourceWatch` have no effect, though the state of the watch repeats them.
+/// Some members of `createResourceWatch` have no effect, although the state of the watch repeats them.
 struct SilentRequest {
     members: &'static [&'static str],
-    /// The members that clients asked for, by the watch.
+    /// The members that clients requested, by watch.
     wanted: HashMap<String, Vec<(&'static str, Value)>>,
 }
 

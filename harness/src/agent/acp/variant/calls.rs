@@ -1,4 +1,4 @@
-//! Variants of what the reports of a call hold: members that are left out, come later or have other values.
+//! Variants of the members of tool call reports: members that are omitted, come later or have other values.
 //!
 //! Knows: the members of calls. Never knows: the order of statuses, permissions.
 
@@ -11,7 +11,7 @@ use super::{
     AgentVariant, CallReportKind, MessageFlow, ToldCall, VariantLink, told_call, updating,
 };
 
-/// Changes what a message says of a call.
+/// Changes the members of a tool call in messages.
 struct ChangedCalls(fn(&mut ToldCall<'_>));
 
 impl AgentVariant for ChangedCalls {
@@ -67,7 +67,7 @@ impl AgentVariant for LaterMember {
     }
 }
 
-/// Repeats in each update everything that was told of the call before.
+/// Repeats in each update all members that were reported before.
 #[derive(Default)]
 struct WholeUpdates {
     known: HashMap<(String, String), Map>,
@@ -98,12 +98,12 @@ impl AgentVariant for WholeUpdates {
     }
 }
 
-/// Whether it is the first report of a call that has not begun.
+/// Returns whether this is the first report of a call that has not started.
 fn is_pending_report(call: &ToldCall<'_>) -> bool {
     call.told == CallReportKind::First && matches!(call.text("status"), "" | "pending")
 }
 
-/// Tells the first report in pieces, as the model streams the input.
+/// Splits the first report into several, as if the model streamed the input.
 struct StreamedInput;
 
 impl AgentVariant for StreamedInput {
@@ -139,7 +139,7 @@ fn as_text(value: &mut Value) {
     }
 }
 
-/// The texts that a call holds, wrapped.
+/// Returns the text blocks in a call's content, with their wrappers.
 fn texts<'a>(call: &'a mut ToldCall<'_>) -> impl Iterator<Item = &'a mut Value> {
     let items = call.members.get_mut("content").and_then(Value::as_array_mut);
     items.into_iter().flatten().filter(|item| item["type"] == "content")
@@ -230,14 +230,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "streamed-input",
-        "A call is first reported with an empty title; its input, title and places follow in an update that is pending, too.",
+        "A call is first reported with an empty title; its input, title and locations follow in another pending update.",
         "`pending` means that the input is still being streamed, or that approval is awaited.",
         STATUS,
         || Box::new(StreamedInput),
     ),
     row(
         "whole-updates",
-        "Each update repeats everything that was told of its call before.",
+        "Each update repeats all members of its call that were reported before.",
         REPLACED,
         CALLS,
         || Box::new(WholeUpdates::default()),
@@ -339,7 +339,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "calls-hold-links",
-        "What a call holds ends with a link and an image.",
+        "The content of a call ends with a link and an image.",
         "A call holds content blocks of any kind.",
         "schema v1 › ToolCallContent, ContentBlock",
         || {
@@ -356,7 +356,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "texts-in-fences",
-        "The texts that a call holds stand in a block of Markdown.",
+        "The texts in the content of a call are in a Markdown code block.",
         "How the text of a tool is presented is not specified.",
         "schema v1 › ToolCallContent",
         || {

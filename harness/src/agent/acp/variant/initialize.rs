@@ -1,4 +1,4 @@
-//! Variants of the handshake and of what a session begins with.
+//! Variants of the handshake and of the first state of a session.
 //!
 //! Knows: `initialize`, `session/new`. Never knows: prompts.
 
@@ -34,7 +34,7 @@ impl AgentVariant for ChangedResult {
     }
 }
 
-/// A method, and what it is answered with.
+/// A method with its result.
 type AddedMethod = (&'static str, fn() -> Value);
 
 /// Answers methods that the reference agent does not have.
@@ -57,7 +57,7 @@ impl AgentVariant for MoreMethods {
     }
 }
 
-/// Also speaks version 2: answers with it where a later version than 1 is asked for.
+/// Also supports version 2, and answers with it if the client requests a later version than 1.
 #[derive(Default)]
 struct SpeaksTwo {
     later: bool,
@@ -84,7 +84,7 @@ impl AgentVariant for SpeaksTwo {
     }
 }
 
-/// Where a session that was made, loaded or resumed says what can be set in it.
+/// The methods whose results list the modes and options of a session.
 const BEGINNINGS: [&str; 3] = ["session/new", "session/load", "session/resume"];
 
 /// Offers neither modes nor options of sessions.
@@ -148,7 +148,7 @@ impl AgentVariant for GroupedOptions {
     }
 }
 
-/// Tells the mode again at the start of each turn.
+/// Reports the mode again at the start of each turn.
 #[derive(Default)]
 struct ModesAgain {
     modes: std::collections::HashMap<String, String>,
@@ -244,7 +244,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "without-introductions-of-agents",
-        "The agent tells no name and no version.",
+        "The agent sends no name and no version.",
         "`agentInfo` is optional and may be null.",
         INITIALIZE,
         || {
@@ -255,7 +255,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "short-introductions",
-        "The agent tells an empty version and no title.",
+        "The agent sends an empty version and no title.",
         "`name` and `version` are texts; `title` is optional.",
         "schema v1 › Implementation",
         || {
@@ -277,7 +277,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "ways-to-authenticate",
-        "Two ways to authenticate are offered; sessions need none.",
+        "Two authentication methods are offered; sessions need none.",
         "`authMethods` lists what there is; a session is only refused where -32000 says so.",
         INITIALIZE,
         || {
@@ -312,14 +312,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     )),
     row(
         "options-in-groups",
-        "The values of options stand in groups.",
+        "The values of options are in groups.",
         "`options` of an option is a list of values, or of groups of them.",
         "schema v1 › SessionConfigSelectOptions",
         || Box::new(GroupedOptions),
     ),
     row(
         "modes-told-again",
-        "Each turn begins with the mode that was set.",
+        "Each turn begins with an update of the current mode.",
         "`current_mode_update` may come at any time.",
         "agentclientprotocol.com, protocol v1 › session modes",
         || Box::<ModesAgain>::default(),

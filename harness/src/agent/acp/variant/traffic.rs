@@ -1,4 +1,4 @@
-//! Variants of what else an agent says: text, plans, commands, usage, notices, methods of its own.
+//! Variants of unsolicited messages of an agent: texts, plans, commands, usage, notices, extension methods.
 //!
 //! Knows: updates, what the client offers. Never knows: tool calls.
 
@@ -12,25 +12,25 @@ use super::{
     told_call, updating,
 };
 
-/// When something else is said.
+/// The time of an additional update.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum UpdateMoment {
-    /// Right behind the answer to `session/new`.
+    /// Immediately after the response to `session/new`.
     AfterSession,
     /// At the start of a turn.
     Start,
     /// Before each update of a turn.
     BeforeUpdates,
-    /// Just before the prompt is answered.
+    /// Immediately before the response to the prompt.
     End,
-    /// Right behind an answer that does not say `cancelled`.
+    /// Immediately after a response whose stop reason is not `cancelled`.
     AfterTurn,
 }
 
 /// Sends updates that the turn does not need.
 struct MoreUpdates {
     moment: UpdateMoment,
-    /// What the client has to offer, as a pointer into its capabilities.
+    /// The capability that the client needs, as a JSON pointer; `None` for every client.
     needs: Option<&'static str>,
     make: fn() -> Vec<Value>,
     prompts: OpenPrompts,
@@ -91,7 +91,7 @@ impl AgentVariant for MoreUpdates {
     }
 }
 
-/// Sends requests that the agent does not need, and ignores the answers.
+/// Sends requests that the agent does not need, and ignores the responses.
 struct MoreRequests {
     needs: Option<&'static str>,
     make: fn(&str) -> (&'static str, Value),
@@ -134,7 +134,7 @@ impl AgentVariant for MoreRequests {
     }
 }
 
-/// Sends a notification of its own before each update.
+/// Sends an extension notification before each update.
 struct AgentOwnNotifications(fn(&str) -> Value);
 
 impl AgentVariant for AgentOwnNotifications {
@@ -147,7 +147,7 @@ impl AgentVariant for AgentOwnNotifications {
     }
 }
 
-/// Sends each letter of a text on its own.
+/// Sends each character of a text in its own chunk.
 struct SingleLetters;
 
 impl AgentVariant for SingleLetters {
@@ -170,14 +170,14 @@ impl AgentVariant for SingleLetters {
     }
 }
 
-/// Collects text until something else is sent, or there is much of it.
+/// Collects chunks of text until another message is sent, or [`LARGE`] is reached.
 #[derive(Default)]
 struct LargePieces {
     session: String,
     text: String,
 }
 
-/// Letters that are collected.
+/// The number of characters after which collected text is sent.
 const LARGE: usize = 400;
 
 impl LargePieces {
@@ -228,7 +228,7 @@ impl AgentVariant for ChangedChunks {
     }
 }
 
-/// Sends a text message about its work before each report of a tool call.
+/// Sends a text message about the work before each report of a tool call.
 struct SpokenReports;
 
 impl AgentVariant for SpokenReports {
@@ -290,7 +290,7 @@ const OWN: &str = "A name that begins with `_` is free for methods of one's own.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "commands",
-        "Commands are told right after a session was made.",
+        "The commands are sent immediately after a session was created.",
         "`available_commands_update` may follow `session/new`.",
         UPDATE,
         || {
@@ -305,12 +305,12 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
             })
         },
     ),
-    row("plans", "A plan is told before each update.", KINDS, UPDATE, || {
+    row("plans", "A plan is sent before each update.", KINDS, UPDATE, || {
         MoreUpdates::at(UpdateMoment::BeforeUpdates, plan)
     }),
     row(
         "empty-plans",
-        "A plan without entries is told at the start of each turn.",
+        "A plan without entries is sent at the start of each turn.",
         KINDS,
         UPDATE,
         || {
@@ -321,7 +321,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "usage",
-        "The usage and its cost are told before each prompt is answered.",
+        "The usage and its cost are sent before each prompt is answered.",
         KINDS,
         UPDATE,
         || {
@@ -343,7 +343,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     }),
     row(
         "titles-after-the-turn",
-        "The session is given a title right after a prompt was answered that was not cancelled.",
+        "The session gets a title immediately after the answer to a prompt that was not cancelled.",
         "Updates outside of a turn are not forbidden, but for those of calls after a cancel.",
         TURN,
         || {
@@ -352,24 +352,18 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
             })
         },
     ),
-    row("thoughts", "A thought is told before each update.", KINDS, UPDATE, || {
+    row("thoughts", "A thought is sent before each update.", KINDS, UPDATE, || {
         MoreUpdates::at(UpdateMoment::BeforeUpdates, || {
             let text = json!({"type": "text", "text": "Hm."});
             vec![json!({"sessionUpdate": "agent_thought_chunk", "content": text})]
         })
     }),
-    row(
-        "echoes",
-        "The prompt is said back as chunks of the user's message.",
-        KINDS,
-        UPDATE,
-        || {
-            MoreUpdates::at(UpdateMoment::Start, || {
-                let text = json!({"type": "text", "text": "What you said"});
-                vec![json!({"sessionUpdate": "user_message_chunk", "content": text})]
-            })
-        },
-    ),
+    row("echoes", "The prompt is echoed as chunks of the user's message.", KINDS, UPDATE, || {
+        MoreUpdates::at(UpdateMoment::Start, || {
+            let text = json!({"type": "text", "text": "What you said"});
+            vec![json!({"sessionUpdate": "user_message_chunk", "content": text})]
+        })
+    }),
     row(
         "contents-of-every-kind",
         "Each turn begins with a link, a resource, an image and a sound.",
@@ -377,21 +371,17 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "schema v1 › ContentBlock",
         || MoreUpdates::at(UpdateMoment::Start, contents),
     ),
-    row("notices", "Notices are told where the client offers that.", OFFERED, UPDATE, || {
+    row("notices", "Notices are sent to clients that offer them.", OFFERED, UPDATE, || {
         MoreUpdates::needing("/session/notices", || {
             vec![json!({"sessionUpdate": "notice", "severity": "info", "title": "Note"})]
         })
     }),
-    row(
-        "compactions",
-        "Compactions are told where the client offers that.",
-        OFFERED,
-        UPDATE,
-        || MoreUpdates::needing("/session/compaction", compaction),
-    ),
+    row("compactions", "Compactions are sent to clients that offer them.", OFFERED, UPDATE, || {
+        MoreUpdates::needing("/session/compaction", compaction)
+    }),
     row(
         "elicits-where-offered",
-        "Each turn elicits something of a client that offers forms.",
+        "Each turn sends an elicitation to clients that offer forms.",
         OFFERED,
         "schema v1 › CreateElicitationRequest",
         || {
@@ -405,20 +395,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
             })
         },
     ),
-    row(
-        "own-requests",
-        "Each turn begins with a request of the agent's own.",
-        OWN,
-        EXTENSIONS,
-        || {
-            MoreRequests::named("own", None, |session| {
-                ("_vendor.example/ask", json!({"sessionId": session}))
-            })
-        },
-    ),
+    row("own-requests", "Each turn begins with an extension request.", OWN, EXTENSIONS, || {
+        MoreRequests::named("own", None, |session| {
+            ("_vendor.example/ask", json!({"sessionId": session}))
+        })
+    }),
     row(
         "own-notifications-of-agents",
-        "Before each update there is a notification of the agent's own.",
+        "An extension notification precedes each update.",
         OWN,
         EXTENSIONS,
         || {
@@ -430,15 +414,19 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "own-notifications-without-params",
-        "Before each update there is a notification of the agent's own that has no params.",
+        "An extension notification without params precedes each update.",
         "The params of a notification may be left out.",
         RPC,
         || Box::new(AgentOwnNotifications(|_| json!({"jsonrpc": "2.0", "method": "_alive"}))),
     ),
-    row("single-letters", "Each letter of a text is a chunk of its own.", CHUNKS, TURN, || {
-        Box::new(SingleLetters)
-    }),
-    row("large-pieces", "Text is sent in pieces of 400 letters.", CHUNKS, TURN, || {
+    row(
+        "single-letters",
+        "Each character of a text is sent in its own chunk.",
+        CHUNKS,
+        TURN,
+        || Box::new(SingleLetters),
+    ),
+    row("large-pieces", "Text is sent in pieces of 400 characters.", CHUNKS, TURN, || {
         Box::new(LargePieces::default())
     }),
     row(
