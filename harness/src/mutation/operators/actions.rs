@@ -1,4 +1,4 @@
-//! Operators about what an action says.
+//! Operators about the content of actions.
 
 use super::{action, row};
 use crate::mutation::change::FaultAudience::{All, One};
@@ -11,7 +11,7 @@ use crate::mutation::operator::PlaceCondition::{
 };
 use crate::mutation::value_change::{ListChange, TextChange};
 
-/// Actions that are not what a client sent.
+/// The action is accepted, and not dispatched by a client.
 const HOST: &[PlaceCondition] = &[Accepted, HostMade];
 
 operator_table! {

@@ -1,4 +1,4 @@
-//! Operators about who gets an action, its number, and what becomes of a dispatch.
+//! Operators about the recipients of actions, their numbers, and the outcome of dispatches.
 
 use super::{action, row, target};
 use crate::mutation::change::FaultAudience::{All, One};
@@ -17,7 +17,8 @@ use crate::mutation::operator::PlaceCondition::{
 use crate::mutation::operator::TargetKind::{Dispatch, Frame, Snapshot};
 use crate::mutation::reading::FrameRole::{ClientNotice, Result};
 
-/// What every subscriber has to get. Automations have no stated audience.
+/// The actions that every subscriber has to receive. The specification does not state who receives automation
+/// actions.
 const STATE: &[&str] = &[
     "root/*",
     "session/*",

@@ -34,7 +34,7 @@ const fn refusal(names: &'static [&'static str]) -> OperatorTarget {
     target(Frame(Refusal), names)
 }
 
-/// A list that is all of it: neither a part was asked for nor is there more.
+/// A complete list: the request asked for no part, and the result has no next page.
 const WHOLE: &[PlaceCondition] = &[
     NotAsked("/params/limit"),
     NotAsked("/params/cursor"),

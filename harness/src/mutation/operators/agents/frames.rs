@@ -1,4 +1,4 @@
-//! Operators about lines and envelopes.
+//! Operators that change lines and message envelopes.
 //!
 //! Knows: the words of the protocol. Never knows: how a change is made.
 
