@@ -130,7 +130,7 @@ operator_table! {
         action(STATE).when(&[Rejected]), Set(All, "/rejectionReason", "7"), &[Itself]),
     row(Settlement, "echo-without-origin-to-one", "The client that dispatched an action gets it without an origin.",
         action(STATE).when(&[Accepted, Echo, HasTwin]), Remove(One, "/origin"), &[Twin, Overtaken, Wait]),
-    row(Settlement, "echo-without-origin", "Everybody gets a dispatched action without an origin.",
+    row(Settlement, "echo-without-origin", "All clients get a dispatched action without an `origin`.",
         action(STATE).when(&[Accepted, Echo]), Remove(All, "/origin"), &[Overtaken, Wait]),
     row(Settlement, "echo-of-another-client-to-one", "The client that dispatched an action gets it as that of another client.",
         action(STATE).when(&[Accepted, Echo, HasTwin]), Other(One, "/origin/clientId"), &[Twin]),
