@@ -1,6 +1,6 @@
 //! Deviations of actions from what is legal, each with a name.
 //!
-//! Knows: typical values of action members. Never knows: what a host says to it.
+//! Knows: typical values of action members. Never knows: how a host responds.
 //!
 //! Start at [`DEVIATIONS`].
 

@@ -4,7 +4,7 @@
 //! A step's outcome on the stage becomes an expectation only if a requirement covers it: the tables of
 //! [`rules`] and the host's own rules decide.
 //!
-//! Knows: the stage, names, the random generator. Never knows: which steps there are to draw.
+//! Knows: the stage, names, the random generator. Never knows: the moves that generate steps.
 //!
 //! Start at [`ConversationDraw::act`].
 
@@ -116,7 +116,7 @@ impl ConversationDraw {
         self.fresh
     }
 
-    /// The stage.
+    /// Returns the stage.
     pub fn stage(&self) -> &FuzzStage {
         &self.stage
     }

@@ -39,12 +39,12 @@ pub struct EmbeddedGround {
 }
 
 impl EmbeddedGround {
-    /// Creates a ground whose hosts have these faults and an agent that is played in this mode.
+    /// Creates a factory of hosts with these faults and with an agent that is played in this mode.
     pub fn of(version: Version, agent: AgentMode, faults: &[HostFault]) -> EmbeddedGround {
         EmbeddedGround { version, agent, faults: faults.to_vec() }
     }
 
-    /// Returns the same ground without faults.
+    /// Returns the same factory without faults.
     fn honest(&self) -> EmbeddedGround {
         EmbeddedGround { faults: Vec::new(), ..self.clone() }
     }

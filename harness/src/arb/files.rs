@@ -1,6 +1,6 @@
 //! Chooses files for requests: usually existing files, in a folder that no other conversation uses.
 //!
-//! Knows: what was written and made so far. Never knows: what is done with a file.
+//! Knows: the files and folders created so far. Never knows: how a request uses a file.
 //!
 //! Start at [`file()`].
 

@@ -4,7 +4,7 @@
 //! check names the place in its message) and the form of the breach (the message without variable parts).
 //! Shrinking preserves the identity; buckets and baselines compare it.
 //!
-//! Knows: verdicts, drafts. Never knows: where they come from.
+//! Knows: verdicts, drafts. Never knows: which host was played against.
 //!
 //! Start at [`findings`].
 

@@ -4,7 +4,7 @@
 //! model of any channel and still distinguishes the relevant states: a ready tool call, an open question, a
 //! completed turn.
 //!
-//! Knows: frames. Never knows: what was meant by them.
+//! Knows: frames. Never knows: why a client sends a message.
 //!
 //! Start at [`AnswerGauge`].
 

@@ -5,7 +5,7 @@
 //! The stage answers which moves are possible and what their outcomes are; new versions and actions need only
 //! their tables.
 //!
-//! Knows: moves and how often they are made. Never knows: what is played with the scenario.
+//! Knows: moves and their weights. Never knows: how the scenario is played.
 //!
 //! Start at [`ConversationGenerator::sequence`].
 

@@ -6,7 +6,7 @@
 //! Expectations that a host is known not to meet are removed in later conversations, together with the
 //! expectations about the same channels and identifiers.
 //!
-//! Knows: drafts, ids of the ledger. Never knows: who plays them.
+//! Knows: drafts, ids of the ledger. Never knows: the host and the player.
 //!
 //! Start at [`fit`].
 

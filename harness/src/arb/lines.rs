@@ -1,6 +1,6 @@
 //! Moves about connections (connecting, dropping, reconnecting, host restarts), and malformed frames.
 //!
-//! Knows: the handshake, JSON-RPC. Never knows: what a host has to say to it; the stage does.
+//! Knows: the handshake, JSON-RPC. Never knows: how a host has to respond; the stage does.
 //!
 //! Start at [`come_and_go`] and [`raw`].
 

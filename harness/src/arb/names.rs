@@ -1,7 +1,7 @@
 //! Maps texts of the stage to names in the scenario. Identifiers are symbolic in the scenario, so that it has
 //! the same meaning on every host.
 //!
-//! Knows: the bindings of the stage. Never knows: which step is drawn.
+//! Knows: the bindings of the stage. Never knows: which step is generated.
 //!
 //! Start at [`BoundNames::symbolic`] and [`BoundNames::binding`].
 

@@ -1,7 +1,7 @@
 //! Moves that observe channels: by a new client, through a limited view, or by reading the resources that a
 //! state refers to.
 //!
-//! Knows: which members of a state are the clients' own (`rules`). Never knows: why somebody looks.
+//! Knows: which members of a state are the clients' own (`rules`). Never knows: when a conversation observes a channel.
 //!
 //! Start at [`look`].
 

@@ -2,7 +2,7 @@
 //! its `needs`. Steps whose capability the first look did not find are neither generated nor played; `run`
 //! would skip them, too.
 //!
-//! Knows: the members of steps, the names of capabilities. Never knows: how a capability is found.
+//! Knows: the members of steps, the names of capabilities. Never knows: how a capability is detected.
 //!
 //! Start at [`needs`].
 

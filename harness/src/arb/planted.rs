@@ -5,7 +5,7 @@
 //! the table is the same on every machine; time is only a limit. Rows that are already known are not played
 //! again.
 //!
-//! Knows: faults, the carried suite. Never knows: how a table is shown, and what a clock is.
+//! Knows: faults, the embedded suite. Never knows: how a table is shown, real clocks.
 //!
 //! Start at [`PlantedTable::play`].
 
@@ -28,7 +28,7 @@ use super::draft::ScenarioDraft;
 use super::embedded::EmbeddedGround;
 use super::generate::{ConversationGenerator, DrawTaste};
 
-/// The reason for faults in whom a host admits.
+/// The reason for faults in the admission of connections.
 const OUTSIDE: &str = "it is about the HTTP request that a connection begins with and the credentials in it, and conversations \
                        are what is said on connections that stand";
 

@@ -1,7 +1,7 @@
 //! Shrinks a conversation that shows something: removes steps, alone and in groups, then members and values,
 //! then clients. Each candidate has to show the same.
 //!
-//! Knows: drafts. Never knows: what is shown, and how one finds out.
+//! Knows: drafts. Never knows: which property is preserved, and how it is tested.
 //!
 //! Start at [`shrink`].
 

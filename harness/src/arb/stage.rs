@@ -1,7 +1,7 @@
 //! A stage: the reference host with clients that play steps one by one as they are generated. The stage shows
 //! what exists and what is legal, so that no separate model is needed.
 //!
-//! Knows: the simulation. Never knows: what is drawn next, and why.
+//! Knows: the simulation. Never knows: which step comes next, and why.
 //!
 //! Start at [`FuzzStage::play`].
 

@@ -1,6 +1,6 @@
 //! The result of a client's step, read from the frames after it.
 //!
-//! Knows: the frames of a stage. Never knows: which steps there are to draw.
+//! Knows: the frames of a stage. Never knows: the moves that generate steps.
 //!
 //! Start at [`ClientStepResult`].
 

@@ -1,6 +1,6 @@
 //! A conversation as lines, and the judgement of the always-on checks.
 //!
-//! Knows: the capture format, the fold of `judge`. Never knows: what was changed in it.
+//! Knows: the capture format, how `judge` runs the checks. Never knows: how captures are changed.
 //!
 //! Start at [`MutableCapture`].
 

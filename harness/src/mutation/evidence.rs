@@ -1,7 +1,7 @@
 //! Decides whether a capture contains evidence that a mutant's host is at fault. If it does not, a check that
 //! reports nothing is right.
 //!
-//! Knows: readings, reducers. Never knows: what the always-on checks say.
+//! Knows: readings, reducers. Never knows: what the always-on checks report.
 //!
 //! Start at [`FaultEvidence`].
 

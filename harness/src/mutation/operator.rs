@@ -1,7 +1,7 @@
 //! Operators: rows that state where a conversation is changed, how, and what evidence shows that the host is at
 //! fault.
 //!
-//! Knows: readings. Never knows: what the always-on checks make of it.
+//! Knows: readings. Never knows: what the always-on checks report.
 //!
 //! Start at [`WireOperator`].
 

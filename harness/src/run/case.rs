@@ -63,7 +63,7 @@ pub(super) struct CasePeer {
     pub(super) refused: Option<u16>,
     /// How the client presents itself during the connection's handshake.
     pub(super) guise: ClientGuise,
-    /// What the client offers to an agent.
+    /// The client's state for serving an agent.
     pub(super) served: AgentClientSide,
 }
 

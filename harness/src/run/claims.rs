@@ -38,7 +38,7 @@ pub struct ClaimOutcome {
     /// Whether the reason in `untested` is a choice that the protocol leaves to the host, so that the
     /// requirements do not apply.
     pub inapplicable: bool,
-    /// Whether an earlier claim of the scenario failed, which is probably why this claim failed or is untested.
+    /// Whether another claim of the scenario failed, which is probably why this claim is untested.
     pub follows: bool,
     /// What the host has to accept in the same run so that a refusal that the claim expects counts, as listed
     /// by [`ScenarioCase::accepted`]; `None` if the claim expects no refusal.

@@ -1,6 +1,6 @@
 //! A conversation that shows what an agent offers: a handshake, a session, and a turn whose prompt is a script.
 //!
-//! Knows: the methods of ACP that a client calls. Never knows: what a profile makes of the answers.
+//! Knows: the methods of ACP that a client calls. Never knows: how a profile uses the answers.
 //!
 //! Start at [`introduce`].
 

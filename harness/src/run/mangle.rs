@@ -1,6 +1,6 @@
 //! Malformed frames: a valid value with one mutation, as a faulty or hostile client sends it.
 //!
-//! Knows: JSON. Never knows: the protocol, who is sent it.
+//! Knows: JSON. Never knows: the protocol, the recipient.
 //!
 //! Start at [`mangled`].
 

@@ -1,7 +1,7 @@
 //! The first look at a target over its socket: whether it answers, which version it chooses, what it offers.
 //!
-//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: what its answers are
-//! good for.
+//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: how the
+//! result is used.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The parameters of one play of a scenario.
 //!
-//! Knows: scenarios, versions, who plays the agent. Never knows: connections, time, what comes of the play.
+//! Knows: scenarios, versions, who plays the agent. Never knows: connections, time, the result of the play.
 //!
 //! Start at [`CaseSetup`].
 

@@ -2,7 +2,7 @@
 //!
 //! The transcript contains them, so that a replay sends the same requests.
 //!
-//! Knows: nothing. Never knows: processes, files.
+//! Knows: no other module. Never knows: processes, files.
 //!
 //! Start at [`AgentSide`].
 

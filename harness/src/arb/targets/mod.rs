@@ -5,7 +5,7 @@
 //! not linked, which makes the fuzzer's coverage scan after each run faster. `cargo test` runs every file of
 //! `corpus/` through [`TARGETS`].
 //!
-//! Knows: everything that reads what others wrote. Never knows: the fuzzing engine.
+//! Knows: everything that reads input from others. Never knows: the fuzzing engine.
 
 mod conversation;
 #[cfg(feature = "official-newest")]

@@ -1,7 +1,7 @@
 //! Creates correct conversations with the reference agent: the suite, played against the agent and its legal
 //! variants.
 //!
-//! Knows: the simulation, variants. Never knows: what becomes of the captures.
+//! Knows: the simulation, variants. Never knows: how the captures are used.
 //!
 //! Start at [`clean`].
 

@@ -12,7 +12,7 @@ use super::prompts::{prompt_at, report_of, reports, session_of, status_at};
 /// A condition on a place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AcpCondition {
-    /// The frame is in a turn that was not cancelled, or is the answer to its prompt.
+    /// The frame is in a turn that ended without a cancel or an error, or is the answer to its prompt.
     InWholeTurn,
     /// The frame is in a turn that the client cancelled, or is the answer to its prompt.
     InCancelledTurn,

@@ -1,6 +1,6 @@
 //! Decides whether a capture contains evidence that a mutant's agent is at fault.
 //!
-//! Knows: readings. Never knows: what the always-on checks say.
+//! Knows: readings. Never knows: what the always-on checks report.
 
 use super::super::reading::{CaptureReading, EnvelopeSpot};
 use super::prompts::{prompt_at, reports};
@@ -10,7 +10,7 @@ use super::prompts::{prompt_at, reports};
 pub enum AcpEvidence {
     /// A later report is about the same tool call.
     CallGoesOn,
-    /// The turn ends without a cancel.
+    /// The turn ends without a cancel or an error.
     TurnEnds,
     /// One of the harness's own tools was called in the turn.
     ToolRan,

@@ -1,7 +1,7 @@
 //! All operators, by class. To add an operator, add a row: its name states what the host does, the target
 //! where, the change how, and the evidence what shows it.
 //!
-//! Knows: the words of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
 //!
 //! Start at [`all`].
 

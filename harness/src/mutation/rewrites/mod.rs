@@ -1,6 +1,6 @@
 //! The table of legal rewrites. To add a rewrite, add a row.
 //!
-//! Knows: the words of the protocol. Never knows: how a rewrite changes a capture.
+//! Knows: the vocabulary of the protocol. Never knows: how a rewrite changes a capture.
 //!
 //! Start at [`of`].
 

@@ -1,6 +1,6 @@
 //! All operators about agents, by class.
 //!
-//! Knows: the words of the Agent Client Protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the Agent Client Protocol. Never knows: how a change is made.
 //!
 //! Start at [`all`].
 
