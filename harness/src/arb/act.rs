@@ -1,7 +1,7 @@
-//! Actions of clients: drawn from the protocol tables, aimed at the channel's state, mostly legal, and
-//! beside that in ways that have names.
+//! Generates actions of clients from the protocol tables, aimed at the channel's state. Most are legal; the
+//! others have a named deviation.
 //!
-//! Knows: the tables, what values actions like to have. Never knows: what is legal; the stage does.
+//! Knows: the tables, typical values of action members. Never knows: what is legal; the stage does.
 //!
 //! Start at [`dispatch`].
 
@@ -15,29 +15,29 @@ use super::draw::ConversationDraw;
 use super::rules::UNKNOWN_CHANNELS;
 use super::step_result::ClientStepResult;
 
-/// How often an action is drawn anew until the stage would take it.
+/// The maximum number of attempts to generate an action that the stage accepts.
 const TRIES: usize = 8;
-/// Of a hundred actions, how many deviate.
+/// The percentage of actions with a deviation.
 const DEVIANT: usize = 35;
 
-/// An action about to be dispatched.
+/// An action that is about to be dispatched.
 pub struct ActionBid {
-    /// Who sends it.
+    /// The name of the client that dispatches it.
     pub by: String,
-    /// The id of that client.
+    /// The client's identifier.
     pub client: String,
-    /// The channel.
+    /// The channel's URI.
     pub uri: String,
-    /// What the channel is.
+    /// The channel's kind.
     pub kind: ChannelKind,
     /// The channel's state.
     pub state: Value,
-    /// The action itself.
+    /// The action.
     pub action: Value,
 }
 
-/// Dispatches an action on a channel of one of these kinds. Says what was dispatched, how it deviated and
-/// what came of it.
+/// Dispatches an action on a channel of one of these kinds. Returns the action type, the deviation and the
+/// result.
 pub fn dispatch(draw: &mut ConversationDraw, kinds: &[ChannelKind]) -> Option<ActionLogEntry> {
     let bid = bid(draw, kinds)?;
     deviating(draw, bid, DEVIANT)
@@ -61,8 +61,8 @@ fn deviating(
     send(draw, &bid, deviation)
 }
 
-/// Dispatches an action of one of these types on one of the channels that are given, with a deviation of a
-/// hundred as often as it says.
+/// Dispatches an action of one of these types on one of these channels. `deviant` is the percentage of actions
+/// with a deviation.
 pub fn dispatch_on(
     draw: &mut ConversationDraw,
     kind: ChannelKind,
@@ -76,11 +76,12 @@ pub fn dispatch_on(
     deviating(draw, bid, deviant)
 }
 
-/// Actions that set an agent to work, of which nothing is known where nobody plays it.
+/// Actions that make an agent work. They are not dispatched if no agent plays scripts, because their effects
+/// are unknown then.
 const STARTS: [&str; 3] =
     ["chat/turnStarted", "chat/pendingMessageSet", "automation/createRequested"];
 
-/// What was done: the action or method, how it deviated, what came of it.
+/// The action type or method, the deviation, and the result.
 pub type ActionLogEntry = (String, &'static str, ClientStepResult);
 
 fn send(
@@ -110,7 +111,7 @@ fn send(
     Some((name, deviation, came))
 }
 
-/// A rejection has to say why, too.
+/// Makes a rejection also require a reason.
 fn says_why(draw: &mut ConversationDraw) {
     let Some(step) = draw.steps.last_mut().and_then(super::draft::members_mut) else { return };
     if step.remove("refused").is_some() {
@@ -118,16 +119,16 @@ fn says_why(draw: &mut ConversationDraw) {
     }
 }
 
-/// The same once more, as a new dispatch or under its old number.
+/// Dispatches the same action again, either with a new `clientSeq` or with the previous one.
 fn repeat(draw: &mut ConversationDraw, step: &Value, uri: &str, name: &str) {
-    // What was minted for the first one is used by the second one.
+    // The second dispatch uses the identifiers that the first one created.
     let mut again = super::draft::minted(step);
     if let Some(members) = super::draft::members_mut(&mut again) {
         let seq = members.remove("as");
         if let Some(seq) = seq.filter(|_| draw.dice.chance(50)) {
             let seq = seq.as_str().unwrap_or_default();
             members.insert("clientSeq", json!(format!("${{{seq}}}")));
-            // What becomes of a number that was used before is for the checks to judge.
+            // The always-on checks judge a reused `clientSeq`.
             draw.act(again, |_, _| None);
             return;
         }
@@ -155,7 +156,7 @@ fn rule(uri: &str, name: &str, came: &ClientStepResult, draw: &ConversationDraw)
 fn bid(draw: &mut ConversationDraw, kinds: &[ChannelKind]) -> Option<ActionBid> {
     let kind = *draw.dice.pick(kinds)?;
     let channels = draw.channels(kind);
-    // What came last is what is talked about.
+    // The newest channel is preferred.
     let last = channels.last().filter(|_| draw.dice.chance(30)).cloned();
     let (uri, state) = last.or_else(|| draw.dice.pick(&channels).cloned())?;
     let rows = draw.protocol.actions();
@@ -174,12 +175,12 @@ fn bid_on(
     let mut last = None;
     let mut hearers = hearers(draw, &uri);
     if hearers.is_empty() && draw.dice.chance(90) {
-        // Whoever acts wants to hear of it.
+        // Usually, the client that dispatches is subscribed to the channel.
         let by = draw.somebody()?;
         super::subscribe::follow(draw, &by, &uri)?;
         hearers = vec![by];
     }
-    // Now and then what is drawn first is taken as it is.
+    // Sometimes the first generated action is used even if the stage rejects it.
     let tries = if draw.dice.chance(16) { 1 } else { TRIES };
     for _ in 0..tries {
         let hearer = draw.dice.pick(&hearers).filter(|_| draw.dice.clone().chance(88)).cloned();
@@ -198,7 +199,7 @@ fn bid_on(
     last
 }
 
-/// The clients that are subscribed to a channel.
+/// Returns the connected clients that are subscribed to a channel.
 fn hearers(draw: &ConversationDraw, uri: &str) -> Vec<String> {
     let mut present = draw.present();
     present.retain(|name| {
@@ -207,7 +208,7 @@ fn hearers(draw: &ConversationDraw, uri: &str) -> Vec<String> {
     present
 }
 
-/// An action of a type, aimed at the state of the channel.
+/// Generates an action of a type, aimed at the state of the channel.
 pub fn drawn(draw: &mut ConversationDraw, bid: &ActionBid, name: &str) -> Option<Value> {
     let plain = draw.dice.chance(35);
     let mut action = draw.sample(plain, |sampler| sampler.action(name))?;
@@ -216,7 +217,7 @@ pub fn drawn(draw: &mut ConversationDraw, bid: &ActionBid, name: &str) -> Option
     Some(action)
 }
 
-/// Gives members the values that they like to have in a conversation.
+/// Gives members typical values of a conversation.
 fn fit(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let user = if bid.kind == ChannelKind::Automations { "automation" } else { "user" };
     let client = bid.client.clone();
@@ -242,7 +243,7 @@ pub const FOLDERS: &[&str] = &["file:///harness", "file:///harness/a", "file:///
 
 type ActionFit = fn(&mut ConversationDraw, &ActionBid, &mut Value);
 
-/// What single actions need to mean something, by the beginning of their type.
+/// Adjustments that make particular actions meaningful, by the prefix of their type.
 const FITS: &[(&str, ActionFit)] = &[
     ("chat/turnStarted", |draw, _, action| {
         action["turnId"] = json!(format!("t{}", draw.number()));
@@ -251,12 +252,12 @@ const FITS: &[(&str, ActionFit)] = &[
     ("chat/turnCancelled", |_, _, action| action["duration"] = json!(7)),
     ("chat/pendingMessageSet", |draw, _, action| {
         if draw.dice.chance(75) {
-            // Not in the order in which they come.
+            // The identifiers do not sort in the order of their creation.
             let first = draw.dice.pick(&["q", "a", "z"]).copied().unwrap_or_default();
             action["id"] = json!(format!("{first}{}", draw.number()));
         }
         if draw.dice.chance(50) {
-            // Only a queue that grows has an order.
+            // Reordering needs several queued messages.
             action["kind"] = json!("queued");
         }
     }),
@@ -415,21 +416,21 @@ const FITS: &[(&str, ActionFit)] = &[
     }),
 ];
 
-/// Takes a member of an action away.
+/// Removes a member of an action.
 pub fn drop_member(action: &mut Value, name: &str) {
     if let Some(members) = action.as_object_mut() {
         members.remove(name);
     }
 }
 
-/// A plugin that a client brings.
+/// Generates a plugin that a client contributes.
 pub fn plugin(draw: &mut ConversationDraw) -> Value {
     let number = draw.dice.below(3);
     let readable = draw.dice.chance(80);
     let folder = if readable { "virtual:/plugins" } else { "virtual:/nowhere" };
     let uri = format!("{folder}/p{number}");
     if draw.dice.chance(35) {
-        // What is in it has to be read from where it is.
+        // Without children, the host has to read the plugin's content from its URI.
         return json!({"type": "plugin", "id": format!("p{number}"), "uri": uri, "name": "Plugin"});
     }
     json!({
@@ -443,7 +444,7 @@ pub fn plugin(draw: &mut ConversationDraw) -> Value {
     })
 }
 
-/// The id of a customization, or of one of a type.
+/// Returns the id of a customization, optionally of one with this type.
 fn entry(draw: &mut ConversationDraw, state: &Value, of_type: Option<&str>) -> Option<Value> {
     let tops = state["customizations"].as_array().cloned().unwrap_or_default();
     let children = tops.iter().flat_map(|it| it["children"].as_array().into_iter().flatten());
@@ -456,7 +457,7 @@ fn entry(draw: &mut ConversationDraw, state: &Value, of_type: Option<&str>) -> O
     draw.dice.pick(&all).cloned()
 }
 
-/// Names a folder that the session has, mostly.
+/// Usually names a folder that the session has.
 fn directory(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let sessions = draw.channels(ChannelKind::Session);
     let held = sessions
@@ -495,7 +496,7 @@ fn definition(draw: &mut ConversationDraw) -> Value {
     definition
 }
 
-/// Names a call that has the status, if there is one.
+/// Names a tool call with this status, if there is one.
 fn call_of(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value, status: &str) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
@@ -509,7 +510,7 @@ fn call_of(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value, sta
     }
 }
 
-/// Chooses one of the options that a call offers for the decision, or edits its input where it may be.
+/// Selects one of the options that a tool call offers for the decision, or edits its input if that is allowed.
 fn option(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let mut calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
@@ -527,7 +528,7 @@ fn option(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     }
 }
 
-/// Answers an open question in its kind.
+/// Answers an open question with an answer of its kind.
 fn answers(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let parts = bid.state["activeTurn"]["responseParts"].as_array();
     let open = parts.into_iter().flatten().filter(|part| part["response"].is_null());
@@ -571,7 +572,7 @@ fn answer(draw: &mut ConversationDraw, question: &Value) -> Value {
     json!({"state": state, "value": value})
 }
 
-/// A change of configuration that names a property of its schema, and mostly a value that fits.
+/// Changes a property from the configuration's schema, usually to a valid value.
 fn configured(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) {
     let schema = &bid.state["config"]["schema"]["properties"];
     let rows: Vec<(String, Value)> = schema
@@ -598,7 +599,7 @@ fn configured(draw: &mut ConversationDraw, bid: &ActionBid, action: &mut Value) 
     }
 }
 
-/// Replaces members anywhere in a value for which `by` has something else.
+/// Replaces each member, at any depth, for which `by` returns another value.
 pub fn replace(value: &mut Value, by: &mut dyn FnMut(&str, &Value) -> Option<Value>) {
     match value {
         Value::Object(members) => {

@@ -1,7 +1,7 @@
-//! Requests: the params drawn from the protocol tables, with channels, files and ids that mean
-//! something, and beside that in ways that have names.
+//! Generates requests. Their params come from the protocol tables, with channels, files and identifiers that
+//! exist; some have a named deviation.
 //!
-//! Knows: the tables, what the members of params like to have. Never knows: what is legal; the stage does.
+//! Knows: the tables, typical values of params members. Never knows: what is legal; the stage does.
 //!
 //! Start at [`ask`].
 
@@ -19,30 +19,30 @@ use super::rules;
 use super::step_result::ClientStepResult;
 use super::subscribe::{follow, subscription};
 
-/// Methods about files.
+/// The prefixes of methods about files.
 const FILED: [&str; 2] = ["resource", "createResourceWatch"];
 
-/// What stands behind a result of the reference host for which there is no requirement of its own.
+/// The requirement for a result of the reference host if no other requirement covers it.
 const SERVED: &str = "jsonrpc.response.exactly-one";
 
-/// Of a hundred requests, how many deviate.
+/// The percentage of requests with a deviation.
 const DEVIANT: usize = 20;
 
-/// Where a request goes.
+/// The channel of a request.
 enum RequestChannel {
     /// The root channel.
     Root,
-    /// A channel of a kind.
+    /// A channel of this kind.
     Of(ChannelKind),
-    /// A new URI of this scheme.
+    /// A new URI with this scheme.
     New(&'static str),
-    /// The automations.
+    /// The channel of automations.
     Automations,
 }
 
 type RequestFit = fn(&mut ConversationDraw, &str, &mut Value);
 
-/// A method: its name, its channel, and what its params need to mean something.
+/// A method: its name, its channel, and the adjustment that makes its params meaningful.
 struct RequestRow {
     method: &'static str,
     on: RequestChannel,
@@ -131,7 +131,7 @@ const ROWS: &[RequestRow] = &[
         let resources = resources(draw);
         let resource = draw.dice.pick(&resources).filter(|_| draw.dice.clone().chance(80)).cloned();
         let resource = resource.unwrap_or_else(|| json!("https://nobody.example.com"));
-        // Nobody knows a token for somebody else's host.
+        // Only the reference host's token is known.
         let valid = draw.taste.reference && draw.dice.chance(60);
         let mut token = if valid { TOKEN.1 } else { "a-token-of-nobody" };
         if draw.dice.chance(25) {
@@ -243,18 +243,18 @@ const ROWS: &[RequestRow] = &[
     }),
 ];
 
-/// The agents that the root channel names.
+/// Returns the agents in the root state.
 fn agents(draw: &ConversationDraw) -> Vec<Value> {
     let state = draw.channels(ChannelKind::Root).pop().unwrap_or_default().1;
     state["agents"].as_array().cloned().unwrap_or_default()
 }
 
-/// The agents that need tokens.
+/// Returns the agents that need tokens.
 fn protected(agents: &[Value]) -> Vec<Value> {
     agents.iter().filter(|it| it["protectedResources"].is_array()).cloned().collect()
 }
 
-/// A provider that the host has.
+/// Returns a provider of the host, usually of an agent that needs a token.
 fn provider(draw: &mut ConversationDraw) -> Value {
     let agents = agents(draw);
     let protected = protected(&agents);
@@ -263,7 +263,7 @@ fn provider(draw: &mut ConversationDraw) -> Value {
     draw.dice.pick(from).map_or(json!("no-such-provider"), |it| it["provider"].clone())
 }
 
-/// The resources for which the host's agents ask for tokens.
+/// Returns the resources for which the host's agents need tokens.
 fn resources(draw: &ConversationDraw) -> Vec<Value> {
     let agents = agents(draw);
     let all =
@@ -284,7 +284,7 @@ fn automation(draw: &mut ConversationDraw) -> Value {
     draw.dice.pick(&entries).map_or(json!("ahp-automation:/nothing"), |it| it["resource"].clone())
 }
 
-/// Where a chat comes from: a chat that is there and a turn of it, mostly.
+/// Returns the source of a new chat: usually an existing chat and one of its turns.
 fn source(draw: &mut ConversationDraw, sampled: &Value) -> Value {
     let chats = draw.channels(ChannelKind::Chat);
     let kind = draw.dice.pick(&["fork", "sideChat"]).copied().unwrap_or("fork");
@@ -307,7 +307,7 @@ fn source(draw: &mut ConversationDraw, sampled: &Value) -> Value {
     source
 }
 
-/// Sends a request of one of the methods for which `wanted` says yes.
+/// Sends a request of one of the methods for which `wanted` returns true.
 pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option<ActionLogEntry> {
     let known =
         |row: &&RequestRow| wanted(row.method) && draw.protocol.method(row.method).is_some();
@@ -319,7 +319,7 @@ pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option
     let mut params = draw.sample(true, |sampler| sampler.of_type(&params))?;
     drop_channel(&mut params);
     let channel = channel(draw, &row.on)?;
-    // What a row says of its params comes last: what it names as new is not there.
+    // The row's own adjustment comes last, because its new names must not be replaced by existing ones.
     if let Some((_, state)) = channel.1 {
         StateTargets::of(&state).aim(&mut draw.dice, &mut params);
     }
@@ -364,10 +364,10 @@ fn send(
     let came = draw.act(step, |came, draw| {
         let rule = match came {
             ClientStepResult::Error(_) if broken => Some("jsonrpc.invalid-params.missing"),
-            // Only the reference host is known to have the files that it was drawn for.
+            // Only the reference host is known to have these files.
             _ if !draw.taste.reference && FILED.iter().any(|it| method.starts_with(it)) => None,
             ClientStepResult::Error(code) => rules::of_request(method, Some(*code)),
-            // What else the reference host serves other hosts need not.
+            // Other hosts may refuse the remaining requests that the reference host answers with a result.
             ClientStepResult::Result(_) => {
                 rules::of_request(method, None).or(draw.taste.reference.then_some(SERVED))
             }
@@ -381,7 +381,7 @@ fn send(
     Some(came)
 }
 
-/// What a result has to hold, and the names for what it says first.
+/// Adds the expected content of a result, and names for the identifiers that the result introduces.
 fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
     let names = draw.names();
     match method {
@@ -405,13 +405,13 @@ fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
             Some(known) => draw.wants(json!({"resource": known})),
             None => draw.bind_result(result),
         },
-        // A page does not hold everything.
+        // One page need not contain every session.
         "listSessions" if paged(draw) => {}
         "listSessions" => {
             let items = result["items"].as_array().cloned().unwrap_or_default();
             let shown = |item: &Value| {
                 let mut shown = json!({"resource": names.symbolic(&item["resource"])?});
-                // How much was changed is as certain as the files are.
+                // The size of changes is predictable only where the files are, on the reference host.
                 let changes = item.get("changes").filter(|_| draw.taste.reference);
                 if let Some(changes) = changes {
                     shown["changes"] = changes.clone();
@@ -429,18 +429,18 @@ fn result_of(draw: &mut ConversationDraw, method: &str, result: &Value) {
     }
 }
 
-/// The last request.
+/// Returns the last request.
 fn request(draw: &ConversationDraw) -> Option<&Value> {
     draw.steps.iter().rev().find_map(|step| step.get("request"))
 }
 
-/// Whether the last request is about a file that nobody else knows.
+/// Returns whether the last request is about a file in this conversation's own folder.
 fn own(draw: &ConversationDraw) -> bool {
     let uri = request(draw).map(|it| &it["params"]["uri"]);
     uri.and_then(Value::as_str).is_some_and(|uri| uri.starts_with(OWN))
 }
 
-/// A chat is in the session's catalogue before whoever made it hears that it was made.
+/// Expects that a new chat is in the session's catalogue before its creator receives the response.
 fn announced(draw: &mut ConversationDraw) {
     let Some(request) = request(draw).cloned() else {
         return;
@@ -454,7 +454,7 @@ fn announced(draw: &mut ConversationDraw) {
         |uri: &str| draw.stage().client(by).is_some_and(|(client, _)| client.is_subscribed(uri));
     let followed = uri.is_some_and(follows);
     if followed {
-        // It must not come behind the answer.
+        // The action must not arrive after the response.
         let never = json!({"never": {
             "at": by, "type": "session/chatAdded", "channel": session,
             "where": {"action": {"summary": {"resource": chat}}},
@@ -472,7 +472,7 @@ fn announced(draw: &mut ConversationDraw) {
     }
 }
 
-/// That a token ends is told to who brought it, and to nobody else.
+/// Expects that clients that sent no token are not notified when a token expires.
 fn expires(draw: &mut ConversationDraw) {
     let Some(request) = request(draw).cloned() else {
         return;
@@ -497,7 +497,7 @@ fn expires(draw: &mut ConversationDraw) {
     }
 }
 
-/// Whoever has brought a token, or taken it back, makes a session that needs one.
+/// Lets the client that sent or revoked a token create a session that needs one.
 fn guarded(draw: &mut ConversationDraw) {
     let by = request(draw).and_then(|it| it["by"].as_str()).map(str::to_owned);
     let protected = protected(&agents(draw));
@@ -513,7 +513,7 @@ fn guarded(draw: &mut ConversationDraw) {
     send(draw, step, "createSession", false);
 }
 
-/// Somebody looks for what has gone with a session.
+/// Subscribes to a channel that was removed together with a session.
 fn left_behind(draw: &mut ConversationDraw) {
     let gone = draw.gone();
     let (by, uri) = (draw.somebody(), draw.dice.pick(&gone).cloned());
@@ -522,7 +522,7 @@ fn left_behind(draw: &mut ConversationDraw) {
     }
 }
 
-/// What is written where somebody watches: one file that most filters leave out, and one that they do not.
+/// Writes two files below a watched folder: one that most filters exclude, and one that they include.
 fn stir(draw: &mut ConversationDraw, by: &str) {
     let params = request(draw).map(|it| it["params"].clone()).unwrap_or_default();
     let filtered = params.get("excludes").is_some() || params.get("includes").is_some();
@@ -545,7 +545,7 @@ fn paged(draw: &ConversationDraw) -> bool {
         .is_some_and(|params| params.get("limit").is_some() || params.get("cursor").is_some())
 }
 
-/// The channel of a request, and its state where it has one.
+/// The URI of a request's channel, and the channel with its state if it exists.
 type ChannelPlace = (Option<String>, Option<(String, Value)>);
 
 fn channel(draw: &mut ConversationDraw, on: &RequestChannel) -> Option<ChannelPlace> {
@@ -569,13 +569,14 @@ fn drop_channel(params: &mut Value) {
     }
 }
 
-/// The members that can be spoilt: without its channel a request is about nothing.
+/// Returns the members that a deviation may change: all but the channel, because a request without its channel
+/// is meaningless.
 fn members(params: &Value) -> Vec<String> {
     let names = params.as_object().into_iter().flatten().map(|(name, _)| name.to_string());
     names.filter(|name| name != "channel").collect()
 }
 
-/// Makes a request wrong in a way that has a name.
+/// Applies a named deviation to a request and returns its name.
 fn deviate(draw: &mut ConversationDraw, row: &RequestRow, params: &mut Value) -> &'static str {
     match draw.dice.below(6) {
         0 => {

@@ -1,6 +1,6 @@
-//! What a campaign knows: how far it has come, what it found, what of it is known, what it has tried.
+//! The state of a fuzzing campaign: its progress, its findings, and what it has tried.
 //!
-//! Everything is kept as text, so that a campaign that was cut off goes on where it was.
+//! The state is saved as text, so that an interrupted campaign can continue.
 //!
 //! Knows: findings, counts. Never knows: files, targets, clocks.
 //!
@@ -20,11 +20,11 @@ use super::finding::FuzzFinding;
 use super::gauge::AnswerTally;
 use super::hold::StepExpectation;
 
-/// In so many conversations a flaky finding is found before it is no longer examined.
+/// A flaky finding is examined again until it was found in this many conversations.
 const DOUBTFUL: u64 = 3;
 /// Every weight.
 const WEIGHTS: [Weight; 4] = [Weight::Note, Weight::Should, Weight::Essential, Weight::Must];
-/// How the file of findings that are known looks.
+/// The format of the file of known findings.
 const FORM: ListingForm = ListingForm {
     what: "a baseline of findings",
     list: "known",
@@ -32,60 +32,64 @@ const FORM: ListingForm = ListingForm {
     entry: &["finding", "rule", "reason"],
 };
 
-/// One defect, however often it was found.
+/// One defect, with the number of times it was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FindingBucket {
-    /// What was found first.
+    /// The first finding.
     pub finding: FuzzFinding,
-    /// The scenario that shows it.
+    /// The scenario that reproduces it.
     pub scenario: String,
-    /// The seed of the conversation in which it was found first.
+    /// The seed of the conversation that found it first.
     pub seed: u64,
-    /// In how many conversations it was found.
+    /// The number of conversations that found it.
     pub times: u64,
-    /// How often it showed when the same was played again, of how many times.
+    /// The result of replays: how many showed the finding, and how many there were.
     pub again: (u32, u32),
-    /// Whether it showed too rarely when it was played again: it is told apart, and is no failure.
+    /// Whether too few replays showed the finding. It is then listed separately and does not count as a
+    /// failure.
     pub flaky: bool,
-    /// Keys of findings that became the same small case.
+    /// The keys of other findings that shrank to the same scenario.
     pub also: Vec<String>,
 }
 
 /// A campaign against one target.
 #[derive(Clone, Debug, Default)]
 pub struct FuzzCampaign {
-    /// The seed of everything.
+    /// The seed of the campaign.
     pub seed: u64,
-    /// The version that is spoken.
+    /// The protocol version.
     pub version: String,
     /// The number of the next conversation.
     pub next: u64,
-    /// Conversations that were played.
+    /// The number of conversations that were played.
     pub sequences: u64,
-    /// Steps that were played.
+    /// The number of steps that were played.
     pub steps: u64,
-    /// Conversations that were drawn and not played, since the reference host does not play them twice alike.
+    /// The number of conversations that were generated but not played, because the reference host's results for
+    /// them are not reproducible.
     pub unsteady: u64,
-    /// How long it took.
+    /// The duration of the campaign.
     pub took: Duration,
-    /// What was found, in the order in which it was.
+    /// The findings, in the order of discovery.
     pub buckets: Vec<FindingBucket>,
-    /// What was tried, how it deviated and what came of it on the stage, and how often.
+    /// The number of times that each combination of action or method, deviation and result on the stage was
+    /// tried.
     pub tried: BTreeMap<String, u64>,
-    /// What clients sent, what the host had said last on the channel, and what became of it on the target, and how often.
+    /// The number of times that each combination was seen on the target: what a client sent, the host's
+    /// previous message on the channel, and the result.
     pub seen: BTreeMap<String, u64>,
-    /// The conversation that was the last to put something to the test that none had before.
+    /// The number of the last conversation that added a new combination to `seen`.
     pub newest: u64,
-    /// What the target is known not to meet, so that nothing more waits for it.
+    /// The expectations that the target is known not to meet; later conversations do not wait for them.
     pub unmet: BTreeSet<StepExpectation>,
-    /// The seeds of conversations that tried something first.
+    /// The seeds of conversations that tried a new combination.
     pub corpus: Vec<u64>,
-    /// What became of what clients asked of the target.
+    /// The target's results for the clients' requests and dispatches.
     pub tally: AnswerTally,
 }
 
 impl FuzzCampaign {
-    /// Takes note of what a conversation tried. Says whether anything was new.
+    /// Records what a conversation tried. Returns whether any combination was new.
     pub fn tried(&mut self, seed: u64, told: &[ActionLogEntry]) -> bool {
         let mut new = false;
         for (what, deviation, came) in told {
@@ -100,7 +104,7 @@ impl FuzzCampaign {
         new
     }
 
-    /// Takes note of what a conversation put to the test on the target.
+    /// Records what a conversation tested on the target.
     pub fn saw(&mut self, seen: BTreeMap<String, u64>) {
         for (what, times) in seen {
             let count = self.seen.entry(what).or_default();
@@ -111,30 +115,31 @@ impl FuzzCampaign {
         }
     }
 
-    /// How rare what a conversation may put to the test is: what was never seen counts as one, what was seen often
-    /// nearly nothing.
+    /// Returns how rare the combinations of a planned conversation are. A combination that was never seen
+    /// counts as one, a frequent one as nearly zero.
     pub fn rarity(&self, expected: &BTreeMap<String, u64>) -> f64 {
         let count = |what: &String| self.seen.get(what).copied().unwrap_or_default();
         expected.keys().map(|what| 1.0 / (1.0 + count(what) as f64)).sum()
     }
 
-    /// How many conversations have brought nothing new.
+    /// Returns the number of conversations since the last new combination.
     pub fn without_news(&self) -> u64 {
         self.sequences.saturating_sub(self.newest)
     }
 
-    /// The findings that count: those that show when they are played again.
+    /// Returns the findings that are not flaky.
     pub fn failures(&self) -> impl Iterator<Item = &FindingBucket> {
         self.buckets.iter().filter(|bucket| !bucket.flaky)
     }
 
-    /// Whether a finding is flaky so far and was found in so few conversations that it is examined once more.
+    /// Returns whether a finding is flaky so far and has been found in few enough conversations to be examined
+    /// again.
     pub fn is_doubtful(&self, finding: &FuzzFinding) -> bool {
         let doubtful = |bucket: &FindingBucket| bucket.flaky && bucket.times <= DOUBTFUL;
         self.buckets.iter().any(|bucket| bucket.finding.key == finding.key && doubtful(bucket))
     }
 
-    /// Takes note that a finding showed too rarely when it was played again.
+    /// Records a flaky finding, or adds its replays to those of the known one.
     pub fn add_flaky(&mut self, bucket: FindingBucket) {
         let mut known = self.buckets.iter_mut();
         match known.find(|known| known.flaky && known.finding.key == bucket.finding.key) {
@@ -145,12 +150,12 @@ impl FuzzCampaign {
         }
     }
 
-    /// A finding that was flaky before shows every time now.
+    /// Removes the flaky record of a finding that now shows in every replay.
     pub fn forget_flaky(&mut self, finding: &FuzzFinding) {
         self.buckets.retain(|bucket| !bucket.flaky || bucket.finding.key != finding.key);
     }
 
-    /// Whether a finding is one of those that were found already; counts it.
+    /// Returns whether a finding is already known, and counts it if so.
     pub fn is_known(&mut self, finding: &FuzzFinding) -> bool {
         let is_same = |bucket: &&mut FindingBucket| {
             bucket.finding.key == finding.key || bucket.also.contains(&finding.key)
@@ -159,7 +164,7 @@ impl FuzzCampaign {
         same.map(|bucket| bucket.times += 1).is_some()
     }
 
-    /// The whole as text.
+    /// Returns the state as text.
     pub fn to_text(&self) -> String {
         let buckets: Vec<Value> = self.buckets.iter().map(FindingBucket::value).collect();
         let tried: Vec<Value> =
@@ -192,7 +197,7 @@ impl FuzzCampaign {
         out
     }
 
-    /// Reads what [`to_text`](Self::to_text) wrote. `None` where it is nothing of the kind.
+    /// Parses the output of [`to_text`](Self::to_text). Returns `None` if the text has another format.
     pub fn of_text(text: &str) -> Option<FuzzCampaign> {
         let mut lines = text.lines().map(serde_json::from_str::<Value>);
         let head = lines.next()?.ok().filter(|head| head["fuzz"] == 2)?;
@@ -209,7 +214,7 @@ impl FuzzCampaign {
             tally: AnswerTally { served: number("served")?, refused: number("refused")? },
             ..FuzzCampaign::default()
         };
-        // A line that was cut off is the last one; what stands before it counts.
+        // If the file was cut off, only its last line is incomplete; the lines before it count.
         for line in lines.map_while(Result::ok) {
             if let Some(bucket) = line.get("finding").and_then(FindingBucket::of) {
                 campaign.buckets.push(bucket);
@@ -266,17 +271,17 @@ impl FindingBucket {
     }
 }
 
-/// Findings that are known: by their key, or everything about a rule.
+/// Known findings: by key, or all findings about a rule.
 #[derive(Clone, Debug, Default)]
 pub struct KnownFindings {
     entries: Vec<(String, bool)>,
 }
 
 impl KnownFindings {
-    /// Reads the file.
+    /// Parses a baseline file.
     ///
     /// # Errors
-    /// Every mistake in it, a line each.
+    /// Returns every mistake, one line each.
     pub fn parse(name: &str, source: &str) -> Result<KnownFindings, String> {
         let mut known = KnownFindings::default();
         read_list(name, source, &FORM, &mut |entry| {
@@ -291,7 +296,7 @@ impl KnownFindings {
         Ok(known)
     }
 
-    /// Whether a finding is known.
+    /// Returns whether a finding is known.
     pub fn has(&self, finding: &FuzzFinding) -> bool {
         self.entries.iter().any(|(text, key)| match key {
             true => *text == finding.key,
@@ -299,7 +304,7 @@ impl KnownFindings {
         })
     }
 
-    /// A file in which all of these are known.
+    /// Returns the text of a baseline file that lists these findings.
     pub fn text(buckets: &[FindingBucket]) -> String {
         let mut out = "# Findings of `ahp-harness fuzz` that are known.\nknown:\n".to_owned();
         for bucket in buckets {

@@ -1,21 +1,21 @@
-//! A fuzzer's bytes as a row of choices.
+//! Interprets a fuzzer's bytes as a sequence of choices.
 //!
-//! Knows: bytes. Never knows: what is chosen.
+//! Knows: bytes. Never knows: what the choices are for.
 
 use arbitrary::Unstructured;
 
-/// Choices from bytes: the same bytes, the same choices. When they have run dry, everything is the
-/// first and plainest.
+/// A sequence of choices that depends only on the bytes. When the bytes are used up, every choice is the first
+/// option, which is the simplest.
 #[derive(Debug)]
 pub struct ByteChoices<'a>(Unstructured<'a>);
 
 impl<'a> ByteChoices<'a> {
-    /// Choices from these bytes.
+    /// Creates choices from these bytes.
     pub fn new(bytes: &'a [u8]) -> ByteChoices<'a> {
         ByteChoices(Unstructured::new(bytes))
     }
 
-    /// A number below `count`; zero where there is none.
+    /// Returns a number below `count`; zero if `count` is zero.
     pub fn below(&mut self, count: usize) -> usize {
         match count {
             0 | 1 => 0,
@@ -23,12 +23,12 @@ impl<'a> ByteChoices<'a> {
         }
     }
 
-    /// One of several; `None` of none.
+    /// Returns one of several items; `None` if there are none.
     pub fn pick<'t, T>(&mut self, from: &'t [T]) -> Option<&'t T> {
         from.get(self.below(from.len()))
     }
 
-    /// Whether there is nothing left to choose by.
+    /// Returns whether all bytes are used up.
     pub fn is_dry(&self) -> bool {
         self.0.is_empty()
     }

@@ -1,6 +1,6 @@
-//! Actions that go beside what is legal, each in a way that has a name.
+//! Deviations of actions from what is legal, each with a name.
 //!
-//! Knows: the members that actions like to have. Never knows: what a host says to it.
+//! Knows: typical values of action members. Never knows: how a host responds.
 //!
 //! Start at [`DEVIATIONS`].
 
@@ -11,10 +11,10 @@ use crate::wire::protocol::DispatchRight;
 use super::act::{ActionBid, drawn, drop_member, replace};
 use super::draw::ConversationDraw;
 
-/// How an action goes beside what is legal.
+/// A function that applies a deviation to an action. Returns `None` if the deviation does not apply.
 type DeviateFunction = fn(&mut ConversationDraw, &mut ActionBid) -> Option<()>;
 
-/// Every deviation, under its name.
+/// Every deviation with its name.
 pub const DEVIATIONS: &[(&str, DeviateFunction)] = &[
     ("wrong-time", |draw, bid| {
         let name = bid.action["type"].as_str()?.to_owned();

@@ -1,7 +1,7 @@
-//! A scenario in the making: steps as values, which are drawn, taken away and made smaller before
-//! they become a scenario or its file.
+//! A draft of a scenario: its steps are JSON values that can be generated, removed and shrunk before they
+//! become a scenario or a scenario file.
 //!
-//! Knows: the members of a scenario file. Never knows: who drew the steps, and what for.
+//! Knows: the members of a scenario file. Never knows: how the steps are generated.
 //!
 //! Start at [`ScenarioDraft`].
 
@@ -21,33 +21,33 @@ use crate::wire::version::Version;
 use super::draw::rule_of;
 use super::offered::needs;
 
-/// A scenario whose steps are values: each an object with one member, as in a file.
+/// A scenario whose steps are JSON values: objects with one member, as in a scenario file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioDraft {
-    /// Its id.
+    /// The scenario's id.
     pub id: String,
-    /// What it shows.
+    /// The scenario's title.
     pub title: String,
-    /// The version in whose words it was drawn.
+    /// The version in whose vocabulary the steps were generated.
     pub since: Version,
-    /// Its clients.
+    /// The names of its clients.
     pub clients: Vec<String>,
-    /// What happens.
+    /// The steps.
     pub steps: Vec<Value>,
 }
 
-/// The requirement of whatever names none: nothing that a client sends may wedge a host.
+/// The requirement of drafts without any other claim: no message of a client may make a host unresponsive.
 pub const ANYTHING: &str = "security.no-crash-fuzz";
 
 impl ScenarioDraft {
-    /// The versions for which what it expects holds: what is drawn by the tables of a version holds for
-    /// later ones too, what was only played in its words may not.
+    /// Returns the versions for which the expectations hold. Steps from the tables of a version hold for later
+    /// versions, too; steps that were only translated to its vocabulary may not.
     fn spec(&self) -> String {
         let newer = Protocol::known().contains(&self.since);
         format!("{}{}", if newer { ">=" } else { "" }, self.since)
     }
 
-    /// The members of the file.
+    /// Returns the members of the file, without the steps.
     fn head(&self) -> Vec<(&'static str, Value)> {
         let mut head = vec![
             ("scenario", json!(self.id)),
@@ -68,8 +68,8 @@ impl ScenarioDraft {
         head
     }
 
-    /// The steps, of which at least one tests a requirement: where none does, the host has to serve a further
-    /// client after them.
+    /// Returns the steps, of which at least one is a claim. If no step is, a final claim is added: the host has
+    /// to serve another client after the steps.
     fn claiming(&self) -> Vec<Value> {
         let mut steps = self.steps.clone();
         if !steps.iter().any(|step| rule_of(step).is_some()) {
@@ -78,10 +78,10 @@ impl ScenarioDraft {
         steps
     }
 
-    /// The scenario, for playing.
+    /// Returns the scenario, for playing.
     ///
     /// # Errors
-    /// The first mistake in it, such as a name that nothing binds.
+    /// Returns the first mistake in it, such as a name that nothing binds.
     pub fn scenario(&self) -> Result<ParsedScenario, String> {
         let mut root: Map = self.head().into_iter().collect();
         root.insert("steps".to_owned(), Value::Array(self.claiming()));
@@ -91,7 +91,7 @@ impl ScenarioDraft {
         }
     }
 
-    /// The scenario as a file.
+    /// Returns the text of the scenario file.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (key, value) in self.head() {
@@ -107,10 +107,10 @@ impl ScenarioDraft {
         text
     }
 
-    /// The scenario as it comes out of its file, with the file.
+    /// Returns the scenario as loaded from its file, with the file's text.
     ///
     /// # Errors
-    /// The first mistake in it.
+    /// Returns the first mistake in it.
     pub fn entry(&self) -> Result<SuiteEntry, String> {
         let path = format!("{}.yaml", self.id);
         let loaded = load(&path, &self.text(), &CarriedFiles);
@@ -122,7 +122,7 @@ impl ScenarioDraft {
     }
 }
 
-/// The names that a step binds.
+/// Returns the names that the text of a step binds.
 pub fn bound(text: &str) -> Vec<String> {
     let text = text.replace("${new chat ", "${new ");
     let starts = ["$bind ", "${new "];
@@ -131,19 +131,19 @@ pub fn bound(text: &str) -> Vec<String> {
     names.collect()
 }
 
-/// The verb of a step and its members.
+/// Returns the verb of a step and its members.
 pub fn verb_of(step: &Value) -> Option<(&'static str, &Value)> {
     let (name, members) = step.as_object()?.iter().next()?;
     let row = VERBS.iter().find(|row| row.name == &**name)?;
     Some((row.name, members))
 }
 
-/// The members of a step, to be changed.
+/// Returns the mutable members of a step.
 pub fn members_mut(step: &mut Value) -> Option<&mut Map> {
     step.as_object_mut()?.iter_mut().next()?.1.as_object_mut()
 }
 
-/// The clients that a step is about.
+/// Returns the clients that a step names.
 pub fn clients_of(step: &Value) -> Vec<String> {
     let Some((verb, members)) = verb_of(step) else { return Vec::new() };
     let row = VERBS.iter().find(|row| row.name == verb);
@@ -153,7 +153,7 @@ pub fn clients_of(step: &Value) -> Vec<String> {
     fields.filter_map(|field| members.get(field.name)).flat_map(names).collect()
 }
 
-/// A name or a list of names.
+/// Returns the names in a value that is a name or a list of names.
 pub fn names(value: &Value) -> Vec<String> {
     match value {
         Value::String(name) => vec![name.to_string()],
@@ -164,12 +164,12 @@ pub fn names(value: &Value) -> Vec<String> {
     }
 }
 
-/// The step with `${name}` where it had `${new name}`.
+/// Returns the step with each `${new name}` replaced by `${name}`.
 pub fn minted(step: &Value) -> Value {
     match step {
         Value::String(text) => {
             let text = text.replace("${new chat ", "${new ");
-            // What follows the name says which session it is for.
+            // The text after the name states which session a chat belongs to.
             let used = |part: &str| match part.split_once('}') {
                 Some((name, rest)) => {
                     let name = name.split_once(" in ").map_or(name, |(name, _)| name);
@@ -189,7 +189,7 @@ pub fn minted(step: &Value) -> Value {
     }
 }
 
-/// The params of a request, with a chat that does not exist named for the session that the request is about.
+/// Returns the params of a request. If `chat` is a new chat, its name is bound to the session of the request.
 pub fn with_chat_of_session(mut params: Value) -> Value {
     let session =
         params["channel"].as_str().and_then(|it| it.strip_prefix("${")?.strip_suffix('}'));

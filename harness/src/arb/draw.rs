@@ -1,10 +1,10 @@
-//! A conversation being drawn: every step is played on a stage at once, so that the next one can be aimed
-//! at what there is, and the scenario can say what has to come of it.
+//! Generates a conversation. Each step is played on a stage (a reference host in memory) at once, so that the
+//! next step can use the current state and the scenario can state the expected outcome.
 //!
-//! What came of a step on the stage becomes an expectation only where a requirement stands behind it:
-//! the tables of [`rules`] and the host's own rules say which.
+//! A step's outcome on the stage becomes an expectation only if a requirement covers it: the tables of
+//! [`rules`] and the host's own rules decide.
 //!
-//! Knows: the stage, names, dice. Never knows: which steps there are to draw.
+//! Knows: the stage, names, the random generator. Never knows: the moves that generate steps.
 //!
 //! Start at [`ConversationDraw::act`].
 
@@ -32,38 +32,39 @@ use super::rules;
 use super::stage::{FuzzStage, PassedFrames};
 use super::step_result::{ClientStepResult, came};
 
-/// How long the host is given to do what a step has set in motion.
+/// The virtual time that the host gets to finish what a step started.
 const PAUSE: Duration = Duration::from_millis(1_300);
-/// Most things that are waited for after one step.
+/// The maximum number of waits after one step.
 const MOST_WAITS: usize = 8;
-/// How much longer than on the stage is waited for what nobody is told of, in milliseconds.
+/// The additional waiting time, compared with the stage, for changes that no client is notified of, in
+/// milliseconds.
 const LEEWAY: u128 = 50;
-/// The code of what is not there.
+/// The error code for something that does not exist.
 const NOT_FOUND: i64 = -32008;
-/// A host that has nothing to do for so long is at rest.
+/// The host is idle if it has nothing to do for this long.
 const REST: Duration = Duration::from_millis(250);
 
-/// A conversation in the making.
+/// A conversation that is being generated.
 pub struct ConversationDraw {
-    /// Every choice.
+    /// The random generator of all choices.
     pub dice: Dice,
-    /// The tables of the words in which the scenario is written.
+    /// The protocol tables of the scenario's vocabulary.
     pub protocol: &'static Protocol,
-    /// The steps so far.
+    /// The steps so far, as JSON values.
     pub steps: Vec<Value>,
     /// The clients of the scenario.
     pub clients: Vec<String>,
     stage: FuzzStage,
     fresh: usize,
-    /// What the host offers, and what cannot be said where the version is older.
+    /// The capabilities that conversations may use, considering the target and the version.
     offers: HostOffers,
-    /// Whether the stage is of no use any more.
+    /// Whether a step failed on the stage, so that the conversation cannot continue.
     pub broken: bool,
-    /// What scripts and files are mostly about: a part of their text.
+    /// The preferred subject of scripts and files: a part of their text.
     pub focus: &'static str,
-    /// Words that were said, each once.
+    /// The unique words that were used so far.
     pub words: Vec<String>,
-    /// Every channel that there ever was.
+    /// The URIs of all channels that ever existed.
     pub known: Vec<String>,
     /// What the target can be asked for.
     pub taste: DrawTaste,
@@ -71,7 +72,7 @@ pub struct ConversationDraw {
 }
 
 impl ConversationDraw {
-    /// A conversation without steps.
+    /// Creates a conversation without steps. Returns `None` if the version cannot be played.
     pub fn new(
         version: Version,
         seed: u64,
@@ -97,73 +98,73 @@ impl ConversationDraw {
         })
     }
 
-    /// A word of this conversation alone.
+    /// Returns a word that is unique to this conversation.
     pub fn tag(&self) -> String {
         format!("{:06x}", self.seed & 0xff_ffff)
     }
 
-    /// A word that nobody has said before.
+    /// Returns a new unique word.
     pub fn word(&mut self) -> String {
         let word = format!("{}-{}", self.tag(), self.words.len());
         self.words.push(word.clone());
         word
     }
 
-    /// A number that no name has yet.
+    /// Returns a number that no name uses yet.
     pub fn number(&mut self) -> usize {
         self.fresh += 1;
         self.fresh
     }
 
-    /// The stage.
+    /// Returns the stage.
     pub fn stage(&self) -> &FuzzStage {
         &self.stage
     }
 
-    /// The present names.
+    /// Returns the names that are bound now.
     pub fn names(&self) -> BoundNames {
         BoundNames::of(self.stage.bindings())
     }
 
-    /// A value with names for what the host made. `None` where it cannot be named.
+    /// Returns a value with the host's identifiers replaced by their names; `None` if one of them has no name.
     pub fn named(&self, value: &Value) -> Option<Value> {
         self.names().symbolic(value)
     }
 
-    /// A value of the protocol, drawn.
+    /// Generates a value of the protocol. With `plain`, every choice is the first option.
     pub fn sample<T>(&mut self, plain: bool, draw: impl FnOnce(&mut ValueSampler<'_>) -> T) -> T {
         let dice = &mut self.dice;
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
         draw(&mut self.protocol.sampler(SamplingOptions::default(), &mut choose))
     }
 
-    /// The clients that have shaken hands and are connected.
+    /// Returns the clients that are connected and have completed the handshake.
     pub fn present(&self) -> Vec<String> {
         let here = |name: &&String| self.connection(name).is_some();
         self.clients.iter().filter(here).cloned().collect()
     }
 
-    /// One of the clients that are there.
+    /// Returns a random connected client.
     pub fn somebody(&mut self) -> Option<String> {
         let present = self.present();
         self.dice.pick(&present).cloned()
     }
 
-    /// The id and the connection of a client that has shaken hands.
+    /// Returns the identifier and the connection of a client that has completed the handshake.
     pub fn connection(&self, name: &str) -> Option<(String, ConnId)> {
         let (engine, conn) = self.stage.client(name)?;
         engine.version()?;
         Some((engine.client_id.clone(), conn?))
     }
 
-    /// The channels that a target has, too, and what they are.
+    /// Returns the URIs and kinds of the stage's channels that the target offers, too.
     pub fn kinds(&self) -> Vec<(&str, ChannelKind)> {
         let mut all = self.stage.kinds();
         all.retain(|(_, kind)| self.offers.have(*kind));
         all
     }
 
-    /// The URIs of the channels that a target has, too.
+    /// Returns the URIs of the stage's channels, without those of a kind that the target does not offer.
     pub fn uris(&self) -> Vec<String> {
         let missing: Vec<&str> = self
             .stage
@@ -177,26 +178,26 @@ impl ConversationDraw {
         all
     }
 
-    /// The channels of a kind, with their states.
+    /// Returns the channels of a kind, with their states.
     pub fn channels(&self, kind: ChannelKind) -> Vec<(String, Value)> {
         let all = self.kinds().into_iter().filter(|(_, of)| *of == kind);
         all.filter_map(|(uri, _)| Some((uri.to_owned(), self.stage.state(uri)?.into_owned())))
             .collect()
     }
 
-    /// Every channel that there was and is no more.
+    /// Returns the channels that no longer exist.
     pub fn gone(&self) -> Vec<String> {
         let there = self.stage.uris();
         self.known.iter().filter(|uri| !there.contains(uri)).cloned().collect()
     }
 
-    /// Whether the host has nothing to do for now, so that what comes of a step is certain.
+    /// Returns whether the host is idle, so that the outcome of a step is certain.
     pub fn is_quiet(&self) -> bool {
         self.stage.is_quiet(REST)
     }
 
-    /// Plays a step that cannot fail and keeps it. `None` where it failed after all, or where the
-    /// version has no word for what it is about.
+    /// Plays a step that cannot fail and appends it. Returns `None` if the target or the version lacks what the
+    /// step needs, or if the step failed on the stage.
     pub fn put(&mut self, step: Value) -> Option<Vec<PassedFrames>> {
         let playable = scenario(&self.clients, std::slice::from_ref(&step));
         if playable.as_ref().is_some_and(|it| self.lacks(it)) {
@@ -218,10 +219,10 @@ impl ConversationDraw {
         }
     }
 
-    /// Waits until everything that was under way has come.
+    /// Waits until all messages in transit have arrived.
     pub fn barrier(&mut self, by: &str) -> Option<()> {
-        // Nobody tells who listens to a chat alone that it has gone with its session; it is left here, since
-        // a mark on it would not come back.
+        // A client that is subscribed only to a chat is not notified when the chat is removed with its session.
+        // The client unsubscribes here, because a barrier's marker on this chat would not come back.
         let (engine, _) = self.stage.client(by)?;
         let held: Vec<String> = engine.subscriptions().map(str::to_owned).collect();
         for uri in held {
@@ -238,14 +239,14 @@ impl ConversationDraw {
         self.taste.agent.unwrap_or_default()
     }
 
-    /// Whether a run would skip what there is of a scenario.
+    /// Returns whether a run would skip a scenario.
     fn lacks(&self, scenario: &ParsedScenario) -> bool {
         words::lacks(scenario, self.stage.version()).is_some()
             || plan::not_offered(scenario, self.offers.detected(), self.agent()).is_some()
     }
 
-    /// Plays a step of a client and writes down what has to come of it. `rule` says which requirement
-    /// stands behind an outcome, if there is one.
+    /// Plays a step of a client and adds the expected outcome to it. `rule` returns the requirement that covers
+    /// an outcome, if there is one.
     pub fn act(
         &mut self,
         step: Value,
@@ -261,7 +262,7 @@ impl ConversationDraw {
         Some(came)
     }
 
-    /// Writes into the last step what has to come of it.
+    /// Adds the expected outcome to the last step, with its requirement.
     fn wish(&mut self, came: &ClientStepResult, rule: &str) {
         let weighty =
             crate::ledger::RequirementLedger::of(self.stage.version()).find(rule).is_some();
@@ -281,7 +282,7 @@ impl ConversationDraw {
             }
             ClientStepResult::Error(found) => {
                 members.remove("result");
-                // That something is not there may be said in other words, too.
+                // A host may report with another code that something does not exist.
                 let other = *found == NOT_FOUND && !self.taste.reference;
                 let fixed = rules::FIXED_CODES.contains(found) && !other;
                 members.insert("error", if fixed { json!({"code": found}) } else { code });
@@ -294,27 +295,28 @@ impl ConversationDraw {
         members.insert("proves", json!(rule));
     }
 
-    /// The last request or subscription: what it set in motion may have been waited for behind it.
+    /// Returns the last request or subscription, which need not be the last step: waits may follow it.
     pub fn asked(&mut self) -> Option<&mut Value> {
         self.steps.iter_mut().rev().find(|it| is_asked(it))
     }
 
-    /// Puts steps behind the last request that change nothing on the stage.
+    /// Inserts steps directly after the last request. The steps must not change the stage.
     pub fn behind_request(&mut self, steps: Vec<Value>) {
         let at = self.steps.iter().rposition(is_asked).map_or(self.steps.len(), |at| at + 1);
         self.steps.splice(at..at, steps);
     }
 
-    /// Adds a pattern to what the last step wants as its result.
+    /// Makes the last step, if it is a claim, expect a result that matches this pattern.
     pub fn wants(&mut self, pattern: Value) {
-        // What was waited for behind a request may have bound the names that the pattern uses.
+        // Waits after a request may bind the names that the pattern uses, so an earlier step cannot use the
+        // pattern.
         let Some(members) = self.steps.last_mut().and_then(members_mut) else { return };
         if members.get("proves").is_some() && members.get("result").is_some() {
             members.insert("result", pattern);
         }
     }
 
-    /// Names what the result of the last request is the first to say.
+    /// Binds names to the new identifiers in the result of the last request.
     pub fn bind_result(&mut self, result: &Value) {
         let names = self.names();
         let mut number = self.fresh;
@@ -332,14 +334,14 @@ impl ConversationDraw {
         }
     }
 
-    /// Numbers up to this one are taken.
+    /// Marks all numbers up to this one as used.
     pub fn skip_to(&mut self, number: usize) {
         self.fresh = self.fresh.max(number);
     }
 
-    /// Waits for what the host has said by itself: everything that has an id which nobody knows yet, which
-    /// is given a name, and the last of each kind that a requirement promises.
-    /// Says when the last of it happened.
+    /// Adds waits for the messages that the host sent on its own: for each message with an identifier that has
+    /// no name yet, which gets one, and for the last message of each kind that a requirement demands. Returns
+    /// when the last of the demanded messages arrived.
     pub fn hear(&mut self, passed: &[PassedFrames]) -> Option<Duration> {
         let heard = self.heard(passed);
         let mut waits = 0;
@@ -348,8 +350,8 @@ impl ConversationDraw {
             let name = named_as(message);
             let row = rules::EVENTS.iter().find(|(known, _)| *known == name);
             let last = !heard[place + 1..].iter().any(|(.., later)| named_as(later) == name);
-            // What no requirement of its own is behind, only the reference host says just so. Of other hosts is waited for
-            // what becomes of a turn, so that what follows comes after it.
+            // Events without their own requirement are expected of the reference host only. Of other hosts,
+            // only the events that advance a turn are expected, so that later steps come after them.
             let backed = |rule: &&str| {
                 self.taste.reference || *rule != rules::LIVE || rules::TURN_EVENTS.contains(&name)
             };
@@ -366,7 +368,7 @@ impl ConversationDraw {
             if waits > MOST_WAITS || self.put(step).is_none() {
                 break;
             }
-            // What only names something may be left out in the end.
+            // Waits that only bind names may be pruned later, so they do not count.
             if rule.is_some() {
                 until = Some(*at);
             }
@@ -374,7 +376,7 @@ impl ConversationDraw {
         until
     }
 
-    /// What the host has said by itself, each thing once, with the client that heard it first.
+    /// Returns the messages that the host sent on its own, each once, with the client that received it first.
     fn heard(&self, passed: &[PassedFrames]) -> Vec<(String, Duration, Message)> {
         let mut heard: Vec<(String, Duration, Message)> = Vec::new();
         for PassedFrames { client, at, event } in passed {
@@ -413,7 +415,7 @@ impl ConversationDraw {
         let params = message.params();
         let action = message.method() == Some("action");
         let value = if action { &params["action"] } else { params };
-        // The harness made this one up, and makes up another one the next time.
+        // The harness generated this identifier and generates another one in the next play.
         if value["id"].as_str().is_some_and(|id| id.starts_with("release-")) {
             return None;
         }
@@ -421,7 +423,8 @@ impl ConversationDraw {
         self.wait(client, message, told, Some(rule))
     }
 
-    /// What tells a message from others, and what the reference host alone says just so.
+    /// Returns the members that distinguish a message, including those whose values only the reference host
+    /// guarantees.
     fn told(&self, value: &Value, names: &BoundNames) -> Value {
         let mut told = telling(value, names);
         for member in ["data", "commandLine", "invocationMessage"]
@@ -433,7 +436,8 @@ impl ConversationDraw {
                 told[member] = text;
             }
         }
-        // An entry is said anew with every step of its runs: which of them it was stands in it.
+        // The host sends the entry again with every step of its runs; the runs' statuses distinguish the
+        // messages.
         let runs = value.pointer("/automation/runs").and_then(Value::as_array);
         if let Some(runs) = runs.filter(|_| self.taste.reference) {
             let status =
@@ -460,17 +464,17 @@ impl ConversationDraw {
         if let Some(rule) = rule {
             members["proves"] = json!(rule);
         }
-        // A watch tells of nothing else in between.
+        // A watch sends no other messages in between, so the next message has to match.
         let next = members["type"] == "resourceWatch/changed" && rule.is_some();
         Some(if next { json!({"next": members}) } else { json!({"expect": members}) })
     }
 
-    /// Lets the host do what it has been set to do, and waits for what it says.
+    /// Gives the host time to finish its work, and adds waits for the messages that it sends.
     pub fn pause(&mut self) {
         let began = self.stage.now();
         let (passed, changed) = self.stage.rest(PAUSE);
         let heard = self.hear(&passed).unwrap_or_default();
-        // Nobody is told of what happens: only time shows it.
+        // No client is notified of this change, so the scenario has to wait for it.
         let begun = heard.max(began);
         if let Some(changed) = changed.filter(|changed| *changed > begun) {
             let how_long = (changed - begun).as_millis() + LEEWAY;
@@ -478,7 +482,7 @@ impl ConversationDraw {
         }
     }
 
-    /// The draft of what was drawn. Steps that only bind names which nobody uses are left out.
+    /// Returns the draft of the conversation, without waits that only bind unused names.
     pub fn draft(mut self, id: &str, title: &str) -> ScenarioDraft {
         prune(&mut self.steps);
         ScenarioDraft {
@@ -495,19 +499,19 @@ fn is_asked(step: &Value) -> bool {
     step.get("request").is_some() || step.get("subscribe").is_some()
 }
 
-/// Whether a version is spoken in the words in which scenarios are written.
+/// Returns whether the version's vocabulary is the one in which scenarios are written.
 pub(super) fn is_plain(version: Version) -> bool {
     VersionEdge::new(version, "").is_plain()
 }
 
-/// The tables by which conversations of a version are drawn: scenarios are written in the newest words, whatever the
-/// wire has in their place.
+/// Returns the protocol tables for conversations at a version. Versions with another vocabulary on the wire use
+/// the newest tables, because scenarios are written in the newest vocabulary.
 fn words_of(version: Version) -> Option<&'static Protocol> {
     let own = Protocol::played(version)?;
     if is_plain(version) { Some(own) } else { Protocol::of(*Protocol::known().first()?) }
 }
 
-/// Adds the members of one object to another, and inside of those that both have.
+/// Merges the members of one object into another, recursively.
 fn merge(value: &mut Value, more: &Value) {
     for (name, more) in more.as_object().into_iter().flatten() {
         match value.get_mut(name) {
@@ -517,13 +521,13 @@ fn merge(value: &mut Value, more: &Value) {
     }
 }
 
-/// The name of what a notification says: the type of its action, or its method.
+/// Returns what a notification is about: the type of its action, or its method.
 fn named_as(message: &Message) -> &str {
     let action = message.params()["action"]["type"].as_str();
     action.or(message.method()).unwrap_or_default()
 }
 
-/// What tells a message from others of its kind: the ids that have names, and what was decided.
+/// Returns the members that distinguish a message from others of its kind: named identifiers and decisions.
 fn telling(value: &Value, names: &BoundNames) -> Value {
     const TELLING: [&str; 11] = [
         "turnId",
@@ -561,7 +565,7 @@ fn telling(value: &Value, names: &BoundNames) -> Value {
     }
     let changes = value.pointer("/changes/items").and_then(|items| names.symbolic(items));
     if let Some(items) = changes {
-        // Several come in the order of their names, which are minted anew each time.
+        // The order of several items depends on generated names, which differ in each play.
         let several = items.as_array().is_some_and(|items| items.len() > 1);
         let items = if several { json!({"$contains": items}) } else { items };
         told["changes"] = json!({"items": items});
@@ -569,14 +573,14 @@ fn telling(value: &Value, names: &BoundNames) -> Value {
     told
 }
 
-/// The requirement that a step names.
+/// Returns the requirement of a step.
 pub fn rule_of(step: &Value) -> Option<String> {
     let (_, members) = step.as_object()?.iter().next()?;
     members.get("proves")?.as_str().map(str::to_owned)
 }
 
-/// Leaves out waits for names that no later step uses and that prove nothing. One that a later wait of
-/// the same kind has to go past stays.
+/// Removes waits that bind only unused names and are no claims. Such a wait stays if a later one of the same
+/// kind has to skip its message.
 pub fn prune(steps: &mut Vec<Value>) {
     let mut kept: Vec<Value> = Vec::new();
     let mut later = String::new();
@@ -602,7 +606,7 @@ pub fn prune(steps: &mut Vec<Value>) {
     *steps = kept;
 }
 
-/// A scenario of single steps, for the stage.
+/// Returns a scenario of single steps, for the stage.
 fn scenario(clients: &[String], steps: &[Value]) -> Option<ParsedScenario> {
     let mut root = json!({
         "scenario": "fuzz/stage", "title": "A stage", "proves": ["security.no-crash-fuzz"],
@@ -612,11 +616,11 @@ fn scenario(clients: &[String], steps: &[Value]) -> Option<ParsedScenario> {
     if !needed.is_empty() {
         root["needs"] = json!(needed);
     }
-    // That a name is bound is for the whole to say.
+    // An unbound name is no error here: an earlier step of the conversation binds it.
     tree(&root).0.filter(|scenario| scenario.steps.len() == steps.len())
 }
 
-/// What a name for a member begins with.
+/// Returns the prefix of names for a member.
 fn short(member: &str) -> &'static str {
     match member {
         "toolCallId" => "call",

@@ -1,4 +1,4 @@
-//! Drawn conversations on the reference host in memory.
+//! Plays generated conversations against the reference host in memory.
 //!
 //! Knows: the simulation, faults. Never knows: how tables are shown.
 //!
@@ -23,27 +23,28 @@ use super::finding::{FuzzFinding, findings_of_reference};
 use super::gauge::AnswerGauge;
 use super::shrink::{self, DraftTrial, MAX_TRIES};
 
-/// How long a wait may take, in virtual time.
+/// The time limit of a wait, in virtual time.
 const LIMIT: Duration = Duration::from_secs(2);
-/// The seed of the hosts: another one than the stage's, so that an id that only the stage knows shows.
+/// The seed of the hosts. It differs from the stage's seed, so that a stage's identifier that leaked into the
+/// scenario is detected.
 const SEED: u64 = 7;
 
-/// A reference host in memory, a new one for each play.
+/// A factory for in-memory reference hosts: each play uses a new one.
 #[derive(Clone, Debug)]
 pub struct EmbeddedGround {
-    /// The version that is spoken.
+    /// The protocol version.
     pub version: Version,
     agent: AgentMode,
     faults: Vec<HostFault>,
 }
 
 impl EmbeddedGround {
-    /// Hosts with these faults, whose agent is played in this way.
+    /// Creates a factory of hosts with these faults and with an agent that is played in this mode.
     pub fn of(version: Version, agent: AgentMode, faults: &[HostFault]) -> EmbeddedGround {
         EmbeddedGround { version, agent, faults: faults.to_vec() }
     }
 
-    /// The same without faults.
+    /// Returns the same factory without faults.
     fn honest(&self) -> EmbeddedGround {
         EmbeddedGround { faults: Vec::new(), ..self.clone() }
     }
@@ -54,7 +55,7 @@ impl EmbeddedGround {
         self.play_on(scenario, &mut RefHost::new(config))
     }
 
-    /// The settings of the host of a scenario.
+    /// Returns the host's configuration for a scenario.
     pub fn config(&self, scenario: &ParsedScenario) -> HostConfig {
         let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
         let mut config = sim::settings_with(scenario, SEED, epoch, self.agent);
@@ -62,12 +63,12 @@ impl EmbeddedGround {
         sim::speaking(config, self.version)
     }
 
-    /// Plays a scenario on some other host.
+    /// Plays a scenario against another host.
     pub fn play_on(&self, scenario: ParsedScenario, host: &mut dyn SansIoHost) -> ScenarioVerdict {
         self.play_recorded(scenario, host, Box::new(CountingRecorder::default()))
     }
 
-    /// The same, and something keeps the transcript.
+    /// Plays a scenario against another host, with the given recorder.
     pub fn play_recorded(
         &self,
         scenario: ParsedScenario,
@@ -80,13 +81,13 @@ impl EmbeddedGround {
         sim::play(ScenarioPlay::new(setup, false, recorder), host)
     }
 
-    /// What a draft finds.
+    /// Returns the findings of a draft.
     pub fn found(&self, draft: &ScenarioDraft) -> Vec<FuzzFinding> {
         let Ok(scenario) = draft.scenario() else { return Vec::new() };
         findings_of_reference(&draft.steps, &self.play(scenario))
     }
 
-    /// What a draft finds, and what it puts to the test.
+    /// Returns the findings of a draft, and what it tests.
     pub fn measured(&self, draft: &ScenarioDraft) -> (Vec<FuzzFinding>, AnswerGauge) {
         let gauge = AnswerGauge::default();
         let Ok(scenario) = draft.scenario() else { return (Vec::new(), gauge) };
@@ -95,7 +96,7 @@ impl EmbeddedGround {
         (findings_of_reference(&draft.steps, &verdict), gauge)
     }
 
-    /// Makes a draft small that finds this.
+    /// Shrinks a draft while it still shows this finding.
     pub fn small(&self, draft: ScenarioDraft, finding: &FuzzFinding) -> ScenarioDraft {
         now(shrink::shrink(draft, &mut PlantedHost { ground: self, key: &finding.key }, MAX_TRIES))
     }
@@ -109,13 +110,13 @@ struct PlantedHost<'a> {
 impl DraftTrial for PlantedHost<'_> {
     async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
         let found = self.ground.found(draft);
-        // What an honest host does too is our own mistake.
+        // A finding that also appears without faults is a mistake of the harness.
         found.iter().any(|finding| finding.key == self.key)
             && self.ground.honest().found(draft).is_empty()
     }
 }
 
-/// The value of a future that never waits.
+/// Returns the value of a future that never waits.
 pub fn now<T>(future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     let mut context = Context::from_waker(Waker::noop());

@@ -1,6 +1,6 @@
-//! Files that requests are about: mostly some that are there, in a folder that no other conversation knows.
+//! Chooses files for requests: usually existing files, in a folder that no other conversation uses.
 //!
-//! Knows: what was written and made so far. Never knows: what is done with a file.
+//! Knows: the files and folders created so far. Never knows: how a request uses a file.
 //!
 //! Start at [`file()`].
 
@@ -8,7 +8,7 @@ use crate::wire::json::{Value, json};
 
 use super::draw::ConversationDraw;
 
-/// Files that are written, read and watched; some lead out of the area, two have to be asked for.
+/// The files that are written, read and watched. Some are outside the area; two need a request for access.
 pub const FILES: &[&str] = &[
     "file:///harness/one.txt",
     "file:///harness/one.txt",
@@ -27,12 +27,12 @@ pub const FILES: &[&str] = &[
     "https://example.com/x",
 ];
 
-/// Where the files of everybody are.
+/// The folder that all conversations share.
 const AREA: &str = "file:///harness";
-/// The folder of this conversation alone.
+/// The folder of this conversation.
 pub const OWN: &str = "file:///harness/${dir}";
 
-/// A file or a folder: mostly one that is there, in a folder that no other conversation knows.
+/// Returns a file or a folder: usually an existing one, in this conversation's own folder.
 pub fn file(draw: &mut ConversationDraw) -> Value {
     let uri = place(draw);
     let inside = uri.as_str().and_then(|uri| uri.strip_prefix(AREA));
@@ -43,7 +43,7 @@ pub fn file(draw: &mut ConversationDraw) -> Value {
     }
 }
 
-/// Makes the folder of the conversation, where it is not there yet.
+/// Creates the conversation's folder if it does not exist yet. Returns whether it exists.
 pub fn has_folder(draw: &mut ConversationDraw) -> bool {
     if draw.stage().bindings().get("dir").is_some() {
         return true;
@@ -63,7 +63,7 @@ fn place(draw: &mut ConversationDraw) -> Value {
         made.filter(|it| it.get("error").is_none()).map(|it| it["params"]["uri"].clone()).collect();
     let there = draw.dice.pick(&made).filter(|_| draw.dice.clone().chance(75)).cloned();
     if let Some(there) = there.as_ref().and_then(Value::as_str) {
-        // The folder that it stands in is as good.
+        // The file's folder is sometimes used instead of the file.
         let folder = there.rsplit_once('/').map_or(there, |(folder, _)| folder);
         return json!(if draw.dice.chance(20) { folder } else { there });
     }
@@ -72,7 +72,7 @@ fn place(draw: &mut ConversationDraw) -> Value {
     json!(draw.dice.pick(from))
 }
 
-/// Writes a few files, so that there is something to read.
+/// Writes a few files, so that other requests have something to read.
 pub fn prepare(draw: &mut ConversationDraw) -> Option<()> {
     has_folder(draw).then_some(())?;
     let by = draw.somebody()?;

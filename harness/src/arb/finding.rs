@@ -1,10 +1,10 @@
-//! What a play of a drawn conversation found, and which findings are the same defect.
+//! The findings of a play of a generated conversation, and which findings are the same defect.
 //!
-//! A finding has an identity: the rule, the place (the verb of the step and the action or method that it is about; an
-//! always-on check names it in its message) and the shape of the breach (the message without what differs from case to
-//! case). Shrinking preserves it, and buckets and baselines go by it.
+//! A finding has an identity: the rule, the place (the verb of the step and its action or method; an always-on
+//! check names the place in its message) and the form of the breach (the message without variable parts).
+//! Shrinking preserves the identity; buckets and baselines compare it.
 //!
-//! Knows: verdicts, drafts. Never knows: where they come from.
+//! Knows: verdicts, drafts. Never knows: which host was played against.
 //!
 //! Start at [`findings`].
 
@@ -17,24 +17,24 @@ use crate::wire::json::Value;
 use super::draft::ANYTHING;
 use super::hold::StepExpectation;
 
-/// The check that judges our own frames, which are wrong on purpose here.
+/// The check of the harness's own frames, which are invalid on purpose here.
 const OWN: &str = "shape.harness";
 
 /// Something that a host did wrong.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FuzzFinding {
-    /// The check, or the requirement of the expectation, that does not hold.
+    /// The check, or the requirement of the claim, that is broken.
     pub rule: String,
-    /// How much it weighs.
+    /// The weight of the rule.
     pub weight: Weight,
-    /// What happened, for a person.
+    /// A description for people.
     pub message: String,
-    /// The identity.
+    /// The identity, as text.
     pub key: String,
 }
 
 impl FuzzFinding {
-    /// A finding: the rule that was broken, and where.
+    /// Creates a finding from the broken rule, the place and the message.
     pub fn of(rule: &str, weight: Weight, place: &str, message: &str) -> FuzzFinding {
         let shape = alike(message);
         let key = match place {
@@ -44,12 +44,12 @@ impl FuzzFinding {
         FuzzFinding { rule: rule.to_owned(), weight, message: message.to_owned(), key }
     }
 
-    /// Whether an always-on check found it.
+    /// Returns whether an always-on check reported the finding.
     pub fn is_of_check(&self) -> bool {
         CHECKS.iter().any(|row| row.id == self.rule)
     }
 
-    /// The rule as a sentence.
+    /// Returns the rule as a sentence.
     pub fn statement(&self) -> String {
         let check = CHECKS.iter().find(|row| row.id == self.rule);
         let check = check.map(|row| row.doc.split(" Source:").next().unwrap_or(row.doc).to_owned());
@@ -58,7 +58,7 @@ impl FuzzFinding {
     }
 }
 
-/// Everything that a play of these steps found, the heaviest first.
+/// Returns all findings of a play of these steps, the heaviest first.
 pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
     let mut all = Vec::new();
     for claim in &verdict.claims {
@@ -79,7 +79,8 @@ pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> 
     all
 }
 
-/// The same for a reference host. A step that only prepares was legal when it was drawn, so such a host has to serve it.
+/// Returns all findings of a play against a reference host. Every premise was legal when it was generated, so a
+/// premise that fails there is a finding, too.
 pub fn findings_of_reference(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
     let mut all = findings(steps, verdict);
     let claims = verdict.claims.iter().any(|claim| claim.outcome.failure.is_some());
@@ -90,13 +91,14 @@ pub fn findings_of_reference(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<
     all
 }
 
-/// Where a claim stands: the verb of its step, and the action or method.
+/// Returns the place of a claim: the verb of its step, and the action or method.
 fn place(step: Option<&Value>) -> String {
     let expectation = step.and_then(StepExpectation::of);
     expectation.map(|it| format!("{} {}", it.verb, it.about).trim().to_owned()).unwrap_or_default()
 }
 
-/// Whether a finding may come about by chance: what a client is refused may be just what the host says next.
+/// Returns whether a finding may be a coincidence: the host may send by itself an action that equals a rejected
+/// one.
 fn by_chance(finding: &crate::verdict::Finding) -> bool {
     finding.check == "dispatch.rejection-without-effect" && finding.weight == Weight::Note
 }

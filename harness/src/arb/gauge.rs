@@ -1,10 +1,10 @@
-//! What became of what clients sent to a target: how much it refuses, and in which states which actions were put to the
-//! test.
+//! Statistics about a target's answers: how much it refuses, and which actions were tested in which states.
 //!
-//! The state of a channel is what the host said on it last. That needs no model of any channel, and tells what there
-//! is to tell: a call that is ready, a question that is open, a turn that has ended.
+//! The state of a channel is defined as the type of the last action that the host sent on it. This needs no
+//! model of any channel and still distinguishes the relevant states: a ready tool call, an open question, a
+//! completed turn.
 //!
-//! Knows: frames. Never knows: what was meant by them.
+//! Knows: frames. Never knows: why a client sends a message.
 //!
 //! Start at [`AnswerGauge`].
 
@@ -18,29 +18,29 @@ use crate::transcript::ConnectionEvent;
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 
-/// Of a hundred things that clients ask, so many may be refused before it is said that it is of no use.
+/// The percentage of refusals from which a warning says that the campaign is of little use.
 const FUTILE: u64 = 90;
-/// Things that clients ask before that is said.
+/// The minimum number of answers before this warning.
 const ENOUGH: u64 = 200;
-/// The state of a channel on which the host has said nothing.
+/// The state of a channel on which the host has sent no action.
 const NEW: &str = "new";
 
-/// What became of what clients asked.
+/// The numbers of the target's answers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AnswerTally {
-    /// Results and accepted actions.
+    /// The number of results and accepted actions.
     pub served: u64,
-    /// Errors and rejections.
+    /// The number of errors and rejections.
     pub refused: u64,
 }
 
 impl AnswerTally {
-    /// Of a hundred things, how many were refused.
+    /// Returns the percentage of refusals.
     pub fn refused_percent(&self) -> u64 {
         self.refused * 100 / (self.served + self.refused).max(1)
     }
 
-    /// Why it is of little use to go on, where nearly everything is refused.
+    /// Returns a warning if the target refuses nearly everything.
     pub fn futile(&self) -> Option<String> {
         let asked = self.served + self.refused;
         (asked >= ENOUGH && self.refused_percent() >= FUTILE).then(|| {
@@ -53,7 +53,7 @@ impl AnswerTally {
     }
 }
 
-/// Counts what a target answers, and keeps no frame.
+/// A recorder that counts a target's answers and keeps no frame.
 #[derive(Clone, Debug, Default)]
 pub struct AnswerGauge(Arc<Mutex<GaugeCounts>>);
 
@@ -62,23 +62,24 @@ struct GaugeCounts {
     events: u64,
     tally: AnswerTally,
     seen: BTreeMap<String, u64>,
-    /// The id of each client.
+    /// The identifier of each client, by name.
     ids: HashMap<String, String>,
-    /// What was sent and not answered yet, by who sent it and its number: what it was, in which state, and when.
+    /// The unanswered requests and dispatches, by sender and number: what was sent in which state, and when.
     open: HashMap<(String, String), (String, Duration)>,
-    /// The longest time that an answer took.
+    /// The longest response time.
     slowest: Duration,
-    /// What the host said last, by channel.
+    /// The host's last action on each channel.
     last: HashMap<String, String>,
 }
 
 impl AnswerGauge {
-    /// How much was refused.
+    /// Returns the numbers of answers.
     pub fn tally(&self) -> AnswerTally {
         self.counts().tally
     }
 
-    /// What was sent, in which state, and what became of it, and how often.
+    /// Returns the number of times that each combination was seen: what was sent, the channel's state, and the
+    /// result.
     pub fn seen(&self) -> BTreeMap<String, u64> {
         let counts = self.counts();
         let mut seen = counts.seen.clone();
@@ -88,12 +89,12 @@ impl AnswerGauge {
         seen
     }
 
-    /// How many events there were.
+    /// Returns the number of recorded events.
     pub fn events(&self) -> u64 {
         self.counts().events
     }
 
-    /// The longest time that an answer took.
+    /// Returns the longest response time.
     pub fn slowest(&self) -> Duration {
         self.counts().slowest
     }
@@ -163,7 +164,7 @@ impl GaugeCounts {
             true => self.tally.served += 1,
             false => self.tally.refused += 1,
         }
-        // Everybody hears of an action; it is counted once.
+        // Every subscriber receives an action's envelope; only the first copy is counted.
         if let Some((sent, since)) = self.open.remove(&key) {
             self.slowest = self.slowest.max(at.saturating_sub(since));
             let verdict = match (message.kind(), message.error_code()) {
@@ -177,8 +178,8 @@ impl GaugeCounts {
     }
 }
 
-/// What was put to the test, as a table: a row each action and method, with the states that it was sent in and
-/// what became of it.
+/// Returns the statistics as a Markdown table: one row for each action or method and result, with the states it
+/// was sent in.
 pub fn table(seen: &BTreeMap<String, u64>) -> String {
     let mut rows: BTreeMap<&str, BTreeMap<&str, BTreeMap<&str, u64>>> = BTreeMap::new();
     for (key, times) in seen {

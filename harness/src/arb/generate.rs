@@ -1,11 +1,11 @@
-//! Conversations of several clients, drawn from dice: legal for the most part, with deviations that have
-//! names, and what has to come of every step as far as a requirement says it.
+//! Generates conversations of several clients: mostly legal, with named deviations, and with the outcome that
+//! requirements demand of each step.
 //!
-//! A conversation has a theme, which makes some moves more likely than others, so that everything has its
-//! turn. What can be done, and what comes of it, is asked of a stage; new versions and actions need nothing
-//! here but their tables.
+//! A conversation has a theme, which makes some moves more likely than others, so that every area is covered.
+//! The stage answers which moves are possible and what their outcomes are; new versions and actions need only
+//! their tables.
 //!
-//! Knows: moves and how often they are made. Never knows: what is played with the scenario.
+//! Knows: moves and their weights. Never knows: how the scenario is played.
 //!
 //! Start at [`ConversationGenerator::sequence`].
 
@@ -26,7 +26,7 @@ use super::offered::HostOffers;
 use super::step_result::ClientStepResult;
 use super::{lines, observe, subscribe, talk};
 
-/// Draws conversations of one version.
+/// A generator of conversations for one version.
 #[derive(Clone, Debug)]
 pub struct ConversationGenerator {
     version: Version,
@@ -38,25 +38,25 @@ pub struct ConversationGenerator {
 /// What a target can be asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawTaste {
-    /// Who plays the agent's scripts, if anybody does.
+    /// The mode in which an agent plays scripts; `None` if no agent does.
     pub agent: Option<AgentMode>,
     /// Whether the host can be restarted.
     pub restarts: bool,
-    /// Whether it may be harmed.
+    /// Whether the host may be harmed.
     pub aggressive: bool,
-    /// Whether it is the reference host, whose files, shells and settings are known.
+    /// Whether the target is the reference host, whose files, shells and settings are known.
     pub reference: bool,
 }
 
 impl DrawTaste {
-    /// Everything: the target is the reference host.
+    /// Everything is possible: the target is the reference host.
     pub const ALL: DrawTaste = DrawTaste {
         agent: Some(AgentMode::Host),
         restarts: true,
         aggressive: true,
         reference: true,
     };
-    /// What a host outside can be asked for whose agent plays scripts.
+    /// What an external host can be asked for if its agent plays scripts.
     pub const FOREIGN: DrawTaste = DrawTaste {
         agent: Some(AgentMode::Host),
         restarts: false,
@@ -65,22 +65,22 @@ impl DrawTaste {
     };
 }
 
-/// A conversation, and what was done in it.
+/// A generated conversation, and the log of its moves.
 #[derive(Clone, Debug)]
 pub struct DrawnSequence {
-    /// Its own seed: with it alone it can be drawn again.
+    /// The conversation's own seed, which is sufficient to generate it again.
     pub seed: u64,
-    /// What is played.
+    /// The draft to play.
     pub draft: ScenarioDraft,
-    /// What was done and what came of it on the stage.
+    /// The moves and their results on the stage.
     pub told: Vec<ActionLogEntry>,
-    /// Whether it came to its end: a step that the stage could not play cuts it short.
+    /// Whether the conversation is complete; it is not if the stage could not play a step.
     pub whole: bool,
 }
 
 type ConversationMove = fn(&mut ConversationDraw) -> Option<ActionLogEntry>;
 
-/// Every move, with its name and how often it is made where no theme says otherwise.
+/// Every move, with its name and its default weight.
 const MOVES: &[(&str, usize, ConversationMove)] = &[
     ("turn", 10, talk::turn),
     ("release", 4, talk::release),
@@ -159,7 +159,7 @@ const MOVES: &[(&str, usize, ConversationMove)] = &[
     ("dawdle", 1, lines::dawdle),
 ];
 
-/// What a conversation is about: how it begins, and moves that are made more often in it.
+/// The theme of a conversation: how it begins, and the moves that are more frequent in it.
 struct ConversationTheme {
     name: &'static str,
     opening: ConversationOpening,
@@ -348,19 +348,20 @@ const THEMES: &[ConversationTheme] = &[
     },
 ];
 
-/// Themes about what every host has its own way of: where files are, what a shell prints, which tokens are good.
+/// Themes whose details differ between hosts: file locations, shell output, valid tokens.
 const OWN: &[&str] =
     &["files", "watches", "grants", "changes", "folders", "telemetry", "tokens", "providers"];
 
-/// How much more a theme counts than what is usual.
+/// The factor by which a theme increases the weight of its moves.
 const THEMED: usize = 3;
-/// Fewest moves of a conversation.
+/// The minimum number of moves of a conversation.
 const SHORTEST: usize = 3;
-/// How many more there can be.
+/// The maximum number of additional moves.
 const LONGER: usize = 16;
-/// Of a hundred moves, after how many the host is given time.
+/// The percentage of moves after which the host gets time to react.
 const PAUSED: usize = 75;
-/// How many channels of each kind are looked at in the end. Automations are everybody's: their runs may go on.
+/// How many channels of each kind are compared at the end. Automations are shared by all conversations, so
+/// their runs may not have ended.
 const LOOKED_AT: &[(ChannelKind, usize)] = &[
     (ChannelKind::Session, 3),
     (ChannelKind::Chat, 3),
@@ -369,40 +370,40 @@ const LOOKED_AT: &[(ChannelKind, usize)] = &[
     (ChannelKind::Annotations, 1),
     (ChannelKind::Canvas, 1),
 ];
-/// Moves that come to nothing before a conversation ends.
+/// The maximum number of moves without effect before a conversation ends.
 const IDLE: usize = 40;
 
 impl ConversationGenerator {
-    /// A generator for a version, and a host that offers what the reference host does.
+    /// Creates a generator for a version and a host with the capabilities of the reference host.
     pub fn new(version: Version, seed: u64, taste: DrawTaste) -> ConversationGenerator {
-        // In an older version not everything can be said.
+        // In a version with another vocabulary, no capability is assumed.
         let detected = if is_plain(version) { &[] } else { sim::detected(version) };
         ConversationGenerator { version, seed, taste, offers: HostOffers::of(detected) }
     }
 
-    /// The same for a host that offers this.
+    /// Returns the generator for a host with these capabilities.
     pub fn offering(self, detected: &[DetectedFeature]) -> ConversationGenerator {
         let all = [self.offers.detected(), detected].concat();
         ConversationGenerator { offers: HostOffers::of(&all), ..self }
     }
 
-    /// The seed of the sequence of that number.
+    /// Returns the seed of the conversation with this number.
     pub fn seed_of(&self, number: u64) -> u64 {
         Dice::new(self.seed, number).roll()
     }
 
-    /// The sequence of that number: the same seed and number, the same sequence.
+    /// Generates the conversation with this number. The generator's seed and the number determine it.
     pub fn sequence(&self, number: u64) -> Option<DrawnSequence> {
         self.of_seed(self.seed_of(number))
     }
 
-    /// The sequence of a seed of its own.
+    /// Generates the conversation of a conversation seed.
     pub fn of_seed(&self, seed: u64) -> Option<DrawnSequence> {
         sequence(self, seed)
     }
 }
 
-/// The conversation of a seed.
+/// Generates the conversation of a conversation seed.
 fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequence> {
     let ConversationGenerator { version, taste, offers, .. } = generator.clone();
     let mut draw = ConversationDraw::new(version, seed, (taste, offers), &["A", "B", "C"])?;
@@ -428,12 +429,12 @@ fn sequence(generator: &ConversationGenerator, seed: u64) -> Option<DrawnSequenc
     let title = format!("What is drawn about {} holds", theme.name);
     let whole = !draw.broken;
     let draft = draw.draft(&format!("fuzz/{seed:016x}"), &title);
-    // A conversation at whose end nobody is left may expect nothing.
+    // If no client is connected at the end, the draft may contain no expectation and not be a valid scenario.
     draft.scenario().ok()?;
     Some(DrawnSequence { seed, draft, told, whole })
 }
 
-/// A move, by how likely it is.
+/// Picks a move at random, according to the weights.
 fn pick(dice: &mut Dice, theme: &ConversationTheme) -> Option<(&'static str, ConversationMove)> {
     let weight = |name: &str, usual: usize| {
         theme.more.iter().find(|(more, _)| *more == name).map_or(usual, |(_, more)| *more * THEMED)
@@ -450,7 +451,7 @@ fn pick(dice: &mut Dice, theme: &ConversationTheme) -> Option<(&'static str, Con
     None
 }
 
-/// How a conversation begins.
+/// Plays the opening of a conversation.
 fn open(draw: &mut ConversationDraw, opening: ConversationOpening) -> Option<()> {
     let mut config = json!({});
     match opening {
@@ -519,7 +520,7 @@ fn open(draw: &mut ConversationDraw, opening: ConversationOpening) -> Option<()>
     Some(())
 }
 
-/// An agent changes two files, and somebody follows what has changed.
+/// Lets an agent change two files, and subscribes a client to the changeset.
 fn changes(draw: &mut ConversationDraw) -> Option<()> {
     let tag = draw.tag();
     let script = format!("tool write \"one.txt\\none {tag}\"\ntool write \"two.txt\\ntwo {tag}\"");
@@ -531,7 +532,7 @@ fn changes(draw: &mut ConversationDraw) -> Option<()> {
     Some(())
 }
 
-/// How it ends: everything comes to rest, and somebody who comes late looks at what there is.
+/// Plays the end of a conversation: the host becomes idle, and a new observer takes snapshots of the channels.
 fn close(draw: &mut ConversationDraw) {
     if draw.broken {
         return;
@@ -551,7 +552,7 @@ fn close(draw: &mut ConversationDraw) {
     }
 }
 
-/// Reviews a file, and lets the agent change it once more.
+/// Reviews a file, and lets the agent change it again.
 fn review(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let all = draw.channels(ChannelKind::Changeset);
     let told =
@@ -563,7 +564,7 @@ fn review(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     Some(told)
 }
 
-/// Does something about what the agent waits for.
+/// Dispatches an action about a pending decision of the agent.
 fn decide(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let mut chats = draw.channels(ChannelKind::Chat);
     let mut open: Vec<&str> = Vec::new();
@@ -597,7 +598,7 @@ fn decide(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     act::dispatch_on(draw, ChannelKind::Chat, &chats, &[name], 30)
 }
 
-/// Several messages wait in a chat that is busy, and somebody puts some of them first.
+/// Queues several messages in a busy chat and reorders them.
 fn pile(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let all = draw.channels(ChannelKind::Chat);
     let busy: Vec<_> = all.iter().filter(|row| !row.1["activeTurn"].is_null()).collect();
@@ -609,7 +610,7 @@ fn pile(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
             .then(|| "dispatch.table.client.chat.pendingMessageSet".to_owned())
     };
     let mut ids = Vec::new();
-    // Not in the order in which they come.
+    // The identifiers do not sort in the order of their creation.
     for first in ["m", "z", "a", "k"] {
         let id = format!("{first}{}", draw.number());
         let message = json!({"text": format!("message {id}"), "origin": {"kind": "user"}});
@@ -629,7 +630,7 @@ fn pile(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     Some(("chat/queuedMessagesReordered".to_owned(), "legal", came))
 }
 
-/// Does something about the messages that wait in a chat, mostly in one that is busy.
+/// Dispatches an action about the queued messages of a chat, usually a busy one.
 fn queue(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     const QUEUE: &[&str] = &[
         "chat/pendingMessageSet",

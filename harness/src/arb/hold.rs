@@ -1,11 +1,12 @@
-//! What a drawn conversation expects of a host that is not the reference host.
+//! The expectations of a generated conversation for a host other than the reference host.
 //!
-//! An expectation was drawn on the stage. On another host it is a claim only where a requirement leaves no other outcome
-//! ([`CLAIMS`]) and everything before it went as on the stage. What else the stage expected is a premise: a host that
-//! chooses otherwise ends the conversation there, and nobody is blamed. What a host is known to do otherwise is left open
-//! from then on, and with it whatever is about the same channels and ids.
+//! Expectations come from the stage. On another host, an expectation is a claim only if a requirement allows no
+//! other outcome ([`CLAIMS`]) and everything before it went as on the stage. Other expectations of the stage
+//! are premises: if the host chooses another outcome, the conversation ends there without a finding.
+//! Expectations that a host is known not to meet are removed in later conversations, together with the
+//! expectations about the same channels and identifiers.
 //!
-//! Knows: drafts, ids of the ledger. Never knows: who plays them.
+//! Knows: drafts, ids of the ledger. Never knows: the host and the player.
 //!
 //! Start at [`fit`].
 
@@ -18,33 +19,33 @@ use crate::wire::json::{Value, json};
 use super::draft::{ScenarioDraft, bound, clients_of, members_mut, verb_of};
 use super::draw::{prune, rule_of};
 
-/// How a step has to end.
+/// The expected outcome of a step.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum StepEnding {
     /// The action comes back accepted.
     Accepted,
     /// The action is not accepted.
     Refused,
-    /// Nothing comes back for the action.
+    /// No envelope comes back for the action.
     Ignored,
     /// A result comes.
     Result,
     /// An error comes.
     Error,
-    /// Nothing answers.
+    /// No response comes.
     Unanswered,
     /// The host closes the connection.
     Closed,
-    /// The state of a channel is given.
+    /// A state of a channel is present.
     State,
-    /// A message comes.
+    /// A message arrives.
     Heard,
-    /// A message does not come.
+    /// A message does not arrive.
     NotHeard,
 }
 
 impl StepEnding {
-    /// Every ending, with its name in the file of a campaign.
+    /// Every outcome, with its name in the file of a campaign.
     const NAMES: [(StepEnding, &'static str); 10] = [
         (StepEnding::Accepted, "accepted"),
         (StepEnding::Refused, "refused"),
@@ -58,7 +59,7 @@ impl StepEnding {
         (StepEnding::NotHeard, "not heard"),
     ];
 
-    /// The members of a step that ask for an ending; the first that a step has counts.
+    /// The members of a step that state an outcome. If a step has several, the first in this list counts.
     const MEMBERS: [(&'static str, StepEnding); 10] = [
         ("accept", StepEnding::Accepted),
         ("refused", StepEnding::Refused),
@@ -72,7 +73,7 @@ impl StepEnding {
         ("result", StepEnding::Result),
     ];
 
-    /// How a step has to end, if it says so.
+    /// Returns the expected outcome of a step, if it states one.
     fn of(step: &Value) -> Option<StepEnding> {
         let (verb, members) = verb_of(step)?;
         let has = |name: &str| members.get(name).is_some();
@@ -89,19 +90,20 @@ impl StepEnding {
     }
 }
 
-/// What a step is and how it has to end: a host that is known to end it otherwise is not asked for it again.
+/// A kind of step and its expected outcome. If a host is known not to meet the expectation, later conversations
+/// omit it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct StepExpectation {
     /// The verb of the step.
     pub verb: String,
-    /// The type of the action, or the method; else the requirement.
+    /// The type of the action, or the method, or else the requirement.
     pub about: String,
-    /// How it has to end.
+    /// The expected outcome.
     pub ending: StepEnding,
 }
 
 impl StepExpectation {
-    /// What a step expects, if it does.
+    /// Returns the expectation of a step, if it has one.
     pub fn of(step: &Value) -> Option<StepExpectation> {
         let (verb, members) = verb_of(step)?;
         let places = ["/type", "/method", "/action/type"];
@@ -114,18 +116,18 @@ impl StepExpectation {
         })
     }
 
-    /// Whether it is that a message comes.
+    /// Returns whether the expected outcome is the arrival of a message.
     pub fn is_wait(&self) -> bool {
         self.ending == Heard
     }
 
-    /// The expectation as a line of a file.
+    /// Returns the expectation as a JSON value for the file of a campaign.
     pub fn value(&self) -> Value {
         let name = StepEnding::NAMES.iter().find(|row| row.0 == self.ending).map(|row| row.1);
         json!([self.verb, self.about, name])
     }
 
-    /// Reads what [`value`](Self::value) made.
+    /// Parses the output of [`value`](Self::value).
     pub fn read(value: &Value) -> Option<StepExpectation> {
         let text = |at: usize| value[at].as_str();
         let ending = StepEnding::NAMES.iter().find(|row| Some(row.1) == text(2))?.0;
@@ -133,22 +135,23 @@ impl StepExpectation {
     }
 }
 
-/// What makes an expectation certain.
+/// What the certainty of an expectation depends on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClaimBasis {
-    /// What was just sent, whatever the channels and ids in it were before, on a connection on which nothing odd was sent:
-    /// a host may close one that no longer speaks the protocol.
+    /// Only what was just sent, whatever happened to its channels and identifiers before. The client must not
+    /// have sent malformed frames on the connection, because the host may close it then.
     OnItself,
-    /// What the channels and ids in it have gone through, as on the stage.
+    /// The history of its channels and identifiers, which has to be the same as on the stage.
     OnBefore,
 }
 
-/// What of a step is asked for: a code that the text gives only as an example is no part of it.
+/// Which part of a step's expectation is required. A code that the specification gives only as an example is
+/// not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum AskedPart {
-    /// What was drawn.
+    /// The whole generated expectation.
     All,
-    /// Any error will do.
+    /// Any error.
     AnyError,
 }
 
@@ -172,9 +175,9 @@ use AskedPart::{All, AnyError};
 use ClaimBasis::{OnBefore, OnItself};
 use StepEnding::{Closed, Error, Heard, Ignored, Refused, Result as Answer};
 
-/// The requirements that leave a host no other outcome, by their ids or, with `*`, the beginning of them. What hosts may
-/// refuse for reasons of their own, such as a limit, is not among them, nor what they may tell later or not at all; what
-/// the frames alone show is for the always-on checks.
+/// The requirements that allow a host no other outcome, by id or by a prefix with `*`. Requests that a host may
+/// refuse for reasons of its own, such as a limit, are not listed, and neither are messages that a host may
+/// delay or omit. The always-on checks cover what the frames alone show.
 const CLAIMS: &[ExpectationClaim] = &[
     // JSON-RPC 2.0, 4.2 and 5.1, and the errors that the base protocol names.
     claim("jsonrpc.parse-error", Error, OnItself, All),
@@ -186,16 +189,17 @@ const CLAIMS: &[ExpectationClaim] = &[
     claim("jsonrpc.params.unknown-members", Answer, OnItself, All),
     claim("ping.response", Answer, OnItself, All),
     claim("security.no-crash-fuzz", Answer, OnItself, All),
-    // What no host speaks is refused with this code, and the connection is closed.
+    // A version offer that no host supports is refused with this code, and the connection is closed.
     claim("lifecycle.version.unsupported-error", Error, OnItself, All),
     claim("lifecycle.version.unsupported-close", Closed, OnItself, All),
     claim("lifecycle.initialize.second-call", Error, OnItself, AnyError),
-    // The dispatch table, and actions that no channel of the kind has. Whether a reason comes or nothing is the host's.
+    // The dispatch table, and actions that no channel of the kind has. The host may reject the action or ignore
+    // it.
     claim("dispatch.table.server-only.*", Refused, OnItself, All),
     claim("dispatch.wrong-family.*", Refused, OnItself, All),
     claim("version.unknown-action-from-client", Refused, OnItself, All),
     claim("dispatch.unknown-channel-ignored.*", Ignored, OnBefore, All),
-    // What is not there cannot be decided, ended or answered.
+    // Something that does not exist cannot be decided, ended or answered.
     claim("dispatch.chat.turnCancelled.no-active", Refused, OnBefore, All),
     claim("dispatch.chat.turnCancelled.wrong-turn", Refused, OnBefore, All),
     claim("dispatch.chat.turnStarted.while-active", Refused, OnBefore, All),
@@ -212,7 +216,7 @@ const CLAIMS: &[ExpectationClaim] = &[
     claim("dispatch.chat.turnResume.active-turn", Refused, OnBefore, All),
     claim("dispatch.session.activeClientSet.other-client", Refused, OnItself, All),
     claim("dispatch.session.activeClientRemoved.other-client", Refused, OnBefore, All),
-    // Requests about what is not there; which code says so is mostly given as an example.
+    // Requests about something that does not exist. The specification mostly gives the code as an example.
     claim("session.create.unknown-provider", Error, OnItself, AnyError),
     claim("session.create.duplicate", Error, OnBefore, AnyError),
     claim("session.dispose.unknown", Error, OnBefore, AnyError),
@@ -231,7 +235,7 @@ fn claim_of(step: &Value) -> Option<&'static ExpectationClaim> {
     CLAIMS.iter().find(fits)
 }
 
-/// Fits a draft to a host that is not the reference host, and that is known not to meet some expectations.
+/// Adapts a draft to a host other than the reference host, which is known not to meet some expectations.
 pub fn fit(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     let mut fit = ClaimFit::new(unmet);
     draft.steps =
@@ -239,7 +243,7 @@ pub fn fit(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     prune(&mut draft.steps);
 }
 
-/// Leaves open what a host is known not to meet, and nothing else: it is the reference host with faults.
+/// Removes only the expectations that a host is known not to meet. The host is the reference host with faults.
 pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     let mut fit = ClaimFit::new(unmet);
     let loosened = |step: Value| match fit.is_unmet(&step) || fit.lacks(&step) {
@@ -250,7 +254,8 @@ pub fn loosen(draft: &mut ScenarioDraft, unmet: &BTreeSet<StepExpectation>) {
     prune(&mut draft.steps);
 }
 
-/// What a play was stopped by, or what of it was broken: what the host does not meet.
+/// Returns the expectations that the host did not meet: those of broken claims, and that of the premise that
+/// ended the play.
 pub fn missed(draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<StepExpectation> {
     let claims = verdict.claims.iter().filter_map(|claim| claim.outcome.failure.as_ref());
     let failures = claims.chain(&verdict.failure);
@@ -258,18 +263,18 @@ pub fn missed(draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<StepExpec
     steps.filter_map(StepExpectation::of).collect()
 }
 
-/// How long another host is given to do what nobody is told of.
+/// How long another host gets for work that no client is notified of.
 const REST: &str = "250ms";
 
 struct ClaimFit<'a> {
     unmet: &'a BTreeSet<StepExpectation>,
-    /// Names that nothing binds any more.
+    /// Names that no step binds any more.
     gone: BTreeSet<String>,
-    /// Names about which the stage and the host have come apart.
+    /// Names for which the histories on the stage and on the host differ.
     apart: BTreeSet<String>,
-    /// Clients that have sent what is no message, so that the host may have closed their connections.
+    /// Clients that sent malformed frames, so that the host may have closed their connections.
     odd: BTreeSet<String>,
-    /// The client whose last frame was odd: what answers that one is certain.
+    /// The clients whose last frame was their first malformed one; the response to that frame is still certain.
     answers: BTreeSet<String>,
 }
 
@@ -290,7 +295,7 @@ impl ClaimFit<'_> {
 
     fn step(&mut self, mut step: Value) -> Option<Value> {
         if step.get("rest").is_some() {
-            // How long the stage was busy says nothing about another host.
+            // The stage's duration is not valid for another host.
             step["rest"]["for"] = json!(REST);
         }
         let answers = std::mem::take(&mut self.answers);
@@ -319,21 +324,22 @@ impl ClaimFit<'_> {
             Some(claim) if claim.asks == AnyError && members.contains_key("error") => {
                 members.insert("error", json!({"code": {"$type": "integer"}}));
             }
-            // Whether a refusal comes with a reason or nothing comes is the host's choice.
+            // The host may reject the action or ignore it.
             Some(claim) if claim.ending == Refused && members.remove("reject").is_some() => {
                 members.insert("refused", json!(true));
             }
             Some(_) => {}
             None => drop(members.remove("proves")),
         }
-        // Whether what a host gives agrees with what it has said is for the always-on checks.
+        // The always-on checks compare the state with the host's messages.
         if only_looks && !binds {
             members.insert("state", json!({}));
         }
         Some(step)
     }
 
-    /// The step without what it expects; nothing where it only waits, or needs a name that is gone.
+    /// Removes the expectation from a step. Returns `None` if the step only waits, or uses a name that is no
+    /// longer bound.
     fn open(&mut self, mut step: Value) -> Option<Value> {
         let lacks = self.lacks(&step);
         let text = step.to_string();
@@ -366,19 +372,19 @@ impl ClaimFit<'_> {
     }
 }
 
-/// Whether a step sends what is no message.
+/// Returns whether a step sends a malformed frame.
 fn is_odd(step: &Value) -> bool {
     step.get("send").is_some_and(|send| send.get("json").is_none_or(|json| !json.is_object()))
 }
 
-/// The names that a pattern of a step binds.
+/// Returns the names that the patterns of a step bind.
 fn found(text: &str) -> Vec<String> {
     let rests = text.split("$bind ").skip(1);
     rests.map(|rest| rest.chars().take_while(char::is_ascii_alphanumeric).collect()).collect()
 }
 
-/// The names that a step uses, makes or binds, without those of clients; a step about a chat that it does not name is
-/// about the first one.
+/// Returns the names that a step uses, creates or binds, without clients' names. A step that names no chat is
+/// about the first chat.
 fn names_in(step: &Value) -> BTreeSet<String> {
     let text = step.to_string();
     let word = |rest: &str| -> String {

@@ -1,9 +1,8 @@
-//! Laws that hold of states as they grow, in every version: what is finished stays, text only grows,
-//! calls move along their table, the status is the one the turn calls for, ids stay apart, what
-//! nobody knows survives.
+//! Laws about the evolution of states, in every version: finished turns do not change, text only grows, tool
+//! calls follow their transition table, the status matches the turn, ids stay unique, unknown members survive.
 //!
-//! Property tests and fuzz targets hold the same laws; what they have to leave out of a story so that
-//! a law can hold is the law's own affair.
+//! Property tests and fuzz targets check the same laws. Each law itself excludes the actions to which it does
+//! not apply.
 //!
 //! Knows: states, the table of tool-call transitions. Never knows: how states are reached.
 //!
@@ -18,10 +17,10 @@ use crate::wire::version::Version;
 
 use super::story::{ActionStory, StoryStep};
 
-/// What a law has against a story: nothing, or a sentence.
+/// The result of a law: the error is a sentence about the breach.
 pub type LawBreach = Result<(), String>;
 
-/// A law under its name.
+/// A law with its name.
 pub type StoryLaw = (&'static str, fn(&ActionStory) -> LawBreach);
 
 /// Every law.
@@ -34,10 +33,10 @@ pub const LAWS: &[StoryLaw] = &[
     ("what nobody knows survives", what_nobody_knows_survives),
 ];
 
-/// A finished turn stays what it is; only truncation, loading and resuming change the list.
+/// Checks that finished turns do not change; only truncation, loading and resuming change the list.
 ///
 /// # Errors
-/// The action that changed one.
+/// Returns the action that changed a finished turn.
 pub fn finished_turns_stay(story: &ActionStory) -> LawBreach {
     for StoryStep { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
         if matches!(deed(action), "truncated" | "turnsLoaded" | "turnResume") {
@@ -49,10 +48,10 @@ pub fn finished_turns_stay(story: &ActionStory) -> LawBreach {
     Ok(())
 }
 
-/// Text grows at its end, parts are appended, and what has come stays in its turn.
+/// Checks that text only grows at its end, parts are only appended, and what has arrived stays in its turn.
 ///
 /// # Errors
-/// The action that did otherwise.
+/// Returns the action that breaks the law.
 pub fn text_only_grows(story: &ActionStory) -> LawBreach {
     for StoryStep { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
         if deed(action) == "turnStarted" {
@@ -69,10 +68,11 @@ pub fn text_only_grows(story: &ActionStory) -> LawBreach {
     Ok(())
 }
 
-/// A tool call stands where it stood, or has taken one step of the table, or its turn ended and it was cancelled.
+/// Checks that each action leaves a tool call unchanged, or moves it by one transition of the table, or ends
+/// its turn and thereby cancels it.
 ///
 /// # Errors
-/// The action that moved one otherwise.
+/// Returns the action that moved a tool call otherwise.
 pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
     for StoryStep { before, action, after, .. } in story.steps(story.state.clone(), |_| true) {
         if deed(action) == "turnStarted" {
@@ -92,7 +92,7 @@ pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
             moved += 1;
             let status = ToolCallStatus::from_name;
             let legal = if ended {
-                // One of a status that nobody knows, too: what is in the history is over.
+                // This includes tool calls with an unknown status: no call in the history is active.
                 let over = status(from).is_some_and(ToolCallStatus::is_final);
                 status(to) == Some(ToolCallStatus::Cancelled) && !over
             } else {
@@ -108,11 +108,11 @@ pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
     Ok(())
 }
 
-/// A status that is the one the turn calls for stays so. A part that is brought ready made may
-/// wait unseen until the status is next derived.
+/// Checks that a status that matches the turn keeps matching it. A response part that arrives in a pending
+/// state may not affect the status until it is next derived.
 ///
 /// # Errors
-/// The action after which it is another.
+/// Returns the action after which the status does not match.
 pub fn the_status_is_always_derivable(story: &ActionStory) -> LawBreach {
     let holds_turns = story.kind == ChannelKind::Chat || story.version < Version::V0_4;
     if !holds_turns || story.state.get("turns").is_none() {
@@ -136,15 +136,16 @@ pub fn the_status_is_always_derivable(story: &ActionStory) -> LawBreach {
     Ok(())
 }
 
-/// Entries with different ids stay apart.
+/// Checks that ids of entries stay unique.
 ///
 /// # Errors
-/// The action that brought one id twice.
+/// Returns the action that added an id twice.
 pub fn ids_stay_apart(story: &ActionStory) -> LawBreach {
     if !apart(&story.state) {
         return Ok(());
     }
-    // A turn may have the id of a finished one, and a list that comes whole may be anything.
+    // A turn may reuse the id of a finished one, and a list that an action replaces as a whole may contain
+    // duplicates.
     let wanted = |action: &Value| {
         let free = ["turnComplete", "turnCancelled", "error", "turnsLoaded"];
         let mut members = action.as_object().into_iter().flat_map(|members| members.values());
@@ -157,10 +158,11 @@ pub fn ids_stay_apart(story: &ActionStory) -> LawBreach {
     Ok(())
 }
 
-/// What nobody knows changes nothing, and whatever an action leaves alone keeps it.
+/// Checks that unknown members change nothing, and that an action keeps the unknown members of everything it
+/// does not change.
 ///
 /// # Errors
-/// The action that looked at it or lost it.
+/// Returns the action that used or lost an unknown member.
 pub fn what_nobody_knows_survives(story: &ActionStory) -> LawBreach {
     let mut plain = story.state.clone();
     let mut marked = story.state.clone();
@@ -190,12 +192,13 @@ fn named<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The last part of an action's type, such as `turnStarted`.
+/// Returns the last part of an action's type, such as `turnStarted`.
 fn deed(action: &Value) -> &str {
     named(action, "type").rsplit('/').next().unwrap_or_default()
 }
 
-/// The parts of a turn before and after an action: of the active one, or where it has gone.
+/// Returns the parts of the active turn before and after an action. If the action ended the turn, the parts are
+/// taken from the history.
 fn parts_of<'a>(before: &'a Value, after: &'a Value) -> Option<(&'a [Value], &'a [Value])> {
     let turn = before.get("activeTurn").filter(|turn| turn.is_object())?;
     let same = |other: &&Value| other.get("id") == turn.get("id");
@@ -205,7 +208,7 @@ fn parts_of<'a>(before: &'a Value, after: &'a Value) -> Option<(&'a [Value], &'a
     Some((list(turn, "responseParts"), list(now.or(ended)?, "responseParts")))
 }
 
-/// The activity that the parts of a state call for.
+/// Returns the activity that follows from the parts of a state.
 ///
 /// Source: the status model of the texts of 0.1.0, 0.2.0 and 1.0.0.
 fn called_for(version: Version, state: &Value) -> u64 {
@@ -234,14 +237,15 @@ fn status(state: &Value) -> u64 {
     holder["status"].as_u64().unwrap_or_default()
 }
 
-/// Whether a status is the one that can be derived, or the error that only the end of a turn tells.
+/// Returns whether a status is the one that follows from the state, or the error status, which only the end of
+/// a turn sets.
 fn consistent(version: Version, state: &Value) -> bool {
     let activity = status(state) & 31;
     let wanted = called_for(version, state);
     activity == wanted || (activity == 2 && wanted == 1)
 }
 
-/// The lists whose entries actions keep apart, and what tells the entries apart.
+/// The lists whose entries have unique keys, each with the member that is the key.
 const APART: [(&str, &str); 12] = [
     ("queuedMessages", "id"),
     ("inputRequests", "id"),
@@ -257,7 +261,7 @@ const APART: [(&str, &str); 12] = [
     ("turns", "id"),
 ];
 
-/// Whether every list of [`APART`] has each key once, and every set each text.
+/// Returns whether every list of [`APART`] contains each key once, and every set contains each text once.
 fn apart(state: &Value) -> bool {
     let once = |items: &[Value], key: &str| {
         let mut seen = HashSet::new();
@@ -272,14 +276,14 @@ fn apart(state: &Value) -> bool {
     sets && threads && APART.iter().all(|(name, key)| once(list(state, name), key))
 }
 
-/// Gives every object a member that nobody knows.
+/// Adds an unknown member to every object.
 fn mark(value: &mut Value, whose: &str) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| mark(item, whose)),
         Value::Object(members) => {
             for (name, member) in members.iter_mut() {
                 match member {
-                    // Every member of a map is an entry: one that nobody knows would keep it from being empty.
+                    // Every member of a map is an entry: an unknown one would keep the map from becoming empty.
                     Value::Object(entries) if MAPS.contains(&&**name) => {
                         entries.values_mut().for_each(|entry| mark(entry, whose));
                     }
@@ -292,7 +296,7 @@ fn mark(value: &mut Value, whose: &str) {
     }
 }
 
-/// Members that are maps, and go when they are empty.
+/// Members that are maps, and that are removed when they are empty.
 const MAPS: [&str; 1] = ["answers"];
 
 const MARK: &str = "x-mark";
@@ -308,7 +312,7 @@ fn unmarked(value: &Value) -> Value {
     }
 }
 
-/// Whether a value came with the action, or was made around what did.
+/// Returns whether a value came with the action, or was created around a value that did.
 fn brought(value: &Value) -> bool {
     let parts = |value: &Value| match value {
         Value::Array(items) => items.iter().any(brought),
@@ -321,11 +325,11 @@ fn brought(value: &Value) -> bool {
     }
 }
 
-/// Members that an action makes from nothing but its type.
+/// Members that an action creates from its type alone.
 const MADE: [&str; 2] = ["lifecycle", "state"];
 
-/// Whether everything that stands in `after` as it stood in `before` has kept its marks. What came
-/// with the action has the action's, and counts as well.
+/// Returns whether everything that is the same in `before` and `after` has kept its marks. A value that came
+/// with the action has the action's mark, which is accepted, too.
 fn kept(before: &Value, after: &Value) -> bool {
     if before == after || brought(after) {
         return true;
@@ -341,7 +345,7 @@ fn kept(before: &Value, after: &Value) -> bool {
         (Value::Array(old), Value::Array(new)) => new.iter().all(|value| {
             let plain = unmarked(value);
             let like = |item: &&Value| unmarked(item) == plain;
-            // Where there are more of a kind than before, some are new.
+            // If there are more equal items than before, some of them are new.
             let more = new.iter().filter(like).count() > old.iter().filter(like).count();
             more || old.iter().filter(like).any(|old| kept(old, value))
         }),
@@ -349,14 +353,14 @@ fn kept(before: &Value, after: &Value) -> bool {
     }
 }
 
-/// The calls of the active turn, watched as actions go by: cheap enough to stand after every action.
+/// A cheap check of the active turn's tool calls, suitable after every action.
 #[derive(Debug, Default)]
 pub struct WatchedCalls {
     now: CallList,
     before: CallList,
 }
 
-/// The calls of a turn, each with its status, and the turn's id; of no turn where there is none.
+/// The tool calls of a turn with their statuses, and the turn's id; the id is `None` without an active turn.
 #[derive(Debug, Default)]
 pub struct CallList {
     turn: Option<Text>,
@@ -364,12 +368,12 @@ pub struct CallList {
 }
 
 impl CallList {
-    /// The turn whose calls follow.
+    /// Sets the turn that the following tool calls belong to.
     pub fn turn(&mut self, id: &str) {
         self.turn = Some(Text::from(id));
     }
 
-    /// A call of the turn, after those before it.
+    /// Appends a tool call of the turn.
     pub fn call(&mut self, id: &str, status: ToolCallStatus) {
         self.statuses.push((Text::from(id), status));
     }
@@ -387,30 +391,30 @@ impl CallList {
 }
 
 impl WatchedCalls {
-    /// The calls of a state.
+    /// Reads the tool calls of a state.
     pub fn of(state: &Value) -> WatchedCalls {
         WatchedCalls::told(|told| told.read(state))
     }
 
-    /// The calls that somebody tells.
+    /// Creates the check from tool calls that `tell` lists.
     pub fn told(tell: impl FnOnce(&mut CallList)) -> WatchedCalls {
         let mut calls = WatchedCalls::default();
         tell(&mut calls.now);
         calls
     }
 
-    /// Holds the state after an action against the one before it.
+    /// Compares the state after an action with the one before it.
     ///
     /// # Errors
-    /// A call that did not move along the table.
+    /// Returns a sentence about a tool call that did not follow the transition table.
     pub fn step(&mut self, action: &Value, state: &Value) -> LawBreach {
         self.step_told(action, |told| told.read(state))
     }
 
-    /// The same, of a state whose calls somebody tells.
+    /// Checks like [`step`](Self::step), with tool calls that `tell` lists.
     ///
     /// # Errors
-    /// A call that did not move along the table.
+    /// Returns a sentence about a tool call that did not follow the transition table.
     pub fn step_told(&mut self, action: &Value, tell: impl FnOnce(&mut CallList)) -> LawBreach {
         let deed = deed(action);
         let about = ["toolCall", "turn", "response", "error", "truncated", "input"];
@@ -425,7 +429,7 @@ impl WatchedCalls {
         if before.turn != now.turn || deed == "turnStarted" {
             return Ok(());
         }
-        // Parts are appended and never move, so each call stands at its place.
+        // Parts are appended and never moved, so each tool call keeps its position.
         for ((id, from), (same, to)) in before.statuses.iter().zip(&now.statuses) {
             law(id == same, || format!("{action} put the call {same} where {id} stood"))?;
             let step = || TRANSITIONS.iter().any(|row| row.from == Some(*from) && row.to == *to);

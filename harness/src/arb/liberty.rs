@@ -1,5 +1,5 @@
-//! Whether the text leaves a host free to do what a finding blames it for: the reference host plays the conversation with
-//! each legal variant, and does the same under one of them.
+//! Determines whether the specification permits the behaviour that a finding reports: the reference host plays
+//! the conversation with each legal variant and shows the same finding under one of them.
 //!
 //! Knows: legal variants. Never knows: sockets.
 //!
@@ -11,7 +11,7 @@ use super::draft::ScenarioDraft;
 use super::embedded::EmbeddedGround;
 use super::finding::{FuzzFinding, findings};
 
-/// The name of a legal variant of the reference host under which the same is found.
+/// Returns the name of a legal variant of the reference host that shows the same finding.
 pub fn permitting(
     ground: &EmbeddedGround,
     draft: &ScenarioDraft,

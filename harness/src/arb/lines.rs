@@ -1,6 +1,6 @@
-//! Connections: coming, going, coming back, restarts; and frames that no well-behaved client sends.
+//! Moves about connections (connecting, dropping, reconnecting, host restarts), and malformed frames.
 //!
-//! Knows: the handshake, JSON-RPC. Never knows: what a host has to say to it; the stage does.
+//! Knows: the handshake, JSON-RPC. Never knows: how a host has to respond; the stage does.
 //!
 //! Start at [`come_and_go`] and [`raw`].
 
@@ -11,14 +11,14 @@ use super::act::ActionLogEntry;
 use super::draw::ConversationDraw;
 use super::step_result::ClientStepResult;
 
-/// Ids of raw requests begin here, far from those that a client counts by itself.
+/// The first identifier of raw requests, far from those that clients count up.
 const OWN_IDS: usize = 9_000;
 
 fn told(name: &str, deviation: &'static str, came: ClientStepResult) -> Option<ActionLogEntry> {
     Some((name.to_owned(), deviation, came))
 }
 
-/// A client is cut off, comes back, or the host does.
+/// Drops or reconnects a client, or restarts the host.
 pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let away: Vec<String> = draw
         .clients
@@ -39,7 +39,7 @@ pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
         return restart(draw);
     }
     if draw.dice.chance(15) {
-        // Nobody is there any more.
+        // All clients drop at the same time.
         let present = draw.present();
         draw.act(json!({"drop": {"by": present}}), |_, _| None)?;
         draw.pause();
@@ -56,7 +56,7 @@ pub fn come_and_go(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     }
 }
 
-/// The host ends and begins anew, and who was there comes back.
+/// Restarts the host, and reconnects the clients that were connected.
 pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     if !draw.taste.restarts {
         return None;
@@ -71,7 +71,7 @@ pub fn restart(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     told("restart", "legal", ClientStepResult::Nothing)
 }
 
-/// A client reconnects, with what it knows or with something else.
+/// Reconnects a client, with its own state or with other values.
 fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
     let mut members = json!({"by": name});
     let mut deviation = "legal";
@@ -108,7 +108,7 @@ fn back(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
     told("reconnect", deviation, ClientStepResult::Result(Value::Null))
 }
 
-/// A client stops reading for a while, in which others go on.
+/// Makes a client stop reading while another one continues.
 pub fn dawdle(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let others: Vec<String> = draw.present().into_iter().filter(|it| *it != by).collect();
@@ -126,7 +126,7 @@ pub fn dawdle(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     told("pause", "legal", ClientStepResult::Nothing)
 }
 
-/// A client that has not been there joins the session.
+/// Lets a client that has not been connected before join the session.
 pub fn join(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let absent: Vec<String> = draw
         .clients
@@ -145,13 +145,13 @@ pub fn join(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     told("initialize", "legal", ClientStepResult::Result(Value::Null))
 }
 
-/// Whether a name is bound to a channel that there is.
+/// Returns whether a name is bound to an existing channel.
 fn is_there(draw: &ConversationDraw, name: &str) -> bool {
     let uri = draw.stage().bindings().get(name).and_then(Value::as_str);
     uri.is_some_and(|uri| draw.stage().has_channel(uri))
 }
 
-/// What a client may offer in its handshake, and the requirement about it.
+/// Version offers of a handshake: the deviation, the versions, and the requirement.
 const OFFERS: &[(&str, &[&str], &str)] = &[
     ("unknown-version", &["99.0.0"], "lifecycle.version.unsupported-error"),
     ("unknown-version", &["2.0.0", "0.0.1"], "lifecycle.version.unsupported-error"),
@@ -163,7 +163,7 @@ const OFFERS: &[(&str, &[&str], &str)] = &[
     ("many-versions", &["99.0.0", "0.9.0"], "lifecycle.initialize.version-selected-from-offer"),
 ];
 
-/// A handshake of a client of which nobody knows, with an offer of its own.
+/// Performs the handshake of a new client with one of [`OFFERS`].
 pub fn offer(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let absent: Vec<String> = draw
         .clients
@@ -206,7 +206,7 @@ pub fn offer(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     told("initialize", name, came)
 }
 
-/// Something before the handshake.
+/// Sends a request or a raw frame before the handshake.
 fn early(draw: &mut ConversationDraw, by: &str) -> Option<ActionLogEntry> {
     const EARLY: &[(&str, &str)] = &[
         ("ping", "ping.before-initialize"),
@@ -225,7 +225,7 @@ fn early(draw: &mut ConversationDraw, by: &str) -> Option<ActionLogEntry> {
     told(method, "before-handshake", came)
 }
 
-/// A handshake on a connection that has had one.
+/// Sends a second `initialize` on a connection.
 pub fn again(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let step = json!({"initialize": {"by": by, "result": true, "error": true}});
@@ -233,7 +233,8 @@ pub fn again(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     told("initialize", "again", came)
 }
 
-/// A frame that is sent as it is: its name, what it is, and whether something answers it.
+/// A raw frame: its name, a function that creates it, and the requirement about the response, or an empty text
+/// if no response is certain.
 type RawFrameRow = (&'static str, fn(&mut ConversationDraw, usize) -> Value, &'static str);
 
 const RAW: &[RawFrameRow] = &[
@@ -377,7 +378,7 @@ const RAW: &[RawFrameRow] = &[
     ),
 ];
 
-/// A dispatch of a title with other members than a client of ours sends.
+/// Returns a dispatch of a title with unusual members.
 fn dispatch(draw: &mut ConversationDraw, more: Value) -> Value {
     let sessions = draw.channels(ChannelKind::Session);
     let uri = draw.dice.pick(&sessions).map_or(json!("ahp-session:/nowhere"), |it| json!(it.0));
@@ -391,13 +392,13 @@ fn dispatch(draw: &mut ConversationDraw, more: Value) -> Value {
     json!({"json": {"jsonrpc": "2.0", "method": "dispatchAction", "params": params}})
 }
 
-/// Sends a frame as it is.
+/// Sends a random raw frame.
 pub fn raw(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     raw_from(draw, &by)
 }
 
-/// Sends the frame of a name as it is.
+/// Sends the raw frame with this name.
 pub fn raw_called(draw: &mut ConversationDraw, name: &str) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let row = RAW.iter().find(|(known, ..)| *known == name)?;
@@ -419,14 +420,14 @@ fn raw_of(draw: &mut ConversationDraw, by: &str, row: &RawFrameRow) -> Option<Ac
     let sent = frame.pointer("/json/id").cloned();
     frame["by"] = json!(by);
     if name == "shared-id" {
-        // Whoever else is there has the same number open.
+        // Every other client has an open request with the same identifier.
         for other in draw.present().into_iter().filter(|other| other != by) {
             let mut same = frame.clone();
             same["by"] = json!(other);
             draw.put(json!({"send": same}))?;
         }
     }
-    // A dispatch without a number of its own is nobody's.
+    // No client may receive the envelope of a dispatch without a valid `clientSeq`.
     let title = frame.pointer("/json/params/action/title").cloned();
     let unheard = title.filter(|_| name.ends_with("number") || name == "numberless");
     let watched = unheard.filter(|_| draw.present().iter().any(|it| it == by));
@@ -445,7 +446,7 @@ fn raw_of(draw: &mut ConversationDraw, by: &str, row: &RawFrameRow) -> Option<Ac
     if certain {
         answer(draw, by, &id, &came, rule);
     } else if rule.is_empty() && draw.connection(by).is_some() {
-        // Whatever it was, the host still serves this connection.
+        // After any frame, the host has to serve this connection.
         draw.act(
             json!({"request": {
                 "by": by, "method": "ping", "result": true, "proves": "security.no-crash-fuzz",
@@ -456,7 +457,7 @@ fn raw_of(draw: &mut ConversationDraw, by: &str, row: &RawFrameRow) -> Option<Ac
     told("raw", name, came)
 }
 
-/// What has to answer a frame that was sent as it is.
+/// Adds the expected response to a raw frame.
 fn answer(
     draw: &mut ConversationDraw,
     by: &str,
@@ -467,7 +468,7 @@ fn answer(
     let mut members = json!({"at": by, "id": id.clone(), "proves": rule});
     match came {
         ClientStepResult::Result(_) => members["result"] = json!(true),
-        // Which of its own reasons a host finds first is its affair.
+        // If several errors apply, the host may choose which one it reports.
         ClientStepResult::Error(-32008) => members["error"] = json!({"code": {"$type": "integer"}}),
         ClientStepResult::Error(code) if super::rules::FIXED_CODES.contains(code) => {
             members["error"] = json!({"code": code});

@@ -1,13 +1,13 @@
-//! What fuzzers and property tests draw, and what they hold it against.
+//! The generators of fuzzers and property tests, and the judges of their results.
 //!
-//! Conversations: [`generate`] makes moves, of which [`talk`] starts turns, [`act`] dispatches, [`ask`]
-//! sends requests and [`lines`] comes, goes and sends what no client should. Each is played on a
-//! [`stage`] at once, [`draw`] writes down what has to come of it by the tables of [`rules`], and
-//! [`names`] keeps ids symbolic; a [`draft`] of it becomes a scenario. [`finding`] says what a play
-//! found, [`gauge`] what was put to the test, [`shrink`] makes it small, [`campaign`] keeps it; [`embedded`] does so in memory and
-//! [`planted`] for every planted fault.
+//! Conversations: [`generate`] makes moves. Of these, [`talk`] starts turns, [`act`] dispatches actions,
+//! [`ask`] sends requests, and [`lines`] connects, disconnects and sends malformed frames. Each step is played
+//! on a [`stage`] at once; [`draw`] adds the expected outcome by the tables of [`rules`], and [`names`] keeps
+//! identifiers symbolic. The resulting [`draft`] becomes a scenario. [`finding`] lists the findings of a play,
+//! [`gauge`] what it tested, [`shrink`] minimises it, [`campaign`] saves it; [`embedded`] does this in memory
+//! and [`planted`] for every injected fault.
 //!
-//! Bytes: [`targets`] are functions from any bytes to nothing.
+//! Bytes: [`targets`] are functions that take any bytes and return nothing.
 //!
 //! Knows: everything above. Never knows: the fuzzing engine, proptest.
 //!

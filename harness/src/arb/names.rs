@@ -1,7 +1,7 @@
-//! What a text of the stage is called in the scenario: ids are symbolic there, so that the scenario
-//! means the same on every host.
+//! Maps texts of the stage to names in the scenario. Identifiers are symbolic in the scenario, so that it has
+//! the same meaning on every host.
 //!
-//! Knows: the bindings of the stage. Never knows: which step is drawn.
+//! Knows: the bindings of the stage. Never knows: which step is generated.
 //!
 //! Start at [`BoundNames::symbolic`] and [`BoundNames::binding`].
 
@@ -10,18 +10,18 @@ use crate::wire::json::{Map, Value, json};
 
 use super::stage::is_made;
 
-/// A bound text at least so long is looked for inside of other texts too.
+/// The minimum length of a bound text that is also replaced inside other texts.
 const TELLING: usize = 16;
-/// Members whose ids no client ever has to name.
+/// Members whose identifiers clients never need.
 const UNNAMED: [&str; 5] = ["partId", "startedAt", "commandId", "modifiedAt", "createdAt"];
 
-/// The texts that names are bound to, longest first.
+/// The texts that names are bound to, the longest first.
 pub struct BoundNames {
     known: Vec<(String, String)>,
 }
 
 impl BoundNames {
-    /// The names of bindings.
+    /// Returns the names of these bindings.
     pub fn of(bindings: &NameBindings) -> BoundNames {
         let texts = bindings.iter().filter_map(|(name, value)| {
             let text = value.as_str().filter(|text| text.len() > 3 && *name != "version")?;
@@ -32,8 +32,8 @@ impl BoundNames {
         BoundNames { known }
     }
 
-    /// A value with every bound text replaced by its name. `None` where it has a text of the stage's host
-    /// that nothing has bound.
+    /// Returns a value with every bound text replaced by its name. Returns `None` if the value contains a text
+    /// of the stage's host that is not bound.
     pub fn symbolic(&self, value: &Value) -> Option<Value> {
         Some(match value {
             Value::String(text) => Value::from(self.text(text)?),
@@ -55,7 +55,7 @@ impl BoundNames {
         if let Some((_, name)) = self.known.iter().find(|(known, _)| known == text) {
             return Some(format!("${{{name}}}"));
         }
-        // A literal `$` is written twice; what is drawn with `${` in it is a name already.
+        // A literal `$` has to be doubled; a generated text that contains `${` is symbolic already.
         let mut result =
             if text.contains("${") { text.to_owned() } else { text.replace('$', "$$") };
         for (known, name) in self.known.iter().filter(|(known, _)| known.len() >= TELLING) {
@@ -66,8 +66,8 @@ impl BoundNames {
         (!is_made(&result)).then_some(result)
     }
 
-    /// A pattern that binds every text of the host's in a value that has no name yet, under names that
-    /// `fresh` makes from the members they stand in. `None` where there is nothing to bind.
+    /// Returns a pattern that binds every unnamed text of the stage's host in a value. `fresh` creates a name
+    /// from the member that contains the text. Returns `None` if there is nothing to bind.
     pub fn binding(
         &self,
         member: &str,

@@ -1,6 +1,7 @@
-//! Looks at what there is: as somebody who comes late, through a window, by reading what a state points at.
+//! Moves that observe channels: by a new client, through a limited view, or by reading the resources that a
+//! state refers to.
 //!
-//! Knows: which members of a state are the clients' own (`rules`). Never knows: why somebody looks.
+//! Knows: which members of a state are the clients' own (`rules`). Never knows: when a conversation observes a channel.
 //!
 //! Start at [`look`].
 
@@ -16,7 +17,8 @@ use super::rules;
 use super::stage::is_made;
 use super::step_result::ClientStepResult;
 
-/// Looks at the latest turn of a chat alone, and then loads what came before it or names it.
+/// Subscribes to a chat with only its latest turn, and then loads earlier turns or dispatches an action about
+/// one.
 pub fn window(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let chats = draw.channels(ChannelKind::Chat);
     let long = chats.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| it.len() > 1));
@@ -25,7 +27,7 @@ pub fn window(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let (by, channel) = (draw.somebody()?, draw.named(&json!(uri))?);
     let listens = draw.stage().client(&by).is_some_and(|(client, _)| client.is_subscribed(&uri));
     if listens && draw.dice.chance(70) {
-        // Whoever has everything loads nothing.
+        // A client with all turns has nothing to load.
         draw.put(json!({"unsubscribe": {"by": by, "channel": channel}}))?;
     }
     let step = json!({"subscribe": {
@@ -46,14 +48,14 @@ pub fn window(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
             Some("dispatch.table.client.chat.truncated".to_owned())
         })?;
     }
-    // A page may hold less than everything; what names a turn has loaded it.
+    // A page may contain only some of the turns. An action that names a turn makes the host load it.
     if draw.is_quiet() && (!loads || draw.taste.reference) {
         mirrored(draw, &by, &uri)?;
     }
     Some(("subscribe".to_owned(), "windowed", came))
 }
 
-/// Expects of a client that it has the turns that there are.
+/// Expects that a client's mirror contains all turns of a chat.
 fn mirrored(draw: &mut ConversationDraw, by: &str, uri: &str) -> Option<()> {
     let (_, state) = draw.channels(ChannelKind::Chat).into_iter().find(|row| row.0 == uri)?;
     let names = draw.names();
@@ -65,7 +67,7 @@ fn mirrored(draw: &mut ConversationDraw, by: &str, uri: &str) -> Option<()> {
     Some(())
 }
 
-/// Reads what a chat's state points at.
+/// Reads a resource that a chat's state refers to.
 pub fn read(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let mut found: Vec<String> = Vec::new();
     for (_, state) in draw.channels(ChannelKind::Chat) {
@@ -77,7 +79,7 @@ pub fn read(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let step = json!({"request": {
         "by": by, "method": "resourceRead", "params": {"uri": uri}, "result": true, "error": true,
     }});
-    // What stands there is said by nobody but the reference host just so.
+    // Only the reference host's content is known.
     let known = draw.taste.reference;
     let came = draw.act(step, |came, _| match came {
         ClientStepResult::Result(_) if known => Some("chat.tool.edited-input-ref".to_owned()),
@@ -91,7 +93,7 @@ pub fn read(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     Some(("resourceRead".to_owned(), "pointed-at", came))
 }
 
-/// The URIs that members called `uri` hold and that the host has made.
+/// Collects the URIs in members named `uri` that the stage's host created.
 fn pointed(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => {
@@ -104,7 +106,7 @@ fn pointed(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Looks at a channel as somebody who comes late.
+/// Takes a snapshot of a channel with a new client.
 pub fn look(draw: &mut ConversationDraw, pick: Option<String>) -> Option<ActionLogEntry> {
     let all: Vec<String> = draw.uris();
     let uri = pick.or_else(|| draw.dice.pick(&all).cloned())?;
@@ -119,7 +121,8 @@ pub fn look(draw: &mut ConversationDraw, pick: Option<String>) -> Option<ActionL
     Some(("snapshot".to_owned(), "legal", ClientStepResult::Result(Value::Null)))
 }
 
-/// What of a state clients have decided: a host has no choice there. Ids that nobody knows yet are named.
+/// Returns a pattern for the part of a state that clients decided, so that the host has no choice. Identifiers
+/// without a name are bound.
 fn told_state(
     draw: &mut ConversationDraw,
     kind: Option<ChannelKind>,
@@ -147,7 +150,7 @@ fn told_state(
             if name.as_str() == "turns" {
                 forget_endless(state, &mut value);
             }
-            // A list in which something is named stays as it is.
+            // A list that binds a name stays unchanged.
             if shown.get(name.as_str()).is_none() {
                 shown[name.as_str()] = value;
             }
@@ -171,7 +174,7 @@ fn told_state(
     shown
 }
 
-/// How far an agent came that talks without end is nobody's decision.
+/// Removes the parts of turns with an endless script, because their progress is not determined.
 fn forget_endless(state: &Value, shown: &mut Value) {
     let turns = state["turns"].as_array().into_iter().flatten();
     for (turn, shown) in turns.zip(shown.as_array_mut().into_iter().flatten()) {
@@ -182,7 +185,7 @@ fn forget_endless(state: &Value, shown: &mut Value) {
     }
 }
 
-/// A pattern of what `spec` shows of a value; nothing where there is nothing to show.
+/// Returns a pattern for the parts of a value that `spec` selects; `None` if there are none.
 fn project(names: &BoundNames, value: &Value, spec: &Value) -> Option<Value> {
     match spec {
         Value::Bool(true) => names.symbolic(value).filter(|value| !value.is_null()),

@@ -1,7 +1,8 @@
-//! What a drawn step needs of a host: a table from steps to capabilities, which a scenario lists as its `needs`. What
-//! the first look did not find is neither drawn nor played, as `run` would skip it.
+//! The capabilities that generated steps need: a table from steps to capabilities, which a scenario lists as
+//! its `needs`. Steps whose capability the first look did not find are neither generated nor played; `run`
+//! would skip them, too.
 //!
-//! Knows: the members of steps, the names of capabilities. Never knows: how a capability is found.
+//! Knows: the members of steps, the names of capabilities. Never knows: how a capability is detected.
 //!
 //! Start at [`needs`].
 
@@ -13,15 +14,15 @@ use crate::wire::json::Value;
 
 use super::draft::verb_of;
 
-/// The member of a step that a row looks at.
+/// A condition on a step.
 enum OfferMember {
-    /// The text at this place begins with this.
+    /// The text at the pointer begins with this text.
     Begins(&'static str, &'static str),
-    /// There is something at this place.
+    /// There is a value at the pointer.
     There(&'static str),
-    /// The list at this place has more than one entry.
+    /// The list at the pointer has more than one entry.
     Several(&'static str),
-    /// The step has this text anywhere.
+    /// The step contains this text anywhere.
     Anywhere(&'static str),
 }
 
@@ -31,7 +32,7 @@ const ACTION: &str = "/action/type";
 const METHOD: &str = "/method";
 const FOLDERS: &str = "multipleWorkingDirectories";
 
-/// What a step looks like, and what it needs then.
+/// Conditions on steps, each with the capability that a matching step needs.
 const NEEDS: &[(OfferMember, &str)] = &[
     (Begins(ACTION, "annotations/"), "annotations"),
     (Anywhere("/annotations"), "annotations"),
@@ -61,7 +62,7 @@ const NEEDS: &[(OfferMember, &str)] = &[
     (Anywhere("ahp-otlp:"), "telemetry"),
 ];
 
-/// Channels that only a host with a capability has.
+/// The channel kinds that exist only on hosts with a capability.
 const KINDS: &[(ChannelKind, &str)] = &[
     (ChannelKind::Annotations, "annotations"),
     (ChannelKind::Automations, "automations"),
@@ -71,7 +72,7 @@ const KINDS: &[(ChannelKind, &str)] = &[
     (ChannelKind::ResourceWatch, "resourceWatches"),
 ];
 
-/// The capabilities that these steps need, each once.
+/// Returns the capabilities that these steps need, without duplicates.
 pub fn needs(steps: &[Value]) -> Vec<&'static str> {
     let mut found: Vec<&str> = steps.iter().flat_map(of_step).collect();
     found.sort_unstable();
@@ -96,22 +97,22 @@ fn of_step(step: &Value) -> impl Iterator<Item = &'static str> {
     NEEDS.iter().filter(move |row| looks(&row.0)).map(|row| row.1)
 }
 
-/// What the first look found of a host; what nobody asked about is taken as offered.
+/// The capabilities that the first look found; a capability that is not listed counts as offered.
 #[derive(Clone, Debug)]
 pub struct HostOffers(Arc<[DetectedFeature]>);
 
 impl HostOffers {
-    /// What was detected.
+    /// Creates the list from the detected capabilities.
     pub fn of(detected: &[DetectedFeature]) -> HostOffers {
         HostOffers(detected.into())
     }
 
-    /// Everything that was detected.
+    /// Returns all detected capabilities.
     pub fn detected(&self) -> &[DetectedFeature] {
         &self.0
     }
 
-    /// Whether a host has channels of a kind.
+    /// Returns whether a host has channels of this kind.
     pub fn have(&self, kind: ChannelKind) -> bool {
         let needed = |name: &str| self.0.iter().all(|it| it.offered || it.capability != name);
         KINDS.iter().filter(|(of, _)| *of == kind).all(|(_, name)| needed(name))

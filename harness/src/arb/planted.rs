@@ -1,11 +1,11 @@
-//! What the fuzzer is worth: how soon it finds each planted fault, and how small what it found becomes, beside
-//! the scenario that was written by hand.
+//! Measures the fuzzer: how soon it finds each injected fault, and how small the shrunk scenario is, compared
+//! with the hand-written scenario.
 //!
-//! The same conversations are played against every fault, so that they are drawn once. What is tried is counted in
-//! steps, so that the table is the same on every machine; time is only a limit. A row that is known from before is not
-//! played again.
+//! The conversations are generated once and played against every fault. The effort is counted in steps, so that
+//! the table is the same on every machine; time is only a limit. Rows that are already known are not played
+//! again.
 //!
-//! Knows: faults, the carried suite. Never knows: how a table is shown, and what a clock is.
+//! Knows: faults, the embedded suite. Never knows: how a table is shown, real clocks.
 //!
 //! Start at [`PlantedTable::play`].
 
@@ -28,11 +28,11 @@ use super::draft::ScenarioDraft;
 use super::embedded::EmbeddedGround;
 use super::generate::{ConversationGenerator, DrawTaste};
 
-/// Why what a host lets in is not seen.
+/// The reason for faults in the admission of connections.
 const OUTSIDE: &str = "it is about the HTTP request that a connection begins with and the credentials in it, and conversations \
                        are what is said on connections that stand";
 
-/// Faults that no drawn conversation shows, each with the reason, said beforehand.
+/// Faults that no generated conversation can show, each with the reason, declared in advance.
 pub const UNSEEN: &[(HostFault, &str)] = &[
     (
         HostFault::ReplayPartialAfterOverflow,
@@ -58,36 +58,37 @@ pub const UNSEEN: &[(HostFault, &str)] = &[
     ),
 ];
 
-/// What came of one fault and one seed.
+/// The result of one seed for one fault that was found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlantedHit {
-    /// Conversations that were played up to it.
+    /// The number of conversations up to and including the one that found it.
     pub sequences: usize,
-    /// Steps that were played up to it.
+    /// The number of steps in these conversations.
     pub steps: usize,
-    /// How long that took, drawing included.
+    /// The time until it was found, generation included.
     pub took: Duration,
-    /// What does not hold.
+    /// The rule of the finding.
     pub rule: String,
 }
 
-/// What came of one fault.
+/// The results of one fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlantedRow {
     /// The fault.
     pub fault: HostFault,
-    /// Why it was not looked for.
+    /// The reason why the fault was not searched for; `None` if it was.
     pub unseen: Option<&'static str>,
-    /// What each seed found.
+    /// The result of each seed; `None` if the seed did not find the fault.
     pub hits: Vec<Option<PlantedHit>>,
-    /// The steps of the small case of the first seed that found it.
+    /// The number of steps of the shrunk scenario, from the first seed that found the fault.
     pub small: Option<usize>,
-    /// The smallest scenario of its row that was written by hand and trips on it, and its steps.
+    /// The id and the number of steps of the smallest hand-written scenario that the fault's row names and that
+    /// trips on it.
     pub by_hand: Option<(String, usize)>,
 }
 
 impl PlantedRow {
-    /// The median of the steps that it took, where most seeds found it.
+    /// Returns the median number of steps until the fault was found; `None` unless most seeds found it.
     pub fn steps(&self) -> Option<usize> {
         let mut steps: Vec<usize> =
             self.hits.iter().map(|hit| hit.as_ref().map_or(usize::MAX, |hit| hit.steps)).collect();
@@ -95,13 +96,13 @@ impl PlantedRow {
         steps.get(steps.len() / 2).copied().filter(|steps| *steps < usize::MAX)
     }
 
-    /// How many steps more than the scenario by hand the small case has.
+    /// Returns how many more steps the shrunk scenario has than the hand-written one.
     pub fn more(&self) -> Option<isize> {
         let (small, (_, by_hand)) = (self.small?, self.by_hand.as_ref()?);
         Some(small as isize - *by_hand as isize)
     }
 
-    /// The row as a line to keep.
+    /// Returns the row as a JSON value, for saving.
     pub fn value(&self) -> Value {
         let hit = |hit: &Option<PlantedHit>| match hit {
             Some(PlantedHit { sequences, steps, took, rule }) => {
@@ -115,7 +116,7 @@ impl PlantedRow {
         })
     }
 
-    /// Reads what [`value`](Self::value) made.
+    /// Parses the output of [`value`](Self::value).
     pub fn of(value: &Value) -> Option<PlantedRow> {
         let count = |value: &Value| value.as_u64().and_then(|it| usize::try_from(it).ok());
         let hit = |hit: &Value| {
@@ -139,48 +140,48 @@ fn unseen(fault: HostFault) -> Option<&'static str> {
     UNSEEN.iter().find(|(known, _)| *known == fault).map(|row| row.1)
 }
 
-/// How much is tried.
+/// The limits of the search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlantedEffort {
-    /// Steps of each seed.
+    /// The number of steps of each seed.
     pub steps: u64,
-    /// How long a seed may look for a fault, drawing included.
+    /// The time limit of a seed for one fault, generation included.
     pub time: Duration,
-    /// How many seeds.
+    /// The number of seeds.
     pub seeds: u64,
-    /// Whether what is found is made small.
+    /// Whether findings are shrunk.
     pub shrinks: bool,
 }
 
-/// What a table is made with.
+/// The callbacks of a table.
 pub struct PlantedMeans<'a> {
-    /// The time that the calling thread has worked.
+    /// Returns the CPU time of the calling thread.
     pub clock: &'a (dyn Fn() -> Duration + Sync),
-    /// Calls what it is given on as many threads as it likes.
+    /// Calls its argument on any number of threads.
     pub share: &'a dyn Fn(&(dyn Fn() + Sync)),
-    /// Is told of each row as soon as it is there.
+    /// Saves a finished row.
     pub keep: &'a (dyn Fn(&PlantedRow) + Sync),
 }
 
-/// The whole table.
+/// The table of all faults.
 #[derive(Clone, Debug)]
 pub struct PlantedTable {
-    /// The version that was spoken.
+    /// The protocol version.
     pub version: Version,
-    /// What was tried.
+    /// The limits of the search.
     pub effort: PlantedEffort,
-    /// A row each, in the order of the faults.
+    /// The rows, in the order of the faults.
     pub rows: Vec<PlantedRow>,
 }
 
-/// Conversations, and how long it took to draw a step of them.
+/// The generated conversations, and the time to generate one of their steps.
 struct DrawnConversations {
     seeds: Vec<Vec<ScenarioDraft>>,
     a_step: Duration,
 }
 
 impl PlantedTable {
-    /// Plays drawn conversations against each of these faults of which no row is `known`.
+    /// Plays generated conversations against each of these faults without a row in `known`.
     pub fn play(
         version: Version,
         faults: &[HostFault],
@@ -216,18 +217,18 @@ impl PlantedTable {
         PlantedTable { version, effort, rows }
     }
 
-    /// The rows of faults that were looked for.
+    /// Returns the rows of faults that were searched for.
     pub fn sought(&self) -> impl Iterator<Item = &PlantedRow> {
         self.rows.iter().filter(|row| row.unseen.is_none())
     }
 
-    /// Of a hundred faults that were looked for, how many most seeds found.
+    /// Returns the percentage of the searched faults that most seeds found.
     pub fn found_percent(&self) -> usize {
         let all = self.sought().count().max(1);
         self.sought().filter(|row| row.steps().is_some()).count() * 100 / all
     }
 
-    /// How long the longest search took that found something.
+    /// Returns the duration of the longest successful search.
     pub fn longest(&self) -> Duration {
         self.rows
             .iter()
@@ -237,7 +238,7 @@ impl PlantedTable {
             .unwrap_or_default()
     }
 
-    /// The median of how many steps more the small cases have than those by hand.
+    /// Returns the median of the differences in steps between shrunk and hand-written scenarios.
     pub fn median_more(&self) -> Option<isize> {
         let mut more: Vec<isize> = self.rows.iter().filter_map(PlantedRow::more).collect();
         more.sort_unstable();
@@ -245,7 +246,8 @@ impl PlantedTable {
     }
 }
 
-/// The conversations of each seed that the honest host plays as they were drawn.
+/// Generates the conversations of each seed. Conversations with a finding against the host without faults are
+/// left out.
 fn drawn(
     version: Version,
     agent: AgentMode,
@@ -274,7 +276,7 @@ fn drawn(
         });
         let mut drafts = drafts.into_inner().unwrap_or_else(PoisonError::into_inner);
         drafts.sort_by_key(|(number, _)| *number);
-        // Threads may have drawn a few too many.
+        // Several threads may have generated more conversations than needed.
         let mut left = effort.steps;
         drafts.retain(|(_, draft)| {
             let wanted = left > 0;
@@ -329,7 +331,7 @@ fn hunt(
     row
 }
 
-/// The smallest scenario that the fault's row names, or an area of which it names, and that trips on it.
+/// Returns the smallest scenario that trips on the fault, among those whose id or area the fault's row names.
 fn by_hand(fault: HostFault, version: Version, entries: &[SuiteEntry]) -> Option<(String, usize)> {
     let names: HashSet<&str> =
         rows().filter(|row| row.fault == fault).flat_map(|row| row.trips.iter().copied()).collect();
@@ -340,7 +342,7 @@ fn by_hand(fault: HostFault, version: Version, entries: &[SuiteEntry]) -> Option
     };
     let mut candidates: Vec<&SuiteEntry> = entries.iter().filter(named).collect();
     if candidates.is_empty() {
-        // The row names checks alone: any scenario may be the one under which they trip.
+        // The row names only checks, which may trip under any scenario.
         candidates = entries.iter().collect();
     }
     candidates.sort_by_key(|entry| entry.scenario.steps.len());
@@ -354,7 +356,7 @@ fn by_hand(fault: HostFault, version: Version, entries: &[SuiteEntry]) -> Option
     Some((found.scenario.id.clone(), found.scenario.steps.len()))
 }
 
-/// Every fault.
+/// Returns all faults.
 pub fn all() -> Vec<HostFault> {
     FAULTS.iter().map(|row| row.fault).collect()
 }

@@ -1,9 +1,10 @@
-//! Actions and states that were drawn beforehand, so that a fuzzer's byte picks a whole action.
+//! Actions and states that are generated in advance, so that one byte of a fuzzer's input selects a whole
+//! action.
 //!
-//! Drawing costs more than reducing. A target that is about the order of actions, not about what stands in
-//! them, picks from a pool; the pool is drawn from the tables once, always the same.
+//! Generating an action costs more than reducing it. Targets about the order of actions, not about their
+//! content, use a pool. A pool is generated once from the tables, and its content is always the same.
 //!
-//! Each action is kept with what reduces it, as one that was read once would be.
+//! Each action is stored with its reducer, so that the lookup happens only once.
 //!
 //! Knows: tables, reducers. Never knows: fuzzers.
 //!
@@ -19,32 +20,32 @@ use crate::wire::protocol::Protocol;
 use crate::wire::sample::SamplingOptions;
 use crate::wire::version::{PUBLISHED, Version};
 
-/// What the drawing of every pool begins with.
+/// The seed of all pools.
 const SEED: u64 = 1;
-/// How many states there are.
+/// The number of states.
 const STATES: usize = 8;
-/// How many actions there are: as many as a byte tells apart.
+/// The number of actions: as many as one byte can select.
 const ACTIONS: usize = 256;
-/// How many ids there are, few so that they meet.
+/// The number of different identifiers: few, so that actions refer to the same entries.
 const IDS: usize = 2;
 
-/// What a channel of a version is tried with.
+/// The states and actions for one channel kind of a version.
 #[derive(Debug)]
 pub struct ActionPool {
     /// The version.
     pub version: Version,
-    /// The channel.
+    /// The channel kind.
     pub kind: ChannelKind,
-    /// States to begin with, the plainest first.
+    /// The initial states, the simplest first.
     pub states: Vec<Value>,
-    /// Actions, every type of the channel among them.
+    /// The actions; they cover every type of the channel kind.
     pub actions: Vec<Value>,
-    /// What reduces each.
+    /// The reducer of each action; `None` if there is none.
     reducers: Vec<Option<ActionReducer>>,
 }
 
 impl ActionPool {
-    /// Folds one of the actions into a state.
+    /// Applies one of the actions to a state.
     pub fn apply(&self, action: usize, now_ms: u64, state: &mut Value) -> ActionOutcome {
         let reducer = self.reducers.get(action).copied().flatten();
         let action = self.actions.get(action);
@@ -53,7 +54,7 @@ impl ActionPool {
         folded.unwrap_or(ActionOutcome::OutOfScope)
     }
 
-    /// Every pool there is, drawn when it is first asked for.
+    /// Returns all pools; each is generated on first use.
     pub fn all() -> &'static [LazyPool] {
         static ALL: OnceLock<Vec<LazyPool>> = OnceLock::new();
         ALL.get_or_init(|| {
@@ -74,7 +75,7 @@ impl ActionPool {
         })
     }
 
-    /// The pool of a channel of a version; `None` where it has none.
+    /// Returns the pool of a channel kind in a version; `None` if the version has no actions for it.
     pub fn of(version: Version, kind: ChannelKind) -> Option<&'static ActionPool> {
         let mut all = ActionPool::all().iter();
         all.find(|pool| pool.version == version && pool.kind == kind).map(LazyPool::get)
@@ -110,7 +111,7 @@ impl ActionPool {
     }
 }
 
-/// A pool that is drawn when it is first asked for.
+/// A pool that is generated on first use.
 #[derive(Debug)]
 pub struct LazyPool {
     version: Version,
@@ -119,7 +120,7 @@ pub struct LazyPool {
 }
 
 impl LazyPool {
-    /// The pool.
+    /// Returns the pool.
     pub fn get(&self) -> &ActionPool {
         self.drawn.get_or_init(|| ActionPool::draw(self.version, self.kind))
     }

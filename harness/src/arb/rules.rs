@@ -1,19 +1,20 @@
-//! Which requirement stands behind what came of a step: tables, by the name of the action, the method or
-//! the deviation. What no row names is not expected of anybody.
+//! The requirement that covers each outcome of a step: tables by the name of the action, the method or the
+//! deviation. An outcome without a row is no expectation.
 //!
-//! Knows: ids of the ledger. Never knows: how steps are drawn.
+//! Knows: ids of the ledger. Never knows: how steps are generated.
 
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::{Value, json};
 
-/// Codes that the specification gives for a reason: an error with one of them has to have it.
+/// Error codes that the specification assigns to one reason: if the reason applies, the error has to have this
+/// code.
 pub const FIXED_CODES: [i64; 10] =
     [-32700, -32601, -32001, -32003, -32005, -32007, -32008, -32009, -32010, -32011];
 
-/// What stands behind an action that the reference host says and that has no requirement of its own.
+/// The requirement for actions of the reference host that no other requirement covers.
 pub const LIVE: &str = "subscribe.live-after-response";
 
-/// What becomes of a turn, whoever plays the agent.
+/// The events of a turn that conversations wait for on every host.
 pub const TURN_EVENTS: [&str; 6] = [
     "chat/turnComplete",
     "chat/turnCancelled",
@@ -23,7 +24,7 @@ pub const TURN_EVENTS: [&str; 6] = [
     "chat/inputRequested",
 ];
 
-/// Actions of the host that a conversation waits for, each with a requirement that it has to come.
+/// Actions of the host that a conversation waits for, each with the requirement that demands it.
 pub const EVENTS: &[(&str, &str)] = &[
     ("chat/turnStarted", "chat.queue.consume-after-turn"),
     ("chat/turnComplete", LIVE),
@@ -67,8 +68,8 @@ pub const EVENTS: &[(&str, &str)] = &[
     ("auth/required", "auth.notification.shape"),
 ];
 
-/// What of a channel's state whoever comes late has to see, once the host is at rest: members to show
-/// (`true`), lists (exactly, or by what they contain), and what may be missing (`"or none"`).
+/// Returns the part of a channel's state that a new subscriber has to see once the host is idle: members
+/// (`true`), lists (exact or by `$contains`), and members that may be missing (`$or`).
 pub fn shown(kind: ChannelKind) -> Value {
     match kind {
         ChannelKind::Session => json!({
@@ -129,7 +130,8 @@ pub fn shown(kind: ChannelKind) -> Value {
     }
 }
 
-/// What the reference host alone shows in a state, besides: its agent's own words, its own tools, and when it is ready.
+/// Returns the additional part that only the reference host guarantees: its agent's texts, its tools, and when
+/// sessions are ready.
 pub fn shown_by_reference(kind: ChannelKind) -> Value {
     match kind {
         ChannelKind::Session => json!({
@@ -164,8 +166,8 @@ pub fn shown_by_reference(kind: ChannelKind) -> Value {
     }
 }
 
-/// What a request proves when it succeeds, or fails with a code (0 for any other): the first row that fits.
-/// A method may end with `*`.
+/// The requirements that requests test: the method, which may end with `*`, the error code, and the
+/// requirement. The code is `None` for a result and 0 for any other error. The first matching row counts.
 pub const REQUESTS: &[(&str, Option<i64>, &str)] = &[
     ("createSession", None, "session.create.success"),
     ("createSession", Some(-32003), "session.create.duplicate"),
@@ -221,7 +223,7 @@ pub const REQUESTS: &[(&str, Option<i64>, &str)] = &[
     ("ping", None, "ping.response"),
 ];
 
-/// The requirement behind the outcome of a request.
+/// Returns the requirement for the outcome of a request.
 pub fn of_request(method: &str, code: Option<i64>) -> Option<&'static str> {
     let fits = |(name, outcome, _): &&(&str, Option<i64>, &str)| {
         let named = *name == method
@@ -231,8 +233,8 @@ pub fn of_request(method: &str, code: Option<i64>) -> Option<&'static str> {
     REQUESTS.iter().find(fits).map(|row| row.2)
 }
 
-/// The requirement by which an action for a channel that does not exist is ignored, by the beginning of the
-/// channel's URI.
+/// The requirements by which a host ignores an action for an unknown channel, by the prefix of the channel's
+/// URI.
 pub const UNKNOWN_CHANNELS: &[(&str, &str)] = &[
     ("ahp-session:", "dispatch.unknown-channel-ignored.session"),
     ("ahp-chat:", "dispatch.unknown-channel-ignored.chat"),

@@ -1,7 +1,7 @@
-//! Making a conversation small that shows something: steps are taken away, alone and together, then members
-//! and values are, then clients; each candidate has to show the same.
+//! Shrinks a conversation that shows something: removes steps, alone and in groups, then members and values,
+//! then clients. Each candidate has to show the same.
 //!
-//! Knows: drafts. Never knows: what is shown, and how one finds out.
+//! Knows: drafts. Never knows: which property is preserved, and how it is tested.
 //!
 //! Start at [`shrink`].
 
@@ -11,32 +11,32 @@ use crate::wire::json::Value;
 use super::draft::{ScenarioDraft, clients_of, members_mut, verb_of};
 use super::draw::{prune, rule_of};
 
-/// The most candidates that are tried, unless each of them costs much.
+/// The default maximum number of candidates.
 pub const MAX_TRIES: usize = 600;
-/// Steps of which every pair is tried.
+/// The maximum number of steps for which every pair is tried.
 const PAIRED: usize = 14;
 
-/// What a step says of how it ends.
+/// The members of a step that state its outcome.
 const ENDS: [&str; 10] = [
     "accept", "refused", "reject", "ignored", "none", "closed", "error", "result", "snapshot",
     "replay",
 ];
-/// Steps that only let something come, so that what follows comes after it.
+/// Steps that only wait, so that later steps come after the awaited events.
 const LETS_COME: [&str; 3] = ["expect", "barrier", "rest"];
 
-/// Whether a draft still shows it. The future is the target's answer.
+/// A test whether a draft still shows something.
 pub trait DraftTrial {
-    /// Whether what comes before has to stay as certain as it is: how steps end, and that it is waited for what they set in
-    /// motion. Otherwise a claim may be made of a host that rightly did something else before.
+    /// Returns whether premises have to stay as they are: the outcomes of steps, and the waits for their
+    /// effects. Otherwise a shrunk draft may accuse a host that legally did something else before.
     fn keeps_premises(&self) -> bool {
         false
     }
 
-    /// Tries one.
+    /// Tests one draft.
     fn shows(&mut self, draft: &ScenarioDraft) -> impl Future<Output = bool> + Send;
 }
 
-/// The smallest draft that still shows it, as far as so many tries find it.
+/// Returns the smallest draft that still shows it, as found within this number of candidates.
 pub async fn shrink<S: DraftTrial>(
     draft: ScenarioDraft,
     shows: &mut S,
@@ -76,7 +76,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         shows
     }
 
-    /// Whether these steps only make certain what comes before the others, and have to stay.
+    /// Returns whether these steps only ensure the premises of others and have to stay.
     fn are_premises(&self, steps: &[usize]) -> bool {
         let lets_come = |step: &Value| {
             rule_of(step).is_none() && LETS_COME.iter().any(|verb| step.get(verb).is_some())
@@ -95,7 +95,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         candidate
     }
 
-    /// Takes runs of steps away, the last ones first, halves before single ones.
+    /// Removes runs of steps, the last ones first; halves come before single steps.
     async fn steps(&mut self) {
         let mut size = self.best.steps.len().div_ceil(2);
         while size > 0 {
@@ -113,7 +113,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         }
     }
 
-    /// Takes two steps away that need each other.
+    /// Removes pairs of steps, because two steps may need each other.
     async fn pairs(&mut self) {
         if self.best.steps.len() > PAIRED {
             return;
@@ -131,7 +131,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         }
     }
 
-    /// Takes members of steps away that need not be there, and members of what they send.
+    /// Removes optional members of steps, and members of what the steps send.
     async fn members(&mut self) {
         for index in 0..self.best.steps.len() {
             for path in paths(self.best.steps.get(index)) {
@@ -149,7 +149,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         }
     }
 
-    /// Takes lines of scripts away.
+    /// Removes lines of scripts.
     async fn scripts(&mut self) {
         for index in 0..self.best.steps.len() {
             let script = |draft: &ScenarioDraft| {
@@ -179,7 +179,7 @@ impl<S: DraftTrial> DraftShrink<'_, S> {
         }
     }
 
-    /// Has one client do what two did, and takes away whom nothing is about.
+    /// Replaces one client by another, and removes clients that are not needed.
     async fn clients(&mut self) {
         let names = self.best.clients.clone();
         for gone in names.iter().skip(1).rev() {
@@ -217,10 +217,11 @@ fn needs_client(verb: &str) -> bool {
     fields.any(|field| field.required)
 }
 
-/// What a wait is for: without it, it would be another one.
+/// The members that identify the message of a wait: without one of them, the step would wait for another
+/// message.
 const WAITED: [&str; 3] = ["type", "method", "channel"];
 
-/// Members that may be missing, and everything inside of what is sent, the outer ones first.
+/// Returns the paths of optional members and of everything inside sent values, outer paths first.
 fn paths(step: Option<&Value>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let Some((verb, members)) = step.and_then(verb_of) else { return found };
@@ -259,7 +260,7 @@ fn remove(step: &mut Value, path: &[String]) -> bool {
     at.is_some_and(|members| members.remove(last.as_str()).is_some())
 }
 
-/// Takes a client out of a step.
+/// Removes a client from a step.
 fn leave(step: &mut Value, gone: &str) {
     let Some(members) = members_mut(step) else { return };
     for name in ["by", "at"] {
@@ -274,7 +275,7 @@ fn leave(step: &mut Value, gone: &str) {
     }
 }
 
-/// Has another client do what one did.
+/// Replaces a client by another one in a step.
 fn rename(step: &mut Value, gone: &str, other: &str) {
     let Some(members) = members_mut(step) else { return };
     for name in ["by", "at"] {

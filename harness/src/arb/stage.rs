@@ -1,7 +1,7 @@
-//! A stage: the reference host, and clients that play steps on it one by one as they are drawn. What
-//! there is and what is legal need no model of their own that way.
+//! A stage: the reference host with clients that play steps one by one as they are generated. The stage shows
+//! what exists and what is legal, so that no separate model is needed.
 //!
-//! Knows: the simulation. Never knows: what is drawn next, and why.
+//! Knows: the simulation. Never knows: which step comes next, and why.
 //!
 //! Start at [`FuzzStage::play`].
 
@@ -27,25 +27,25 @@ use crate::wire::json::Value;
 use crate::wire::message::Message;
 use crate::wire::version::Version;
 
-/// The seed of the host on the stage, which stands in every id that it makes: what it made can be told
-/// from everything else, and a target that knows such an id cannot exist.
+/// The seed of the stage's host, which is a part of every identifier that the host creates. This distinguishes
+/// these identifiers from all other texts, and no target can know them.
 const SEED: u64 = 0x5ced_ab1e;
-/// How the ids of the host on the stage look.
+/// The mark in the identifiers of the stage's host.
 const MARK: &str = "-5cedab1e-";
-/// How long a wait may take.
+/// The time limit of a wait.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Most times that a host does something by itself while time passes.
+/// The maximum number of events that the host triggers by itself while time passes.
 const MOST_EVENTS: usize = 2_000;
 
-/// What passed on a stage.
+/// An event on the stage.
 #[derive(Clone, Debug)]
 pub struct PassedFrames {
-    /// Whom it concerns.
+    /// The client.
     pub client: String,
-    /// When.
+    /// The time.
     pub at: Duration,
-    /// What.
+    /// The event.
     pub event: ConnectionEvent,
 }
 
@@ -69,17 +69,17 @@ pub struct FuzzStage {
     tape: StageTape,
     version: Version,
     edge: VersionEdge,
-    /// The methods of requests that were sent, by client and id.
+    /// The methods of sent requests, by client and identifier.
     asked: LiteMap<(String, String), String>,
 }
 
 impl FuzzStage {
-    /// A stage on which a scenario without steps begins. Ids come from `seed`.
+    /// Creates a stage for a scenario without steps. `seed` determines the identifiers.
     pub fn new(scenario: ParsedScenario, version: Version, seed: u64) -> FuzzStage {
         let config = sim::speaking(HostConfig { seed: SEED, ..HostConfig::default() }, version);
         let epoch = Duration::from_millis(config.epoch_ms);
         let scenario = Arc::new(scenario);
-        // A conversation that is drawn may take as long as it likes.
+        // Generating a conversation must not run into the time limit of a scenario.
         let limit = LIMIT * 1_000;
         let setup = CaseSetup::of(&scenario, version, seed, epoch, limit);
         let tape = StageTape::default();
@@ -98,8 +98,8 @@ impl FuzzStage {
         stage
     }
 
-    /// Plays a scenario's steps after those so far, and lets as much time pass as they take. `None` where
-    /// one of them could not be played: the stage is of no use then.
+    /// Appends a scenario's steps, plays them and advances the time as needed. Returns `None` if a step could
+    /// not be played; the stage cannot be used any more then.
     pub fn play(&mut self, scenario: ParsedScenario) -> Option<Vec<PassedFrames>> {
         let within =
             scenario.steps.iter().filter_map(|step| step.duration("for")).sum::<Duration>();
@@ -115,7 +115,7 @@ impl FuzzStage {
         (!failed).then(|| self.passed())
     }
 
-    /// Lets time pass. Says what passed, and when the host last changed something by itself.
+    /// Advances the time. Returns the events, and when the host last changed something by itself.
     pub fn rest(&mut self, how_long: Duration) -> (Vec<PassedFrames>, Option<Duration>) {
         let until = self.now + how_long;
         let mut changed = None;
@@ -145,7 +145,7 @@ impl FuzzStage {
         passed
     }
 
-    /// Takes the names that a pattern binds for a value that came.
+    /// Binds the names of a pattern to the parts of a value that arrived.
     pub fn learn(&mut self, pattern: &Value, value: &Value) {
         match (pattern, value) {
             (Value::String(text), value) => {
@@ -167,63 +167,63 @@ impl FuzzStage {
         }
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &RefHost {
         &self.host
     }
 
-    /// The channels that clients know, and what they are.
+    /// Returns the URIs and kinds of the channels that clients know.
     pub fn kinds(&self) -> Vec<(&str, ChannelKind)> {
         self.host.kinds_at(self.version)
     }
 
-    /// What clients see of a channel.
+    /// Returns the state of a channel as clients see it.
     pub fn state(&self, uri: &str) -> Option<Cow<'_, Value>> {
         self.host.state_at(self.version, uri)
     }
 
-    /// Whether there is a channel.
+    /// Returns whether a channel exists.
     pub fn has_channel(&self, uri: &str) -> bool {
         self.host.uris_at(self.version).any(|known| known == uri)
     }
 
-    /// The URIs of all channels.
+    /// Returns the URIs of all channels.
     pub fn uris(&self) -> Vec<String> {
         self.host.uris_at(self.version).map(str::to_owned).collect()
     }
 
-    /// Whether the host does nothing by itself for so long.
+    /// Returns whether the host does nothing by itself for this duration.
     pub fn is_quiet(&self, how_long: Duration) -> bool {
         self.host.next_timeout().is_none_or(|due| due > self.now + how_long)
     }
 
-    /// The present time.
+    /// Returns the current virtual time.
     pub fn now(&self) -> Duration {
         self.now
     }
 
-    /// The version that is spoken.
+    /// Returns the protocol version.
     pub fn version(&self) -> Version {
         self.version
     }
 
-    /// What names are bound to.
+    /// Returns the bindings.
     pub fn bindings(&self) -> &NameBindings {
         self.play.case().bindings()
     }
 
-    /// A client, and its connection while there is one.
+    /// Returns a client and its connection; the connection is `None` while there is none.
     pub fn client(&self, name: &str) -> Option<(&ClientEngine, Option<ConnId>)> {
         self.play.case().client(name)
     }
 
-    /// Why a step could not be played.
+    /// Returns why a step could not be played; empty if all could.
     pub fn complaint(&self) -> String {
         self.play.case().failure().map(|failure| failure.message.clone()).unwrap_or_default()
     }
 }
 
-/// Puts what came into the newest words.
+/// Translates a received frame to the newest version's vocabulary.
 fn lift(
     edge: &VersionEdge,
     asked: &mut LiteMap<(String, String), String>,
@@ -250,7 +250,7 @@ fn lift(
     }
 }
 
-/// Whether a text was made by the host on the stage: another host has another one in its place.
+/// Returns whether the stage's host created a text: another host creates another one.
 pub fn is_made(text: &str) -> bool {
     text.contains(MARK)
 }

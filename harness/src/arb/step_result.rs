@@ -1,6 +1,6 @@
-//! What came of a client's step, read from the frames that passed after it.
+//! The result of a client's step, read from the frames after it.
 //!
-//! Knows: the frames of a stage. Never knows: which steps there are to draw.
+//! Knows: the frames of a stage. Never knows: the moves that generate steps.
 //!
 //! Start at [`ClientStepResult`].
 
@@ -10,14 +10,14 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::stage::PassedFrames;
 
-/// What became of a client's step.
+/// The result of a client's step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientStepResult {
     /// The action came back accepted.
     Accepted,
-    /// The action came back with a reason.
+    /// The action came back with a rejection reason.
     Rejected,
-    /// Nothing came.
+    /// No response or envelope came.
     Nothing,
     /// A result came.
     Result(Value),
@@ -27,7 +27,7 @@ pub enum ClientStepResult {
     Closed,
 }
 
-/// An outcome in a word.
+/// Returns a result's name.
 pub fn word(came: &ClientStepResult) -> &'static str {
     match came {
         ClientStepResult::Accepted => "accepted",
@@ -39,7 +39,7 @@ pub fn word(came: &ClientStepResult) -> &'static str {
     }
 }
 
-/// What came of the last thing that a client sent.
+/// Returns the result of the last message that a client sent.
 pub(super) fn came(passed: &[PassedFrames]) -> ClientStepResult {
     let sent = passed.iter().rposition(|it| matches!(it.event, ConnectionEvent::Sent(_)));
     let Some(at) = sent else { return ClientStepResult::Nothing };

@@ -1,7 +1,7 @@
-//! States and actions drawn from the tables of a version: what reducers are tried with.
+//! Stories: states and actions that are generated from the tables of a version, as test input for reducers.
 //!
-//! Every decision is a call of `choose(n)`, as in [`wire::sample`](crate::wire::sample), so that a
-//! property test, a fuzzer's bytes and dice can all tell stories.
+//! Every decision is a call of `choose(n)`, as in [`wire::sample`](crate::wire::sample), so that a property
+//! test, a fuzzer's bytes or a random generator can generate stories.
 //!
 //! Knows: tables, reducers. Never knows: where choices come from.
 
@@ -14,19 +14,19 @@ use crate::wire::protocol::Protocol;
 use crate::wire::sample::SamplingOptions;
 use crate::wire::version::Version;
 
-/// What the clock shows.
+/// The fixed time of the reducers' clock, in milliseconds.
 pub const NOW_MS: u64 = 9_999;
 
-/// A state and what comes to it.
+/// An initial state and a sequence of actions.
 #[derive(Clone)]
 pub struct ActionStory {
     /// The version of the tables.
     pub version: Version,
-    /// The channel.
+    /// The channel kind.
     pub kind: ChannelKind,
-    /// The state before.
+    /// The initial state.
     pub state: Value,
-    /// What comes to it, in order.
+    /// The actions, in order.
     pub actions: Vec<Value>,
 }
 
@@ -37,21 +37,22 @@ impl fmt::Debug for ActionStory {
     }
 }
 
-/// Which stories are told.
+/// The options for generating a story.
 #[derive(Clone, Copy, Debug)]
 pub struct StoryChoice {
     /// The version of the tables.
     pub version: Version,
-    /// The channel; any where it is not said.
+    /// The channel kind; `None` for any.
     pub kind: Option<ChannelKind>,
-    /// The most actions of a story.
+    /// The maximum number of actions.
     pub longest: usize,
-    /// Whether there is also what no table lists.
+    /// Whether values outside of the tables may occur.
     pub strange: bool,
 }
 
 impl ActionStory {
-    /// The story that a row of choices tells; `None` where the version has no such channel.
+    /// Generates the story that a sequence of choices determines; `None` if the version has no such channel
+    /// kind.
     pub fn tell(
         telling: StoryChoice,
         choose: &mut dyn FnMut(usize) -> usize,
@@ -81,12 +82,13 @@ impl ActionStory {
         Some(ActionStory { version, kind, state, actions })
     }
 
-    /// Folds one action.
+    /// Applies one action.
     pub fn act(&self, state: &mut Value, action: &Value) -> ActionOutcome {
         apply_at(self.version, self.kind, NOW_MS, state, action)
     }
 
-    /// The story step by step from a state; actions that are not wanted are left out.
+    /// Applies the actions one by one, starting with `state`. Actions for which `wanted` returns false are left
+    /// out.
     pub fn steps<'a>(
         &'a self,
         mut state: Value,
@@ -109,13 +111,13 @@ pub struct StoryStep<'a> {
     pub before: Value,
     /// The action.
     pub action: &'a Value,
-    /// What became of it.
+    /// The reducer's outcome.
     pub outcome: ActionOutcome,
     /// The state after.
     pub after: Value,
 }
 
-/// Lets three of four actions that are about a turn, a part or a tool call be about the active one.
+/// Makes three of four actions that name a turn, a part or a tool call refer to an active one.
 fn aim(state: &Value, action: &mut Value, choose: &mut dyn FnMut(usize) -> usize) {
     let Some(turn) = state.get("activeTurn").filter(|turn| turn.is_object() && choose(4) > 0)
     else {

@@ -1,4 +1,5 @@
-//! Subscriptions: to channels that a client sees or does not, to what is gone, to telemetry, and their ends.
+//! Moves about subscriptions: to visible and unknown channels, to removed channels, to telemetry; and
+//! unsubscribing.
 //!
 //! Knows: the stage, the rules of `subscribe`. Never knows: other requests.
 //!
@@ -16,7 +17,7 @@ pub fn follow(draw: &mut ConversationDraw, by: &str, uri: &str) -> Option<Action
     subscription(draw, by, uri, "legal")
 }
 
-/// Where a host tells of itself: the reference host's own.
+/// The telemetry channels of the reference host.
 const TELEMETRY: &[&str] = &[
     "ahp-otlp://logs?level=trace",
     "ahp-otlp://logs?level=info",
@@ -25,7 +26,7 @@ const TELEMETRY: &[&str] = &[
     "ahp-otlp://metrics",
 ];
 
-/// Listens to what the host tells of itself, or ends that.
+/// Subscribes to a telemetry channel, or unsubscribes from it.
 pub fn listen(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     if !draw.taste.reference {
         return None;
@@ -47,7 +48,7 @@ pub fn listen(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     Some(("subscribe".to_owned(), "telemetry", came))
 }
 
-/// Subscribes somebody to a channel, or ends a subscription.
+/// Subscribes a client to a channel, or unsubscribes it.
 pub fn subscribe(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let all: Vec<String> = draw.uris();
@@ -61,7 +62,7 @@ pub fn subscribe(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
             draw.act(json!({"unsubscribe": {"by": by, "channel": channel}}), |_, _| None)?;
             let stays = draw.stage().has_channel(&uri);
             if all.contains(&uri) && !stays && draw.dice.chance(70) {
-                // Nobody else listened, so that it is gone.
+                // The channel had no other subscriber, so the host removed it.
                 return subscription(draw, &by, &uri, "unknown-channel");
             }
             return Some(("unsubscribe".to_owned(), "legal", ClientStepResult::Nothing));
@@ -78,13 +79,13 @@ pub fn subscribe(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
         }
         _ => {}
     }
-    // What was made last is the least known.
+    // The newest channel is preferred, because it was tested least.
     let last = missing.last().filter(|_| draw.dice.clone().chance(40)).cloned();
     let uri = last.or_else(|| draw.dice.pick(&missing).cloned())?;
     subscription(draw, &by, &uri, "legal")
 }
 
-/// Subscribes a client to a channel, beside what is legal in the way that `deviation` names.
+/// Subscribes a client to a channel, with this deviation or `legal`.
 pub(super) fn subscription(
     draw: &mut ConversationDraw,
     by: &str,

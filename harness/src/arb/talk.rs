@@ -1,4 +1,4 @@
-//! Turns: what is said to the agent, and the script that it follows.
+//! Moves about turns: the message to the agent, and the script that the agent follows.
 //!
 //! Knows: the lines of the agent script. Never knows: how a host plays them.
 //!
@@ -14,7 +14,7 @@ use super::draw::ConversationDraw;
 use super::files::FILES;
 use super::step_result::ClientStepResult;
 
-/// Lines of scripts, the more telling ones more than once.
+/// The lines of scripts. More useful lines are listed several times.
 const LINES: &[&str] = &[
     "say one \"two three\"",
     "say \"Grüße 𝄞\" \"and so on\"",
@@ -63,7 +63,7 @@ const LINES: &[&str] = &[
     "title \"A title\"",
     "wait 20ms",
 ];
-/// How a script may end.
+/// The last lines of scripts.
 const ENDS: &[&str] = &[
     "",
     "",
@@ -77,10 +77,10 @@ const ENDS: &[&str] = &[
     "crash",
     "recall said hello first message WORDS",
 ];
-/// Most lines before the last one.
+/// The maximum number of lines before the last one.
 const LONGEST: usize = 3;
 
-/// Starts a turn in a chat, mostly in one that is idle.
+/// Starts a turn in a chat, usually in an idle one.
 pub fn turn(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     draw.taste.agent?;
     let chats = draw.channels(ChannelKind::Chat);
@@ -129,7 +129,7 @@ pub fn turn(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     Some(("chat/turnStarted".to_owned(), "legal", came))
 }
 
-/// Says something short in the first chat, to which the agent answers at once.
+/// Starts a turn in the first chat with a script that completes at once.
 pub fn say(draw: &mut ConversationDraw) -> Option<()> {
     draw.taste.agent?;
     let (by, id, word) = (draw.somebody()?, format!("t{}", draw.number()), draw.word());
@@ -152,7 +152,7 @@ fn script(draw: &mut ConversationDraw) -> String {
     lines.extend(draw.dice.pick(ENDS).copied().filter(|line| !line.is_empty()));
     let mode = draw.taste.agent.unwrap_or_default();
     lines.retain(|line| can(mode, line));
-    // What stands in a file is of this conversation alone, and what is said once can be recalled.
+    // Words are unique to this conversation, and earlier words can be recalled.
     let lines: Vec<String> = lines
         .into_iter()
         .map(|line| match line.contains("WORD") {
@@ -164,21 +164,21 @@ fn script(draw: &mut ConversationDraw) -> String {
     lines.join("\n").replace("TAG", &draw.tag())
 }
 
-/// The words that were said so far, in any chat.
+/// Returns the words that were used so far, in any chat.
 fn words(draw: &ConversationDraw) -> String {
     draw.words.join(" ")
 }
 
-/// Whether whoever plays the agent can do what a line says.
+/// Returns whether the agent can execute a script's line.
 fn can(mode: AgentMode, line: &str) -> bool {
     let script = script::find(&format!("{HEADER}\n{line}"));
     script.and_then(Result::ok).is_some_and(|script| mode.cannot(&script).is_none())
 }
 
-/// What stands in a file that is no client's to read, as a script says it.
+/// The content of a file that no client may read, as a quoted text in a script.
 const SECRET: &str = "\"of ahp-harness\"";
 
-/// A message may bring chats and files along.
+/// Sometimes adds a chat or a file as an attachment to a message.
 fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
     if !draw.dice.chance(if draw.focus == "WORD" { 50 } else { 15 }) {
         return;
@@ -191,7 +191,7 @@ fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
         attached_chat(draw, to)
     };
     let Some(attachment) = attachment.and_then(|it| draw.named(&it)) else { return };
-    // What the agent is given shows in what it recalls, now or after others have gone on.
+    // The agent recalls the attachment's content, either at once or after other clients have continued.
     let later = if draw.dice.chance(30) { "hold gate\n" } else { "" };
     let script = format!("{HEADER}\n{later}recall {SECRET} hello said {}", words(draw));
     members["members"] = json!({"message": {
@@ -203,7 +203,7 @@ fn attach(draw: &mut ConversationDraw, to: &str, members: &mut Value) {
     }
 }
 
-/// A chat as an attachment to another: mostly one in which something was said, up to a turn or whole.
+/// Returns a chat as an attachment: usually one with turns, either up to a turn or whole.
 fn attached_chat(draw: &mut ConversationDraw, to: &str) -> Option<Value> {
     let all = draw.channels(ChannelKind::Chat);
     let told = all.iter().filter(|row| row.1["turns"].as_array().is_some_and(|it| !it.is_empty()));
@@ -224,7 +224,7 @@ fn attached_chat(draw: &mut ConversationDraw, to: &str) -> Option<Value> {
     Some(attachment)
 }
 
-/// Lets the agent go on from where it holds.
+/// Releases an agent's hold.
 pub fn release(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let chats = draw.channels(ChannelKind::Chat);
     let busy: Vec<_> = chats.iter().filter(|(_, chat)| !chat["activeTurn"].is_null()).collect();

@@ -1,6 +1,7 @@
-//! Conversations in which nothing is wrong: the suite and drawn conversations, played on the reference host in memory.
+//! Creates correct conversations: the suite and generated conversations, played against the reference host in
+//! memory.
 //!
-//! Knows: the simulation, drawn conversations. Never knows: what becomes of them.
+//! Knows: the simulation, generated conversations. Never knows: how the captures are used.
 //!
 //! Start at [`clean`].
 
@@ -25,38 +26,38 @@ use crate::wire::version::Version;
 use super::capture::MutableCapture;
 use super::reading::{CaptureReading, FrameRole};
 
-/// Shorter conversations show next to nothing.
+/// The minimum number of lines: shorter conversations test almost nothing.
 const LEAST: usize = 12;
-/// Longer ones take long to judge, again and again.
+/// The maximum number of lines: each mutant of a longer conversation takes long to judge.
 const MOST: usize = 1_500;
-/// When the clients of a conversation that was left open send requests again, in seconds after its last frame: when the
-/// host is at rest, and after any deadline.
+/// When the clients of a conversation that was left open send requests again, in seconds after its last frame:
+/// first when the host is idle, then after every deadline.
 const HEARD: [u64; 2] = [2, 13];
-/// The id of the first of these requests.
+/// The identifier of the first of these requests.
 const FIRST_PING: i64 = 7_000_001;
 
-/// What takes things away at the end of a conversation.
+/// The requests and actions of a cleanup at the end of a conversation.
 const LEAVING: [&str; 5] =
     ["disposeSession", "disposeTerminal", "disposeChat", "unsubscribe", "automation/removed"];
 
-/// Where captures are made from.
+/// The options for creating captures.
 #[derive(Clone, Copy, Debug)]
 pub struct BaseOptions {
-    /// The version that is spoken.
+    /// The protocol version.
     pub version: Version,
-    /// Every n-th scenario of the suite.
+    /// Every n-th scenario of the suite is played.
     pub part: usize,
-    /// How many drawn conversations.
+    /// The number of generated conversations.
     pub drawn: u64,
-    /// The seed of these.
+    /// The seed of the generated conversations.
     pub seed: u64,
 }
 
-/// Keeps the lines of a play.
+/// A recorder that keeps the lines of a play.
 #[derive(Clone, Default)]
 pub(super) struct LineRecorder {
     lines: Arc<Mutex<Vec<TranscriptLine>>>,
-    /// Whether calls of tools of ours are kept too.
+    /// Whether calls of the harness's own tools are kept, too.
     tools: bool,
 }
 
@@ -74,19 +75,19 @@ impl TranscriptRecorder for LineRecorder {
 }
 
 impl LineRecorder {
-    /// One that keeps the calls of tools of ours too.
+    /// Creates a recorder that also keeps calls of the harness's own tools.
     pub(super) fn with_tools() -> LineRecorder {
         LineRecorder { tools: true, ..LineRecorder::default() }
     }
 
-    /// What was recorded since the last time.
+    /// Returns and removes the lines that were recorded so far.
     pub(super) fn lines(&self) -> Vec<TranscriptLine> {
         std::mem::take(&mut *self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Captures in which the checks find nothing above a note: each conversation as it was played and, where nothing is
-/// pending at its end, a second form that was left open and in which the clients send requests again later.
+/// Returns captures in which the checks find nothing above a note: each conversation as it was played and, if
+/// nothing is pending at its end, a second form without cleanup in which the clients send requests again later.
 pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let BaseOptions { version, part, drawn, seed } = options;
     let ground = EmbeddedGround::of(version, AgentMode::Host, &[]);
@@ -129,14 +130,14 @@ pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     captures
 }
 
-/// Whether a capture can be a base.
+/// Returns whether a capture can be a base.
 pub fn is_clean(capture: &MutableCapture) -> bool {
     (LEAST..=MOST).contains(&capture.lines.len())
         && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)
 }
 
-/// The conversation without its clean-up, after which every client that is still there is heard of again: first when
-/// the host is at rest, then after any deadline. None where something was still to be answered.
+/// Returns the conversation without its cleanup, followed by pings of every connected client: first when the
+/// host is idle, then after every deadline. Returns `None` if a request was still unanswered.
 fn left_open(lines: &[TranscriptLine]) -> Option<Vec<TranscriptLine>> {
     let reading = CaptureReading::of(lines);
     let leaves = |number: &usize| match (&lines[*number].event, &reading.facts[*number]) {
@@ -175,7 +176,7 @@ fn left_open(lines: &[TranscriptLine]) -> Option<Vec<TranscriptLine>> {
     Some(kept)
 }
 
-/// A ping and its answer.
+/// Returns a ping and its answer.
 pub(super) fn ping(conn: &str, at: Duration, id: i64) -> [TranscriptLine; 2] {
     let seen = |message| Arc::new(SeenFrame::of(message));
     let ask = Message::request(id, "ping", json!({"channel": ROOT}));

@@ -1,6 +1,6 @@
-//! A conversation as lines, and what the always-on checks say about it.
+//! A conversation as lines, and the judgement of the always-on checks.
 //!
-//! Knows: the capture format, the fold of `judge`. Never knows: what was changed in it.
+//! Knows: the capture format, how `judge` runs the checks. Never knows: how captures are changed.
 //!
 //! Start at [`MutableCapture`].
 
@@ -20,19 +20,19 @@ use crate::wire::version::Version;
 /// A conversation between clients and a host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MutableCapture {
-    /// Where it comes from: a scenario, the number of a drawn conversation, a file.
+    /// The capture's origin: a scenario, the number of a generated conversation, or a file.
     pub name: String,
-    /// The version of connections whose handshake it does not show.
+    /// The version of connections whose handshake the capture does not contain.
     pub assume: Option<Version>,
-    /// What happened.
+    /// The lines.
     pub lines: Vec<TranscriptLine>,
 }
 
-/// How often each check was broken, by check and weight.
+/// The judgement: the number of breaches by check and weight.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct CaptureJudgement {
     breaches: BTreeMap<(&'static str, Weight), u64>,
-    /// What was said about the heaviest breach.
+    /// The message of the heaviest breach.
     pub message: String,
 }
 
@@ -40,18 +40,18 @@ impl MutableCapture {
     /// Reads a capture.
     ///
     /// # Errors
-    /// The first line that cannot be read.
+    /// Returns the first line that cannot be read.
     pub fn read(name: &str, input: impl BufRead) -> Result<MutableCapture, CaptureUnreadable> {
         let mut reader = TranscriptReader::new(input);
         let mut lines = Vec::new();
         while let Some((_, line)) = reader.next_event()? {
-            // A scenario's number would make `judge` look for the scenario.
+            // With a scenario's number, `judge` would look for the scenario.
             lines.push(TranscriptLine { case: None, ..line });
         }
         Ok(MutableCapture { name: name.to_owned(), assume: None, lines })
     }
 
-    /// The capture as a file has it.
+    /// Returns the capture as the text of a file.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for one in &self.lines {
@@ -60,7 +60,7 @@ impl MutableCapture {
         out
     }
 
-    /// Holds it against the always-on checks, as `judge` does.
+    /// Runs the always-on checks, as `judge` does.
     pub fn judge(&self) -> CaptureJudgement {
         let reports = replay::judge_lines(&self.lines, self.assume);
         let mut judgement = CaptureJudgement::default();
@@ -80,12 +80,12 @@ impl MutableCapture {
 }
 
 impl CaptureJudgement {
-    /// The heaviest breach.
+    /// Returns the weight of the heaviest breach; `None` if there is no breach.
     pub fn heaviest(&self) -> Option<Weight> {
         self.breaches.keys().map(|(_, weight)| *weight).max()
     }
 
-    /// The checks with breaches of this weight or more.
+    /// Returns the checks with breaches of this weight or more.
     pub fn checks(&self, from: Weight) -> Vec<&'static str> {
         let mut checks: Vec<_> =
             self.breaches.keys().filter(|(_, weight)| *weight >= from).map(|(id, _)| *id).collect();
@@ -93,13 +93,13 @@ impl CaptureJudgement {
         checks
     }
 
-    /// Whether something is broken here that is not broken as often in another judgement.
+    /// Returns whether a check reports more breaches of a weight than in another judgement.
     pub fn says_more_than(&self, other: &CaptureJudgement) -> bool {
         self.breaches.iter().any(|(key, times)| other.breaches.get(key).is_none_or(|it| it < times))
     }
 }
 
-/// The message of a line, if it is one of that direction.
+/// Returns the message of a line; `None` if the line is no frame with a message.
 pub(super) fn message_of(line: &TranscriptLine) -> Option<&Value> {
     match &line.event {
         ConnectionEvent::Sent(seen) | ConnectionEvent::Received(seen) => {
@@ -109,19 +109,19 @@ pub(super) fn message_of(line: &TranscriptLine) -> Option<&Value> {
     }
 }
 
-/// Gives a line another message.
+/// Replaces the message of a line.
 pub(super) fn put_message(line: &mut TranscriptLine, value: &Value) {
     put_frame(line, Frame::json(value));
 }
 
-/// Gives a line another frame.
+/// Replaces the frame of a line.
 pub(super) fn put_frame(line: &mut TranscriptLine, frame: Frame) {
     if let ConnectionEvent::Sent(seen) | ConnectionEvent::Received(seen) = &mut line.event {
         *seen = Arc::new(SeenFrame::new(frame));
     }
 }
 
-/// Changes the message of a line; says whether there was something to change.
+/// Changes the message of a line. Returns whether the message differs afterwards.
 pub(super) fn edit(line: &mut TranscriptLine, change: impl FnOnce(&mut Value) -> bool) -> bool {
     let Some(mut value) = message_of(line).cloned() else { return false };
     let before = value.clone();

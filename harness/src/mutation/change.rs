@@ -1,4 +1,4 @@
-//! The few ways in which an operator changes a conversation. Everything else is data.
+//! The mechanisms by which operators change a conversation. Everything else is data.
 //!
 //! Knows: captures, readings. Never knows: rules.
 //!
@@ -18,82 +18,85 @@ use super::reading::{CaptureReading, EnvelopeSpot, FrameRole, key_of};
 use super::renumber::renumber;
 use super::value_change::{ListChange, TextChange, filled};
 
-/// Whether the fault is in the message to one client or in the messages to all.
+/// Whether a fault is in one client's message or in the messages to all clients.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FaultAudience {
-    /// The copy of one connection.
+    /// Only the copy of one connection.
     One,
-    /// All copies, those in replays included: the host has it so.
+    /// All copies, including those in replays: the host's own data is wrong.
     All,
 }
 
-/// How a conversation is changed.
+/// A change of a conversation.
 #[derive(Clone, Copy, Debug)]
 pub enum WireChange {
     /// The frame is not sent.
     Drop(FaultAudience),
     /// The frame is sent twice.
     Duplicate,
-    /// The frame is sent once more after so many later ones of the host on the connection.
+    /// The frame is sent again after this many later frames of the host on the connection.
     DuplicateLater(usize),
-    /// The frame is sent after so many later ones of the host on the connection.
+    /// The frame is sent after this many later frames of the host on the connection.
     Delay(usize),
-    /// The frame is sent before so many earlier ones of the host on the connection.
+    /// The frame is sent before this many earlier frames of the host on the connection.
     Hasten(usize),
     /// The frame is sent before the request that it answers.
     BeforeRequest,
-    /// The frame goes to another connection, which did not ask for it.
+    /// The frame goes to another connection instead, which did not ask for it.
     Misdirect,
     /// The frame also goes to another connection, which did not ask for it.
     Leak,
     /// A member gets this value.
     Set(FaultAudience, &'static str, &'static str),
-    /// A member gets the value that it has in another such frame.
+    /// A member gets the value that it has in another frame of the conversation.
     Other(FaultAudience, &'static str),
-    /// A member is left out.
+    /// A member is removed.
     Remove(FaultAudience, &'static str),
-    /// A number is changed by so much.
+    /// A number is increased by this amount.
     Add(FaultAudience, &'static str, i64),
     /// A text is changed.
     Reword(FaultAudience, &'static str, TextChange),
     /// A list is changed.
     Relist(FaultAudience, &'static str, ListChange),
-    /// The number of the envelope is that of the one before it on the connection, this many more.
+    /// The envelope gets the `serverSeq` of the previous envelope on the connection, plus this number.
     NumberOfEarlier(u64),
-    /// The action is sent again as a new one, to whoever got it.
+    /// The action is sent again as a new action, to the same connections.
     Again,
-    /// The last earlier action of this type on the channel is sent again as a new one, after this one.
+    /// The last earlier action of this type on the channel is sent again as a new action, after this one.
     AgainAfter(&'static str),
-    /// This action is sent as a new one after the other one. Texts that begin with `$` name a member of the action
-    /// before it, the channel (`$channel`) or an id that nobody made (`$unknown`).
+    /// This action is sent as a new action after the envelope. Texts that begin with `$` stand for a member of
+    /// the envelope's action, for the channel (`$channel`), or for an identifier that does not exist
+    /// (`$unknown`).
     Insert(&'static str),
     /// A result becomes this error.
     Fail(i64),
     /// An error becomes this result.
     Succeed(&'static str),
-    /// What the host made of a dispatch is taken away, for everybody.
+    /// All envelopes that the host sent for a dispatch are removed.
     Ignore,
     /// An accepted dispatch is reported as rejected, although it took effect.
     Reject,
-    /// The answer has the result of a later request of that method.
+    /// The answer has the result of the answer to a later request of the same method.
     SwapAnswers,
-    /// An action that the snapshot already has, and that somebody else got before, comes after it.
+    /// An action that the snapshot already contains, and that another connection received before, follows the
+    /// snapshot.
     OldAction,
-    /// The next action on the channel that others get comes here too, after the answer to a later request.
+    /// After an unsubscription and the answer to a later request, the connection still receives the next action
+    /// on the channel.
     StillTold,
-    /// What this action and the next one say changes places, the numbers stay.
+    /// This action and the next one are exchanged; the numbers stay in place.
     SwapActions(FaultAudience),
-    /// The action has an origin: the client that gets it, and a number that it never used.
+    /// The action gets an `origin`: the receiving client, with a `clientSeq` that it never used.
     Forge,
-    /// The frame comes before the dispatch that it answers.
+    /// The frame is sent before the dispatch that it answers.
     BeforeDispatch,
-    /// The last earlier notification of this method on the connection comes again, after this one.
+    /// The last earlier notification of this method on the connection is sent again, after this one.
     NoticeAgain(&'static str),
-    /// This message comes after it.
+    /// This message follows the frame.
     Stray(&'static str),
-    /// This text comes after it.
+    /// This text follows the frame.
     Raw(&'static str),
-    /// It is changed as only conversations with agents are.
+    /// A change that applies only to conversations with agents.
     Agent(AcpChange),
 }
 
@@ -102,12 +105,12 @@ pub enum WireChange {
 pub struct ChangedCapture {
     /// The lines.
     pub lines: Vec<TranscriptLine>,
-    /// What was changed, for a person.
+    /// A description of the change for people.
     pub what: String,
 }
 
 impl WireChange {
-    /// Applies the change at a place, if that is possible there.
+    /// Applies the change at a place. Returns `None` if that is not possible there.
     pub fn apply(
         self,
         reading: &CaptureReading<'_>,
@@ -326,7 +329,7 @@ impl WireChange {
     }
 }
 
-/// The copies that a change is about.
+/// Returns the copies that a change applies to.
 pub(super) fn places(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,
@@ -342,7 +345,7 @@ pub(super) fn places(
     all
 }
 
-/// The same notification on other connections, provided that each connection got it once.
+/// Returns the same notification on all connections.
 fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<EnvelopeSpot> {
     let lines = reading
         .lines
@@ -354,7 +357,7 @@ fn same_notices(reading: &CaptureReading<'_>, line: usize) -> Vec<EnvelopeSpot> 
     same.map(|(line, _)| EnvelopeSpot { line, base: String::new() }).collect()
 }
 
-/// Takes away what stands at a place: the line, or an entry of a replay.
+/// Removes the envelope at a place: the line, or an entry of a replay.
 fn take(lines: &mut Vec<TranscriptLine>, spot: &EnvelopeSpot) {
     if spot.base.starts_with("/result") {
         edit(&mut lines[spot.line], |value| remove(value, &spot.base));
@@ -363,7 +366,7 @@ fn take(lines: &mut Vec<TranscriptLine>, spot: &EnvelopeSpot) {
     }
 }
 
-/// Removes a member or an item.
+/// Removes a member or an item. Returns whether it existed.
 fn remove(value: &mut Value, place: &str) -> bool {
     let Some((above, last)) = pointer::split(place) else { return false };
     match value.pointer_mut(above) {
@@ -379,7 +382,7 @@ fn remove(value: &mut Value, place: &str) -> bool {
     }
 }
 
-/// One of the places that a pattern finds at a spot.
+/// Returns a random place that the pattern matches.
 fn chosen(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,
@@ -399,7 +402,7 @@ fn change_at(
     dice: &mut Dice,
     change: &mut dyn FnMut(&mut Value),
 ) -> Option<String> {
-    // A member that may be new stands below a place that exists.
+    // A pattern may name a new member if its parent exists.
     let place = chosen(reading, spot, pattern, dice).or_else(|| {
         let (above, last) = pattern.rsplit_once('/')?;
         Some(format!("{}/{last}", chosen(reading, spot, above, dice)?))
@@ -429,7 +432,7 @@ fn change_at(
     told
 }
 
-/// Adds the member at this place with the value null, if the object that it belongs to exists.
+/// Adds the member at this place with the value null, if its parent object exists.
 fn make(value: &mut Value, place: &str) {
     if let Some((above, last)) = pointer::split(place)
         && let Some(map) = value.pointer_mut(above).and_then(Value::as_object_mut)
@@ -454,7 +457,7 @@ fn remove_at(
     Some(format!("`{}{place}` left out", spot.base))
 }
 
-/// Another value that the same member has in the conversation.
+/// Returns another value that the same member has in the conversation.
 fn other_value(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,
@@ -486,7 +489,8 @@ fn same_type(one: &Value, two: &Value) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(two)
 }
 
-/// The line of the n-th later frame of the host on the connection, where nothing of the client stands between.
+/// Returns the line of the n-th later frame of the host on the connection; `None` if a frame of the client is
+/// in between.
 fn after(reading: &CaptureReading<'_>, line: usize, count: usize) -> Option<usize> {
     (0..count).try_fold(line, |at, _| {
         let next = reading.next_received(at)?;
@@ -508,7 +512,7 @@ fn before(reading: &CaptureReading<'_>, line: usize, count: usize) -> Option<usi
     })
 }
 
-/// A connection that stands on the line and has nothing to do with the channel of the frame there.
+/// Returns a connection that is open on the line and has nothing to do with the frame's channel.
 fn stranger(reading: &CaptureReading<'_>, spot: &EnvelopeSpot, dice: &mut Dice) -> Option<String> {
     let value = message_of(&reading.lines[spot.line])?;
     let here = &reading.facts[spot.line];
@@ -529,7 +533,7 @@ fn stranger(reading: &CaptureReading<'_>, spot: &EnvelopeSpot, dice: &mut Dice) 
     dice.pick(&others).cloned()
 }
 
-/// A secret that a client gave the host before a line.
+/// Returns a secret that a client sent to the host before a line.
 fn secret(reading: &CaptureReading<'_>, line: usize) -> Option<String> {
     let mut tokens = reading.lines[..line].iter().zip(&reading.facts).filter_map(|(line, fact)| {
         let authenticates = fact.role == FrameRole::Request && fact.name == "authenticate";
@@ -539,7 +543,7 @@ fn secret(reading: &CaptureReading<'_>, line: usize) -> Option<String> {
     tokens.rfind(|token| token.len() >= 8).map(str::to_owned)
 }
 
-/// The envelopes that settle a dispatch, in order of their places.
+/// Returns the envelopes that settle a dispatch, in order of their places.
 fn echoes(reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> Option<Vec<EnvelopeSpot>> {
     let seq = reading.value(spot)?.pointer("/params/clientSeq")?;
     let life = reading.facts[spot.line].life;
@@ -558,14 +562,15 @@ fn echoes(reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> Option<Vec<Envel
     (!copies.is_empty()).then_some(copies)
 }
 
-/// The conversation with one more action after an envelope, for whoever got that one, under a number of its own.
+/// Returns the conversation with an additional action after an envelope, for all connections that received the
+/// envelope, with its own `serverSeq`.
 fn insert(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,
     action: &Value,
 ) -> Option<Vec<TranscriptLine>> {
     let (channel, seq) = reading.value(spot).and_then(key_of)?;
-    // With a second life of the host a number alone would not say what is meant.
+    // After a restart of the host, a `serverSeq` alone is ambiguous.
     if reading.lines.iter().any(|line| line.event == crate::transcript::ConnectionEvent::Restarted)
     {
         return None;
@@ -594,7 +599,7 @@ fn insert(
 }
 
 impl CaptureReading<'_> {
-    /// Whether a connection's handshake was answered before a line.
+    /// Returns whether a connection's handshake was answered before a line.
     fn fenced_begin(&self, life: usize, line: usize) -> bool {
         let lines = self.lives[life].begin..line;
         lines.into_iter().any(|at| {

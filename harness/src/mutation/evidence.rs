@@ -1,7 +1,7 @@
-//! Whether anybody who has only the capture could know that a mutant's host is at fault. Where nobody could, a check
-//! that says nothing is right.
+//! Decides whether a capture contains evidence that a mutant's host is at fault. If it does not, a check that
+//! reports nothing is right.
 //!
-//! Knows: readings, reducers. Never knows: what the always-on checks say.
+//! Knows: readings, reducers. Never knows: what the always-on checks report.
 //!
 //! Start at [`FaultEvidence`].
 
@@ -21,49 +21,50 @@ use super::reading::{
     CaptureReading, EnvelopeSpot, FrameRole, envelopes, key_of, kind_of, snapshots, text,
 };
 
-/// How long a host may take to answer; the specification gives no figure, so that this is generous.
+/// How long a host may take to answer. The specification states no limit, so this is generous.
 pub const PATIENCE: Duration = Duration::from_secs(10);
-/// Members of a summary of which a host need not announce every change.
+/// The members of a session summary whose changes a host need not announce each time.
 const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
-/// How long a host may hold back what it only sums up.
+/// How long a host may delay summary notifications.
 const REST: Duration = Duration::from_millis(1_500);
 
-/// What shows a fault.
+/// The evidence of a fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FaultEvidence {
     /// The frame itself, or what came before it.
     Itself,
-    /// Another connection got the envelope as it should be.
+    /// Another connection received the unchanged envelope.
     Twin,
-    /// Another connection got the envelope, and this one was answered something that it asked later.
+    /// Another connection received the envelope, and this connection received the answer to a later request.
     TwinAndFence,
-    /// The connection was answered something that it asked a while later. What has no number may be overtaken, so that
-    /// an answer right after it shows nothing.
+    /// The connection received the answer to a request that it sent some time later. Messages without a
+    /// `serverSeq` may be overtaken, so an immediate answer is no evidence.
     LateFence,
-    /// The connection is heard of a whole deadline later.
+    /// The connection receives a frame after a whole deadline.
     Wait,
-    /// The capture goes on until the host has been at rest.
+    /// The capture continues until the host has been idle.
     Rest,
-    /// A later snapshot does not agree with the one before it and the actions between.
+    /// A later snapshot does not match the previous one and the actions in between.
     State,
     /// A later dispatch of the client on the same channel is settled.
     Overtaken,
     /// A later action has a lower number.
     Later,
-    /// A connection is subscribed to the channel that is named at that place.
+    /// A connection is subscribed to the channel at this place.
     Seen(&'static str),
-    /// Another connection got the same notification, and a request that this connection sent a while later was answered.
+    /// Another connection received the same notification, and this connection received the answer to a request
+    /// that it sent some time later.
     NoticeTwin,
-    /// The same client knows better: it created the session, or has its state.
+    /// A connection is subscribed to the missing session, which was ready when the list was requested.
     Listed,
-    /// Another connection got what the replay has.
+    /// Another connection received the action that the replay lacks.
     Replay,
-    /// It shows in a conversation with an agent.
+    /// Evidence that exists only in conversations with agents.
     Agent(AcpEvidence),
 }
 
 impl FaultEvidence {
-    /// Whether it is there.
+    /// Returns whether the capture contains the evidence.
     pub fn is_there(
         self,
         original: &CaptureReading<'_>,
@@ -115,7 +116,7 @@ impl FaultEvidence {
         }
     }
 
-    /// Why a mutant without it is undecidable.
+    /// Returns why a mutant without the evidence is undecidable.
     pub fn missing(self) -> &'static str {
         match self {
             FaultEvidence::Itself => "nothing",
@@ -144,8 +145,8 @@ impl FaultEvidence {
     }
 }
 
-/// Whether a change of a summary need not be announced by itself: a later one has all that it says, or it says only what may
-/// lag behind.
+/// Returns whether the change of a summary need not be announced by itself: a later change contains the same
+/// members, or its members may lag.
 fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
     let changes = |line: usize| {
         let params = message_of(&original.lines[line])?.get("params")?;
@@ -159,7 +160,7 @@ fn is_made_up_for(original: &CaptureReading<'_>, line: usize) -> bool {
     changed.iter().all(|(name, _)| LAGGING.contains(&name.as_str()) || told(name))
 }
 
-/// Whether the connection got a snapshot that has the action, up to a line.
+/// Returns whether the connection received a snapshot that contains the action, up to a line.
 fn made_good(original: &CaptureReading<'_>, spot: &EnvelopeSpot, until: usize) -> bool {
     let Some((channel, seq)) = original.value(spot).and_then(key_of) else { return false };
     let life = original.facts[spot.line].life;
@@ -170,8 +171,8 @@ fn made_good(original: &CaptureReading<'_>, spot: &EnvelopeSpot, until: usize) -
     })
 }
 
-/// Whether a later dispatch on the channel is settled, after the dispatch on a line or the one that the envelope there
-/// answers.
+/// Returns whether a later dispatch on the channel is settled. The line is a dispatch or the envelope that
+/// answers it.
 fn overtaken(reading: &CaptureReading<'_>, line: usize) -> bool {
     let Some(params) = message_of(&reading.lines[line]).and_then(|it| it.get("params")) else {
         return false;
@@ -195,7 +196,7 @@ fn overtaken(reading: &CaptureReading<'_>, line: usize) -> bool {
     })
 }
 
-/// Whether a later action of the same life of the host has a number below the one that was changed.
+/// Returns whether a later action of the same life of the host has a lower number than the changed one.
 fn later_is_lower(
     original: &CaptureReading<'_>,
     changed: &[TranscriptLine],
@@ -219,8 +220,8 @@ fn later_is_lower(
     })
 }
 
-/// Whether the session that a list no longer has as it was is one that was ready when the list was asked for, and that a
-/// connection is subscribed to.
+/// Returns whether the changed list lacks a session as it was, although a connection is subscribed to the
+/// session and it was ready when the list was requested.
 fn listed(original: &CaptureReading<'_>, changed: &[TranscriptLine], spot: &EnvelopeSpot) -> bool {
     let items = |lines: &[TranscriptLine]| -> Vec<Value> {
         let value = message_of(&lines[spot.line]);
@@ -238,7 +239,7 @@ fn listed(original: &CaptureReading<'_>, changed: &[TranscriptLine], spot: &Enve
     })
 }
 
-/// Whether a session was known to be ready before a line. One that is not need not be listed.
+/// Returns whether a session was known to be ready before a line. Only a ready session has to be listed.
 fn is_ready(original: &CaptureReading<'_>, session: &str, line: usize) -> bool {
     (0..line).any(|line| {
         let became = envelopes(original.lines, line).iter().any(|(_, envelope)| {
@@ -254,7 +255,7 @@ fn is_ready(original: &CaptureReading<'_>, session: &str, line: usize) -> bool {
     })
 }
 
-/// Whether some snapshot agreed with the log and no longer does.
+/// Returns whether a snapshot that matched the history no longer does.
 fn disagrees(original: &[TranscriptLine], changed: &[TranscriptLine]) -> bool {
     let (before, after) = (agreements(original), agreements(changed));
     before.len() == after.len()
@@ -264,7 +265,8 @@ fn disagrees(original: &[TranscriptLine], changed: &[TranscriptLine]) -> bool {
             .any(|((channel, agreed), (other, agrees))| channel == other && *agreed && !agrees)
 }
 
-/// Every snapshot that has an earlier one of its channel, and whether it agrees with that and the actions between.
+/// Returns, for each snapshot with an earlier one of its channel, whether it matches that one and the actions
+/// in between.
 fn agreements(lines: &[TranscriptLine]) -> Vec<(String, bool)> {
     let mut agreements = Vec::new();
     let lives = lines.split(|line| line.event == ConnectionEvent::Restarted);
@@ -320,7 +322,8 @@ fn of_life(lines: &[TranscriptLine], agreements: &mut Vec<(String, bool)>) {
     }
 }
 
-/// Whether two states of a terminal agree: it may have kept only the end of its output, in parts of its own choice.
+/// Returns whether two states of a terminal agree. A terminal may have kept only the end of its output, divided
+/// into other parts.
 fn same_terminal(folded: &Value, state: &Value) -> bool {
     let shown = |state: &Value| -> String {
         let parts = state.get("content").and_then(Value::as_array);
@@ -337,7 +340,8 @@ fn same_terminal(folded: &Value, state: &Value) -> bool {
     shown(folded).ends_with(&shown(state)) && rest(folded) == rest(state)
 }
 
-/// A state without what is absent or of no account: empty lists and objects, and when it was last changed.
+/// Returns a state without insignificant members: null values, empty lists and objects, and the modification
+/// time.
 fn plain(value: &Value) -> Value {
     let empty = |value: &Value| match value {
         Value::Null => true,

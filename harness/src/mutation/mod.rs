@@ -1,10 +1,11 @@
-//! Mutation tests of the always-on checks: captures with one injected fault show what the checks miss, and legally
-//! rewritten captures show what they accuse wrongly.
+//! Mutation tests of the always-on checks: captures with one injected fault show what the checks miss, and
+//! legally rewritten captures show false findings.
 //!
-//! A correct [`capture`] is read ([`reading`]) and changed by an [`operator`], a row of [`operators`]: a target, a
-//! [`change`], and the [`evidence`] that shows the fault in the capture. A [`rewrite`], a row of [`rewrites`], is the
-//! opposite: the capture that it makes is as legal as the one before. [`bases`] makes the captures, [`trial`] runs the
-//! checks on the changed captures, [`table`] shows the results. [`acp`] has what conversations with agents need besides.
+//! A correct [`capture`] is read ([`reading`]) and changed by an [`operator`], a row of [`operators`]: a
+//! target, a [`change`], and the [`evidence`] that shows the fault in the capture. A [`rewrite`], a row of
+//! [`rewrites`], is the opposite: its result is as legal as the capture before. [`bases`] creates the captures,
+//! [`trial`] runs the checks on the changed captures, [`table`] shows the results. [`acp`] contains the
+//! additions for conversations with agents.
 //!
 //! Knows: captures, reducers, the judgement of files. Never knows: how a check works; files, the terminal.
 //!

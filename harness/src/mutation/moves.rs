@@ -1,6 +1,6 @@
-//! Changes that need two frames, or more, of a conversation.
+//! Changes that involve two or more frames of a conversation.
 //!
-//! Knows: readings. Never knows: what they are for.
+//! Knows: readings. Never knows: which rules the changes break.
 
 use crate::dice::Dice;
 use crate::transcript::line::TranscriptLine;
@@ -10,7 +10,8 @@ use super::capture::{edit, message_of};
 use super::change::{FaultAudience, places};
 use super::reading::{CaptureReading, EnvelopeSpot, FrameRole, envelopes, key_of, text};
 
-/// An action that the snapshot at a place already has, and that another connection got, comes after it.
+/// Inserts an action after the snapshot that already contains it. Another connection received the action
+/// before.
 pub(super) fn old_action(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,
@@ -41,7 +42,7 @@ pub(super) fn old_action(
     Some(format!("after it line {} again", chosen + 1))
 }
 
-/// The next action that others get on a channel that was left comes here too.
+/// Sends the next action on a channel to a connection that has unsubscribed from it.
 pub(super) fn still_told(
     reading: &CaptureReading<'_>,
     line: usize,
@@ -70,7 +71,7 @@ pub(super) fn still_told(
     Some(format!("line {} comes here too", next + 1))
 }
 
-/// What an action and the next one on the connection say changes places.
+/// Exchanges the content of an action and the next one on the connection.
 pub(super) fn swap_actions(
     reading: &CaptureReading<'_>,
     spot: &EnvelopeSpot,
@@ -99,7 +100,7 @@ pub(super) fn swap_actions(
     Some(format!("changed places with line {}", next.line + 1))
 }
 
-/// The echo on a line comes before the dispatch that it answers.
+/// Moves the echo on a line before the dispatch that it answers.
 pub(super) fn before_dispatch(
     reading: &CaptureReading<'_>,
     line: usize,
@@ -116,7 +117,7 @@ pub(super) fn before_dispatch(
         let fact = &reading.facts[at];
         fact.role == FrameRole::Action && fact.life == life
     });
-    // With actions between, the numbers of the connection would be out of order too.
+    // If actions are in between, the connection's numbers would be out of order, too, which is another fault.
     if between {
         return None;
     }

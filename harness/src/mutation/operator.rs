@@ -1,7 +1,7 @@
-//! What an operator is: a row that says where a conversation is changed, how, and what shows that the host would be
-//! at fault.
+//! Operators: rows that state where a conversation is changed, how, and what evidence shows that the host is at
+//! fault.
 //!
-//! Knows: readings. Never knows: what the always-on checks make of it.
+//! Knows: readings. Never knows: what the always-on checks report.
 //!
 //! Start at [`WireOperator`].
 
@@ -19,10 +19,10 @@ use super::reading::{
     CaptureReading, EnvelopeSpot, FrameRole, envelopes, key_of, kind_of, snapshots,
 };
 
-/// Writes the classes once: the variant, its name, and what belongs to it.
+/// Defines the classes: each with its variant, its name and its description.
 macro_rules! fault_classes {
     ($($class:ident $name:literal $doc:literal,)*) => {
-        /// What a fault of the host is about.
+        /// The subject of a host's fault.
         #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
         pub enum FaultClass {
             $(#[doc = $doc] $class,)*
@@ -32,7 +32,7 @@ macro_rules! fault_classes {
             /// Every class.
             pub const ALL: &'static [FaultClass] = &[$(FaultClass::$class,)*];
 
-            /// Its name.
+            /// Returns the class's name.
             pub fn name(self) -> &'static str {
                 match self {
                     $(FaultClass::$class => $name,)*
@@ -69,7 +69,7 @@ fault_classes! {
 }
 
 impl FaultClass {
-    /// Which protocol it is about.
+    /// Returns the protocol that the class is about.
     pub fn standard(self) -> ProtocolStandard {
         if self >= FaultClass::UpdateDelivery {
             ProtocolStandard::Acp
@@ -79,120 +79,122 @@ impl FaultClass {
     }
 }
 
-/// One kind of fault of a host, on the wire.
+/// One kind of fault of a host, as it appears on the wire.
 #[derive(Clone, Copy, Debug)]
 pub struct WireOperator {
     /// Its name.
     pub name: &'static str,
-    /// What it is about.
+    /// The class of the fault.
     pub class: FaultClass,
-    /// What the host does wrong, in a sentence.
+    /// A sentence that states what the host does wrong.
     pub wrong: &'static str,
-    /// What it can be applied to.
+    /// The frames or places that the operator applies to.
     pub target: OperatorTarget,
-    /// What is changed.
+    /// The change.
     pub change: WireChange,
-    /// What shows that the host is at fault; any of them is enough. A mutant with none of them is undecidable.
+    /// The evidence of the fault; any one is sufficient. A mutant without evidence is undecidable.
     pub shown: &'static [FaultEvidence],
-    /// Where a mutant is what a host may do: a condition with its reason.
+    /// The condition under which a host may behave like the mutant, with the reason.
     pub legal: Option<(PlaceCondition, &'static str)>,
-    /// The requirement that it breaks, where the text does not demand it: a note in the ledger. A mutant that ends as a
-    /// note is legal then.
+    /// The requirement that the fault breaks if the specification only recommends it: it is a note in the
+    /// ledger. A mutant that is only noted counts as legal then.
     pub advice: Option<&'static str>,
 }
 
-/// Which frames, or places in frames, an operator can be applied to.
+/// The frames, or the places in frames, that an operator applies to.
 #[derive(Clone, Copy, Debug)]
 pub struct OperatorTarget {
-    /// What is looked for.
+    /// The kind of frame or place.
     pub kind: TargetKind,
-    /// Types of actions, methods or kinds of channels; a name that ends with `*` is a beginning. None asks for all.
+    /// The types of actions, the methods or the kinds of channels. A name that ends with `*` is a prefix. An
+    /// empty list allows all.
     pub names: &'static [&'static str],
-    /// What has to hold there, all of it.
+    /// The conditions, all of which have to hold.
     pub when: &'static [PlaceCondition],
 }
 
-/// What is looked for.
+/// The kind of frame or place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TargetKind {
-    /// Envelopes of actions, sent live.
+    /// Envelopes of actions that were sent live.
     Action,
     /// Envelopes of actions in a replay.
     Replayed,
-    /// Whole frames of that role.
+    /// Whole frames of this role.
     Frame(FrameRole),
-    /// Snapshots, wherever they stand.
+    /// Snapshots, in any message.
     Snapshot,
-    /// A dispatch of a client, of which the host makes something.
+    /// Dispatches of clients.
     Dispatch,
 }
 
-/// What has to hold at a place.
+/// A condition on a place.
 #[derive(Clone, Copy, Debug)]
 pub enum PlaceCondition {
-    /// Nothing: it is so everywhere.
+    /// No condition.
     Always,
-    /// The action has an origin.
+    /// The action has an `origin`.
     Own,
-    /// It was dispatched by the client that gets it here.
+    /// The client that receives the envelope dispatched the action.
     Echo,
-    /// It was dispatched by another client than the one that gets it here.
+    /// Another client than the receiving one dispatched the action.
     OthersOwn,
-    /// It has none: the host made it.
+    /// The action has no `origin`: the host created it.
     HostMade,
-    /// It is no rejection.
+    /// The envelope is no rejection.
     Accepted,
-    /// It is one.
+    /// The envelope is a rejection.
     Rejected,
-    /// Another connection got the same envelope.
+    /// Another connection received the same envelope.
     Twin,
-    /// There is something at that place.
+    /// The pattern matches a value.
     Has(&'static str),
-    /// There is nothing at that place.
+    /// The pattern matches no value.
     Lacks(&'static str),
-    /// The value at that place is this one.
+    /// The pattern matches this JSON value.
     Is(&'static str, &'static str),
-    /// The list or text at that place has at least so many items or bytes.
+    /// The pattern matches a list or text with at least this many items or bytes.
     Long(&'static str, usize),
-    /// The request has something at that place.
+    /// The request has a value at this pointer.
     Asked(&'static str),
-    /// The request has nothing at that place.
+    /// The request has no value at this pointer.
     NotAsked(&'static str),
-    /// The next frame of the host on the connection is an accepted action too. Rejections have no order.
+    /// The next frame of the host on the connection is an accepted action, too. The order of rejections is not
+    /// specified.
     BeforeAction,
-    /// The next frame of the host on the connection is an action of the same channel.
+    /// The next frame of the host on the connection is an accepted action of the same channel.
     BeforeSameChannel,
-    /// It is followed by an action of the channel that was subscribed to.
+    /// The next frame of the host is an accepted action of the channel that was just subscribed to or resumed.
     BeforeItsAction,
-    /// It is followed by another action that the same client dispatched on the same channel.
+    /// The next frame of the host is an accepted action that the same client dispatched on the same channel.
     BeforeEcho,
-    /// The connection is subscribed to the channel of the envelope, and has not said that it leaves.
+    /// The connection is subscribed to the envelope's channel and has not unsubscribed.
     Subscribed,
-    /// The same, of the channel of the host.
+    /// The connection is subscribed to the root channel.
     RootSubscribed,
-    /// At least one of these places has a list that is not empty.
+    /// The pattern matches a list that is not empty.
     HasMany(&'static str),
-    /// The channel of the request was disposed of before, and that was answered.
+    /// The channel of the request was disposed of before, and the host answered that with a result.
     Disposed,
-    /// The request has a method that the version does not know, and that is no extension by its name.
+    /// The version does not know the request's method, and the method's name marks no extension.
     UnknownMethod,
-    /// The request was sound, as far as the host answered it or refused it for a reason of its own.
+    /// The host's answer does not call the request malformed.
     Sound,
-    /// An earlier action of that type stands on the same channel.
+    /// There is an earlier action of this type on the same channel.
     After(&'static str),
-    /// It is so in a conversation with an agent.
+    /// A condition that applies only to conversations with agents.
     Agent(AcpCondition),
 }
 
 impl WireOperator {
-    /// Where it can be applied.
+    /// Returns the places that the operator applies to.
     pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<EnvelopeSpot> {
         self.target.spots(reading)
     }
 }
 
 impl OperatorTarget {
-    /// Where it is found.
+    /// Returns the places in a conversation that match the target.
     pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<EnvelopeSpot> {
         let lines = 0..reading.lines.len();
         let all = lines.flat_map(|line| self.on_line(reading, line));
@@ -246,7 +248,7 @@ impl OperatorTarget {
 }
 
 impl PlaceCondition {
-    /// Whether it holds.
+    /// Returns whether the condition holds at a place.
     pub fn holds(self, reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> bool {
         let Some(value) = reading.value(spot) else { return false };
         let fact = &reading.facts[spot.line];
@@ -350,7 +352,7 @@ impl PlaceCondition {
     }
 }
 
-/// The last earlier envelope of one of these types on the same channel, on the same connection.
+/// Returns the last earlier envelope of one of these types on the same channel and connection.
 pub(super) fn earlier<'a>(
     reading: &CaptureReading<'a>,
     spot: &EnvelopeSpot,

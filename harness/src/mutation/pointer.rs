@@ -1,13 +1,13 @@
-//! Places in a value by pointers in which `*` stands for any member or item, and `**` for any way down.
+//! JSON pointers with wildcards: `*` matches any member or item, `**` any path downwards.
 //!
 //! Knows: JSON. Never knows: the protocol.
 
 use crate::wire::json::Value;
 
-/// Most places that are looked at: more of them would be more of the same.
+/// The maximum number of matches, which bounds the time for large values.
 const MOST: usize = 4_096;
 
-/// The places that a pattern finds, as JSON pointers.
+/// Returns the places that a pattern matches, as JSON pointers.
 pub(super) fn places(value: &Value, pattern: &str) -> Vec<String> {
     let steps: Vec<&str> = pattern.split('/').skip(1).collect();
     let mut found = Vec::new();
@@ -57,7 +57,7 @@ fn children(value: &Value, at: &str, tell: &mut dyn FnMut(&Value, String)) {
     }
 }
 
-/// A place as the place above it and the last step.
+/// Splits a pointer into its parent and its last step, which is unescaped.
 pub(super) fn split(place: &str) -> Option<(&str, String)> {
     let (above, last) = place.rsplit_once('/')?;
     Some((above, last.replace("~1", "/").replace("~0", "~")))

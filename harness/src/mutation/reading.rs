@@ -1,5 +1,5 @@
-//! What the frames of a conversation are: requests with their answers, actions with their copies, and who is
-//! subscribed to what.
+//! The meaning of the frames of a conversation: requests with their answers, actions with their copies, and
+//! subscriptions.
 //!
 //! Knows: captures. Never knows: rules.
 //!
@@ -16,39 +16,39 @@ use crate::wire::version::Version;
 
 use super::capture::message_of;
 
-/// What a frame is.
+/// The role of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FrameRole {
-    /// A client asks.
+    /// A request of a client.
     Request,
-    /// A client dispatches an action.
+    /// An action that a client dispatches.
     Dispatch,
-    /// A client sends another notification.
+    /// Another notification of a client.
     ClientNotice,
-    /// A client answers a request of the host.
+    /// A client's answer to a request of the host.
     ClientAnswer,
-    /// The host answers with a result.
+    /// A result from the host.
     Result,
-    /// The host answers with an error.
+    /// An error from the host.
     Refusal,
-    /// The host sends an action.
+    /// An action from the host.
     Action,
-    /// The host sends another notification.
+    /// Another notification from the host.
     Notice,
-    /// The host asks.
+    /// A request of the host.
     HostRequest,
-    /// Nothing that can be read, or no frame.
+    /// No frame, or a frame that cannot be decoded.
     Other,
 }
 
-/// One line, read.
+/// The meaning of one line.
 #[derive(Clone, Debug)]
 pub struct FrameFact {
-    /// What it is.
+    /// The role of the frame.
     pub role: FrameRole,
-    /// The method, that of the request for an answer, or the type of an action.
+    /// The method, the method of the answered request, or the type of an action.
     pub name: String,
-    /// The line of the request that it answers.
+    /// The line of the answered request.
     pub answers: Option<usize>,
     /// The connection, numbered in the order of opening.
     pub life: usize,
@@ -57,21 +57,21 @@ pub struct FrameFact {
 /// One connection.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionFact {
-    /// Its name in the capture.
+    /// The connection's name in the capture.
     pub conn: String,
-    /// The line on which it begins, and the line after its last.
+    /// The connection's first line.
     pub begin: usize,
-    /// See `begin`.
+    /// The line after the connection's last line.
     pub end: usize,
-    /// The line of its `close`, where there is one.
+    /// The line of the `close`; `None` if there is none.
     pub closed: Option<usize>,
-    /// What the client calls itself.
+    /// The `clientId` of the connection's client.
     pub client: String,
     /// The version that was negotiated.
     pub version: Option<Version>,
 }
 
-/// Where an envelope stands: the line, and the place in its message.
+/// The place of an envelope: the line, and the pointer into its message.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct EnvelopeSpot {
     /// The line.
@@ -80,23 +80,24 @@ pub struct EnvelopeSpot {
     pub base: String,
 }
 
-/// An envelope is known by the life of the host, its number and its channel.
+/// The identity of an envelope: the life of the host (a restart begins a new one), the `serverSeq`, and the
+/// channel.
 type EnvelopeKey = (u32, u64, String);
 
-/// A conversation, read.
+/// A conversation with the meaning of its lines.
 #[derive(Debug)]
 pub struct CaptureReading<'a> {
     /// The lines.
     pub lines: &'a [TranscriptLine],
-    /// What each is.
+    /// The meaning of each line.
     pub facts: Vec<FrameFact>,
     /// The connections.
     pub lives: Vec<ConnectionFact>,
-    /// Answers by the line of their request.
+    /// The line of the answer, by the line of the request.
     pub answered: HashMap<usize, usize>,
     copies: HashMap<EnvelopeKey, Vec<EnvelopeSpot>>,
     keys: HashMap<EnvelopeSpot, EnvelopeKey>,
-    /// Subscriptions: connection, channel, the line of the answer, the line on which it ends.
+    /// The subscriptions: connection, channel, the line of the answer, the line on which the subscription ends.
     subscriptions: Vec<(usize, String, usize, usize)>,
 }
 
@@ -171,7 +172,7 @@ impl<'a> CaptureReading<'a> {
                 fact.name = type_of(value.pointer("/params/action"));
             }
             (Some(method), None) => {
-                // An update of an agent is known by its kind.
+                // The name of an agent's update is its kind.
                 if method == "session/update"
                     && let Some(update) = value.pointer("/params/update")
                 {
@@ -199,7 +200,7 @@ impl<'a> CaptureReading<'a> {
         fact
     }
 
-    /// Remembers the envelopes of a line.
+    /// Stores the envelopes of a line.
     fn envelopes(&mut self, number: usize, epoch: u32) {
         for (spot, value) in envelopes(self.lines, number) {
             let Some((channel, seq)) = key_of(value) else { continue };
@@ -247,14 +248,15 @@ impl<'a> CaptureReading<'a> {
         }
     }
 
-    /// Whether a connection is subscribed to a channel on a line, and what was sent there before has been answered.
+    /// Returns whether a connection is subscribed to a channel on a line. A subscription counts from the line
+    /// of its answer.
     pub fn is_subscribed(&self, life: usize, channel: &str, line: usize) -> bool {
         self.subscriptions.iter().any(|(whose, of, from, to)| {
             *whose == life && of == channel && (*from..*to).contains(&line)
         }) && self.lives[life].end > line
     }
 
-    /// Whether a connection ever was subscribed to a channel, or asked to be.
+    /// Returns whether a connection ever sent a message that names a channel.
     pub fn knows(&self, life: usize, channel: &str) -> bool {
         let lines = self.lives[life].begin..self.lives[life].end;
         self.lines[lines.clone()].iter().zip(lines).any(|(line, number)| {
@@ -264,19 +266,19 @@ impl<'a> CaptureReading<'a> {
         })
     }
 
-    /// All places of the envelope that stands here, this one included.
+    /// Returns all places of this envelope, including the given one.
     pub fn copies(&self, spot: &EnvelopeSpot) -> &[EnvelopeSpot] {
         let key = self.keys.get(spot);
         key.and_then(|key| self.copies.get(key)).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether another connection got the same envelope, live or in a replay.
+    /// Returns whether another connection received the same envelope, live or in a replay.
     pub fn has_twin(&self, spot: &EnvelopeSpot) -> bool {
         let here = self.facts[spot.line].life;
         self.copies(spot).iter().any(|it| it.line != spot.line && self.facts[it.line].life != here)
     }
 
-    /// The line of a later answer to something that was asked on the connection after a line.
+    /// Returns the line of the first answer to a request that was sent on the connection after a line.
     pub fn fence(&self, line: usize) -> Option<usize> {
         let life = self.facts[line].life;
         let end = self.lives[life].end;
@@ -287,7 +289,8 @@ impl<'a> CaptureReading<'a> {
         })
     }
 
-    /// Whether something is answered that was asked on the connection at least so long after a line.
+    /// Returns whether the host answered a request that was sent on the connection at least `delay` after a
+    /// line.
     pub fn is_fenced_after(&self, line: usize, delay: Duration) -> bool {
         let life = self.facts[line].life;
         let due = self.lines[line].at + delay;
@@ -299,7 +302,7 @@ impl<'a> CaptureReading<'a> {
         })
     }
 
-    /// Whether the connection is still heard of so long after a line.
+    /// Returns whether the host sent a frame on the connection at least `patience` after a line.
     pub fn lasts(&self, line: usize, patience: Duration) -> bool {
         let life = self.facts[line].life;
         let due = self.lines[line].at + patience;
@@ -309,7 +312,7 @@ impl<'a> CaptureReading<'a> {
         })
     }
 
-    /// The next line of the host on the same connection.
+    /// Returns the next line of the host on the same connection.
     pub fn next_received(&self, line: usize) -> Option<usize> {
         let life = self.facts[line].life;
         (line + 1..self.lives[life].end).find(|at| {
@@ -318,23 +321,24 @@ impl<'a> CaptureReading<'a> {
         })
     }
 
-    /// The next line of any kind on the same connection.
+    /// Returns the next line of any kind on the same connection.
     pub fn next_line(&self, line: usize) -> Option<usize> {
         let life = self.facts[line].life;
         (line + 1..self.lives[life].end).find(|at| self.facts[*at].life == life)
     }
 
-    /// The value at a place of a line.
+    /// Returns the value at a place.
     pub fn value(&self, spot: &EnvelopeSpot) -> Option<&'a Value> {
         message_of(&self.lines[spot.line])?.pointer(&spot.base)
     }
 
-    /// The version that most of it is in.
+    /// Returns the version of the first connection with a handshake.
     pub fn version(&self) -> Option<Version> {
         self.lives.iter().find_map(|life| life.version)
     }
 
-    /// The clients that answer for something on the host: a session's tools, a terminal, a watch.
+    /// Returns the clients that are responsible for something on the host: a session's tools, a terminal, a
+    /// watch.
     pub fn answerable(&self) -> BTreeSet<&str> {
         const DUTIES: [&str; 3] = ["session/activeClientSet", "terminal/claimed", "createTerminal"];
         let mut clients = BTreeSet::new();
@@ -355,12 +359,12 @@ fn type_of(action: Option<&Value>) -> String {
     action.map(|action| text(action, "type")).unwrap_or_default()
 }
 
-/// A member that is text; empty where there is none.
+/// Returns a text member; empty if there is none.
 pub(super) fn text(value: &Value, member: &str) -> String {
     value.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Whether a text stands anywhere in a value.
+/// Returns whether a value contains a text at any depth.
 pub(super) fn mentions(value: &Value, sought: &str) -> bool {
     match value {
         Value::String(text) => text == sought,
@@ -370,12 +374,12 @@ pub(super) fn mentions(value: &Value, sought: &str) -> bool {
     }
 }
 
-/// Channel and number of an envelope.
+/// Returns the channel and the `serverSeq` of an envelope.
 pub(super) fn key_of(envelope: &Value) -> Option<(&str, u64)> {
     Some((envelope.get("channel")?.as_str()?, envelope.get("serverSeq")?.as_u64()?))
 }
 
-/// The envelopes that a line of the host brings, live or in a replay.
+/// Returns the envelopes in a line of the host, live or in a replay.
 pub(super) fn envelopes(lines: &[TranscriptLine], number: usize) -> Vec<(EnvelopeSpot, &Value)> {
     let line = &lines[number];
     let Some(value) =
@@ -393,7 +397,7 @@ pub(super) fn envelopes(lines: &[TranscriptLine], number: usize) -> Vec<(Envelop
     replayed.map(|(index, one)| (at(format!("/result/actions/{index}")), one)).collect()
 }
 
-/// The snapshots of a message, each with its place.
+/// Returns the snapshots of a message, each with its pointer.
 pub(super) fn snapshots(value: &Value) -> impl Iterator<Item = (String, &Value)> {
     let single = value.pointer("/result/snapshot").filter(|it| it.is_object());
     let single = single.into_iter().map(|it| ("/result/snapshot".to_owned(), it));
@@ -402,7 +406,7 @@ pub(super) fn snapshots(value: &Value) -> impl Iterator<Item = (String, &Value)>
     single.chain(listed.map(|(index, it)| (format!("/result/snapshots/{index}"), it)))
 }
 
-/// The kind of a snapshot's channel.
+/// Returns the kind of a snapshot's channel.
 pub(super) fn kind_of(snapshot: &Value) -> Option<ChannelKind> {
     let uri = snapshot.get("resource")?.as_str()?;
     ChannelKind::of_uri(uri).or_else(|| {
@@ -423,7 +427,7 @@ pub(super) fn kind_of(snapshot: &Value) -> Option<ChannelKind> {
     })
 }
 
-/// What every life of a client is called, with the last line of each client.
+/// Returns the index of each client's last connection, by `clientId`.
 pub(super) fn last_lives(reading: &CaptureReading<'_>) -> BTreeMap<String, usize> {
     let mut last = BTreeMap::new();
     for (number, life) in reading.lives.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Other numbers for the actions of a host: every place where one stands.
+//! Changes the `serverSeq` numbers of a host in every place that contains one.
 //!
 //! Knows: captures. Never knows: which numbers are right.
 
@@ -7,27 +7,28 @@ use crate::wire::json::{Value, json};
 
 use super::capture::edit;
 
-/// Where numbers of the host stand in a message.
+/// The places of the host's numbers in a message.
 const PLACES: [&str; 4] = [
     "/params/serverSeq",
     "/result/serverSeq",
     "/params/lastSeenServerSeq",
     "/result/snapshot/fromSeq",
 ];
-/// Lists whose items have them.
+/// The lists whose items contain numbers, each with the member.
 const LISTS: [(&str, &str); 2] =
     [("/result/actions", "serverSeq"), ("/result/snapshots", "fromSeq")];
 
-/// The last of the lists, and the first of the places, are those of envelopes: what they say is the number of an
-/// action, all others say up to which number something goes.
+/// The place and the list of envelopes. A number there is the number of an action; a number in any other place
+/// states up to which action something goes.
 const ENVELOPES: (&str, &str) = (PLACES[0], LISTS[0].0);
 
-/// Changes all numbers of the host by a function.
+/// Replaces all numbers of the host by the function's results.
 pub(super) fn renumber(lines: &mut [TranscriptLine], to: &dyn Fn(u64) -> u64) {
     respell(lines, &|number, _| json!(to(number)));
 }
 
-/// Writes all numbers of the host in another way; the function gets whether the number is that of an action.
+/// Replaces all numbers of the host by other JSON values. The function's second argument says whether the
+/// number is that of an action.
 pub(super) fn respell(lines: &mut [TranscriptLine], to: &dyn Fn(u64, bool) -> Value) {
     let change = |value: &mut Value, is_action: bool| {
         if let Some(number) = value.as_u64() {

@@ -1,4 +1,4 @@
-//! What a legal rewrite is: a row with a change of a capture, and the reason why a host or a recorder may behave so.
+//! Legal rewrites: rows with a change of a capture, and the reason why a host or a recorder may behave so.
 //!
 //! Knows: captures, readings. Never knows: rules.
 //!
@@ -17,7 +17,7 @@ pub struct LegalRewrite {
     pub name: &'static str,
     /// Why the rewritten capture is legal.
     pub legal: &'static str,
-    /// What is changed.
+    /// The change.
     pub kind: RewriteKind,
 }
 
@@ -30,59 +30,59 @@ pub enum FramePortion {
     Actions,
     /// Answers with snapshots.
     Snapshots,
-    /// Answers without.
+    /// Answers without snapshots.
     Results,
-    /// Notifications without a number.
+    /// Notifications without a `serverSeq`.
     Notices,
     /// Errors.
     Refusals,
-    /// About half of them, by chance.
+    /// About half of the frames, at random.
     Half,
-    /// Those of one connection.
+    /// The frames of one connection.
     OneConnection,
 }
 
 /// What a rewrite changes.
 #[derive(Clone, Copy, Debug)]
 pub enum RewriteKind {
-    /// The values of these members have other names, everywhere.
+    /// Replaces the values of these members, wherever they occur.
     Rename(&'static [&'static str]),
-    /// Connections have other names in the capture.
+    /// Renames the connections in the capture.
     RenameConnections,
-    /// Ids of requests are written in another way.
+    /// Writes the identifiers of requests in another form.
     RequestIds(spelling::IdForm),
-    /// The host's numbers are others, in the same order.
+    /// Replaces the host's numbers by others in the same order.
     Renumber(names::NumberForm),
-    /// The clients' own numbers are others, in the same order.
+    /// Increases the clients' own numbers by this amount.
     ClientNumbers(i64),
-    /// Objects have members that no version knows: those in this member, or all.
+    /// Adds unknown members to objects: those in this member, or all objects.
     Extend(FramePortion, Option<&'static str>),
-    /// Points in time are written in another way.
+    /// Writes timestamps in another form.
     Instants(FramePortion, spelling::RewriteInstantForm),
-    /// Whole numbers in these members are written with a fraction of zero.
+    /// Writes whole numbers in these members with a fraction of zero.
     Fractions(FramePortion, &'static [&'static str]),
-    /// Frames are other JSON text of the same value.
+    /// Writes frames as other JSON text of the same value.
     Json(FramePortion, spelling::JsonForm),
-    /// The text in this member of actions of this type is split into one action more.
+    /// Splits the text in this member of an action of this type into two actions.
     Split(&'static str, &'static str),
-    /// Two consecutive actions of this type, with a text in this member, become one.
+    /// Merges two consecutive actions of this type, with a text in this member, into one.
     Merge(&'static str, &'static str),
-    /// Members with a text for people have another text, everywhere.
+    /// Replaces the texts for people in these members everywhere.
     Wording(&'static [&'static str]),
-    /// Time passes in another way.
+    /// Changes the times of the lines.
     Time(arrivals::TimeForm),
-    /// Frames of different connections meet in another order.
+    /// Changes the order of frames of different connections.
     Arrive(arrivals::ArrivalForm),
-    /// The capture shows less.
+    /// Removes a part of the capture.
     Show(arrivals::WindowForm),
-    /// Another client is connected.
+    /// Adds another client, or further requests of a client.
     Join(company::CompanyForm),
     /// A rewrite that applies only to conversations with agents.
     Agent(AcpRewrite),
 }
 
 impl LegalRewrite {
-    /// The rewritten capture; `None` if nothing was changed.
+    /// Returns the rewritten capture; `None` if nothing was changed.
     pub fn apply(&self, base: &MutableCapture, dice: &mut Dice) -> Option<MutableCapture> {
         let mut capture = base.clone();
         let lines = &mut capture.lines;

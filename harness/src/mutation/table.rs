@@ -1,4 +1,4 @@
-//! The results of a trial as a table for people, in Markdown, and the scores that it comes to.
+//! Formats the results of a trial as a Markdown table, and calculates the scores.
 //!
 //! Knows: results. Never knows: files, the terminal.
 //!
@@ -10,25 +10,25 @@ use std::fmt::Write as _;
 use super::operator::FaultClass;
 use super::trial::{MutantFate, OperatorResult, RewriteResult, WireMutant};
 
-/// Accusations that are shown of each rewrite.
+/// The maximum number of false findings that are listed for each rewrite.
 const SHOWN: usize = 3;
-/// Survivors that are shown of an operator that is alone.
+/// The maximum number of survivors that are listed if the table is about a single operator.
 const ALL: usize = 100;
 
-/// How mutants ended.
+/// The number of mutants by fate.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct WireScore {
-    /// All of them.
+    /// All mutants.
     pub tried: usize,
-    /// A check fails or warns.
+    /// Mutants for which a check fails or warns.
     pub killed: usize,
-    /// A check has a note.
+    /// Mutants for which a check only has a note.
     pub noted: usize,
-    /// No check says anything.
+    /// Mutants for which no check reports anything.
     pub survived: usize,
-    /// A host may do it.
+    /// Mutants whose behaviour is legal for a host.
     pub legal: usize,
-    /// Nobody could know.
+    /// Mutants without evidence in the capture.
     pub undecidable: usize,
 }
 
@@ -42,7 +42,7 @@ impl WireScore {
         self.undecidable += result.of(MutantFate::Undecidable);
     }
 
-    /// How many of a thousand that count are killed; none where none counts.
+    /// Returns the killed mutants per thousand of those that count; `None` if none counts.
     pub fn per_mille(&self) -> Option<usize> {
         let counted = self.killed + self.noted + self.survived;
         (self.killed * 1000).checked_div(counted)
@@ -59,14 +59,14 @@ impl WireScore {
     }
 }
 
-/// The score of all results.
+/// Returns the score of all results.
 pub fn score<'r>(results: impl IntoIterator<Item = &'r OperatorResult>) -> WireScore {
     let mut score = WireScore::default();
     results.into_iter().for_each(|result| score.add(result));
     score
 }
 
-/// The score of each class that has results.
+/// Returns the score of each class that has results.
 pub fn by_class(results: &[OperatorResult]) -> Vec<(FaultClass, WireScore)> {
     let of = |class: &FaultClass| {
         let here = results.iter().filter(|result| result.operator.class == *class);
@@ -75,11 +75,11 @@ pub fn by_class(results: &[OperatorResult]) -> Vec<(FaultClass, WireScore)> {
     FaultClass::ALL.iter().map(of).filter(|(_, score)| score.tried > 0).collect()
 }
 
-/// The head of the tables of scores.
+/// The head of the score tables.
 const HEAD: &str = "tried | killed | noted | survived | legal | undecidable | score |\n\
                     |---|--:|--:|--:|--:|--:|--:|--:|\n";
 
-/// The whole table: classes, operators, what survived, what does not count.
+/// Returns the whole table: classes, operators, survivors, and mutants that do not count.
 pub fn of_mutants(results: &[OperatorResult]) -> String {
     let mut out = format!("| class | {HEAD}");
     for (class, score) in by_class(results) {
@@ -141,7 +141,7 @@ fn shortened(text: &str) -> String {
     format!("{}{more}", short.replace('\n', " "))
 }
 
-/// The table of legal rewrites.
+/// Returns the table of legal rewrites.
 pub fn of_rewrites(results: &[RewriteResult]) -> String {
     let mut out = "| rewrite | rewritten | findings above a note |\n|---|--:|--:|\n".to_owned();
     for RewriteResult { rewrite, rewritten, accused } in results {

@@ -1,4 +1,4 @@
-//! Each mechanism changes exactly what it says, on a conversation of two clients.
+//! Tests that each mechanism changes exactly what it states, on a conversation of two clients.
 
 use super::capture::{MutableCapture, message_of};
 use super::change::{ChangedCapture, FaultAudience, WireChange};
@@ -15,8 +15,8 @@ use crate::verdict::Weight;
 use crate::wire::json::Value;
 use crate::wire::version::ProtocolStandard;
 
-/// Two clients on one chat: A has its snapshot first, dispatches a draft and hears of it, as B does; then B is
-/// subscribed to the chat once more, after which both ping.
+/// Two clients on one chat. A gets its snapshot first and dispatches a draft; A and B receive its envelope.
+/// Then B subscribes to the chat again, and both ping.
 const TALK: &str = r#"
 {"t":0.001,"conn":"A","dir":"open"}
 {"t":0.002,"conn":"B","dir":"open"}
@@ -42,7 +42,7 @@ const TALK: &str = r#"
 {"t":13.003,"conn":"B","dir":"s2c","msg":{"jsonrpc":"2.0","id":4,"result":null}}
 "#;
 
-/// B's copy of the second draft, and A's echo of the first, as lines from 0.
+/// The lines, from 0, of B's copy of the second draft and of A's echo of the first one.
 const COPY: usize = 15;
 const ECHO: usize = 11;
 
@@ -60,7 +60,7 @@ fn apply(change: WireChange, spot: &EnvelopeSpot) -> ChangedCapture {
     change.apply(&reading, spot, &mut Dice::seeded(1)).unwrap()
 }
 
-/// The lines that differ, where none was added or taken away.
+/// Returns the lines that differ; no line may have been added or removed.
 fn differing(changed: &ChangedCapture) -> Vec<usize> {
     let before = talk().lines;
     assert_eq!(before.len(), changed.lines.len());
@@ -121,7 +121,7 @@ fn members_are_changed_and_left_out() {
     );
     let versions = value(&listed, 2, "/params/protocolVersions").as_array();
     assert_eq!(versions.map(Vec::len), Some(2));
-    // What is not there cannot be changed.
+    // A member that does not exist cannot be changed.
     let capture = talk();
     let reading = CaptureReading::of(&capture.lines);
     let nowhere = WireChange::Reword(FaultAudience::One, "/action/title", TextChange::More);
@@ -134,7 +134,7 @@ fn an_inserted_action_has_a_number_of_its_own() {
     assert_eq!(changed.lines.len(), talk().lines.len() + 2);
     assert_eq!(value(&changed, ECHO, "/params/serverSeq").as_u64(), Some(4));
     assert_eq!(value(&changed, ECHO + 1, "/params/serverSeq").as_u64(), Some(5));
-    // Later numbers, those of snapshots too, are one more.
+    // Later numbers, including those of snapshots, increase by one.
     assert_eq!(value(&changed, COPY + 2, "/params/serverSeq").as_u64(), Some(6));
     assert_eq!(value(&changed, COPY + 4, "/result/snapshot/fromSeq").as_u64(), Some(6));
     let template = r#"{"type":"chat/x","on":"$channel","was":"$draft.text","nobody":"$unknown"}"#;
@@ -165,7 +165,7 @@ fn evidence_is_there_or_not() {
     assert!(shown(FaultEvidence::TwinAndFence, drop, &at(ECHO, "/params")));
     assert!(!shown(FaultEvidence::TwinAndFence, drop, &copy));
     assert!(shown(FaultEvidence::Wait, drop, &copy));
-    // The second draft is in the last snapshot, the first one is not.
+    // The last snapshot contains the second draft, but not the first.
     let reword = WireChange::Reword(FaultAudience::All, "/action/draft/text", TextChange::More);
     assert!(shown(FaultEvidence::State, reword, &copy));
     assert!(!shown(FaultEvidence::State, reword, &at(ECHO, "/params")));
@@ -196,7 +196,7 @@ fn a_trial_tells_what_became_of_mutants() {
     };
     let echo = of("echo-lost");
     assert_eq!(echo.of(MutantFate::Killed), 2, "{:?}", echo.mutants);
-    // What B does not get is made good by the snapshot that it gets next.
+    // B's next snapshot contains the action that B did not receive.
     let lost = of("dispatch-lost-for-others");
     assert_eq!(lost.of(MutantFate::Undecidable), 2, "{:?}", lost.mutants);
     let differs = of("snapshot-draft-differs");

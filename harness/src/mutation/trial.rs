@@ -1,4 +1,4 @@
-//! What the checks make of mutants and of legal rewrites: a number of each operator, drawn from a seed.
+//! Runs the checks on mutants and legal rewrites: a given number per operator, selected with a seed.
 //!
 //! Knows: operators, rewrites, captures. Never knows: where captures come from, how a table is shown.
 //!
@@ -16,23 +16,23 @@ use super::operator::WireOperator;
 use super::reading::{CaptureReading, EnvelopeSpot};
 use super::rewrite::LegalRewrite;
 
-/// For each mutant that counts, so many places are tried.
+/// The maximum number of places that are tried for each mutant that has to count.
 const TRIES: usize = 6;
-/// A capture is rewritten in so many ways of one kind, where there are too few captures.
+/// The maximum number of rewrites of one capture by one rewrite, if there are too few captures.
 const AGAIN: usize = 14;
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum MutantFate {
     /// A check fails or warns.
     Killed,
-    /// A check has a note.
+    /// A check only has a note.
     Noted,
-    /// No check says anything.
+    /// No check reports anything.
     Survived,
-    /// What was changed is something that a host may do.
+    /// The mutant's behaviour is legal for a host.
     Legal,
-    /// Nobody could know from the capture.
+    /// The capture contains no evidence of the fault.
     Undecidable,
 }
 
@@ -41,66 +41,66 @@ pub enum MutantFate {
 pub struct WireMutant {
     /// The name of the base capture.
     pub capture: String,
-    /// The line in it that was changed, from 1.
+    /// The line of the base capture that was changed, from 1.
     pub line: usize,
-    /// What was changed.
+    /// The change.
     pub what: String,
-    /// What became of it.
+    /// The outcome.
     pub fate: MutantFate,
-    /// The checks that found something, or why the mutant does not count.
+    /// The checks with findings, or why the mutant does not count.
     pub why: String,
 }
 
-/// What became of the mutants of an operator.
+/// The mutants of an operator.
 #[derive(Clone, Debug)]
 pub struct OperatorResult {
     /// The operator.
     pub operator: &'static WireOperator,
-    /// Its mutants, in the order in which they were drawn.
+    /// The mutants, in the order of their creation.
     pub mutants: Vec<WireMutant>,
 }
 
-/// What became of the rewrites of a kind.
+/// The results of a rewrite.
 #[derive(Clone, Debug)]
 pub struct RewriteResult {
     /// The rewrite.
     pub rewrite: &'static LegalRewrite,
-    /// How many captures were rewritten.
+    /// The number of rewritten captures.
     pub rewritten: usize,
-    /// Those in which something is found above a note, each with what.
+    /// The rewritten captures with a finding above a note, each with the finding.
     pub accused: Vec<WireMutant>,
 }
 
-/// Captures in which nothing is wrong, with what is said about them all the same.
+/// A trial: correct captures, with the judgement of each unchanged capture.
 pub struct WireTrial {
     captures: Vec<MutableCapture>,
     judgements: Vec<CaptureJudgement>,
-    /// The seed of every choice.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// How many mutants that count, or rewrites, of each operator.
+    /// The number of mutants that have to count, or of rewrites, for each operator or rewrite.
     pub count: usize,
 }
 
 impl OperatorResult {
-    /// How many mutants ended so.
+    /// Returns the number of mutants with this outcome.
     pub fn of(&self, fate: MutantFate) -> usize {
         self.mutants.iter().filter(|mutant| mutant.fate == fate).count()
     }
 
-    /// How many count: those that are neither legal nor undecidable.
+    /// Returns the number of mutants that count: those that are neither legal nor undecidable.
     pub fn counted(&self) -> usize {
         self.of(MutantFate::Killed) + self.of(MutantFate::Noted) + self.of(MutantFate::Survived)
     }
 }
 
-/// Keeps the file of a mutant: the name that it should have, and its capture.
+/// A function that saves the file of a mutant: its name and its capture.
 pub type KeepMutant<'a> = &'a (dyn Fn(&str, &MutableCapture) + Sync);
 
-/// Does the same work on every core.
+/// A function that runs the same work on every core.
 pub type ShareWork<'a> = &'a dyn Fn(&(dyn Fn() + Sync));
 
 impl WireTrial {
-    /// A trial on captures, of which those are left out in which something is found above a note.
+    /// Creates a trial from the captures without a finding above a note; others are left out.
     pub fn new(captures: Vec<MutableCapture>, seed: u64, count: usize) -> WireTrial {
         let mut judged: Vec<_> = captures
             .into_iter()
@@ -119,7 +119,7 @@ impl WireTrial {
         &self.captures
     }
 
-    /// What becomes of each operator's mutants.
+    /// Returns the results of each operator's mutants.
     pub fn mutate(
         &self,
         operators: &[&'static WireOperator],
@@ -185,7 +185,7 @@ impl WireTrial {
         result
     }
 
-    /// What is found in each kind of rewrite.
+    /// Returns the results of each rewrite.
     pub fn rewrite(
         &self,
         rewrites: &[&'static LegalRewrite],
@@ -200,7 +200,8 @@ impl WireTrial {
         let mut order: Vec<usize> = (0..self.captures.len()).collect();
         dice.shuffle(&mut order);
         let mut result = RewriteResult { rewrite, rewritten: 0, accused: Vec::new() };
-        // Where there are fewer captures than rewrites, the same one is rewritten in other ways.
+        // If there are fewer captures than rewrites, a capture is rewritten several times with other random
+        // choices.
         let again = self.count.saturating_mul(3).max(order.len().saturating_mul(AGAIN));
         for number in order.iter().copied().cycle().take(again) {
             if result.rewritten >= self.count {
@@ -234,13 +235,14 @@ fn fate(judgement: &CaptureJudgement, before: &CaptureJudgement) -> MutantFate {
     }
 }
 
-/// The part of the dice that belongs to a name, so that a new row changes no other one (FNV-1a).
+/// Returns the number of the random stream for a name (FNV-1a), so that a new row does not change the results
+/// of other rows.
 fn part_of(name: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     name.bytes().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
-/// Does something for each item, on as many threads as there are, and keeps the order.
+/// Calls `work` for each item, on all threads, and returns the results in order.
 fn each<T: Copy + Sync, R: Send>(
     items: &[T],
     share: ShareWork<'_>,

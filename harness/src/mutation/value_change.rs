@@ -1,4 +1,4 @@
-//! How the values of a message are changed: texts, lists, and templates that are filled in.
+//! Changes of values in a message: texts, lists, and templates with placeholders.
 //!
 //! Knows: JSON values. Never knows: captures, rules.
 //!
@@ -6,44 +6,44 @@
 
 use crate::wire::json::{Map, Value, json};
 
-/// An id that nobody uses.
+/// An identifier that does not exist.
 pub(super) const UNKNOWN: &str = "nobody-made-this-id";
 
-/// How a text is changed.
+/// A change of a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TextChange {
-    /// The last character is lost.
+    /// The last character is removed.
     Cut,
-    /// The first half is lost.
+    /// The first half is removed.
     Half,
-    /// It is there twice.
+    /// The text is repeated.
     Twice,
-    /// The order of its characters is turned.
+    /// The characters are reversed.
     Turned,
-    /// Something is added.
+    /// A text is appended.
     More,
-    /// It is empty.
+    /// The text is empty.
     Empty,
-    /// A secret of a client stands in it.
+    /// A client's secret is appended.
     Secret,
-    /// Half of a character stands in it, as a replacement character.
+    /// A replacement character is appended, as if a character was cut at a UTF-8 boundary.
     Broken,
 }
 
-/// How a list is changed.
+/// A change of a list.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ListChange {
-    /// It is empty.
+    /// The list is empty.
     Empty,
-    /// The first item is lost.
+    /// The first item is removed.
     WithoutFirst,
-    /// The last item is lost.
+    /// The last item is removed.
     WithoutLast,
-    /// An item is there twice.
+    /// The first item is repeated at the end.
     Twice,
-    /// The order is turned.
+    /// The items are reversed.
     Turned,
-    /// It has an item that nobody made.
+    /// An item with unknown identifiers is added.
     Stranger,
 }
 
@@ -83,7 +83,7 @@ impl ListChange {
     }
 }
 
-/// An object like another, with ids that nobody made.
+/// Returns a copy of an object with identifiers that do not exist.
 fn strange(map: &Map) -> Map {
     let mut map = map.clone();
     for name in ["id", "resource", "uri", "clientId"] {
@@ -95,7 +95,7 @@ fn strange(map: &Map) -> Map {
     map
 }
 
-/// Fills in a template from the envelope before it.
+/// Fills in a template's placeholders from the preceding envelope. Returns `None` if one of them has no value.
 pub(super) fn filled(template: &str, envelope: &Value) -> Option<Value> {
     let mut action = Value::read(template).ok()?;
     fill(&mut action, envelope).then_some(action)

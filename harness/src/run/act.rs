@@ -1,4 +1,4 @@
-//! What a case does: each task sends something, waits for something, or both.
+//! Carries out the tasks of a case: each task sends something, waits for something, or does both.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ use super::task::{
 };
 use super::watch::AbsenceWatch;
 
-/// What an agent is asked for a sign of life: a method that it does not have, but has to refuse.
+/// The liveness probe for agents: a method that no agent has, so that every agent has to refuse it.
 const ACP_PING: &str = "_ahp-harness/ping";
-/// The most frames that one step sends.
+/// The maximum number of frames that one step sends.
 const MAX_TIMES: u64 = 100_000;
 
-/// The first value of `${frame}`. The clients count the ids of their own requests up from 1.
+/// The first value of `${frame}`. It is large because clients number their own requests from 1.
 const FIRST_FRAME_ID: u64 = 1_000_000;
-/// The deepest nesting that is sent.
+/// The maximum nesting depth of a generated frame.
 const MAX_DEPTH: usize = 10_000_000;
 
 impl ScenarioCase {
@@ -43,7 +43,7 @@ impl ScenarioCase {
     }
 
     pub(super) fn ping(&mut self, peer: PeerId) -> Option<u64> {
-        // The first protocol has no `ping`; to list the sessions does no more harm.
+        // The oldest protocol version has no `ping`; `listSessions` has no side effects either.
         let has_ping = self.protocol().is_none_or(|it| it.method("ping").is_some());
         let method = match has_ping {
             _ if self.is_acp() => ACP_PING,
@@ -239,7 +239,7 @@ impl ScenarioCase {
         let conn = ConnId(self.next_conn);
         self.next_conn += 1;
         if let Some(peer) = self.peers.get_mut(id) {
-            // A name stands for one connection at a time, in a transcript, too.
+            // A peer has at most one connection at a time, so that its name is unambiguous in the transcript.
             if let (Some(old), true) = (peer.conn, peer.connected) {
                 self.outputs.push_back(DriverOutput::Close { conn: old, graceful: true });
                 peer.disconnect();
@@ -308,14 +308,14 @@ impl ScenarioCase {
     }
 }
 
-/// A well-formed `ping` of this many bytes.
+/// Returns a well-formed `ping` of `size` bytes.
 pub fn padded(size: u64) -> Frame {
     let bare = ping("\"\"").len() as u64;
     let pad = usize::try_from(size.saturating_sub(bare)).unwrap_or_default();
     Frame::Text(ping(&["\"", &"x".repeat(pad), "\""].concat()))
 }
 
-/// A well-formed `ping` with something in its `_meta`.
+/// Returns a well-formed `ping` with `extra` inserted into its `_meta`.
 fn ping(extra: &str) -> String {
     [
         r#"{"jsonrpc":"2.0","id":999999,"method":"ping","params":{"channel":"ahp-root://","_meta":{"x-pad":"#,

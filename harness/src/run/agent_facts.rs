@@ -1,4 +1,5 @@
-//! What an agent said of itself in a first look: its capabilities, and the modes and options of its sessions.
+//! The facts that an agent states about itself during the first look: its capabilities, and the modes and
+//! options of its sessions.
 //!
 //! Knows: the answers to `initialize` and `session/new`. Never knows: processes, scenarios.
 //!
@@ -8,7 +9,7 @@ use crate::wire::json::Value;
 
 use super::detect::DetectedFeature;
 
-/// The answers of an agent.
+/// The answers of an agent to `initialize` and `session/new`.
 #[derive(Clone, Debug, Default)]
 pub struct AgentFacts {
     /// The `agentCapabilities`; null where there are none.
@@ -17,7 +18,7 @@ pub struct AgentFacts {
     pub session: Value,
 }
 
-/// What an agent may declare: what it is called in reports, and where it stands in the capabilities.
+/// The optional capabilities: the name in reports, and the JSON pointer into `agentCapabilities`.
 const DECLARED: &[(&str, &str)] = &[
     ("load sessions", "/loadSession"),
     ("resume sessions", "/sessionCapabilities/resume"),
@@ -37,13 +38,13 @@ fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
 }
 
 impl AgentFacts {
-    /// The ids of the modes of a session.
+    /// Returns the identifiers of the session's modes.
     pub fn modes(&self) -> Vec<String> {
         let modes = items(&self.session["modes"], "availableModes").iter();
         modes.filter_map(|mode| mode["id"].as_str()).map(str::to_owned).collect()
     }
 
-    /// The options of a session, one text each: the id, the value, the values.
+    /// Returns one line per session option: its identifier, its current value and its possible values.
     pub fn options(&self) -> Vec<String> {
         let option = |option: &Value| {
             let values =
@@ -59,7 +60,7 @@ impl AgentFacts {
         items(&self.session, "configOptions").iter().map(option).collect()
     }
 
-    /// What is listed in a report.
+    /// Returns the rows for a report.
     pub fn rows(&self) -> Vec<DetectedFeature> {
         let declared = DECLARED.iter().map(|(name, pointer)| {
             let value = self.capabilities.pointer(pointer);

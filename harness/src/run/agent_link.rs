@@ -1,6 +1,7 @@
-//! A connection to an agent outside, on which the harness asks and waits: what the first look and `agent profile` use.
+//! A request-response connection to an external agent, for the first look and for `agent profile`.
 //!
-//! It does nothing for the agent: requests for permission are cancelled, all others are refused.
+//! The harness offers the agent nothing here: it cancels requests for permission and refuses all other
+//! requests.
 //!
 //! Knows: connections, JSON-RPC. Never knows: which requests are made, and what the answers mean.
 //!
@@ -15,7 +16,7 @@ use crate::transport::link::{LinkEndpoint, LinkEvent, TransportLink, refusal_tex
 use crate::wire::json::{Value, json};
 use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
-/// The most text of an agent that is kept, in bytes.
+/// The maximum agent text that is kept, in bytes.
 const MAX_TEXT: usize = 64 << 10;
 
 /// An open connection to an agent.
@@ -23,26 +24,26 @@ pub(super) struct AgentLink {
     link: TransportLink,
     limit: Duration,
     requests: u64,
-    /// The text in the agent's updates so far.
+    /// The text from the agent's updates so far.
     pub(super) text: String,
-    /// It has asked for permission.
+    /// Whether the agent has asked for permission.
     pub(super) asked: bool,
 }
 
 /// Why a request has no answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum RequestUnanswered {
-    /// The connection ended, for this reason.
+    /// The connection ended; the string is the reason.
     Ended(String),
     /// The time limit was reached.
     Late,
 }
 
 impl AgentLink {
-    /// Connects, or starts the agent. `limit` is the time limit for this and for each answer.
+    /// Connects to the agent, or starts it. `limit` is the time limit for connecting and for each answer.
     ///
     /// # Errors
-    /// Why there is no connection.
+    /// Returns the reason if there is no connection.
     pub(super) async fn open(
         endpoint: &LinkEndpoint,
         limit: Duration,
@@ -58,10 +59,11 @@ impl AgentLink {
         }
     }
 
-    /// Sends a request and waits for its answer: the result, or the error.
+    /// Sends a request and waits for its answer: the inner `Ok` is the result, the inner `Err` is the JSON-RPC
+    /// error.
     ///
     /// # Errors
-    /// There is no answer.
+    /// Returns [`RequestUnanswered`] if there is no answer.
     pub(super) async fn ask(
         &mut self,
         method: &str,
@@ -102,13 +104,14 @@ impl AgentLink {
         }
     }
 
-    /// Ends the connection, and the agent if it was started.
+    /// Closes the connection and stops the agent if the harness started it.
     pub(super) async fn close(self) {
         self.link.close(self.limit).await;
     }
 }
 
-/// The answer to a request of the agent.
+/// Returns the answer to a request from the agent: "cancelled" for a request for permission, otherwise an
+/// error.
 fn refusal(request: &Message) -> Message {
     let id = request.id().cloned().unwrap_or_default();
     match request.method() {

@@ -1,6 +1,6 @@
-//! The steps of a scenario about an agent, taken apart into tasks.
+//! Expands the ACP steps of a scenario into tasks.
 //!
-//! Knows: the methods of ACP that a client asks. Never knows: what comes of them.
+//! Knows: the requests that an ACP client sends. Never knows: their results.
 
 use crate::agent::mode::AgentMode;
 use crate::peer::serving::AgentOffers;
@@ -16,15 +16,15 @@ use super::expand::{merged, peer, peers, script, want};
 use super::side::AskingSetup;
 use super::task::{PeerId, PermissionReply, RequestGoal, ResultUse, TaskAct};
 
-/// The version that clients ask for.
+/// The ACP version that clients request.
 const VERSION: u64 = 1;
-/// What the harness's own MCP server is called.
+/// The name of the harness's own MCP server.
 pub(super) const SERVER: &str = "ahp";
 
-/// What stands in a script for the folder that the agent works in: tools take absolute paths.
+/// The placeholder in scripts for the agent's working directory: tools take absolute paths.
 const FOLDER: &str = "{work}";
 
-/// The handshake, and for `open` a session after it.
+/// Returns the tasks of the handshake. For an `open` step, the tasks that create a session follow.
 pub(super) fn opening(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let opens = step.verb == StepVerb::Open;
     let usual = asking(case).and_then(|asking| AgentOffers::named(&asking.offers));
@@ -56,14 +56,15 @@ pub(super) fn opening(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskA
     acts
 }
 
-/// What makes the agent ask for permission, in a case that needs it to.
+/// Returns the settings that make the agent ask for permission, if the case needs it to ask.
 fn asking(case: &ScenarioCase) -> Option<&AskingSetup> {
     let needed = case.setup.scenario.needs.iter().any(|need| need == "ask");
     case.setup.side.asking.as_ref().filter(|_| needed)
 }
 
-/// What a session needs of the answer to `initialize`: an agent that speaks other versions only is not judged by
-/// the rules of this one. What the agent has to declare besides, the step says.
+/// Returns the pattern that the answer to `initialize` has to match. The pattern pins the version, because
+/// these rules do not apply to an agent that speaks only other versions. The step states which capabilities the
+/// agent has to declare.
 fn speaks(step: &ScenarioStep) -> ValuePattern {
     let version = ValuePattern::equal(ValueTemplate::fixed(step.span, json!(VERSION)));
     let mut members = vec![("protocolVersion".to_owned(), version)];
@@ -77,7 +78,7 @@ fn client_info() -> Value {
     json!({"name": "ahp-harness", "title": "AHP harness", "version": (env!("CARGO_PKG_VERSION"))})
 }
 
-/// A session, in the mode that the agent's profile wants.
+/// Returns the tasks that create a session in the mode that the agent's profile asks for.
 fn session(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     let span = step.span;
     let side = &case.setup.side;
@@ -135,7 +136,8 @@ fn session(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAc
     acts
 }
 
-/// A prompt: the text, then the script. An agent that cannot be told what to do is prompted as its profile says.
+/// Returns the task that sends a prompt: the text, then the script. An agent that cannot follow scripts gets
+/// the fixed prompt of its profile.
 pub(super) fn prompt(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let script = script(case, step).replace(FOLDER, &case.setup.side.work);
@@ -171,14 +173,14 @@ pub(super) fn prompt(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }]
 }
 
-/// An answer to a request for permission.
+/// Returns the task that answers a request for permission.
 pub(super) fn permit(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let answer =
         step.text("answer").and_then(PermissionReply::named).unwrap_or(PermissionReply::Cancelled);
     vec![TaskAct::Permit { peer: peer(case, step, "by"), answer }]
 }
 
-/// A look at a file.
+/// Returns the task that compares a file in the working directory with a pattern.
 pub(super) fn disk(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let name = step.text("path").unwrap_or_default();
     let path = format!("{}/{name}", case.setup.side.work);
@@ -186,7 +188,7 @@ pub(super) fn disk(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     vec![TaskAct::Look { path, text, waits: step.flag("waits") }]
 }
 
-/// A look at what the reports of a call add up to.
+/// Returns the tasks that compare a tool call's accumulated state with a pattern.
 pub(super) fn call(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let looks = |peer| {
         let (id, state) = (step.template("id")?.clone(), step.pattern("state")?.clone());
@@ -195,7 +197,7 @@ pub(super) fn call(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     peers(case, step, "at").into_iter().filter_map(looks).collect()
 }
 
-/// Waits for the end of a prompt that was cancelled because the case ends.
+/// Returns the task that waits for the answer to a prompt that was cancelled because the case ends.
 pub(super) fn farewell(peer: PeerId, id: u64) -> TaskAct {
     let id = ValuePattern::equal(ValueTemplate::fixed(SourceSpan::default(), json!(id)));
     TaskAct::Answer {

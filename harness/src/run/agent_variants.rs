@@ -1,7 +1,8 @@
-//! The suite for agents against legal variants of the reference agent: no rule may be reported broken.
+//! Plays the suite for agents against legal variants of the reference agent: no requirement may be reported as
+//! broken.
 //!
-//! Every scenario is played, also those whose needs a variant does not meet: what they cannot test then is untested. A
-//! wrong accusation is what [`variants`](super::variants) says.
+//! Every scenario is played, including those whose needs a variant does not meet; their claims are then
+//! untested. [`variants`](super::variants) defines what a false finding is.
 //!
 //! Knows: the reference agent, the simulation. Never knows: how results are shown.
 //!
@@ -15,7 +16,7 @@ use super::agents::{play_on, playable};
 use super::suite::ScenarioSuite;
 use super::variants::VariantResult;
 
-/// Plays the scenarios that `share` selects by their place against the reference agent with these variants.
+/// Plays scenarios against the reference agent with these variants. `share` selects scenarios by their index.
 pub fn play(
     suite: &ScenarioSuite,
     rows: &[&'static AgentVariantRow],

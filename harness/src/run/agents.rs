@@ -1,6 +1,7 @@
-//! The kill matrix of the suite for agents: it is played against the reference agent with one planted fault at a time.
+//! The kill matrix of the suite for agents: the suite is played against the reference agent with one injected
+//! fault at a time.
 //!
-//! The rules are those of [`kills`](super::kills).
+//! [`kills`](super::kills) defines what counts as a kill.
 //!
 //! Knows: the reference agent, the simulation. Never knows: how a matrix is shown.
 //!
@@ -25,16 +26,16 @@ use super::side::AgentSide;
 use super::sim;
 use super::suite::{ScenarioSuite, SuiteEntry};
 
-/// Checks that no fault of an agent can trip, each with the reason.
+/// The checks that no fault of an agent can trip, each with the reason.
 pub const EXEMPT: ExemptIds =
     &[("acp.wire.harness", "it judges the harness's own messages, which no agent can spoil")];
 
-/// Every id is made from this.
+/// The seed of all generated identifiers.
 const SEED: u64 = 1;
-/// How long a wait may take, in virtual time.
+/// The time limit of a wait, in virtual time.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// The scenarios about agents.
+/// Returns the scenarios about agents.
 pub fn playable(suite: &ScenarioSuite) -> Vec<SuiteEntry> {
     let ours = |entry: &&SuiteEntry| entry.scenario.spec.standard() == ProtocolStandard::Acp;
     suite.entries.iter().filter(ours).cloned().collect()
@@ -46,7 +47,7 @@ pub fn play_on(entry: &SuiteEntry, agent: &mut dyn SansIoHost) -> ScenarioVerdic
     play_recorded(entry, agent, side, Box::new(CountingRecorder::default()))
 }
 
-/// As [`play_on`], with this said about the agent, and the transcript kept.
+/// Plays one scenario like [`play_on`], with the given facts about the agent and the given recorder.
 pub fn play_recorded(
     entry: &SuiteEntry,
     agent: &mut dyn SansIoHost,
@@ -57,7 +58,7 @@ pub fn play_recorded(
     sim::play(ScenarioPlay::new(CaseSetup { side, ..setup }, false, recorder), agent)
 }
 
-/// Plays scenarios against the reference agent with these faults planted.
+/// Plays scenarios against the reference agent with these injected faults.
 fn play(faults: &[Fault], entries: &[SuiteEntry], hunt: &KillHunt<'_>) -> TrippedRules {
     hunt.play(entries, EXEMPT, |entry| {
         let config = AgentConfig { faults: AgentFaults::of(faults), ..AgentConfig::default() };
@@ -65,7 +66,8 @@ fn play(faults: &[Fault], entries: &[SuiteEntry], hunt: &KillHunt<'_>) -> Trippe
     })
 }
 
-/// Plays the suite against the honest agent and against each of these faults; `share` as in [`KillMatrix::play`].
+/// Plays the suite against the reference agent without faults and then with each of these faults. `share` has
+/// the same meaning as in [`KillMatrix::play`].
 pub fn play_all(
     suite: &ScenarioSuite,
     faults: &[Fault],
@@ -87,7 +89,7 @@ pub fn play_all(
     KillMatrix::play(table, suite, &entries, honest, faults, one, share)
 }
 
-/// How a scenario against a null agent may end: with nothing that counts.
+/// Returns whether a scenario against a null agent neither passes nor contains a check that held.
 pub fn earns_nothing(verdict: &ScenarioVerdict) -> bool {
     let check = |report: &crate::verdict::CheckReport| {
         report.observations > 0 && report.findings.is_empty()

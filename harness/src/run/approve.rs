@@ -1,7 +1,7 @@
-//! The client that approves whatever waits, in scenarios that are about something else.
+//! The client that approves pending tool calls in scenarios that test something else.
 //!
-//! Whether a tool runs unasked is the host's own policy. A scenario that does not care names a client
-//! that says yes; its dispatches are in the transcript like any other.
+//! Whether a tool runs without confirmation is the host's own policy. A scenario that does not test this policy
+//! names a client that approves every call. Its dispatches are in the transcript like any others.
 //!
 //! Knows: actions. Never knows: what the scenario expects.
 
@@ -12,7 +12,7 @@ use super::case::{CasePhase, ScenarioCase};
 use super::task::PeerId;
 
 impl ScenarioCase {
-    /// Confirms a call that has come to wait, where this peer is the one who does.
+    /// Confirms a tool call with a pending confirmation if the peer is the scenario's approving client.
     pub(super) fn approve(&mut self, id: PeerId, message: &Message) {
         let approves = self.setup.scenario.approves.as_deref();
         let named = self.peers.get(id).is_some_and(|peer| Some(peer.name.as_str()) == approves);

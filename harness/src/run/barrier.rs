@@ -1,12 +1,13 @@
-//! Barriers: how "nothing else came" becomes decidable without sleeping.
+//! Barriers: they decide "nothing else arrived" without sleeping.
 //!
-//! A client dispatches a harmless action with a mark on a chat; when its envelope has arrived at a
-//! subscriber, so has everything with a lower `serverSeq`. Clients that are not subscribed to that
-//! chat are pinged after it: weaker, since nothing orders a response against envelopes.
+//! A client dispatches a harmless marker action on a chat. When a subscriber has received the marker's
+//! envelope, it has received every envelope with a lower `serverSeq`. Clients that are not subscribed to that
+//! chat are pinged afterwards. A ping is weaker evidence, because no rule orders responses relative to
+//! envelopes.
 //!
-//! The mark is `chat/draftChanged`: a draft is no agent's business, and an empty one afterwards
-//! takes the mark away. Where no chat is at hand, or the host refuses the mark, `ping` alone has
-//! to do, and the report says so.
+//! The marker is `chat/draftChanged`: a draft does not concern the agent, and an empty draft afterwards removes
+//! the marker. If there is no chat, or the host rejects the marker, the barrier uses `ping` alone and the
+//! report says so.
 
 use std::collections::HashSet;
 
@@ -22,41 +23,41 @@ use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
 use super::failure::FailureKind;
 use super::task::{DispatchGoal, PeerId};
 
-/// A barrier on its way.
+/// A barrier that is in progress.
 #[derive(Clone, Debug)]
 pub struct PendingBarrier {
     by: PeerId,
-    /// The marked action, while its envelope has not been seen everywhere.
+    /// The marker action; `None` once every subscriber has seen its envelope.
     mark: Option<PendingMark>,
-    /// Pings that have not been answered.
+    /// The pings without an answer.
     pings: Vec<(PeerId, u64)>,
-    /// The dispatch whose fate the barrier decides.
+    /// The dispatch whose outcome the barrier decides, by its `clientSeq`.
     decides: Option<(u64, DispatchGoal)>,
 }
 
-/// A marked action on its way.
+/// A marker action that is in progress.
 #[derive(Clone, Debug)]
 struct PendingMark {
     channel: String,
-    /// Its `clientSeq` at the client that dispatched it.
+    /// The action's `clientSeq` at the client that dispatched it.
     seq: u64,
-    /// Who has to see it.
+    /// The peers that have to see the envelope.
     at: Vec<PeerId>,
 }
 
-/// What became of the marks of a case.
+/// The state of all marker actions of a case.
 #[derive(Debug, Default)]
 pub struct CaseMarks {
-    /// Own dispatches that only mark a place: nobody's message.
+    /// The dispatched marker actions: no step may match them as messages.
     sent: HashSet<(PeerId, u64)>,
-    /// Which client has seen which mark.
+    /// The arrivals: dispatching client, `clientSeq`, receiving client.
     seen: HashSet<(PeerId, u64, PeerId)>,
-    /// Marks that the host rejected.
+    /// The marker actions that the host rejected.
     refused: HashSet<(PeerId, u64)>,
 }
 
 impl CaseMarks {
-    /// Takes note of an arrival; false where the message is not a mark.
+    /// Records the arrival of an envelope. Returns false if the envelope is not a marker.
     pub(super) fn arrived(&mut self, by: PeerId, seq: u64, at: PeerId, rejected: bool) -> bool {
         if !self.sent.contains(&(by, seq)) {
             return false;
@@ -69,14 +70,14 @@ impl CaseMarks {
         true
     }
 
-    /// Whether there are any.
+    /// Returns whether no marker was dispatched.
     pub(super) fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
 }
 
 impl ScenarioCase {
-    /// Whether the message is only the mark of a barrier; takes note of it.
+    /// Records a message if it is the marker of a barrier. Returns whether it is one.
     pub(super) fn is_mark(&mut self, at: PeerId, message: &Message) -> bool {
         if self.marks.is_empty() || message.method() != Some("action") {
             return false;
@@ -105,7 +106,7 @@ impl ScenarioCase {
         barrier
     }
 
-    /// The chat that can carry a mark: the one named, or any that the client is subscribed to.
+    /// Returns the chat that can carry a marker: the named chat, or any chat that the client is subscribed to.
     fn marked_chat(&self, by: PeerId, channel: Option<&Value>) -> Option<String> {
         if !self.protocol()?.has(ProtocolFeature::Drafts) {
             return None;
@@ -186,14 +187,14 @@ impl ScenarioCase {
                 format!("client `{}`: the connection ended before the barrier", self.name(by));
             return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
-        // A step that only needs to know what became of its dispatch ends nobody else's watch.
+        // A barrier that only decides the outcome of one dispatch does not end the watches of other steps.
         if barrier.decides.is_none() {
             self.watches_held();
         }
         self.decide(step, &barrier)
     }
 
-    /// The barrier is over: what became of the dispatch it decides?
+    /// Decides the outcome of the barrier's dispatch after the barrier is complete.
     fn decide(&mut self, step: Option<usize>, barrier: &PendingBarrier) -> WaitProgress {
         let Some((seq, settle)) = &barrier.decides else {
             return WaitProgress::Done;
@@ -225,7 +226,7 @@ impl ScenarioCase {
         WaitProgress::Failed(failure)
     }
 
-    /// The mark did not come back in time: `ping` alone has to do, once.
+    /// Retries the barrier once with `ping` alone if the marker did not come back in time.
     pub(super) fn barrier_expired(
         &mut self,
         step: Option<usize>,

@@ -1,4 +1,4 @@
-//! One scenario being played: told what happened, it answers what to do.
+//! The state machine that plays one scenario: it receives events and returns what to do.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,20 +32,22 @@ use super::task::{
 };
 use super::watch::AbsenceWatch;
 
-/// Most frames a host may send in one scenario; far above any scenario, far below any memory.
+/// The maximum number of frames that a host may send in one scenario: far above what any scenario needs, far
+/// below what fills the memory.
 const MAX_FRAMES: u64 = 200_000;
-/// Most bytes a host may send in one scenario.
+/// The maximum number of bytes that a host may send in one scenario.
 const MAX_BYTES: u64 = 64 << 20;
-/// Waits of the usual length that a whole scenario may take.
+/// The time limit of a whole scenario, as a multiple of the time limit of one wait.
 pub(super) const BUDGET: u32 = 30;
-/// Responses kept for `answer`; a host that answers more unasked loses the oldest ones here.
+/// The maximum number of responses kept for `answer` steps; beyond this number, the oldest responses are
+/// dropped.
 const MAX_ANSWERS: usize = 1_000;
 
 /// One client of the case.
 #[derive(Debug)]
 pub(super) struct CasePeer {
     pub(super) name: String,
-    /// The name that its last seen `serverSeq` is bound to.
+    /// The binding that holds the last `serverSeq` that the client has seen.
     seq_name: String,
     pub(super) engine: ClientEngine,
     pub(super) conn: Option<ConnId>,
@@ -53,19 +55,19 @@ pub(super) struct CasePeer {
     pub(super) initialized: bool,
     pub(super) mailbox: ClientMailbox,
     pub(super) answers: VecDeque<(u64, Arc<SeenFrame>)>,
-    /// Requests of the host, where the scenario answers them.
+    /// The host's requests; `None` unless the scenario answers them.
     pub(super) asked: Option<VecDeque<(u64, Arc<SeenFrame>)>>,
-    /// How its connection ended, with the line.
+    /// The line and the reason of the connection's end.
     pub(super) ended: Option<(u64, String)>,
-    /// The HTTP status by which the host has refused its connection.
+    /// The HTTP status with which the host refused the connection.
     pub(super) refused: Option<u16>,
-    /// How it comes.
+    /// How the client presents itself during the connection's handshake.
     pub(super) guise: ClientGuise,
-    /// What it does for an agent.
+    /// The client's state for serving an agent.
     pub(super) served: AgentClientSide,
 }
 
-/// What the current task waits for. What stands in the mailbox up to the line `looked` is not it.
+/// What the current task waits for. A wait ignores messages in the mailbox up to and including line `looked`.
 #[derive(Debug)]
 pub(super) enum TaskWait {
     Connected(PeerId, OpeningGoal),
@@ -79,17 +81,17 @@ pub(super) enum TaskWait {
     NoAnswer { peer: PeerId, id: ValuePattern, ping: u64, want: Option<RequestGoal> },
     Closed(PeerId),
     Restarted,
-    // Nothing: its time has to pass.
+    // Waits for no event: only its time has to pass.
     Rested,
     Observers,
     Permission { peer: PeerId, answer: PermissionReply },
     Looked { token: u64, look: FileLook },
-    // The file is looked at again then.
+    // Reads the file again at the time `at`.
     LookAgain { at: Duration, look: FileLook },
     Called(u64),
 }
 
-/// Where the case is.
+/// The phase of the case.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum CasePhase {
     Playing,
@@ -97,16 +99,16 @@ pub(super) enum CasePhase {
     Over,
 }
 
-/// What a look at the current wait came to.
+/// The state of the current wait after a check.
 pub(super) enum WaitProgress {
     Done,
     Wait(TaskWait),
     Failed(Box<StepFailure>),
 }
 
-/// A scenario being played. Pure: it neither reads a clock nor owns a socket.
-/// `handle_*` takes what happened, [`poll_output`](Self::poll_output) gives what to do until there
-/// is nothing more, [`next_timeout`](Self::next_timeout) says when to come back.
+/// A scenario that is being played. It neither reads a clock nor owns a socket. The `handle_*` methods take
+/// events, [`poll_output`](Self::poll_output) returns what to do until it returns `None`, and
+/// [`next_timeout`](Self::next_timeout) returns when to call [`handle_timeout`](Self::handle_timeout).
 #[derive(Debug)]
 pub struct ScenarioCase {
     pub(super) setup: CaseSetup,
@@ -124,21 +126,21 @@ pub struct ScenarioCase {
     pub(super) next_step: usize,
     pub(super) tasks: VecDeque<StepTask>,
     pub(super) current: Option<(Option<usize>, TaskWait, Duration)>,
-    /// Whether the current task only makes its step's own act possible.
+    /// Whether the current task only prepares its step's own act.
     pub(super) prepares: bool,
     pub(super) watches: Vec<AbsenceWatch>,
     pub(super) outputs: VecDeque<DriverOutput>,
     pub(super) observers: Option<ScenarioObservers>,
-    /// The closest a message came to what the current wait looks for.
+    /// The message that came closest to what the current wait looks for: its line and why it does not match.
     pub(super) near: Option<(u64, Box<PatternMismatch>)>,
     pub(super) phase: CasePhase,
     pub(super) deadline: Duration,
-    /// What ended the scenario before its last step.
+    /// The failure that ended the scenario before its last step.
     pub(super) failure: Option<Box<StepFailure>>,
     pub(super) log: StepLog,
     pub(super) decisions: OpenDecisions,
     pub(super) interrupted: bool,
-    /// Whether more steps may come when all are played.
+    /// Whether more steps may be added after all steps were played.
     pub(super) open_ended: bool,
     pub(super) frames: u64,
     pub(super) bytes: u64,
@@ -147,7 +149,7 @@ pub struct ScenarioCase {
 }
 
 impl ScenarioCase {
-    /// A case that has not begun; [`begin`](Self::begin) starts it.
+    /// Creates a case that has not started; [`begin`](Self::begin) starts it.
     pub fn new(setup: CaseSetup) -> ScenarioCase {
         let mirrors = expand::needs_mirrors(&setup.scenario);
         let mut mint = IdMinter::new(setup.seed, &setup.name, setup.epoch);
@@ -199,60 +201,60 @@ impl ScenarioCase {
         case
     }
 
-    /// Starts playing.
+    /// Starts the case.
     pub fn begin(&mut self, now: Duration) {
         self.deadline = now + self.setup.limit * BUDGET;
         self.advance(now);
     }
 
-    /// The next thing to do, until there is none.
+    /// Returns the next output, or `None` if there is nothing to do now.
     pub fn poll_output(&mut self) -> Option<DriverOutput> {
         self.outputs.pop_front()
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due.
+    /// Returns when [`handle_timeout`](Self::handle_timeout) is due; `None` once the case is over.
     pub fn next_timeout(&self) -> Option<Duration> {
         let wait = self.current.as_ref().map(|(_, _, deadline)| *deadline);
         (self.phase != CasePhase::Over)
             .then(|| wait.map_or(self.deadline, |at| at.min(self.deadline)))
     }
 
-    /// Whether nothing is left to do.
+    /// Returns whether the case is over.
     pub fn is_over(&self) -> bool {
         self.phase == CasePhase::Over
     }
 
-    /// What it was made of.
+    /// Returns the setup that the case was created with.
     pub fn setup(&self) -> &CaseSetup {
         &self.setup
     }
 
-    /// What ended it before its last step, if anything did.
+    /// Returns the failure that ended the scenario before its last step, if there is one.
     pub fn failure(&self) -> Option<&StepFailure> {
         self.failure.as_deref()
     }
 
-    /// How many claims were put to the test and held.
+    /// Returns how often a claim was tested and held.
     pub fn observations(&self) -> u64 {
         self.observations
     }
 
-    /// Whether it was cut short by the user.
+    /// Returns whether the user interrupted the case.
     pub fn was_interrupted(&self) -> bool {
         self.interrupted
     }
 
-    /// What there is to say besides the verdict.
+    /// Returns the notes for the report, besides the verdict.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Whether a handshake ever succeeded.
+    /// Returns whether any client completed a handshake.
     pub fn shook_hands(&self) -> bool {
         self.peers.iter().any(|peer| peer.engine.version().is_some())
     }
 
-    /// The connection stands.
+    /// Handles an opened connection.
     pub fn handle_opened(&mut self, now: Duration, conn: ConnId) {
         self.expire(now);
         if self.observer_opened(conn) {
@@ -265,7 +267,7 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// A frame came.
+    /// Handles a frame that arrived.
     pub fn handle_frame(&mut self, now: Duration, conn: ConnId, line: u64, seen: &Arc<SeenFrame>) {
         self.expire(now);
         self.last_line = line;
@@ -288,7 +290,7 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// The connection ended, not by us; or it could not be opened.
+    /// Handles a connection that ended and that the case did not close, or that could not be opened.
     pub fn handle_closed(&mut self, now: Duration, conn: ConnId, line: u64, reason: &str) {
         self.expire(now);
         if self.observer_gone(conn) {
@@ -303,7 +305,7 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// The host has refused the connection.
+    /// Handles a connection that the host refused.
     pub fn handle_refused(
         &mut self,
         now: Duration,
@@ -318,7 +320,7 @@ impl ScenarioCase {
         self.handle_closed(now, conn, line, reason);
     }
 
-    /// The host is back, or could not be restarted.
+    /// Handles the end of a restart: the host is back, or the restart failed.
     pub fn handle_restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         self.expire(now);
         self.observers_lost();
@@ -335,13 +337,13 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// It is `now`; calling it early does nothing.
+    /// Advances the clock to `now`. An early call has no effect.
     pub fn handle_timeout(&mut self, now: Duration) {
         self.expire(now);
         self.advance(now);
     }
 
-    /// The user wants to stop: what was created is still cleaned up.
+    /// Stops the case on the user's request. Created resources are still cleaned up.
     pub fn interrupt(&mut self, now: Duration) {
         if self.phase == CasePhase::Playing {
             self.interrupted = true;
@@ -376,7 +378,7 @@ impl ScenarioCase {
         self.peers.len() - 1
     }
 
-    /// A further client, such as an observer.
+    /// Adds a client that the scenario does not name, such as an observer.
     pub(super) fn add_peer(&mut self, role: &str) -> PeerId {
         let number = self.peers.len();
         let client_id = format!("ahp-harness-{:08x}-{role}", self.mint.number() as u32);
@@ -399,7 +401,7 @@ impl ScenarioCase {
         self.peers.iter_mut().find(|peer| peer.conn == Some(conn))
     }
 
-    // What comes in.
+    // Incoming messages.
 
     pub(super) fn message(
         &mut self,
@@ -418,7 +420,8 @@ impl ScenarioCase {
         peer.initialized |= shook;
         let lifted = peer.engine.handle(message).map(|lifted| Arc::new(SeenFrame::of(lifted)));
         let last_seen = peer.engine.last_seen();
-        // From here on it is read in the newest words; the transcript has it as it came.
+        // From here on, the message is in the vocabulary of the newest version; the transcript keeps the
+        // original.
         let seen = lifted.as_ref().unwrap_or(seen);
         let Some(message) = seen.message() else {
             return;
@@ -465,7 +468,7 @@ impl ScenarioCase {
                 self.hold_against_watches(id, line, message);
             }
             MessageKind::Request if self.is_acp() => self.serve(id, line, seen, message),
-            // Our AHP clients serve no other requests: they answer them with an error.
+            // The harness's AHP clients serve no other requests: they answer them with an error.
             MessageKind::Request => {
                 self.hold_against_watches(id, line, message);
                 let asked = message.id().cloned().unwrap_or_default();
@@ -489,19 +492,19 @@ impl ScenarioCase {
             "the host sent {} frames, {} bytes: more than a scenario can need",
             self.frames, self.bytes
         );
-        // Whatever the scenario is about, this is not: nothing of it can be tested any more.
+        // A flood is no scenario's subject, but it makes every later step untestable.
         let mut failure = self.failure_of(step, FailureKind::Trouble, message);
         failure.lines.push(line);
         self.failure.get_or_insert(failure);
-        // Whatever else comes is not looked at; connections end at once.
+        // Later messages are ignored, and all connections end at once.
         self.current = None;
         self.tasks.clear();
         self.end();
     }
 
-    // Going on.
+    // Progress.
 
-    /// Fails the current wait when its time is over.
+    /// Fails the current wait if its deadline has passed.
     pub(super) fn expire(&mut self, now: Duration) {
         self.mint.now = now;
         if self.phase == CasePhase::Over {
@@ -528,7 +531,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Does everything that can be done without anything else happening.
+    /// Does everything that is possible without another event.
     pub(super) fn advance(&mut self, now: Duration) {
         self.mint.now = now;
         if self.phase == CasePhase::Playing && self.failure.is_some() {
@@ -556,7 +559,7 @@ impl ScenarioCase {
                     WaitProgress::Failed(failure) => self.fail(now, failure),
                 }
             } else if self.phase == CasePhase::Cleaning {
-                // Cleaning up may have found more.
+                // The cleanup may have found more to remove.
                 self.tasks = self.cleaning().into();
                 if self.tasks.is_empty() {
                     self.end();
@@ -596,7 +599,7 @@ impl ScenarioCase {
     pub(super) fn clean_up(&mut self, now: Duration) {
         self.phase = CasePhase::Cleaning;
         self.observers_leave();
-        // What is being made just now cannot be taken away before it is there.
+        // A resource can only be removed once its creation is complete, so a pending response is awaited first.
         self.current = match self.current.take() {
             Some((_, TaskWait::Response { peer, id, .. }, _)) => {
                 let wait = TaskWait::Response {
@@ -638,13 +641,13 @@ impl ScenarioCase {
         if !self.goes_on_after(failure) {
             self.clean_up(now);
         } else if kind != FailureKind::Content {
-            // What the step would have done next presumes what did not happen.
+            // The step's remaining tasks depend on the outcome that did not occur.
             self.tasks.retain(|task| matches!(task.act, TaskAct::Hang { .. }));
         }
     }
 }
 
-/// The params of a message.
+/// Returns the params of a message; null if the frame is not a message.
 pub(super) fn params(seen: &SeenFrame) -> &Value {
     seen.message().map_or(&Value::Null, Message::params)
 }

@@ -1,8 +1,8 @@
-//! What came of each step of a scenario that tests a requirement.
+//! The outcome of each step of a scenario that tests a requirement.
 //!
-//! A step that names requirements is a claim; every other step is a premise. A claim that fails speaks
-//! against its own requirements and no others. A premise that fails speaks against nobody: the claims
-//! after it are untested.
+//! A step that names requirements is a claim; every other step is a premise. A failed claim is evidence against
+//! its own requirements only. A failed premise is evidence against no requirement: the claims after it are
+//! untested.
 //!
 //! Knows: which steps held or failed, and why the scenario ended early. Never knows: weights, reports.
 //!
@@ -22,29 +22,30 @@ use super::case::{CasePhase, ScenarioCase};
 use super::failure::{FailureKind, StepFailure};
 use super::task::{DispatchGoal, PeerId};
 
-/// What came of one claim.
+/// The outcome of one claim.
 #[derive(Clone, Debug)]
 pub struct ClaimOutcome {
-    /// Where its step stands.
+    /// The location of the claim's step.
     pub span: SourceSpan,
-    /// The requirements that it tests.
+    /// The requirements that the claim tests.
     pub rules: Vec<String>,
-    /// How often it was put to the test and held.
+    /// How often the claim was tested and held.
     pub observations: u64,
-    /// How it failed, where it did.
+    /// The failure of the claim; `None` if it did not fail.
     pub failure: Option<StepFailure>,
-    /// Why it was not put to the test, in one line; empty where it was.
+    /// The reason why the claim was not tested, in one line; empty if it was tested.
     pub untested: String,
-    /// Whether `untested` is a choice that the protocol leaves to the host, so that the requirements do not apply.
+    /// Whether the reason in `untested` is a choice that the protocol leaves to the host, so that the
+    /// requirements do not apply.
     pub inapplicable: bool,
-    /// Whether a claim of the scenario failed before, which is most likely why.
+    /// Whether another claim of the scenario failed, which is probably why this claim is untested.
     pub follows: bool,
-    /// What the host has to have accepted in the same run so that a refusal which the claim expects
-    /// counts, as in [`ScenarioCase::accepted`]; `None` where it expects no refusal.
+    /// What the host has to accept in the same run so that a refusal that the claim expects counts, as listed
+    /// by [`ScenarioCase::accepted`]; `None` if the claim expects no refusal.
     pub twin: Option<String>,
 }
 
-/// What is known of the steps so far, by the step's place in the scenario.
+/// The record of the steps so far. Steps are identified by their index in the scenario.
 #[derive(Debug, Default)]
 pub(super) struct StepLog {
     held: Vec<(usize, u64)>,
@@ -55,13 +56,14 @@ pub(super) struct StepLog {
     accepted: std::collections::BTreeSet<String>,
     /// Names that a failed step would have bound.
     missing: HashSet<String>,
-    /// The line on which the response came that a name is bound to.
+    /// For each response that a name is bound to: the client, the name, the response's line.
     responses: Vec<(PeerId, String, u64)>,
 }
 
 impl ClaimOutcome {
-    /// The same claim, one for each of its rules that the failure breaks, and one for those that it does not:
-    /// these are untested. A failure that nobody's rule is about speaks against nobody.
+    /// Splits a failed claim in two: one with the requirements that a failure of this kind breaks, and an
+    /// untested one with the others. A part without requirements is left out. A claim that did not fail stays
+    /// whole.
     pub(super) fn split(mut self) -> Vec<ClaimOutcome> {
         let Some(failure) = &self.failure else { return vec![self] };
         let least = match failure.kind {
@@ -85,7 +87,7 @@ impl ClaimOutcome {
     }
 }
 
-/// Steps that only look: one that cannot be played is left out, and the others still can be.
+/// Steps that only observe. If such a step cannot be played, it is left out and the scenario continues.
 const LOOKS: &[StepVerb] = &[
     StepVerb::Expect,
     StepVerb::Next,
@@ -99,7 +101,7 @@ const LOOKS: &[StepVerb] = &[
     StepVerb::Call,
 ];
 
-/// Steps that wait for a response, which is no message of a mailbox.
+/// Steps that wait for a response. Responses are not kept in the mailbox.
 const ANSWERED: &[StepVerb] = &[
     StepVerb::Connect,
     StepVerb::Initialize,
@@ -111,18 +113,18 @@ const ANSWERED: &[StepVerb] = &[
 ];
 
 impl StepLog {
-    /// A response came, on a line.
+    /// Records the line of a response that a name is bound to.
     pub(super) fn responded(&mut self, peer: PeerId, name: &str, line: u64) {
         self.responses.push((peer, name.to_owned(), line));
     }
 
-    /// The line of the latest response that a client's name is bound to.
+    /// Returns the line of the latest response that is bound to this name of the client.
     pub(super) fn response(&self, peer: PeerId, name: &str) -> Option<u64> {
         let mut latest = self.responses.iter().rev();
         latest.find(|(by, known, _)| *by == peer && known == name).map(|(.., line)| *line)
     }
 
-    /// The host accepted a dispatch or answered a request with a result.
+    /// Records that the host accepted a dispatch or answered a request with a result.
     pub(super) fn accepted(&mut self, what: &str, name: &str) {
         if self.accepted.insert(format!("{what} {name}")) {
             self.accepted.insert(format!("{what} {ANY}"));
@@ -130,11 +132,11 @@ impl StepLog {
     }
 }
 
-/// Stands for the name of an action or a method where no host accepts the one that is refused.
+/// The wildcard for any action or method, used if no host may accept the refused one itself.
 const ANY: &str = "*";
 
 impl ScenarioCase {
-    /// A claim was put to the test and held.
+    /// Records that a claim was tested and held.
     pub(super) fn observed(&mut self, step: Option<usize>) {
         let Some(index) = step.filter(|_| !self.prepares) else { return };
         if self.setup.scenario.steps.get(index).is_some_and(ScenarioStep::is_claim) {
@@ -146,14 +148,16 @@ impl ScenarioCase {
         }
     }
 
-    /// A step expects that an action is refused, which only counts if the host accepts such actions otherwise.
+    /// Records that a step expects an action to be rejected. The rejection counts only if the host accepts this
+    /// action elsewhere in the run, or any action if clients may not dispatch this one.
     pub(super) fn expects_refused_action(&mut self, step: Option<usize>, name: &str) {
         let action = newest().and_then(|protocol| protocol.action(name));
         let accepted = action.is_some_and(|action| action.dispatch != DispatchRight::Host);
         self.expects_refusal(step, "dispatch", if accepted { name } else { ANY });
     }
 
-    /// The same for a request.
+    /// Records that a step expects a request to be refused. The refusal counts only if the host answers such a
+    /// request elsewhere in the run, or any request if the protocol does not define the method.
     pub(super) fn expects_refused_request(&mut self, step: Option<usize>, method: &str) {
         let known = !self.is_acp() && newest().is_some_and(|it| it.method(method).is_some());
         self.expects_refusal(step, "request", if known { method } else { ANY });
@@ -165,8 +169,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Takes note of a failure. Whether the next steps can still be played: they can where the step
-    /// says that they do not depend on it, and where a claim found other content than it expects.
+    /// Records a failure and returns whether the next steps can still be played. They can if the step is marked
+    /// as independent, or if a claim failed only because of the content of a message.
     pub(super) fn goes_on_after(&mut self, mut failure: Box<StepFailure>) -> bool {
         let at = failure.step;
         let step = at.and_then(|at| self.setup.scenario.steps.get(at)).cloned();
@@ -191,7 +195,8 @@ impl ScenarioCase {
         goes_on
     }
 
-    /// A step that waits for a message shows nothing if one of its clients has dropped messages unread.
+    /// Turns the failure of a step that waits for a message into trouble if one of its clients dropped unread
+    /// messages.
     fn excuse_dropped(&self, step: &ScenarioStep, failure: &mut StepFailure) {
         if ANSWERED.contains(&step.verb) {
             return;
@@ -211,22 +216,23 @@ impl ScenarioCase {
         }
     }
 
-    /// Whether a step that looks at a state was given none: that says nothing about what stands in it.
+    /// Returns whether a step that looks at a state was given no state. Such a failure says nothing about the
+    /// state's content.
     pub(super) fn shows_nothing(&self, failure: &StepFailure) -> bool {
         let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
         failure.kind == FailureKind::Outcome
             && step.is_some_and(|step| matches!(step.verb, StepVerb::Snapshot | StepVerb::Mirror))
     }
 
-    /// A failure that comes while something else is waited for.
+    /// Records a failure that occurs while the current task waits for something else.
     pub(super) fn failed_meanwhile(&mut self, now: Duration, failure: Box<StepFailure>) {
         if self.phase == CasePhase::Playing && !self.goes_on_after(failure) {
             self.clean_up(now);
         }
     }
 
-    /// Whether a step needs a name that an earlier step did not find. A step that only looks is left out, and one on
-    /// which the next do not depend; another one that acts ends the scenario.
+    /// Returns whether a step needs a name that a failed earlier step should have bound. A step that only
+    /// observes, or that is marked as independent, is then left out; any other step ends the scenario.
     pub(super) fn lacks_a_name(&mut self, index: usize, step: &ScenarioStep) -> bool {
         let mut lacking = None;
         names::occurrences(step, &mut |_, occurrence| {
@@ -258,12 +264,12 @@ impl ScenarioCase {
         });
     }
 
-    /// What the host accepted: `dispatch TYPE` and `request METHOD`, in order.
+    /// Returns what the host accepted: `dispatch TYPE` and `request METHOD`, in alphabetical order.
     pub fn accepted(&self) -> impl Iterator<Item = &str> {
         self.log.accepted.iter().map(String::as_str)
     }
 
-    /// What came of every claim at the version that was played, in the order of the steps.
+    /// Returns the outcome of every claim that applies to the played version, in the order of the steps.
     pub fn claims(&self) -> Vec<ClaimOutcome> {
         let version = self.setup.version;
         let steps = self.setup.scenario.steps.iter().enumerate();
@@ -277,7 +283,7 @@ impl ScenarioCase {
         }
         let observations = of(&self.log.held, index).copied().unwrap_or_default();
         let failure = of(&self.log.broken, index).cloned();
-        // What failed or was cut short at one of several clients has not held.
+        // A claim that failed or was interrupted at one of several clients has not held.
         let stopped = self.failure.as_ref().is_some_and(|failure| failure.step == Some(index));
         let untested = match (&failure, of(&self.log.left_out, index), &self.failure) {
             (Some(_), ..) => String::new(),
@@ -305,8 +311,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Why a refusal that came all the same says nothing: where a later premise failed and the host has
-    /// accepted nothing of the kind, it may refuse everything. Empty where it does say something.
+    /// Returns why an observed refusal is no evidence; empty if it is evidence. It is none if a later premise
+    /// failed and the host accepted nothing comparable: the host may refuse everything.
     fn reason_without_twin(&self, index: usize, stop: &StepFailure) -> String {
         let twin = self.log.refusals.iter().find(|(step, _)| *step == index).map(|(_, twin)| twin);
         let Some(twin) = twin.filter(|twin| !self.log.accepted.contains(*twin)) else {
@@ -320,10 +326,12 @@ impl ScenarioCase {
         format!("a refusal counts where `{twin}` is accepted, too, and {}", stop.message)
     }
 
-    /// What the host has chosen, where a premise that looks at a choice of its own ended the scenario.
+    /// Returns the choice of the host that ended the scenario, if the failed step is a premise about such a
+    /// choice.
     fn choice(&self, stop: &StepFailure) -> Option<&str> {
         let step = self.setup.scenario.steps.get(stop.step?)?;
-        // A message need not come, and no host speaks every version. An error in answer to another request is no choice.
+        // A host may omit a message or not speak a version. An error in answer to any other request is no
+        // choice.
         let free = matches!(step.verb, StepVerb::Await | StepVerb::Expect | StepVerb::Initialize);
         let chosen = match stop.kind {
             FailureKind::Content => true,
@@ -348,13 +356,13 @@ impl ScenarioCase {
     }
 }
 
-/// The version in whose words scenarios are written.
+/// Returns the newest protocol version; scenarios are written in its vocabulary.
 fn newest() -> Option<&'static Protocol> {
     Protocol::known().first().and_then(|version| Protocol::of(*version))
 }
 
 impl DispatchGoal {
-    /// Whether it is wanted that the action is not accepted.
+    /// Returns whether the goal is that the host does not accept the action.
     pub(super) fn is_refusal(&self) -> bool {
         !matches!(self, DispatchGoal::Accept(_))
     }

@@ -1,4 +1,4 @@
-//! What a case created on the host, and how it is taken away again.
+//! The resources that a case created on the host, and the tasks that remove them.
 
 use litemap::LiteMap;
 
@@ -12,14 +12,15 @@ use crate::wire::message::Message;
 use super::case::ScenarioCase;
 use super::task::{PeerId, RequestGoal, ResultUse, StepTask, TaskAct};
 
-/// Methods that create something, the member that names it, and the method that takes it away.
-/// Chats go with their session, but a moved one would not.
+/// The requests that create a channel: the method, the params member that holds the URI, and the method that
+/// disposes of the channel. A host removes a session's chats with the session, except for chats that were
+/// moved.
 const CREATORS: &[(&str, &str, &str)] = &[
     ("createTerminal", "channel", "disposeTerminal"),
     ("createSession", "channel", "disposeSession"),
 ];
 
-/// Requests that make a file or a folder, each with the member that names it.
+/// The requests that create a file or a folder, each with the params member that holds its URI.
 const MAKERS: &[(&str, &str)] = &[
     ("resourceMkdir", "uri"),
     ("resourceWrite", "uri"),
@@ -27,27 +28,27 @@ const MAKERS: &[(&str, &str)] = &[
     ("resourceMove", "destination"),
 ];
 
-/// The request that takes a file or a folder away.
+/// The request that deletes a file or a folder.
 const DELETE: &str = "resourceDelete";
 
-/// An automation is made by an action, and taken away by one. The sessions of its runs stay, and say
-/// whose they are.
+/// The action that creates an automation and the action that removes it. The sessions of its runs remain; their
+/// `origin` names the automation.
 pub(super) const AUTOMATION: (&str, &str) = ("automation/createRequested", "automation/removed");
 
 /// The channel of automations.
 const AUTOMATIONS: &str = "ahp-automations://";
 
-/// Most things a case keeps track of.
+/// The maximum number of resources that a case tracks.
 const MAX_CREATED: usize = 1_000;
 
-/// What the case asked the host to create. That the case asked to dispose of it too does not take
-/// it out: the host may have refused that, and to dispose of something twice does no harm.
-/// Of each thing: whether cleaning up has seen to it.
+/// The resources that the case asked the host to create, each as (cleanup method, name). The value says whether
+/// the cleanup has handled the resource. A dispose request of the scenario does not remove the entry: the host
+/// may have refused it, and a second dispose request does no harm.
 #[derive(Debug, Default)]
 pub struct CreatedResources(LiteMap<(&'static str, String), bool>);
 
 impl CreatedResources {
-    /// A request of the case's own making goes out.
+    /// Records the resource that an outgoing request of the case creates.
     pub fn asked(&mut self, method: &str, params: &Value) {
         for (create, member, dispose) in CREATORS {
             let Some(name) = params[*member].as_str() else {
@@ -83,12 +84,12 @@ impl CreatedResources {
         name.is_some_and(|name| self.0.get(&(AUTOMATION.1, name.to_owned())).is_some())
     }
 
-    /// A notification of the host came in. Terminals that it opened for a session of ours, such as
-    /// for a tool call, are ours to take away too: a host may keep them when the session goes. So are
-    /// the sessions that runs of our automations made.
+    /// Records resources from an incoming notification: terminals that the host opened for a session of this
+    /// case, for example for a tool call, and sessions that runs of this case's automations created. A host may
+    /// keep such terminals when the session is disposed.
     ///
-    /// Returns whether it says that an automation of ours was made or changed. That is how a host accepts
-    /// `automation/createRequested`, which does not come back itself.
+    /// Returns whether the message is an `automation/set` for an automation of this case. A host accepts
+    /// `automation/createRequested` with this action instead of an echo.
     pub fn noticed(&mut self, message: &Message) -> bool {
         let action = &message.params()["action"];
         let automation = &action["automation"];
@@ -113,8 +114,8 @@ impl CreatedResources {
         ours
     }
 
-    /// A list of sessions came in: those that runs of our automations made are ours, also when
-    /// nobody was there to see them made.
+    /// Records the sessions in a `listSessions` result that runs of this case's automations created, even if no
+    /// client saw their creation.
     pub fn listed(&mut self, result: &Value) {
         for session in result["items"].as_array().into_iter().flatten() {
             if let Some(name) = session["resource"].as_str()
@@ -125,20 +126,20 @@ impl CreatedResources {
         }
     }
 
-    /// A frame of the scenario's own writing goes out; it may create something too.
+    /// Records the resource that a hand-written frame of the scenario creates.
     pub fn sent(&mut self, message: &Message) {
         if let Some(method) = message.method() {
             self.asked(method, message.params());
         }
     }
 
-    /// Channels that show what was created.
+    /// Returns the channels on which the created resources are visible.
     pub fn channels(&self) -> impl Iterator<Item = &str> {
         let channels = self.left().filter(|(how, _)| *how != DELETE);
         channels.map(|(how, name)| if *how == AUTOMATION.1 { AUTOMATIONS } else { name.as_str() })
     }
 
-    /// What cleaning up has not seen to yet; now it has.
+    /// Returns the resources that the cleanup has not handled yet, and marks them as handled.
     fn take_unseen(&mut self) -> Vec<(&'static str, String)> {
         let unseen = self.0.iter_mut().filter(|(_, seen)| !**seen);
         unseen
@@ -149,15 +150,15 @@ impl CreatedResources {
             .collect()
     }
 
-    /// What is left to dispose of: methods and channels.
+    /// Returns all resources to remove, as (method, name).
     pub fn left(&self) -> impl Iterator<Item = &(&'static str, String)> {
         self.0.keys()
     }
 }
 
 impl ScenarioCase {
-    /// The tasks that take away what the case created: over a client that has shaken hands, or a
-    /// connection of its own.
+    /// Returns the tasks that remove what the case created. They use a client that has completed the handshake,
+    /// or else a new connection.
     pub(super) fn cleaning(&mut self) -> Vec<StepTask> {
         if self.is_acp() {
             return self.leaving();
@@ -205,8 +206,8 @@ impl ScenarioCase {
                     settle: None,
                     bind: None,
                 });
-                // Nothing is said about it to somebody who does not listen, so this waits for it, and
-                // asks what its runs have left.
+                // The dispatch has no response, and this client may not be subscribed. The request waits until
+                // the host has handled the dispatch and lists the sessions that the automation's runs left.
                 acts.push(request(
                     peer,
                     "listSessions",

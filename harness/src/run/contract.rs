@@ -1,8 +1,9 @@
-//! The vectors of the contract for test providers (`contract/vectors.json`) as scenarios.
+//! Turns the vectors of the contract for test providers (`contract/vectors.json`) into scenarios.
 //!
-//! Each vector becomes a scenario of `next` steps on the chat's channel; behind an action that may or may not come, the
-//! following one is an `expect`, which passes over it. Lanes may be mixed in any way: a client of its own follows each, after the
-//! first client has seen the actions that name something new, such as the start of a call.
+//! Each vector becomes a scenario of `next` steps on the chat's channel. After an optional action, the
+//! following step is an `expect`, which skips other messages. Lanes may interleave in any order: the first
+//! client observes the actions that introduce a name, such as the start of a tool call, and then one client per
+//! lane observes the rest.
 //!
 //! Knows: the vectors, the scenario language. Never knows: hosts, how results are shown.
 //!
@@ -17,23 +18,24 @@ use crate::wire::json::Value;
 use super::play::ScenarioVerdict;
 use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 
-/// The text of the vectors.
+/// The content of the vectors file.
 const VECTORS: &str = include_str!("../../contract/vectors.json");
-/// The format of the file that this reads.
+/// The supported format version of the vectors file.
 const FORMAT: u64 = 2;
-/// A claim has to name a requirement; this one is in every version, and its breach is reported by nobody.
+/// The placeholder requirement of all claims: a claim has to name a requirement that exists in every version.
+/// Its breach is never reported.
 const PROVES: &str = "proves: chat.turn.start-echo";
 
 /// One vector.
 #[derive(Clone, Debug)]
 pub struct ContractVector {
-    /// What it shows.
+    /// The behaviour that the vector demonstrates.
     pub name: String,
-    /// The lines of its script, without the first.
+    /// The lines of the script, without the header line.
     pub script: Vec<String>,
-    /// What the client dispatches and what has to come, in order.
+    /// The dispatches and the expected actions, in order.
     pub steps: Vec<VectorStep>,
-    /// The vector as a scenario.
+    /// The vector as the text of a scenario.
     pub text: String,
 }
 
@@ -42,36 +44,36 @@ pub struct ContractVector {
 pub enum VectorStep {
     /// The client dispatches an action of this type.
     In(String),
-    /// An action comes, with at least these members.
+    /// An action of this type arrives, with at least the members of the vector.
     Out(String),
-    /// Nothing more is said.
+    /// No further response part arrives.
     End,
 }
 
-/// How a step of a vector ended.
+/// The result of one step of a vector.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum StepResult {
-    /// What was expected came.
+    /// The expected action arrived.
     Held,
-    /// Something else came, or nothing: expected and found, in one line.
+    /// Another action arrived, or none. The text says in one line what was expected and what was found.
     Broken(String),
-    /// It was not looked at, and why; empty where an earlier step says it.
+    /// The step was not tested. The text is the reason; it is empty if an earlier step states the reason.
     Untested(String),
-    /// The client did it.
+    /// The client dispatched the action.
     Done,
 }
 
 impl StepResult {
-    /// Whether nothing is wrong with the step.
+    /// Returns whether the step did not fail and was not left untested.
     pub fn is_well(&self) -> bool {
         matches!(self, StepResult::Held | StepResult::Done)
     }
 }
 
-/// Every vector.
+/// Returns all vectors.
 ///
 /// # Errors
-/// The file is not what this build reads, which a test excludes.
+/// Returns a message if the file has another format; a test rules this out.
 pub fn vectors() -> Result<Vec<ContractVector>, String> {
     let file = Value::read(VECTORS).map_err(|error| error.to_string())?;
     if file["format"] != FORMAT {
@@ -118,10 +120,10 @@ impl ContractVector {
         ContractVector { name, script, steps: writing.steps, text }
     }
 
-    /// The scenario, ready to be played.
+    /// Returns the scenario, ready to be played.
     ///
     /// # Errors
-    /// Every mistake in it, which a test excludes.
+    /// Returns all mistakes in the scenario; a test rules this out.
     pub fn entry(&self) -> Result<SuiteEntry, String> {
         let file = ("contract/vector.yaml".to_owned(), self.text.clone());
         let mut suite = ScenarioSuite::of([file], &CarriedFiles);
@@ -131,7 +133,7 @@ impl ContractVector {
         suite.entries.pop().ok_or_else(why)
     }
 
-    /// How each step ended in a play.
+    /// Returns the result of each step after a play.
     pub fn results(&self, verdict: &ScenarioVerdict) -> Vec<StepResult> {
         let mut claims = verdict.claims.iter().map(|claim| &claim.outcome);
         let result = |step: &VectorStep| {
@@ -145,7 +147,7 @@ impl ContractVector {
                         StepResult::Broken(format!("{} ({})", failure.message, failure.label))
                     }
                     None if claim.untested.is_empty() => StepResult::Held,
-                    // An earlier step says why.
+                    // An earlier step states the reason.
                     None if claim.follows => StepResult::Untested(String::new()),
                     None => StepResult::Untested(claim.untested.clone()),
                 },
@@ -155,21 +157,21 @@ impl ContractVector {
     }
 }
 
-/// The client that follows a lane.
+/// Returns the name of the client that follows a lane.
 fn follower(lane: usize) -> String {
     format!("lane{lane}")
 }
 
-/// The steps of a scenario, as they are written.
+/// A writer of a scenario's steps.
 #[derive(Default)]
 struct StepWriter {
     text: String,
     steps: Vec<VectorStep>,
     /// The names that are bound so far.
     bound: BTreeSet<String>,
-    /// Whether something may have come that the next step of the first client passes over.
+    /// Whether the first client's next step may have to skip optional messages.
     loose: bool,
-    /// How many clients follow lanes.
+    /// The number of clients that follow lanes.
     followers: usize,
 }
 
@@ -184,7 +186,8 @@ impl StepWriter {
         }
     }
 
-    /// The lanes: what names something new first, in turn, then each lane by a client of its own.
+    /// Writes the steps of parallel lanes. The first client observes steps that introduce a name; one client
+    /// per lane observes the other steps.
     fn lanes(&mut self, lanes: &[Value]) {
         let lanes: Vec<&Vec<Value>> = lanes.iter().filter_map(Value::as_array).collect();
         self.followers = self.followers.max(lanes.len());
@@ -232,7 +235,7 @@ fn type_of(action: &Value) -> String {
     action["type"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The names in a value, but for the client's own.
+/// Returns the names in a value, except for the client's own name.
 fn names(value: &Value) -> BTreeSet<String> {
     match value {
         Value::String(text) => {
@@ -245,8 +248,8 @@ fn names(value: &Value) -> BTreeSet<String> {
     }
 }
 
-/// A value as the scenario language writes it: `$name` binds where it is expected and is used where something is sent;
-/// null is what must not be there.
+/// Returns a value in the syntax of the scenario language. `$name` becomes a binding in expected values and a
+/// use in sent values. Null becomes `$absent`.
 fn written(value: &Value, expected: bool) -> String {
     match value {
         Value::Null => "$absent".to_owned(),

@@ -1,7 +1,8 @@
-//! What the users of a host still have to decide: calls that wait for approval, results that wait for it, questions.
+//! The decisions that a host still needs from its users: tool calls and results that wait for approval, and
+//! questions.
 //!
-//! Whether an agent asks is its own affair. A scenario that expects the agent to go on, and does not decide what a user
-//! is asked in between, has not put the host to the test.
+//! Whether an agent asks is the agent's choice. If a scenario expects the agent to continue but does not answer
+//! such a question, the scenario has not tested the host.
 //!
 //! Knows: actions of chats and sessions. Never knows: what the scenario expects.
 
@@ -9,17 +10,17 @@ use litemap::LiteMap;
 
 use crate::wire::message::Message;
 
-/// The most decisions that are remembered; a host that asks for more is not excused by the others.
+/// The maximum number of tracked decisions; decisions beyond this number excuse nothing.
 const MAX_DECISIONS: usize = 1_000;
 
-/// What an agent does only when nothing is left to decide.
+/// The actions that an agent sends only when no decision is pending.
 const NEEDS_DECISIONS: &[&str] =
     &["chat/turnComplete", "chat/error", "chat/turnCancelled", "chat/responsePart", "chat/delta"];
 
-/// The end of a call, which may wait for a decision about this call alone.
+/// The end of a tool call, which may wait for a decision about this call only.
 const END_OF_CALL: &str = "chat/toolCallComplete";
 
-/// The decisions that are open, by the channel and the id of the call, question or `inputNeeded` entry.
+/// The known decisions, by the channel and the identifier of the tool call, question or `inputNeeded` entry.
 #[derive(Debug, Default)]
 pub(super) struct OpenDecisions {
     known: LiteMap<(String, String), KnownDecision>,
@@ -27,16 +28,17 @@ pub(super) struct OpenDecisions {
 
 #[derive(Debug)]
 struct KnownDecision {
-    /// The number of the last action about it: other clients get the same action later.
+    /// The `serverSeq` of the last action about the decision. Older copies that arrive later at other clients
+    /// are ignored.
     seq: u64,
-    /// What waits; `None` where it is decided or was never asked.
+    /// What is pending; `None` if it is decided or was never asked.
     open: Option<&'static str>,
-    /// Whether it is about a call that has not ended.
+    /// Whether the decision is about a tool call that has not ended.
     unfinished_call: bool,
 }
 
 impl OpenDecisions {
-    /// Takes note of a message of the host.
+    /// Updates the decisions from a message of the host.
     pub(super) fn hear(&mut self, message: &Message) {
         let params = message.params();
         let rejected = params.get("rejectionReason").is_some_and(|reason| !reason.is_null());
@@ -66,8 +68,8 @@ impl OpenDecisions {
                 (action["request"]["id"].as_str(), Some("the answer to a question"), false)
             }
             "chat/inputCompleted" => (action["requestId"].as_str(), None, false),
-            // What waits in a chat that no client is subscribed to, such as a worker's. An entry about a client's tool waits
-            // for that client, not for a user.
+            // This action announces pending decisions in chats that no client is subscribed to, such as a
+            // worker's chat. An entry about a client's tool waits for that client, not for a user.
             "session/inputNeededSet" if action["request"]["kind"] != "toolClientExecution" => {
                 (action["request"]["id"].as_str(), Some("a decision of the user"), false)
             }
@@ -82,7 +84,8 @@ impl OpenDecisions {
         }
     }
 
-    /// Why messages of these types need not come: what waits for a user, in which chat.
+    /// Returns why messages of these types may be missing: the pending decision and its chat. Returns `None` if
+    /// no decision excuses them.
     pub(super) fn holding_up(&self, types: &[String]) -> Option<String> {
         let listed = |names: &[&str]| types.iter().all(|name| names.contains(&name.as_str()));
         let only_calls = match () {
@@ -92,7 +95,7 @@ impl OpenDecisions {
             () => return None,
         };
         let open = |(_, it): &(&(String, String), &KnownDecision)| it.open.is_some();
-        // Another call that neither waits nor ends is not excused by one that waits.
+        // A tool call that neither waits nor ends is not excused by another call that waits.
         let working =
             |(_, it): (&(String, String), &KnownDecision)| it.open.is_none() && it.unfinished_call;
         if only_calls && self.known.iter().any(working) {
@@ -129,10 +132,10 @@ mod tests {
         let approved =
             json!({"type": "chat/toolCallConfirmed", "toolCallId": "c", "approved": true});
         told(&mut decisions, 2, approved);
-        // Another client's copy of the question comes late.
+        // Another client's copy of the question arrives late.
         told(&mut decisions, 1, ready.clone());
         assert!(!holds_up(&decisions, "chat/turnComplete"));
-        // Asked again.
+        // The host asks again.
         told(&mut decisions, 3, ready);
         assert!(holds_up(&decisions, "chat/toolCallComplete"));
     }

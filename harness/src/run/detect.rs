@@ -1,9 +1,9 @@
 //! The first look at a host: which versions it speaks, which agents it has, what it offers.
 //!
-//! One connection, one handshake, and then the questions that show a capability, all at once. Of a host with several
-//! agents, each is asked for a session first, until one creates it; the session is disposed at once. Nothing else is
-//! created. Whatever the host answers, the look ends by itself: the caller gives it up when its time is over, and what
-//! was not answered by then is not known.
+//! The look uses one connection and one handshake, and then sends all requests that show a capability at once.
+//! If the host has several agents, the look first asks them for a session, one after another, until one creates
+//! it, and disposes of the session at once. It creates nothing else. The look has no timeout of its own: the
+//! caller ends it when the time limit is reached, and capabilities without an answer count as offered.
 //!
 //! Knows: what shows a capability. Never knows: sockets, clocks, scenarios.
 //!
@@ -31,52 +31,52 @@ use crate::wire::version::Version;
 
 use super::mint::IdMinter;
 
-/// The client that looks.
+/// The client identifier of the look.
 const CLIENT: &str = "ahp-harness-probe";
-/// A version that no host speaks.
+/// A version that no host supports.
 const NO_VERSION: &str = "0.0.0";
 /// JSON-RPC's code for a method that is not implemented.
 const METHOD_NOT_FOUND: i64 = -32601;
-/// The handshake's id; the questions count on from it.
+/// The identifier of the `initialize` request; the capability requests count up from it.
 const HANDSHAKE: u64 = 1;
-/// The id of the first token.
+/// The identifier of the first `authenticate` request.
 const TOKENS: u64 = 1_000;
-/// The id of the first request for a session; that of its disposal is the next one.
+/// The identifier of the first `createSession` request; the `disposeSession` request has the next identifier.
 const TRIALS: u64 = 1_000_000;
-/// How many agents of a host are tried.
+/// The maximum number of a host's agents that are tried.
 pub const MAX_AGENTS: usize = 16;
-/// How much of an error is shown.
+/// The maximum length of an error in a message, in characters.
 const SHOWN_LETTERS: usize = 300;
 
-/// Whether one thing is offered, and what showed it.
+/// Whether the host offers one capability, and the evidence.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DetectedFeature {
     /// The name of the capability.
     pub capability: String,
     /// Whether the host offers it.
     pub offered: bool,
-    /// What showed it.
+    /// The evidence, for the report.
     pub how: ForeignText,
-    /// What scenarios can use of it, by name; nothing that is secret.
+    /// The values that scenarios can use, by name; no secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<(String, String)>,
 }
 
 impl DetectedFeature {
-    /// A thing that is there or not, and has nothing to use.
+    /// Returns a capability without values for scenarios.
     pub fn new(capability: &str, offered: bool, how: impl Into<ForeignText>) -> DetectedFeature {
         let (capability, how) = (capability.to_owned(), how.into());
         DetectedFeature { capability, offered, how, facts: Vec::new() }
     }
 }
 
-/// Everything that scenarios can use, with the token that the run has.
+/// Returns all values that scenarios can use, including the run's token.
 pub fn facts(detected: &[DetectedFeature], token: Option<&str>) -> Vec<(String, String)> {
     let own = token.map(|token| (TOKEN.to_owned(), token.to_owned()));
     detected.iter().flat_map(|it| it.facts.iter().cloned()).chain(own).collect()
 }
 
-/// The token that the run was given for the protected agent.
+/// Returns the token that the run was given for the protected agent.
 pub fn token<'a>(detected: &[DetectedFeature], given: &'a [(String, String)]) -> Option<&'a str> {
     let wanted = format!("{PROTECTED}.resource");
     let mut facts = detected.iter().flat_map(|it| &it.facts);
@@ -84,7 +84,7 @@ pub fn token<'a>(detected: &[DetectedFeature], given: &'a [(String, String)]) ->
     given.iter().find(|(known, _)| known == resource).map(|(_, token)| token.as_str())
 }
 
-/// Whether there is one.
+/// Returns the `token` capability: whether the run has a token.
 pub fn tokened(token: Option<&str>) -> DetectedFeature {
     let how = match token {
         Some(_) => "`--authenticate` names one for the protected agent",
@@ -93,7 +93,8 @@ pub fn tokened(token: Option<&str>) -> DetectedFeature {
     DetectedFeature::new(TOKEN, token.is_some(), how)
 }
 
-/// What the user says that the host's own agent can do with a script, though the host does not declare it.
+/// Marks the script abilities as offered that the user claims with `--agent-can`, although the host does not
+/// declare them.
 pub fn told(detected: &mut [DetectedFeature], abilities: &[&str]) {
     for it in detected.iter_mut().filter(|it| !it.offered) {
         let row = capability::named(&it.capability).map(|row| row.shown);
@@ -103,7 +104,8 @@ pub fn told(detected: &mut [DetectedFeature], abilities: &[&str]) {
     }
 }
 
-/// What nobody but the run can know: whether it was given, and with which members.
+/// Returns a capability that only the run's options determine. `members` are its values if the option was
+/// given; `None` means that it was not given.
 pub fn given(name: &str, members: Option<&[&str]>) -> DetectedFeature {
     let row = capability::named(name).map(|row| row.shown);
     let (names, option) = match row {
@@ -119,18 +121,18 @@ pub fn given(name: &str, members: Option<&[&str]>) -> DetectedFeature {
     DetectedFeature { facts: facts.collect(), ..DetectedFeature::new(name, members.is_some(), how) }
 }
 
-/// A folder that scenarios can use as `${<name>.folder}`, and where it is.
+/// Returns a capability whose folder scenarios can use as `${<name>.folder}`.
 pub fn folder(name: &str, uri: &str, how: impl Into<ForeignText>) -> DetectedFeature {
     with_facts(name, &[("folder", uri)], how)
 }
 
-/// A file that nobody may read, which scenarios can use as `${deniedFile.uri}` and `${deniedFile.path}`.
+/// Returns the unreadable file, which scenarios can use as `${deniedFile.uri}` and `${deniedFile.path}`.
 pub fn denied_file(uri: &str, how: impl Into<ForeignText>) -> DetectedFeature {
     let path = uri.strip_prefix("file://").unwrap_or(uri);
     with_facts("deniedFile", &[("uri", uri), ("path", path)], how)
 }
 
-/// A thing that is there, and what scenarios can use of it.
+/// Returns an offered capability with the values that scenarios can use.
 fn with_facts(name: &str, facts: &[(&str, &str)], how: impl Into<ForeignText>) -> DetectedFeature {
     let fact = |(member, value): &(&str, &str)| (format!("{name}.{member}"), (*value).to_owned());
     DetectedFeature {
@@ -139,7 +141,8 @@ fn with_facts(name: &str, facts: &[(&str, &str)], how: impl Into<ForeignText>) -
     }
 }
 
-/// What every agent of the reference host can be told, in versions too in which no answer has a place for saying so.
+/// Marks a script ability as offered, for the reference host: its agent has all of them, even in versions in
+/// which no answer can declare it.
 pub fn play_all(detected: &mut DetectedFeature) {
     let row = capability::named(&detected.capability).map(|row| row.shown);
     if matches!(row, Some(CapabilitySource::Extra(_))) && !detected.offered {
@@ -148,44 +151,44 @@ pub fn play_all(detected: &mut DetectedFeature) {
     }
 }
 
-/// What the first look found.
+/// The result of the first look.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DetectionResult {
-    /// The version that the host chose, where its answer was one.
+    /// The version that the host chose; `None` if its answer has no valid version.
     pub version: Option<Version>,
-    /// The error with which it answered `initialize`, where it did.
+    /// The error with which the host answered `initialize`, if it did.
     pub refused: Option<String>,
-    /// How it calls itself.
+    /// The host's name for itself.
     pub name: Option<String>,
-    /// The versions that it says it speaks; empty where it does not say.
+    /// The versions that the host says it speaks; empty if it does not say.
     pub versions: Vec<String>,
-    /// The providers of its agents, in its order.
+    /// The providers of the host's agents, in the host's order.
     pub providers: Vec<String>,
-    /// The provider that sessions have to name, so that they are created with the agent whose capabilities were
-    /// looked at. `None` if the host has one agent, or the caller named a provider.
+    /// The provider that sessions have to name so that the examined agent runs them. `None` if the host has one
+    /// agent, or the caller named a provider.
     pub chosen: Option<String>,
-    /// Its agents, where the look was at every one and there are several.
+    /// The host's agents if it has several and the look examined every one; otherwise empty.
     pub agents: Vec<AgentOfHost>,
-    /// The folder that it names as `defaultDirectory`.
+    /// The folder that the host names as `defaultDirectory`.
     pub default_directory: Option<String>,
-    /// What it offers and what it does not; `None` where it did not shake hands.
+    /// The capabilities, offered or not; `None` if the handshake failed.
     pub detected: Option<Vec<DetectedFeature>>,
 }
 
 /// One agent of a host that has several.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AgentOfHost {
-    /// Its provider.
+    /// The agent's provider.
     pub provider: String,
-    /// Why it cannot be tested; `None` where it can.
+    /// The reason why the agent cannot be tested; `None` if it can be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untested: Option<String>,
-    /// What it offers itself, and what showed it.
+    /// The agent's own capabilities, with the evidence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detected: Vec<DetectedFeature>,
 }
 
-/// What a first look begins with.
+/// The options of a first look.
 #[derive(Clone, Copy, Debug)]
 pub struct LookOptions<'a> {
     /// The protocol versions to offer.
@@ -194,69 +197,69 @@ pub struct LookOptions<'a> {
     pub provider: Option<&'a str>,
     /// The protected resources for which the run has tokens, each with its token.
     pub tokens: &'a [(String, String)],
-    /// The ids of sessions with which agents are tried, of a host that has several, one for each that is tried. Where there
-    /// are none, none is created, and what the agents declare decides.
+    /// The identifiers of the trial sessions, one for each agent that is tried if the host has several. If the
+    /// list is empty, no session is created and the agents' declarations decide.
     pub trials: &'a [String],
-    /// Whether every agent is tried, and not only until one creates a session.
+    /// Whether every agent is tried, instead of stopping at the first that creates a session.
     pub every: bool,
 }
 
-/// The ids of sessions with which agents are tried.
+/// Returns the identifiers of the trial sessions.
 pub fn trials(seed: u64) -> Vec<String> {
     let mut mint = IdMinter::new(seed, "first look", Duration::ZERO);
     (0..MAX_AGENTS).map(|_| mint.fresh()).collect()
 }
 
 impl<'a> LookOptions<'a> {
-    /// A look that offers these versions, without provider and tokens.
+    /// Returns the options of a look that offers these versions, without provider and tokens.
     pub fn offering(offers: &'a [String]) -> LookOptions<'a> {
         LookOptions { offers, provider: None, tokens: &[], trials: &[], every: false }
     }
 }
 
-/// How the handshake ended.
+/// The state of the handshake.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum HandshakeResult {
-    /// Not yet.
+    /// No answer yet.
     #[default]
     Open,
-    /// With a result.
+    /// The host answered with a result.
     Done,
-    /// With an error.
+    /// The host answered with this error.
     Refused(Message),
 }
 
-/// One look, as a conversation without a socket.
+/// The state machine of one look. It owns no socket.
 #[derive(Debug)]
 pub struct FeatureDetection {
     edge: VersionEdge,
     provider: Option<String>,
     tokens: Vec<(String, String)>,
-    /// The sessions with which agents are tried.
+    /// The identifiers of the trial sessions.
     trials: Vec<String>,
     every: bool,
     /// The result of the handshake, until an agent is chosen.
     result: Value,
-    /// The agents that are still to be tried; the first one is tried now.
+    /// The agents that are still to be tried; the first one is being tried now.
     candidates: VecDeque<String>,
-    /// Those that were tried, and why they created no session.
+    /// The agents that were tried; the text says why an agent created no session.
     tried: Vec<(String, Option<String>)>,
     handshake: HandshakeResult,
-    /// The questions that wait for an answer, by their ids.
+    /// The capability requests without an answer, by their identifiers.
     asked: Vec<(u64, &'static HostCapability)>,
     output: VecDeque<Frame>,
     found: DetectionResult,
 }
 
 impl FeatureDetection {
-    /// A look with these options.
+    /// Creates a look with these options.
     pub fn new(options: LookOptions<'_>) -> FeatureDetection {
         let LookOptions { offers, provider, tokens, trials, every } = options;
         let params = json!({
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
         });
-        // Where one version alone is offered, it is offered in its own words.
+        // If only one version is offered, the request is written in that version's own vocabulary.
         let edge = match offers {
             [only] => {
                 VersionEdge::new(only.parse().unwrap_or(Version::V1_0), provider.unwrap_or(""))
@@ -280,17 +283,18 @@ impl FeatureDetection {
         }
     }
 
-    /// A look that offers what no host speaks: one that refuses it says what it does speak.
+    /// Creates a look that offers a version that no host supports, because the refusal lists the supported
+    /// versions.
     pub fn of_versions() -> FeatureDetection {
         FeatureDetection::new(LookOptions::offering(&[NO_VERSION.to_owned()]))
     }
 
-    /// The next frame to send.
+    /// Returns the next frame to send.
     pub fn poll_output(&mut self) -> Option<Frame> {
         self.output.pop_front()
     }
 
-    /// Takes a frame of the host; what is no answer to a question is passed over.
+    /// Handles a frame of the host. Frames that answer no request of the look are ignored.
     pub fn handle_frame(&mut self, frame: &Frame) {
         let DecodedFrame::Message(message) = decode(frame) else { return };
         let Some(id) = message.id().filter(|_| message.method().is_none()).and_then(Value::as_u64)
@@ -307,12 +311,12 @@ impl FeatureDetection {
         }
     }
 
-    /// How the handshake stands.
+    /// Returns the state of the handshake.
     pub fn handshake(&self) -> &HandshakeResult {
         &self.handshake
     }
 
-    /// The versions that the host named when it refused those that were offered.
+    /// Returns the versions that the host named when it refused the offered ones.
     pub fn supported(&self) -> Vec<String> {
         let HandshakeResult::Refused(answer) = &self.handshake else { return Vec::new() };
         let versions = answer.error().map(|error| &error["data"]["supportedVersions"]);
@@ -320,7 +324,7 @@ impl FeatureDetection {
         versions.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Whether there is nothing left to wait for.
+    /// Returns whether the look waits for nothing more.
     pub fn is_over(&self) -> bool {
         self.handshake != HandshakeResult::Open
             && self.candidates.is_empty()
@@ -328,15 +332,15 @@ impl FeatureDetection {
             && self.output.is_empty()
     }
 
-    /// Gives up waiting for the agent that is tried now, and goes on with the next one. The session that may still be
-    /// created is disposed. Returns whether there was one.
+    /// Stops waiting for the agent that is being tried, and tries the next one. Disposes of the session, which
+    /// the host may still create. Returns whether an agent was being tried.
     pub fn give_up(&mut self) -> bool {
         let waited = !self.candidates.is_empty();
         if waited {
             self.dispose();
             let late = "`createSession` with it was not answered in time (hint: `--timeout`)";
             self.noted(Some(late.to_owned()));
-            // Without a session the first that seems usable is as good as any other.
+            // Only one usable agent is needed, and the declarations can choose it without a session.
             if !self.every {
                 self.candidates.clear();
             }
@@ -345,8 +349,8 @@ impl FeatureDetection {
         waited
     }
 
-    /// What was found; what was asked and not answered counts as offered, so that the scenarios say what is
-    /// wrong with it.
+    /// Ends the look and returns the result. A capability whose request has no answer counts as offered, so
+    /// that the scenarios report the problem.
     pub fn found(mut self) -> DetectionResult {
         while self.give_up() {}
         if let Some(detected) = &mut self.found.detected {
@@ -381,7 +385,7 @@ impl FeatureDetection {
         if self.provider.is_some() || agents.len() < 2 {
             return self.choose(None);
         }
-        // Whoever seems usable is tried first.
+        // The agent that seems usable is tried first.
         let first = usable(agents, &self.resources()).and_then(provider_of);
         let others = self.found.providers.iter().filter(|name| Some(*name) != first.as_ref());
         let ordered: Vec<String> = first.iter().chain(others).cloned().collect();
@@ -393,7 +397,7 @@ impl FeatureDetection {
         self.try_next();
     }
 
-    /// The protected resources for which the run has tokens.
+    /// Returns the protected resources for which the run has tokens.
     fn resources(&self) -> Vec<String> {
         self.tokens.iter().map(|(resource, _)| resource.clone()).collect()
     }
@@ -410,17 +414,17 @@ impl FeatureDetection {
         }
     }
 
-    /// The id of the request for a session that is sent next, or waits for its answer.
+    /// Returns the identifier of the current or next `createSession` request.
     fn trial(&self) -> u64 {
         TRIALS + 2 * self.tried.len() as u64
     }
 
-    /// The session of the agent that is tried now.
+    /// Returns the trial session of the agent that is being tried.
     fn session(&self) -> String {
         self.trials.get(self.tried.len()).cloned().unwrap_or_default()
     }
 
-    /// Asks the next candidate for a session.
+    /// Sends a `createSession` request for the next agent, or chooses an agent if none is left.
     fn try_next(&mut self) {
         match self.candidates.front().cloned() {
             Some(provider) => {
@@ -434,7 +438,7 @@ impl FeatureDetection {
         }
     }
 
-    /// Takes the answer of the candidate that was asked for a session.
+    /// Handles the answer to the current `createSession` request.
     fn took(&mut self, answer: &Message) {
         let refused = answer.error().map(|error| {
             let error = error.to_string();
@@ -450,7 +454,7 @@ impl FeatureDetection {
         self.try_next();
     }
 
-    /// Notes what came of the candidate that was tried.
+    /// Records the result of the agent that was tried.
     fn noted(&mut self, refused: Option<String>) {
         if let Some(provider) = self.candidates.pop_front() {
             self.tried.push((provider, refused));
@@ -462,7 +466,7 @@ impl FeatureDetection {
         self.send(self.trial() + 1, "disposeSession", json!({"channel": session}));
     }
 
-    /// Looks at the agent that sessions are created with: the one that the caller named, or this one, or the one
+    /// Examines the agent that sessions are created with: the caller's provider, else `tried`, else the agent
     /// that seems usable.
     fn choose(&mut self, tried: Option<String>) {
         self.candidates.clear();
@@ -488,7 +492,7 @@ impl FeatureDetection {
         self.look_at(&result, agent, &resources);
     }
 
-    /// What is known of one agent of several.
+    /// Returns the facts about one of several agents.
     fn agent_of(&self, place: usize, agent: &Value) -> Option<AgentOfHost> {
         let provider = provider_of(agent)?;
         let refused = self.tried.iter().find(|(tried, _)| *tried == provider);
@@ -511,14 +515,14 @@ impl FeatureDetection {
         Some(AgentOfHost { provider, untested, detected: detected.collect() })
     }
 
-    /// Whether agents of this version can declare what they offer.
+    /// Returns whether agents can declare capabilities in this version.
     fn declares_capabilities(&self) -> bool {
         self.edge.protocol().has_member(TrimType::Named("AgentInfo"), "capabilities")
     }
 
     fn look_at(&mut self, result: &Value, agent: Option<&Value>, resources: &[String]) {
         let mut detected = Vec::new();
-        // What the version has no word for cannot be declared: nothing is known about it then.
+        // A capability that the version cannot express is unknown, not missing.
         let protocol = self.edge.protocol();
         let declared = self.declares_capabilities();
         let spoken = |row: &&'static HostCapability| match row.shown {
@@ -544,7 +548,7 @@ impl FeatureDetection {
                 CapabilitySource::Thing(members, find) => {
                     detected.push(of_thing(row, members, find(result, resources)));
                 }
-                // The run knows it, and not the host.
+                // Only the run knows these, not the host.
                 CapabilitySource::Token
                 | CapabilitySource::Given(..)
                 | CapabilitySource::Tried(..) => {}
@@ -557,7 +561,7 @@ impl FeatureDetection {
                         format!("`_meta.{EXTRAS}` in the answer to `initialize`"),
                     ));
                 }
-                // A conversation of its own: see `probes`.
+                // Probes use separate connections: see `probes`.
                 CapabilitySource::Probe(_) => {}
                 CapabilitySource::Methods(methods, params) => {
                     let id = HANDSHAKE + 1 + number as u64;
@@ -581,7 +585,7 @@ impl FeatureDetection {
     }
 }
 
-/// The beginning of a text, for a message.
+/// Returns the beginning of a text, for a message.
 fn beginning(text: &str) -> String {
     let short: String = text.chars().take(SHOWN_LETTERS).collect();
     if short.len() < text.len() { format!("{short}...") } else { short }
@@ -627,7 +631,8 @@ fn name(server: &Value) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// What is not offered, after this answer to the handshake and this code for every question.
+    /// Returns the capabilities that are not offered, given this answer to the handshake and this error code
+    /// for every request.
     fn missing(result: &Value, provider: Option<&str>, code: Option<i64>) -> Vec<String> {
         let offers = ["1.0.0".to_owned()];
         let options = LookOptions { provider, ..LookOptions::offering(&offers) };
@@ -758,7 +763,7 @@ mod tests {
         ]);
         let root = json!({"resource": ROOT, "state": {"agents": agents}, "fromSeq": 0});
         let offer = json!({"protocolVersion": "1.0.0", "snapshots": [root]});
-        // Which agents refuse; how many sessions are asked for; which agent is chosen.
+        // Checks which agent is chosen and how many sessions are requested if these agents refuse.
         let tries = |refusing: &[&str]| {
             let (offers, mut asked) = (["1.0.0".to_owned()], Vec::new());
             let trials = trials(1);

@@ -1,7 +1,7 @@
 //! Moves frames between a play and a host over sockets: the only asynchronous loop of a run.
 //!
-//! One task holds all connections of a scenario and polls them itself, so that a frame takes no
-//! detour through a queue. What is decided is decided in [`ScenarioPlay`]; here is only when.
+//! One task holds all connections of a scenario and polls them itself, so that no queue delays a frame.
+//! [`ScenarioPlay`] makes all decisions; this module only decides when it is called.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -21,28 +21,28 @@ use super::act::padded;
 use super::case::DriverOutput;
 use super::play::{ScenarioPlay, ScenarioVerdict};
 
-/// What can be done about a host other than by talking to it.
+/// Control over a host by other means than its protocol.
 pub trait HostControl: Sync {
-    /// Restarts it and comes back when it listens again.
+    /// Restarts the host and returns when it listens again.
     fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 
-    /// Lets the agent behind it go on that holds at a name.
+    /// Releases the agent behind the host from the hold of this name.
     fn release(&self, hold: &str);
 
-    /// Does something beside the conversation; what comes of it is heard below.
+    /// Runs an errand outside the conversation; its result arrives over the `below` channel of [`play`].
     fn errand(&self, _errand: ClientErrand) {}
 }
 
-/// How long a closing handshake may take before the socket is dropped.
+/// The time limit of a closing handshake; afterwards the socket is dropped.
 const CLOSING: Duration = Duration::from_millis(250);
-/// How long a scenario that is cut short may take to leave: the user waits two seconds at most.
+/// The time that an interrupted scenario has for its cleanup: the user waits two seconds at most.
 const LEAVING: Duration = Duration::from_secs(1);
-/// Why a scenario has no verdict that the run did not wait for.
+/// The reason text of a scenario that the user's interruption left without a verdict.
 pub const INTERRUPTED: &str = "interrupted";
-/// How long after the end of a scenario what happened below it is waited for.
+/// The time to wait after the end of a scenario for late events from the agent below the host.
 const TRAILING: Duration = Duration::from_millis(50);
 
-/// Plays to the end, or until `stop` turns true.
+/// Plays a scenario to the end, or until `stop` changes.
 pub async fn play(
     mut play: ScenarioPlay,
     endpoint: &LinkEndpoint,
@@ -53,10 +53,10 @@ pub async fn play(
     let began = Instant::now();
     let mut links = ScenarioLinks::default();
     play.begin(Duration::ZERO);
-    // Set once the user, or the clock, wants the run to end.
+    // The time at which the play ends at the latest, set once the user or the time limit interrupts it.
     let mut until: Option<Duration> = None;
     let mut stopped = pin!(stop.changed());
-    // Set anew only where it would ring too late: ringing too early does no harm.
+    // The alarm is only reset if it would fire too late; firing early does no harm.
     let mut alarm = pin!(sleep_until(began));
     let mut rings = Duration::ZERO;
     let mut now = Duration::ZERO;
@@ -136,7 +136,7 @@ pub async fn play(
         }
         let event = tokio::select! {
             biased;
-            // First what a target that sends without end could keep from being heard.
+            // The stop signal comes first, so that a host that sends without end cannot starve it.
             _ = &mut stopped, if until.is_none() => {
                 now = began.elapsed();
                 until = Some(now + LEAVING);
@@ -151,7 +151,7 @@ pub async fn play(
                 continue;
             }
         };
-        // The clock is read once for each thing that happens.
+        // The clock is read once per event.
         now = began.elapsed();
         match event {
             Some((conn, LinkEvent::Opened)) => play.opened(now, conn),
@@ -171,7 +171,7 @@ pub async fn play(
         let _ = closing.await;
     }
     if below.is_some() {
-        // What happened below before the end may still be on its way.
+        // Events from the agent below the host may still be on their way.
         tokio::time::sleep(TRAILING).await;
     }
     while let Some(heard) = below.as_mut().and_then(|below| below.try_recv().ok()) {
@@ -192,8 +192,8 @@ async fn hear(below: &mut Option<mpsc::Receiver<HeardBelow>>) -> Option<HeardBel
 struct ScenarioLinks {
     open: LiteMap<ConnId, TransportLink>,
     closing: Vec<tokio::task::JoinHandle<()>>,
-    /// Where the last event came from: the next look begins after it, so that no connection can
-    /// starve the others.
+    /// The connection of the last event. The next poll starts after it, so that no connection can starve the
+    /// others.
     last: ConnId,
 }
 

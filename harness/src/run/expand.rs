@@ -1,5 +1,5 @@
-//! Steps taken apart into tasks. A longer step (`open`, `snapshot`, `reconnect`) becomes the short
-//! ones that an author could have written.
+//! Expands steps into tasks. A compound step (`open`, `snapshot`, `reconnect`) becomes the short steps that an
+//! author could have written.
 
 use crate::agent::mode::AgentMode;
 use crate::agent::script::{CASE, HEADER, RELEASE};
@@ -20,7 +20,7 @@ use super::task::{
     ResponseSide, ResultUse, StepTask, TaskAct,
 };
 
-/// The tasks of one step.
+/// Returns the tasks of one step.
 pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<StepTask> {
     let within = step.duration("within");
     let acts = match step.verb {
@@ -157,7 +157,7 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
             let within = step.duration("for");
             return vec![StepTask { step: Some(index), within, act, prepares: false }];
         }
-        // The loader has put the fragment's steps in its place.
+        // The loader has already replaced this step with the fragment's steps.
         StepVerb::Include => Vec::new(),
     };
     let task =
@@ -165,7 +165,7 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
     acts.into_iter().map(task).collect()
 }
 
-/// Whether an act of a step is not the one that the step is about.
+/// Returns whether an act only prepares the act that its step is about.
 fn prepares(verb: StepVerb, act: &TaskAct) -> bool {
     match (verb, act) {
         (StepVerb::Snapshot, TaskAct::Request { method, .. }) => method != "subscribe",
@@ -200,7 +200,7 @@ pub(super) fn empty(span: SourceSpan) -> ValueTemplate {
     ValueTemplate::fixed(span, json!({}))
 }
 
-/// Members one after another; a later one of the same name wins.
+/// Returns a map of the usual members and `more`. A member of `more` replaces a usual one of the same name.
 pub(super) fn merged(
     span: SourceSpan,
     usual: Vec<(&str, ValueTemplate)>,
@@ -265,7 +265,7 @@ fn filter(step: &ScenarioStep) -> MessageFilter {
     }
 }
 
-/// The handshake, and after it the tokens that the run was given.
+/// Returns the tasks of the handshake, followed by authentication with the run's tokens.
 fn initialize(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     let versions = step.template("versions").cloned();
     let versions =
@@ -344,7 +344,7 @@ fn open(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
         exact: false,
         keep: ResultUse { bind: None, default_chat },
     };
-    // Before chats were channels, a session was its own.
+    // In versions before chats became channels, the session is its own chat.
     let apart = case.edge().has_chats();
     for peer in by {
         acts.push(subscribe(peer, &session, Some(chat.clone())));
@@ -357,7 +357,7 @@ fn open(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     acts
 }
 
-/// Subscriptions ask for no delay where the version lets them.
+/// Returns the params of a subscription. They ask for no delay if the version allows it.
 fn subscribe_params(
     case: &ScenarioCase,
     step: &ScenarioStep,
@@ -373,7 +373,8 @@ fn subscribe_params(
     merged(step.span, usual, more)
 }
 
-/// The script of a step, or the scenario's, as it stands in a prompt; empty where there is none.
+/// Returns the script of a step, or else the scenario's script, as it appears in a prompt; empty if there is
+/// none.
 pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     let script = match step.text("script") {
         Some(script) => script.to_owned(),
@@ -382,7 +383,7 @@ pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     match (script.trim(), case.setup.agent) {
         ("", _) => String::new(),
         (script, AgentMode::Host) => format!("{HEADER}\n{script}"),
-        // Outside of the host it has to be said whose conversation this is.
+        // An agent outside the host has to be told which scenario the conversation belongs to.
         (script, AgentMode::Model | AgentMode::Acp | AgentMode::Fixed) => {
             format!("{HEADER}\n{CASE} {} {}\n{script}", case.setup.name, step.span.start)
         }
@@ -424,7 +425,7 @@ fn turn(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }]
 }
 
-/// A snapshot by a fresh observer, or by the client that is named.
+/// Returns the tasks that take a snapshot with a fresh observer, or with the named client.
 fn snapshot(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let state = step.pattern("state").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
     let observer = match step.clients("by").first() {
@@ -494,8 +495,9 @@ fn reconnect(step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     ]
 }
 
-/// To an agent that the host keeps, a release travels in band, as a steering message that the agent
-/// takes for itself. To others it could not: nobody reads their conversation while they hold.
+/// Returns the task that releases an agent's hold. The host's own agent gets it in band, as a steering message
+/// that the agent consumes. Other agents do not read their conversation during a hold, so the driver releases
+/// them.
 fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let hold = step.text("hold").unwrap_or_default();
@@ -523,7 +525,8 @@ fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }]
 }
 
-/// Whether a scenario answers what the host asks a client, by this method where one is given.
+/// Returns whether the scenario answers requests of the host to this client. With `method`, only requests of
+/// that method count.
 pub fn serves(scenario: &ParsedScenario, client: &str, method: Option<&str>) -> bool {
     let asked = |step: &ScenarioStep| {
         step.verb == StepVerb::Asked
@@ -533,7 +536,7 @@ pub fn serves(scenario: &ParsedScenario, client: &str, method: Option<&str>) -> 
     scenario.steps.iter().any(asked)
 }
 
-/// Whether any step looks at what a client made of a channel by itself.
+/// Returns whether any step looks at the client's own mirror of a channel's state.
 pub fn needs_mirrors(scenario: &ParsedScenario) -> bool {
     scenario.steps.iter().any(|step| step.verb == StepVerb::Mirror)
 }

@@ -1,4 +1,4 @@
-//! Why a scenario did not go as written.
+//! The reasons why a scenario did not go as written.
 
 use std::time::Duration;
 
@@ -10,39 +10,39 @@ use crate::scenario::verbs::StepVerb;
 use super::case::{ScenarioCase, TaskWait, WaitProgress};
 use super::task::{DispatchGoal, OpeningGoal, PeerId, RequestGoal};
 
-/// One expectation that was not met, or a step before it that could not be taken.
+/// An unmet expectation, or a step that could not be played.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct StepFailure {
-    /// Where on the author's lines it shows.
+    /// The location in the scenario file.
     pub span: SourceSpan,
-    /// What is wrong, in one line: who, what was expected, what came.
+    /// The problem in one line: which client, what was expected, what arrived.
     pub message: String,
-    /// What the author's line is told.
+    /// The label for the marked source line.
     pub label: String,
-    /// A second place, such as where a name was bound.
+    /// A second location with its label, such as the place where a name was bound.
     pub second: Option<(SourceSpan, String)>,
-    /// The lines of the transcript that show it.
+    /// The lines of the transcript that show the failure.
     pub lines: Vec<u64>,
-    /// The step's place in the scenario, where it was one.
+    /// The index of the step in the scenario, if the failure belongs to a step.
     pub step: Option<usize>,
-    /// In which way it failed.
+    /// The kind of failure.
     pub kind: FailureKind,
 }
 
-/// In which way a step failed.
+/// The kind of a step's failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FailureKind {
-    /// What was waited for came and looks different: the scenario can go on.
+    /// The expected message came with other content. The scenario can continue.
     Content,
-    /// It did not come, or the opposite of it did.
+    /// The expected event did not come, or its opposite came.
     Outcome,
     /// The host did not answer a request or an action of a client.
     Silence,
-    /// The step could not be taken, which says nothing about what it tests.
+    /// The step could not be played. This is no evidence about what it tests.
     Trouble,
 }
 
-/// Steps that wait and send nothing themselves.
+/// Steps that only wait and send nothing.
 const ONLY_WAITS: &[StepVerb] = &[
     StepVerb::Expect,
     StepVerb::Next,
@@ -55,7 +55,7 @@ const ONLY_WAITS: &[StepVerb] = &[
 ];
 
 impl ScenarioCase {
-    /// What it means that the time of a wait is over.
+    /// Handles the timeout of a wait: returns whether it counts as done, failed or still waiting.
     pub(super) fn expired(&mut self, step: Option<usize>, wait: TaskWait) -> WaitProgress {
         let limit = self.limit(step);
         let when = match self.turns_over(&wait) {
@@ -119,7 +119,8 @@ impl ScenarioCase {
         }
         if let Some((line, miss)) = self.near.take() {
             let mut failure = self.mismatch(step, &name, "closest message", line, &miss);
-            // A message about something else, or an acceptance for a rejection, is not what was waited for.
+            // A message about something else, or an acceptance instead of a rejection, is not the expected
+            // message.
             if miss.named {
                 failure.message = format!(
                     "client `{name}`: expected {missing} {when} with `{}` {}, none came; the last one has {}",
@@ -133,7 +134,7 @@ impl ScenarioCase {
         }
         let message = format!("client `{name}`: expected {missing} {when}, nothing came");
         let kind = match wait {
-            // Whether an answer came can only be said once the `ping` behind it was answered.
+            // Whether an answer came is decided only when the `ping` after it is answered.
             TaskWait::NoAnswer { .. } => FailureKind::Trouble,
             TaskWait::Response { want: RequestGoal::Closed, .. } => FailureKind::Outcome,
             TaskWait::Response { .. } | TaskWait::Settled { .. } => FailureKind::Silence,
@@ -154,7 +155,7 @@ impl ScenarioCase {
             .unwrap_or(self.setup.limit)
     }
 
-    /// Every watch that a barrier ends has held.
+    /// Counts every watch that a barrier ends as held.
     pub(super) fn watches_held(&mut self) {
         self.prepares = false;
         for watch in std::mem::take(&mut self.watches) {
@@ -193,8 +194,8 @@ impl ScenarioCase {
             self.name(peer)
         );
         let kind = match step.and_then(|step| self.setup.scenario.steps.get(step)) {
-            // A host may close a connection that it no longer wants. That says something about what was
-            // just sent on it, and nothing about a message that a client only waits for.
+            // A host may close a connection that it no longer wants. The close is evidence about what the
+            // client just sent, but not about a message that a client only waits for.
             Some(step) if ONLY_WAITS.contains(&step.verb) => FailureKind::Trouble,
             _ => FailureKind::Silence,
         };
@@ -204,7 +205,7 @@ impl ScenarioCase {
         WaitProgress::Failed(failure)
     }
 
-    /// A step that did not come out as it should have.
+    /// Returns a failure of the kind [`FailureKind::Outcome`].
     pub(super) fn failure_at(&self, step: Option<usize>, message: String) -> Box<StepFailure> {
         self.failure_of(step, FailureKind::Outcome, message)
     }

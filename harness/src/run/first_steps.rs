@@ -1,16 +1,16 @@
-//! The first scenarios that a host should pass, in the order in which one builds it.
+//! The first scenarios that a new host should pass, in the recommended order of implementation.
 //!
 //! Start at [`FIRST_STEPS`].
 
 /// The name of the profile.
 pub const PROFILE: &str = "first-steps";
 
-/// A scenario, and what a host that does not pass it yet has to get next.
+/// A scenario, and what to implement next in a host that does not pass it yet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FirstStep {
-    /// The id of the scenario.
+    /// The identifier of the scenario.
     pub scenario: &'static str,
-    /// What to build, in one sentence.
+    /// What to implement, in one sentence.
     pub build: &'static str,
 }
 
@@ -18,7 +18,7 @@ const fn step(scenario: &'static str, build: &'static str) -> FirstStep {
     FirstStep { scenario, build }
 }
 
-/// The steps, the first one first.
+/// The steps in order.
 pub const FIRST_STEPS: &[FirstStep] = &[
     step(
         "handshake/ping-needs-no-handshake",
@@ -99,7 +99,7 @@ pub const FIRST_STEPS: &[FirstStep] = &[
     ),
 ];
 
-/// What to build next, for a host that does not pass a scenario.
+/// Returns the step for a scenario; `None` if the scenario is no first step.
 pub fn next(scenario: &str) -> Option<&'static FirstStep> {
     FIRST_STEPS.iter().find(|step| step.scenario == scenario)
 }

@@ -1,9 +1,9 @@
-//! The part of the first look that is about files: where clients of a host outside may write, what they have to ask for,
-//! and what they are denied.
+//! The file part of the first look: where clients of an external host may write, which files they have to
+//! request access to, and which files they are denied.
 //!
-//! Nobody declares these things. Where host and harness share a disk, the harness makes folders and sees whether the host
-//! knows what stands in them; where they do not, there is the host's `defaultDirectory`. Each row is a small scenario,
-//! played before the others; a folder is used where it passes. No row judges the host.
+//! No host declares these facts. If host and harness share a disk, the harness creates folders and checks
+//! whether the host can read them; otherwise it uses the host's `defaultDirectory`. Each probe is a small
+//! scenario, played before all others. A folder is used if its probe passes. No probe judges the host.
 //!
 //! Knows: scenarios. Never knows: disks, sockets, who made a folder.
 //!
@@ -14,28 +14,29 @@ use crate::scenario::capability::WORKSPACE;
 use super::detect;
 use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 
-/// What stands in [`CANARY`]: whoever reads it shares the disk.
+/// The content of [`CANARY`]: a host that can read it shares the harness's disk.
 pub const CANARY_TEXT: &str = "of ahp-harness";
-/// A file in the folder that the host is to read.
+/// The name of a file that the host is to read.
 pub const CANARY: &str = "canary.txt";
-/// A file in the folder of files that have to be asked for.
+/// The name of the file that clients have to request access to.
 pub const FILE: &str = "one";
 
-/// A scenario that shows what clients may do in a folder, which is bound to `${workspace.folder}` and the like.
+/// A scenario that shows what clients may do in a folder. The folder is bound to `${workspace.folder}` or a
+/// similar name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FolderProbe {
-    /// The host reads what the harness wrote.
+    /// The host can read a file that the harness wrote.
     Shared,
-    /// Clients may make folders and files.
+    /// Clients may create folders and files.
     Workspace,
-    /// A file can be read once it was asked for, and not before.
+    /// A file can be read after a client requested access, and not before.
     Granted,
-    /// A file cannot even be asked for.
+    /// A request for access to the file is refused.
     Denied,
 }
 
 impl FolderProbe {
-    /// What is known about the host where it passes.
+    /// Returns the capability that the host has if the probe passes.
     pub fn capability(self) -> &'static str {
         match self {
             FolderProbe::Shared => "readableFolder",
@@ -111,10 +112,10 @@ steps:
         }
     }
 
-    /// The scenario, ready to be played.
+    /// Returns the scenario, ready to be played.
     ///
     /// # Errors
-    /// Every mistake in it: none of the target's.
+    /// Returns all mistakes in the scenario. None of them is the host's fault.
     pub fn entry(self) -> Result<SuiteEntry, String> {
         let file = "detect/folder.yaml".to_owned();
         let mut suite = ScenarioSuite::of([(file, self.text().to_owned())], &CarriedFiles);
@@ -124,7 +125,7 @@ steps:
         suite.entries.pop().ok_or_else(why)
     }
 
-    /// The scenario's facts: where the folder is, or the file that nobody may read.
+    /// Returns the scenario's values: the location of the folder, or of the unreadable file.
     pub fn facts(self, uri: &str) -> Vec<(String, String)> {
         let tried = match self {
             FolderProbe::Denied => detect::denied_file(uri, ""),

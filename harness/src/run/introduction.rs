@@ -1,6 +1,6 @@
-//! A conversation in which an agent shows what it offers: a handshake, a session, and a turn whose prompt is a script.
+//! A conversation that shows what an agent offers: a handshake, a session, and a turn whose prompt is a script.
 //!
-//! Knows: the methods of ACP that a client calls. Never knows: what a profile makes of the answers.
+//! Knows: the methods of ACP that a client calls. Never knows: how a profile uses the answers.
 //!
 //! Start at [`introduce`].
 
@@ -12,10 +12,10 @@ use crate::wire::json::{Value, json};
 use super::agent_link::{AgentLink, RequestUnanswered};
 use super::side::AgentSide;
 
-/// What the script lets the agent say.
+/// The text that the script makes the agent say.
 pub const SAYS: &str = "ahp-plays-scripts";
 
-/// What an agent answered.
+/// The answers of the agent.
 #[derive(Clone, Debug, Default)]
 pub struct AgentIntroduction {
     /// The answer to `initialize`: the result, or the error.
@@ -24,13 +24,13 @@ pub struct AgentIntroduction {
     pub session: Option<Result<Value, Value>>,
     /// The answer to `session/prompt`.
     pub turn: Option<Result<Value, Value>>,
-    /// The text of its updates.
+    /// The text of the agent's updates.
     pub said: String,
-    /// Why the conversation ended early, in the agent's own words where there are any.
+    /// Why the conversation ended early, in the agent's own words if there are any.
     pub ended: Option<String>,
 }
 
-/// Holds the conversation, and ends the agent.
+/// Holds the conversation, then stops the agent.
 pub async fn introduce(
     endpoint: &LinkEndpoint,
     side: &AgentSide,
@@ -55,10 +55,10 @@ pub async fn introduce(
     introduction
 }
 
-/// Asks one thing after another, as far as the answers allow.
+/// Sends one request after another while the answers allow it.
 ///
 /// # Errors
-/// The method that was not answered.
+/// Returns the method without an answer, and the reason.
 async fn converse(
     link: &mut AgentLink,
     side: &AgentSide,

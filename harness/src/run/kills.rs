@@ -1,26 +1,26 @@
-//! What a kill matrix is made of, whoever is put wrong: rows of faults, what tripped, and the rules.
+//! The kill matrix for hosts and agents: the rows of faults, what tripped, and the rules.
 //!
-//! A suite is worth what it refuses. A row says of each fault what must trip on it: always-on checks by their id,
-//! scenarios by theirs. What trips besides is collateral. The rules, which [`KillMatrix::broken`] judges:
+//! A test suite is worth what it rejects. A row names, for each injected fault, the ids of the always-on checks
+//! and the scenarios that must trip on it. Anything else that trips is collateral. [`KillMatrix::broken`]
+//! judges these rules:
 //!
-//! 1. nothing trips on whoever is honest;
-//! 2. each fault has one row, and everything that the row names trips;
-//! 3. each check and each scenario is named by a row, and trips there: nothing is there that
-//!    cannot fail;
-//! 4. of at least [`PURE_PERCENT`] of the faults no MUST and no essential rule is reported broken but those that
-//!    the fault breaks, as [`BrokenRules`] has it; this is judged at the newest version.
+//! 1. nothing trips on a target without faults;
+//! 2. each fault has exactly one row, and everything that the row names trips;
+//! 3. each check and each scenario is named by a row and trips there, so nothing exists that cannot fail;
+//! 4. for at least [`PURE_PERCENT`] percent of the faults, no MUST and no essential rule is reported broken
+//!    except those that the fault breaks according to [`BrokenRules`]; this rule is judged at the newest
+//!    version only.
 //!
-//! Rows are exact for the newest version. In a version that may lack a part of the suite, a fault about that part is
-//! [`RowOutcome::foreign`] and nothing is asked of it; of any other one a name in its row has to trip, whichever, since the
-//! same mistake looks different where states and messages are others. The rules about checks and scenarios stand as
-//! they are, so that nothing which the version does have goes unproved; what a row names kills there also if the fault is
-//! about something else.
+//! Rows are exact for the newest version. An older version may lack a part of the suite. A fault about a
+//! missing part is [`RowOutcome::foreign`] there, and nothing has to trip. For any other fault, one name of its
+//! row has to trip, whichever it is, because the same fault looks different if states and messages differ. The
+//! rules about checks and scenarios still apply, so that everything in the version is proven; there, a name
+//! also counts as killed by a foreign fault.
 //!
-//! A name is an id, or ends with `*` and allows an area without proving any scenario of it.
-//! A scenario that could not be tested proves little, so it trips only a name that begins with
-//! [`UNTESTED`].
+//! A name is an id, or ends with `*`, which allows an area without proving any scenario in it. A scenario that
+//! could not be tested proves little, so it trips only names that begin with [`UNTESTED`].
 //!
-//! Knows: verdicts. Never knows: who is played, how a matrix is shown.
+//! Knows: verdicts. Never knows: which target is played against, how a matrix is shown.
 //!
 //! Start at [`KillMatrix::play`].
 
@@ -40,45 +40,45 @@ use super::play::ScenarioVerdict;
 use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
 
-/// One fault with what it must trip.
+/// One fault with the names that it must trip.
 #[derive(Clone, Copy, Debug)]
 pub struct KillRow<F> {
     /// The fault.
     pub fault: F,
-    /// Ids of checks and scenarios.
+    /// The ids of checks and scenarios.
     pub trips: &'static [&'static str],
 }
 
-/// Stands before the id of a scenario that the fault keeps from being tested.
+/// The prefix for the id of a scenario that the fault makes untestable.
 pub const UNTESTED: &str = "untested:";
-/// Of how many of a hundred faults no rule may be reported broken that is not in their row.
+/// The minimum percentage of faults without a rule that is reported broken without cause.
 pub const PURE_PERCENT: usize = 95;
 
-/// How much of the suite is played with each fault.
+/// How much of the suite is played for each fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KillDepth {
-    /// All of it: only this shows what trips besides the row.
+    /// All scenarios: only this shows what trips besides the row.
     Whole,
-    /// Until everything in the row has tripped, the row's own scenarios first. The fourth rule is not judged.
+    /// Until every name in the row has tripped, the row's own scenarios first. The fourth rule is not judged.
     Caught,
 }
 
-/// What is looked for with a fault.
+/// The names to look for while a fault is played.
 #[derive(Debug)]
 pub struct KillHunt<'a> {
     wanted: Vec<&'a str>,
     depth: KillDepth,
-    /// Once the scenarios that are named were played, one name is enough.
+    /// Whether one tripped name is enough once the scenarios that the row names were played.
     any: bool,
 }
 
 impl KillHunt<'_> {
-    /// Looks at everything.
+    /// Returns a hunt that plays every scenario.
     pub fn whole() -> Self {
         KillHunt { wanted: Vec::new(), depth: KillDepth::Whole, any: false }
     }
 
-    /// Plays scenarios with `one` until enough was seen.
+    /// Plays scenarios with `one` until the hunt is over.
     pub fn play(
         &self,
         entries: &[SuiteEntry],
@@ -99,7 +99,7 @@ impl KillHunt<'_> {
         self.wanted.iter().any(|name| covers(bare(name), &entry.scenario.id))
     }
 
-    /// The scenarios, in the order in which they are played.
+    /// Returns the scenarios in the order in which they are played.
     fn order<'e>(&self, entries: &'e [SuiteEntry]) -> Vec<&'e SuiteEntry> {
         let mut order: Vec<&SuiteEntry> = entries.iter().collect();
         if self.depth == KillDepth::Caught {
@@ -108,7 +108,7 @@ impl KillHunt<'_> {
         order
     }
 
-    /// Whether enough was seen before this scenario.
+    /// Returns whether the hunt is over before the scenario `next`.
     fn is_over(&self, tripped: &TrippedRules, next: &SuiteEntry) -> bool {
         if self.depth == KillDepth::Whole {
             return false;
@@ -122,50 +122,51 @@ impl KillHunt<'_> {
     }
 }
 
-/// A name without what says that it is not tested.
+/// Returns a name without the [`UNTESTED`] prefix.
 fn bare(name: &str) -> &str {
     name.strip_prefix(UNTESTED).unwrap_or(name)
 }
 
-/// Ids of checks and scenarios, each with the reason why no fault trips it.
+/// The ids of checks and scenarios that no fault trips, each with the reason.
 pub type ExemptIds = &'static [(&'static str, &'static str)];
 
-/// Names for each fault.
+/// The names of each fault's row.
 pub type FaultNames<F> = Vec<(F, &'static [&'static str])>;
 
-/// What a matrix is held against.
+/// The expectations of a matrix.
 #[derive(Clone, Debug)]
 pub struct KillTable<F> {
     /// The version that is played.
     pub version: Version,
-    /// The checks that have to be killed.
+    /// The checks that a fault has to kill.
     pub checks: &'static [CheckRow],
-    /// Those of them that cannot.
+    /// The checks and scenarios that no fault can kill.
     pub exempt: ExemptIds,
-    /// What each fault must trip.
+    /// The names that each fault must trip.
     pub rows: FaultNames<F>,
-    /// What it must trip besides in versions that lack what its row is about.
+    /// The names that each fault must trip additionally in versions that lack the subject of its row.
     pub older: FaultNames<F>,
-    /// The version may lack a part of what is checked: what the honest one does not put to the test counts for nothing.
+    /// Whether the version may lack a part of the suite. A check that the target without faults does not
+    /// exercise is then ignored.
     pub partial: bool,
-    /// How much is played with each fault.
+    /// How much of the suite is played for each fault.
     pub depth: KillDepth,
 }
 
-/// What tripped.
+/// The checks and scenarios that tripped.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TrippedRules {
-    /// Checks with a finding, and the weight of the worst one.
+    /// The checks with a finding, each with the weight of its worst finding.
     pub checks: LiteMap<&'static str, Weight>,
-    /// Scenarios that neither passed nor were skipped, and how they ended.
+    /// The scenarios that neither passed nor were skipped, each with its status.
     pub scenarios: LiteMap<String, Status>,
-    /// Checks that were put to the test at all.
+    /// The checks that were exercised at all.
     pub exercised: HashSet<&'static str>,
-    /// The MUST and essential rules that were reported broken: requirements by claims, checks by their findings.
+    /// The MUST and essential rules that were reported broken: requirements by claims, checks by findings.
     pub accused: LiteMap<String, FirstAccusation>,
 }
 
-/// How a rule was first reported broken.
+/// The first report that a rule is broken.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FirstAccusation {
     /// The scenario.
@@ -174,42 +175,42 @@ pub struct FirstAccusation {
     pub message: String,
 }
 
-/// What came of one row.
+/// The outcome of one row.
 #[derive(Clone, Debug)]
 pub struct RowOutcome<F> {
     /// The fault.
     pub fault: F,
-    /// What its row names; empty if it has none.
+    /// The names of its row; empty if it has no row.
     pub named: Vec<&'static str>,
-    /// Everything that tripped.
+    /// The checks and scenarios that tripped.
     pub tripped: TrippedRules,
-    /// Names that nothing answered to.
+    /// The names of the row that did not trip.
     pub held: Vec<&'static str>,
-    /// Those of them that something had to answer to.
+    /// The names in `held` that had to trip.
     pub missed: Vec<&'static str>,
-    /// What tripped and is not named.
+    /// The checks and scenarios that tripped without being named.
     pub collateral: Vec<String>,
     /// The MUST and essential rules that were reported broken, although the fault does not break them.
     pub wrongly_accused: Vec<String>,
-    /// It is about something that the version does not have.
+    /// Whether the fault is about something that the version does not have.
     pub foreign: bool,
 }
 
-/// The whole matrix.
+/// A kill matrix.
 #[derive(Clone, Debug)]
 pub struct KillMatrix<F> {
-    /// What it is held against.
+    /// The expectations.
     pub table: KillTable<F>,
     /// The scenarios that were played.
     pub scenarios: Vec<String>,
-    /// What tripped on whoever has no fault: who that is, and what.
+    /// What tripped on targets without faults, each with a description of the target.
     pub honest: Vec<(&'static str, TrippedRules)>,
-    /// A fault each.
+    /// The outcome of each fault.
     pub outcomes: Vec<RowOutcome<F>>,
 }
 
 impl TrippedRules {
-    /// Adds what a scenario and the checks under it came to.
+    /// Adds the result of a scenario and of the checks that ran with it.
     fn add(&mut self, entry: &SuiteEntry, verdict: &ScenarioVerdict, exempt: ExemptIds) {
         if !matches!(verdict.status, Status::Pass | Status::Skip) {
             self.scenarios.insert(entry.scenario.id.clone(), verdict.status);
@@ -219,7 +220,8 @@ impl TrippedRules {
                 self.accuse(&claim.rule, entry, &failure.message);
             }
         }
-        // Where clients of several versions meet, checks are exercised that the one that is played does not have.
+        // If clients of several versions take part, checks may be exercised that the played version does not
+        // have.
         let own = words::of_other_versions(&entry.scenario).is_empty();
         for report in &verdict.checks {
             if report.observations > 0 && own {
@@ -244,7 +246,7 @@ impl TrippedRules {
         self.accused.entry(rule.to_owned()).or_insert_with(new);
     }
 
-    /// Adds what tripped elsewhere.
+    /// Adds the results of another play.
     fn join(&mut self, other: TrippedRules) {
         for (check, weight) in other.checks {
             let known = self.checks.entry(check).or_insert(weight);
@@ -257,17 +259,17 @@ impl TrippedRules {
         }
     }
 
-    /// Whether a name of a row tripped.
+    /// Returns whether a name of a row tripped.
     fn has(&self, name: &str) -> bool {
         self.names().any(|tripped| covers(name, &tripped))
     }
 
-    /// Whether nothing tripped.
+    /// Returns whether nothing tripped.
     pub fn is_empty(&self) -> bool {
         self.checks.is_empty() && self.scenarios.is_empty()
     }
 
-    /// Everything that tripped, by the name that a row has to use.
+    /// Returns everything that tripped, as the names that a row has to use.
     pub fn names(&self) -> impl Iterator<Item = String> {
         let scenarios = self.scenarios.iter().map(|(id, status)| match status {
             Status::Untested => format!("{UNTESTED}{id}"),
@@ -277,7 +279,7 @@ impl TrippedRules {
     }
 }
 
-/// Whether a name of a row is about what tripped.
+/// Returns whether a name of a row covers something that tripped.
 pub fn covers(name: &str, tripped: &str) -> bool {
     match name.strip_suffix('*') {
         Some(area) => tripped.strip_prefix(area).is_some_and(|rest| !rest.is_empty()),
@@ -285,7 +287,7 @@ pub fn covers(name: &str, tripped: &str) -> bool {
     }
 }
 
-/// Does something with each of these, on as many threads as `share` has.
+/// Calls `work` for each item, on as many threads as `share` provides.
 fn each<T: Sync>(share: &impl Fn(&(dyn Fn() + Sync)), all: &[T], work: &(impl Fn(&T) + Sync)) {
     let next = AtomicUsize::new(0);
     share(&|| {
@@ -321,12 +323,12 @@ impl<F: FaultKind> RowOutcome<F> {
         RowOutcome { fault, named, tripped, held, missed, collateral, wrongly_accused, foreign }
     }
 
-    /// Whether the fault has a row and what has to trip of it did.
+    /// Returns whether the fault has a row and everything in it that has to trip did.
     pub fn is_caught(&self) -> bool {
         !self.named.is_empty() && self.missed.is_empty() && !self.foreign
     }
 
-    /// Whether no MUST and no essential rule was reported broken but those that the fault breaks.
+    /// Returns whether the fault is caught and no MUST and no essential rule is wrongly reported broken.
     pub fn is_pure(&self) -> bool {
         self.is_caught() && self.wrongly_accused.is_empty()
     }
@@ -337,8 +339,9 @@ impl<F: FaultKind> KillTable<F> {
         [names_of(&self.rows, fault), names_of(&self.older, fault)].concat()
     }
 
-    /// Whether the row of a fault is about what is absent: all of its scenarios, or, of a row without any, one of its
-    /// checks; and older versions add nothing to it that is there.
+    /// Returns whether the row of a fault is about an absent part of the suite: all of its scenarios are
+    /// absent, or, in a row without scenarios, one of its checks is. A name that `older` adds must be absent,
+    /// too.
     fn is_foreign(&self, fault: F, absent: impl Fn(&str) -> bool) -> bool {
         let named = names_of(&self.rows, fault);
         let mut scenarios = named.iter().filter(|name| name.contains('/')).peekable();
@@ -349,7 +352,7 @@ impl<F: FaultKind> KillTable<F> {
         gone && names_of(&self.older, fault).iter().all(|name| absent(name))
     }
 
-    /// The ids of the checks that have to be killed.
+    /// Returns the ids of the checks that a fault has to kill.
     pub fn killable(&self) -> impl Iterator<Item = &'static str> {
         let exempt = self.exempt;
         let ids = self.checks.iter().map(|row| row.id);
@@ -358,8 +361,8 @@ impl<F: FaultKind> KillTable<F> {
 }
 
 impl<F: FaultKind> KillMatrix<F> {
-    /// Plays each of these faults with `one` and holds what tripped against the table. `share` calls
-    /// what it is given on as many threads as it likes, at least once, and waits for all of them.
+    /// Plays each of these faults with `one` and compares what tripped with the table. `share` calls its
+    /// argument on any number of threads, at least once, and waits for all of them.
     pub fn play(
         table: KillTable<F>,
         suite: &ScenarioSuite,
@@ -373,8 +376,7 @@ impl<F: FaultKind> KillMatrix<F> {
         let checks: HashSet<&str> = table.checks.iter().map(|row| row.id).collect();
         let exercised: HashSet<&str> =
             honest.iter().flat_map(|(_, tripped)| tripped.exercised.iter().copied()).collect();
-        // A scenario that this version does not have cannot be missed, nor can a check of what it does
-        // not have.
+        // A scenario or check that this version does not have cannot be missed.
         let (partial, played) = (table.partial, scenarios.clone());
         let absent = |name: &str| {
             let id = bare(name);
@@ -409,9 +411,9 @@ impl<F: FaultKind> KillMatrix<F> {
         matrix
     }
 
-    /// Where a part of a row is enough for a fault, some names have not been looked for. Each that nothing has
-    /// killed yet is looked for alone, with one fault after another whose row has it, also with those that are
-    /// about something else.
+    /// Looks for the names that no fault has killed yet. If one name of a row is enough, a hunt may end before
+    /// it finds the others. Each remaining name is hunted alone, with one fault after another whose row
+    /// contains it, including foreign faults.
     fn look_again(
         &mut self,
         one: impl Fn(F, &KillHunt<'_>) -> TrippedRules + Sync,
@@ -445,7 +447,7 @@ impl<F: FaultKind> KillMatrix<F> {
         }
     }
 
-    /// Whether a row names it by its very name, and it tripped there.
+    /// Returns whether a row contains this exact name, and it tripped there.
     fn is_killed(&self, name: &str) -> bool {
         self.outcomes.iter().any(|outcome| {
             let here = outcome.named.iter().find(|named| {
@@ -455,14 +457,15 @@ impl<F: FaultKind> KillMatrix<F> {
         })
     }
 
-    /// Checks that nothing killed.
+    /// Returns the checks that no fault killed.
     pub fn checks_alive(&self) -> Vec<&'static str> {
         let exercised = |id: &str| self.honest.iter().any(|(_, one)| one.exercised.contains(id));
         let here = |id: &&str| !self.table.partial || exercised(id);
         self.table.killable().filter(here).filter(|id| !self.is_killed(id)).collect()
     }
 
-    /// Checks that were only ever broken more lightly than they weigh, with the worst weight.
+    /// Returns the checks whose worst finding was lighter than the check's weight, each with that finding's
+    /// weight.
     pub fn checks_grazed(&self) -> Vec<(&'static str, Weight)> {
         let worst = |id| self.outcomes.iter().filter_map(|one| one.tripped.checks.get(id)).max();
         let lighter = |row: &CheckRow| {
@@ -471,14 +474,14 @@ impl<F: FaultKind> KillMatrix<F> {
         self.table.checks.iter().filter_map(lighter).collect()
     }
 
-    /// Scenarios that nothing killed.
+    /// Returns the scenarios that no fault killed.
     pub fn scenarios_alive(&self) -> Vec<&str> {
         let exempt = |id: &&str| self.table.exempt.iter().any(|(name, _)| name == id);
         let scenarios = self.scenarios.iter().map(String::as_str);
         scenarios.filter(|id| !self.is_killed(id)).filter(|id| !exempt(id)).collect()
     }
 
-    /// Names in rows that are neither a check nor a scenario of the suite, each with its fault.
+    /// Returns the names in rows that match neither a check nor a scenario of the suite, each with its fault.
     pub fn unknown_names(&self, suite: &ScenarioSuite) -> Vec<(F, &'static str)> {
         let known = |name: &str| {
             let id = bare(name);
@@ -490,7 +493,7 @@ impl<F: FaultKind> KillMatrix<F> {
         names.filter(|(_, name)| !known(name)).collect()
     }
 
-    /// How many outcomes fulfil something.
+    /// Returns the number of outcomes that fulfil a condition.
     pub fn count(&self, fulfils: impl Fn(&RowOutcome<F>) -> bool) -> usize {
         self.outcomes.iter().filter(|outcome| fulfils(outcome)).count()
     }
@@ -500,8 +503,8 @@ impl<F: FaultKind> KillMatrix<F> {
         self.outcomes.len() == F::ALL.len()
     }
 
-    /// The rules that are broken, a sentence each. Of a part of the faults only the rules about
-    /// each one are judged.
+    /// Returns one sentence for each broken rule. If only some faults were played, only the rules about single
+    /// faults are judged.
     pub fn broken(&self, suite: &ScenarioSuite) -> Vec<String> {
         let mut broken = Vec::new();
         for (which, tripped) in self.honest.iter().filter(|(_, tripped)| !tripped.is_empty()) {
@@ -550,8 +553,8 @@ impl<F: FaultKind> KillMatrix<F> {
     }
 }
 
-/// What is wrong with rows before anything is played: each names something, nothing that cannot trip, and areas only
-/// as whole words.
+/// Checks rows before anything is played: each names something, none names an exempt id, and `*` only follows
+/// whole words.
 #[cfg(test)]
 pub(super) fn check_rows<'a, F: FaultKind>(
     rows: impl Iterator<Item = &'a KillRow<F>>,

@@ -1,10 +1,10 @@
-//! What has arrived at a client and has not been looked at.
+//! The unread messages of a client.
 //!
-//! Reading goes forward per channel: what a step takes, and everything before it on the same
-//! channel, has been read. The order of messages on different channels is the host's own affair.
+//! Reading moves forward per channel: when a step takes a message, that message and every earlier one on the
+//! same channel count as read. The host may order messages on different channels as it likes.
 //!
-//! What must not come must not have come either: whether it arrives before or after the step that
-//! says so is a matter of speed. [`ClientMailbox::behind`] is what such a step looks at first.
+//! A forbidden message may arrive before or after the step that forbids it, depending on timing. Such a step
+//! therefore first checks the messages in [`ClientMailbox::behind`].
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,28 +14,27 @@ use crate::wire::json::Value;
 use crate::transcript::SeenFrame;
 use crate::wire::frame::Frame;
 
-/// Unread messages kept for a client, and the bytes of their frames. When a host floods, the oldest ones are dropped here,
-/// never in the transcript.
+/// The limits of a client's unread messages: their number, and the bytes of their frames. If a host floods the
+/// client, the mailbox drops the oldest messages; the transcript keeps them.
 const MAX_ITEMS: usize = 20_000;
 const MAX_BYTES: usize = 16 << 20;
 
 /// A message in a mailbox.
 ///
-/// Only the newest is kept decoded, since that is the one that is looked at in most cases; the
-/// others are kept as text, which takes a fifteenth of the space, and are decoded again for the
-/// step that looks at them.
+/// Only the newest message stays decoded, because most steps look at that one. The others are kept as text,
+/// which takes a fifteenth of the space, and are decoded again when a step looks at them.
 #[derive(Clone, Debug)]
 pub struct MailboxItem {
-    /// Its line in the transcript.
+    /// The message's line in the transcript.
     pub line: u64,
-    /// The URI in its `channel`.
+    /// The URI in the message's `channel`.
     channel: Option<Arc<str>>,
     frame: Arc<Frame>,
     decoded: Option<Arc<SeenFrame>>,
 }
 
 impl MailboxItem {
-    /// The message, in the frame it came in.
+    /// Returns the decoded message with its frame.
     #[inline]
     pub fn seen(&self) -> Arc<SeenFrame> {
         match &self.decoded {
@@ -49,16 +48,16 @@ impl MailboxItem {
 #[derive(Debug, Default)]
 pub struct ClientMailbox {
     items: VecDeque<MailboxItem>,
-    /// The bytes of their frames.
+    /// The total bytes of the items' frames.
     bytes: usize,
-    /// How many messages were dropped unread: whether one of them was waited for is unknown.
+    /// The number of messages that were dropped unread. A step may have been waiting for one of them.
     dropped: u64,
-    /// The line up to which a channel was read by the expectations since [`arrive`](Self::arrive).
+    /// The line up to which each channel was read since the last call of [`arrive`](Self::arrive).
     positions: Vec<(Option<Arc<str>>, u64)>,
 }
 
 impl ClientMailbox {
-    /// A message arrived.
+    /// Adds a message that arrived.
     #[inline]
     pub fn push(&mut self, line: u64, seen: Arc<SeenFrame>) {
         self.bytes += seen.frame.len();
@@ -70,7 +69,7 @@ impl ClientMailbox {
         let uri = seen.message().and_then(|message| message.params().get("channel"));
         let uri = uri.and_then(Value::as_str);
         let last = self.items.back_mut();
-        // Most messages are of the channel of the one before.
+        // Most messages have the same channel as their predecessor, so the text is shared.
         let channel = match last.as_ref().and_then(|last| last.channel.as_ref()) {
             Some(known) if uri == Some(known) => Some(Arc::clone(known)),
             _ => uri.map(Arc::from),
@@ -87,33 +86,33 @@ impl ClientMailbox {
         self.items.push_back(MailboxItem { line, channel, frame, decoded: Some(seen) });
     }
 
-    /// Everything unread, in order, with its place.
+    /// Returns all unread messages in order, each with its index.
     pub fn unread(&self) -> impl Iterator<Item = (usize, &MailboxItem)> {
         self.unread_after(0)
     }
 
-    /// Everything unread from after a line of the transcript on, in order, with its place. What
-    /// waits for a message looks at each one once, however many do not match.
+    /// Returns the unread messages after a line of the transcript in order, each with its index. A wait uses
+    /// this to look at each message once, however many do not match.
     #[inline]
     pub fn unread_after(&self, line: u64) -> impl Iterator<Item = (usize, &MailboxItem)> {
-        // From the back: who waits has seen all but the newest.
+        // The search starts at the back because a wait has usually seen all but the newest messages.
         let fresh = self.items.iter().rev().take_while(|item| item.line > line).count();
         let first = self.items.len() - fresh;
         self.items.range(first..).enumerate().map(move |(index, item)| (first + index, item))
     }
 
-    /// The line of the newest message; 0 where there is none.
+    /// Returns the line of the newest message; 0 if there is none.
     #[inline]
     pub fn newest(&self) -> u64 {
         self.items.back().map_or(0, |item| item.line)
     }
 
-    /// How many messages were dropped before they were read.
+    /// Returns the number of messages that were dropped unread.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The message at a place has been read, and so has what came before it on its channel.
+    /// Marks the message at an index as read, together with all earlier messages on its channel.
     pub fn read_to(&mut self, place: usize) {
         let channel = self.items.get(place).and_then(|item| item.channel.clone());
         if let Some(line) = self.items.get(place).map(|item| item.line) {
@@ -130,12 +129,13 @@ impl ClientMailbox {
         self.bytes -= freed;
     }
 
-    /// The reader does something else than reading: from here on is what comes from now on.
+    /// Forgets the read positions, because the client acts: [`behind`](Self::behind) then covers only channels
+    /// that are read after this point.
     pub fn arrive(&mut self) {
         self.positions.clear();
     }
 
-    /// What has come already and stands behind what was just read, on the same channel.
+    /// Returns the messages that have already arrived after the last read message of the same channel.
     pub fn behind(&self) -> impl Iterator<Item = &MailboxItem> {
         let is_behind = |item: &&MailboxItem| {
             let at = self.positions.iter().find(|(channel, _)| *channel == item.channel);
@@ -144,7 +144,7 @@ impl ClientMailbox {
         self.items.iter().filter(is_behind)
     }
 
-    /// The message at a place alone has been read.
+    /// Marks only the message at an index as read.
     pub fn read_one(&mut self, place: usize) {
         if let Some(item) = self.items.remove(place) {
             self.bytes -= item.frame.len();
@@ -198,7 +198,7 @@ mod tests {
         assert_eq!((mailbox.dropped(), mailbox.unread().next().unwrap().1.line), (1, 3));
         mailbox.push(MAX_ITEMS as u64 + 3, flood(&"x".repeat(MAX_BYTES - 1_000)));
         assert!(mailbox.bytes <= MAX_BYTES && mailbox.unread().count() < 20);
-        // A frame that is too large alone is kept nowhere.
+        // A frame that exceeds the limit by itself is not kept.
         mailbox.push(MAX_ITEMS as u64 + 4, flood(&"x".repeat(MAX_BYTES)));
         assert_eq!((mailbox.bytes, mailbox.unread().count()), (0, 0));
     }

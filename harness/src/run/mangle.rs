@@ -1,18 +1,18 @@
-//! Frames with one thing in them spoilt: what a client sends that has a fault of its own, or is hostile.
+//! Malformed frames: a valid value with one mutation, as a faulty or hostile client sends it.
 //!
-//! Knows: JSON. Never knows: the protocol, who is sent it.
+//! Knows: JSON. Never knows: the protocol, the recipient.
 //!
 //! Start at [`mangled`].
 
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
-/// The longest text that is put in.
+/// The length of an inserted long text.
 const LONG: usize = 65_536;
-/// The deepest nesting that is put in.
+/// The depth of an inserted nested value.
 const DEEP: usize = 500;
 
-/// A value with one thing in it spoilt, as `roll` decides.
+/// Returns a value with one random mutation; `roll` is the random generator.
 pub(super) fn mangled(whole: &Value, roll: &mut dyn FnMut() -> u64) -> Frame {
     let mut value = whole.clone();
     match roll() % 8 {
@@ -23,7 +23,7 @@ pub(super) fn mangled(whole: &Value, roll: &mut dyn FnMut() -> u64) -> Frame {
         4 => pick(&mut value, roll, &mut remove),
         _ => pick(&mut value, roll, &mut |place, roll| *place = odd(roll)),
     }
-    // With the id of another frame, or a null one, it could not be told which of them an answer is for.
+    // With another frame's identifier or a null one, an answer could not be assigned to its frame.
     let others =
         |id: &Value| (id.is_null() || id.is_number() || id.is_string()) && *id != whole["id"];
     if value.get("id").is_some_and(others) {
@@ -32,13 +32,13 @@ pub(super) fn mangled(whole: &Value, roll: &mut dyn FnMut() -> u64) -> Frame {
     Frame::json(&value)
 }
 
-/// Ends the text early.
+/// Truncates the text.
 fn cut(text: &str, roll: &mut dyn FnMut() -> u64) -> Frame {
     let at = below(text.len(), roll);
     Frame::Text(text.chars().take(at).collect())
 }
 
-/// Puts a character in that does not belong there.
+/// Inserts a character that does not belong there.
 fn put_in(text: &str, roll: &mut dyn FnMut() -> u64) -> Frame {
     let at = below(text.chars().count() + 1, roll);
     let odd = ['\0', '"', '{', ']', '\\', '\u{feff}', '\u{202e}', ','];
@@ -52,7 +52,7 @@ fn below(limit: usize, roll: &mut dyn FnMut() -> u64) -> usize {
     usize::try_from(roll() % limit.max(1) as u64).unwrap_or_default()
 }
 
-/// Does something at a place in the value.
+/// Applies `act` at a random place in the value.
 fn pick(
     value: &mut Value,
     roll: &mut dyn FnMut() -> u64,
@@ -101,7 +101,7 @@ fn remove(place: &mut Value, roll: &mut dyn FnMut() -> u64) {
     }
 }
 
-/// A value that is hardly ever the right one.
+/// Returns a value that is valid almost nowhere.
 fn odd(roll: &mut dyn FnMut() -> u64) -> Value {
     let odd = [
         json!(null),

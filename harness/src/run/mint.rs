@@ -1,4 +1,5 @@
-//! Fresh ids and clock texts, all from a seed and the time passed in: the same run gives the same.
+//! Fresh identifiers and timestamps. They depend only on a seed and on the time that is passed in, so runs are
+//! reproducible.
 
 use std::time::Duration;
 
@@ -6,18 +7,18 @@ use crate::dice::Dice;
 use crate::scenario::bind::HoleFiller;
 use crate::wire::timestamp;
 
-/// Mints ids for one case.
+/// A generator of identifiers for one case.
 #[derive(Clone, Debug)]
 pub struct IdMinter {
     dice: Dice,
-    /// The wall clock when the transcript began, since 1970.
+    /// The wall-clock time since 1970 at which the transcript began.
     epoch: Duration,
-    /// The case's own time.
+    /// The case's own time, since the transcript began.
     pub now: Duration,
 }
 
 impl IdMinter {
-    /// A minter for the case of this name.
+    /// Creates a generator for the case of this name.
     pub fn new(seed: u64, name: &str, epoch: Duration) -> IdMinter {
         // FNV-1a: stable across builds, which the standard hasher does not promise.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -26,14 +27,14 @@ impl IdMinter {
         IdMinter { dice: Dice::seeded(seed ^ hash), epoch, now: Duration::ZERO }
     }
 
-    /// The next number of the sequence.
+    /// Returns the next random number.
     pub fn number(&mut self) -> u64 {
         self.dice.roll()
     }
 }
 
 impl HoleFiller for IdMinter {
-    /// A version 4 UUID: sessions and chats are named by one.
+    /// Returns a version 4 UUID, as names of sessions and chats.
     fn fresh(&mut self) -> String {
         let (high, low) = (self.number(), self.number());
         format!(
@@ -51,7 +52,7 @@ impl HoleFiller for IdMinter {
     }
 }
 
-/// A time since 1970 as an ISO 8601 text in UTC, with milliseconds.
+/// Formats a time since 1970 as ISO 8601 text in UTC, with milliseconds.
 pub fn iso8601(since_1970: Duration) -> String {
     let millis = i64::try_from(since_1970.as_millis()).ok();
     millis.and_then(timestamp::format).unwrap_or_default()

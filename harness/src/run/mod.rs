@@ -1,14 +1,15 @@
 //! From a scenario to a verdict: plan, play, judge.
 //!
-//! [`case`] plays one scenario: it is told what happened and answers what to do; [`expand`] takes
-//! its steps apart into tasks, [`act`] does them, [`wait`] holds them against what arrives. [`play`] wraps it:
-//! every frame, both ways, goes through there into the transcript, the oracle and the case.
-//! [`sim`] moves frames between a case and a host engine in virtual time; [`driver`] moves them
-//! over sockets and is the only asynchronous loop. Both end in the same [`play::ScenarioVerdict`].
-//! [`mutants`] plays the suite against every planted fault, to prove that it can fail, [`agents`] does that for agents, and
-//! [`kills`] judges what came of either.
+//! [`case`] plays one scenario as a state machine of events and outputs; [`expand`] splits its steps into
+//! tasks, [`act`] carries them out, and [`wait`] compares what arrives with what they expect. [`play`] wraps a
+//! case: every frame in both directions passes through it to the transcript, the oracle and the case. [`sim`]
+//! moves frames between a case and a host engine in virtual time; [`driver`] moves them over sockets and is the
+//! only asynchronous loop. Both produce a [`play::ScenarioVerdict`]. [`mutants`] plays the suite against every
+//! injected fault, to prove that the suite can fail; [`agents`] does the same for agents. [`kills`] judges the
+//! results of both.
 //!
-//! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: how results are shown.
+//! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: how results are
+//! shown.
 //!
 //! Start at [`play`].
 

@@ -1,5 +1,6 @@
-//! The kill matrix of the suite for hosts: it is played against the reference host with one planted fault at a time, and has
-//! to notice each one in the way that was said beforehand, by [`rows`]. The rules are those of [`kills`].
+//! The kill matrix of the suite for hosts: the suite is played against the reference host with one injected
+//! fault at a time. It has to detect each fault by the checks and scenarios that [`rows`] names in advance. The
+//! rules are those of [`kills`].
 //!
 //! Knows: `host`, the simulation. Never knows: how a matrix is shown.
 //!
@@ -25,11 +26,11 @@ use super::setup::CaseSetup;
 use super::sim;
 use super::suite::{ScenarioSuite, SuiteEntry};
 
-/// One fault with what it must trip.
+/// One fault with the names that it must trip.
 pub type MutantRow = kills::KillRow<HostFault>;
 
-/// Checks and scenarios that no fault trips here, each with the reason. The checks are broken by tests of their
-/// own, or by captures in `corpus/captures`.
+/// The checks and scenarios that no fault trips here, each with the reason. Their own tests, or captures in
+/// `corpus/captures`, break these checks.
 pub const EXEMPT: ExemptIds = &[
     ("shape.harness", "it judges the harness's own frames, which no host can spoil"),
     (
@@ -41,7 +42,7 @@ pub const EXEMPT: ExemptIds = &[
         "below.tools-unique",
         "only the model stand-in sees the offered tools, and in memory no agent asks it",
     ),
-    // Since steps say what they prove, these are no longer tripped by faults in what they only presume.
+    // No fault breaks the claims of these scenarios; faults in their premises do not count.
     (
         "handshake/notifications-wait-for-the-handshake",
         "no fault lets a host act on a notification that comes before the handshake",
@@ -54,17 +55,17 @@ pub const EXEMPT: ExemptIds = &[
     ("turns/sessions-do-not-mix", "no fault sends turns to the subscribers of another session"),
 ];
 
-/// Every id is made from this; the matrix is the same every time.
+/// The seed of all identifiers, so that the matrix is reproducible.
 pub(super) const SEED: u64 = 1;
-/// How long a wait may take, in virtual time.
+/// The time limit of a wait, in virtual time.
 pub(super) const LIMIT: Duration = Duration::from_secs(2);
 
-/// Plays one scenario against a host in memory that keeps its own agent, with the settings of the matrix.
+/// Plays one scenario against an in-memory host with its own agent, with the settings of the matrix.
 pub fn play_on(entry: &SuiteEntry, version: Version, host: &mut dyn SansIoHost) -> ScenarioVerdict {
     play_recorded(entry, version, host, Box::new(CountingRecorder::default()))
 }
 
-/// The same, and something keeps the transcript.
+/// Plays one scenario like [`play_on`], with the given recorder.
 pub fn play_recorded(
     entry: &SuiteEntry,
     version: Version,
@@ -87,12 +88,12 @@ fn play_with(
     sim::play(ScenarioPlay::new(setup, false, recorder), host)
 }
 
-/// The scenarios that a host of this version can be asked to play.
+/// Returns the scenarios that can be played against a host of this version.
 pub fn playable(suite: &ScenarioSuite, version: Version) -> Vec<SuiteEntry> {
     playable_with(suite, version, AgentMode::Host, Vec::new())
 }
 
-/// The scenarios that a host can be asked to play that offers this.
+/// Returns the scenarios that can be played against a host with this agent and these capabilities.
 pub(super) fn playable_with(
     suite: &ScenarioSuite,
     version: Version,
@@ -113,7 +114,7 @@ pub(super) fn playable_with(
     planned.into_iter().filter(|one| one.skip.is_none()).map(|one| one.entry).collect()
 }
 
-/// Plays scenarios against the reference host with these faults planted, until what is looked for was seen.
+/// Plays scenarios against the reference host with these injected faults until the hunt is over.
 fn play(
     faults: &[HostFault],
     entries: &[SuiteEntry],
@@ -134,7 +135,8 @@ pub(super) fn epoch() -> Duration {
     Duration::from_millis(HostConfig::default().epoch_ms)
 }
 
-/// Plays the suite against the honest host and, this deep, against each of these faults; `share` as in [`KillMatrix::play`].
+/// Plays the suite against the reference host without faults and then, to this depth, with each of these
+/// faults. `share` has the same meaning as in [`KillMatrix::play`].
 pub fn play_all(
     suite: &ScenarioSuite,
     version: Version,

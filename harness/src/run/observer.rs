@@ -1,10 +1,10 @@
-//! Clients that nobody asked for: they come at random points, subscribe to everything there is, and
-//! leave (`run --observe`).
+//! Additional clients that join at random points, subscribe to every channel they can find, and leave (`run
+//! --observe`).
 //!
-//! They judge nothing. What they are given stands in the transcript like everything else, and the
-//! always-on checks hold each of their snapshots against the others and against the actions between.
-//! They run beside the steps, which neither wait for them nor see their messages. On a host that
-//! others use, too, they keep to what this scenario created.
+//! They judge nothing themselves. The transcript records what they receive, and the always-on checks compare
+//! each of their snapshots with the others and with the actions in between. They run beside the steps, which
+//! neither wait for them nor see their messages. They only use what this scenario created, because the host may
+//! serve other users, too.
 //!
 //! Knows: the peer engine, what the case created. Never knows: steps, rules.
 
@@ -22,18 +22,18 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::case::{DriverOutput, ScenarioCase, TaskWait, WaitProgress};
 
-/// Of a hundred steps, so many have an observer come before them.
+/// The percentage of steps before which an observer joins.
 const PERCENT: usize = 30;
-/// Observers of one scenario.
+/// The maximum number of observers of one scenario.
 const MAX_OBSERVERS: usize = 12;
-/// Observers that are there at once.
+/// The maximum number of observers at the same time.
 const MAX_AT_ONCE: usize = 3;
-/// Channels that an observer subscribes to.
+/// The maximum number of channels that an observer subscribes to.
 const MAX_CHANNELS: usize = 64;
-/// Tells the dice of observers from those that make ids.
+/// The random stream of observers, separate from that of identifiers.
 const PART: u64 = 0x6f62_7365_7276;
 
-/// When observers come, and those that are there.
+/// The observers of a scenario, and the random generator that decides when they join.
 #[derive(Debug)]
 pub(super) struct ScenarioObservers {
     dice: Dice,
@@ -45,7 +45,7 @@ pub(super) struct ScenarioObservers {
 struct JoiningObserver {
     conn: ConnId,
     engine: ClientEngine,
-    /// Requests without an answer.
+    /// The number of requests without an answer.
     open: usize,
     asked: HashSet<String>,
 }
@@ -63,7 +63,7 @@ impl JoiningObserver {
         DriverOutput::Send { conn: self.conn, seen: Arc::new(SeenFrame::of(message)) }
     }
 
-    /// Subscribes to a channel, once.
+    /// Returns a subscription to a channel; `None` if there was one already or the limit is reached.
     fn subscribe(&mut self, channel: &str) -> Option<DriverOutput> {
         let new = self.asked.len() < MAX_CHANNELS && self.asked.insert(channel.to_owned());
         new.then(|| self.ask("subscribe", json!({"channel": channel})))
@@ -71,7 +71,7 @@ impl JoiningObserver {
 }
 
 impl ScenarioCase {
-    /// Before a step, perhaps, somebody comes.
+    /// Lets an observer join before a step, at random.
     pub(super) fn perhaps_observed(&mut self) {
         let Some(observers) = &mut self.observers else {
             return;
@@ -81,7 +81,8 @@ impl ScenarioCase {
         }
     }
 
-    /// After the last step somebody comes for certain, and everybody is waited for.
+    /// Lets an observer join after the last step and waits until all observers have left. Returns false if
+    /// there are no observers.
     pub(super) fn last_observer(&mut self, now: Duration) -> bool {
         if self.observers.is_none() || !self.shook_hands() {
             return false;
@@ -91,7 +92,7 @@ impl ScenarioCase {
         true
     }
 
-    /// Whether the observers have left.
+    /// Returns whether the case still has to wait for observers.
     pub(super) fn check_observers(&self) -> WaitProgress {
         match &self.observers {
             Some(observers) if !observers.here.is_empty() => {
@@ -101,7 +102,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Everybody leaves.
+    /// Closes the connections of all observers.
     pub(super) fn observers_leave(&mut self) {
         for observer in self.observers.iter_mut().flat_map(|observers| observers.here.drain(..)) {
             self.outputs.push_back(DriverOutput::Close { conn: observer.conn, graceful: true });
@@ -132,7 +133,7 @@ impl ScenarioCase {
         });
     }
 
-    /// The connection of an observer stands. Says whether it was one's.
+    /// Handles an opened connection. Returns whether it belongs to an observer.
     pub(super) fn observer_opened(&mut self, conn: ConnId) -> bool {
         let offers = json!(self.setup.offers);
         let Some(observer) = self.observer(conn) else {
@@ -152,7 +153,7 @@ impl ScenarioCase {
         true
     }
 
-    /// A message came to an observer. Says whether it was for one.
+    /// Handles a received message. Returns whether it was for an observer.
     pub(super) fn observer_told(&mut self, conn: ConnId, message: Option<&Message>) -> bool {
         let created: Vec<String> = self.created.channels().map(str::to_owned).collect();
         let Some(observer) = self.observer(conn) else {
@@ -191,7 +192,7 @@ impl ScenarioCase {
         true
     }
 
-    /// The connection of an observer has ended. Says whether it was one's.
+    /// Handles the end of a connection. Returns whether it belonged to an observer.
     pub(super) fn observer_gone(&mut self, conn: ConnId) -> bool {
         let found = self.observer(conn).is_some();
         if let Some(observers) = &mut self.observers {
@@ -200,7 +201,7 @@ impl ScenarioCase {
         found
     }
 
-    /// The host was restarted: nobody is there any more.
+    /// Forgets all observers, because a restart of the host ended their connections.
     pub(super) fn observers_lost(&mut self) {
         if let Some(observers) = &mut self.observers {
             observers.here.clear();

@@ -1,4 +1,4 @@
-//! A case whose steps come while it is played, and what whoever draws them may look at.
+//! A case whose steps are generated while it is played, and the state that the generator may look at.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::wire::json::Value;
 use super::case::ScenarioCase;
 
 impl ScenarioCase {
-    /// Waits for further steps instead of ending after the last one.
+    /// Makes the case wait for further steps instead of ending after the last one.
     pub fn leave_open(&mut self) {
         self.open_ended = true;
-        // Nobody knows yet whether a step is going to look at one.
+        // A later step may look at a mirror, so all clients keep them.
         self.peers.iter_mut().for_each(|peer| peer.engine.keep_mirrors());
     }
 
-    /// Plays further steps after those that there are.
+    /// Appends steps and plays them.
     pub fn append(&mut self, now: Duration, steps: Vec<ScenarioStep>) {
         Arc::make_mut(&mut self.setup.scenario).steps.extend(steps);
         self.advance(now);
@@ -30,18 +30,18 @@ impl ScenarioCase {
         self.bindings.set(name, value);
     }
 
-    /// What names are bound to.
+    /// Returns the bindings.
     pub fn bindings(&self) -> &NameBindings {
         &self.bindings
     }
 
-    /// A client of the scenario: what it knows, and its connection while there is one.
+    /// Returns a client of the scenario and its connection; the connection is `None` while there is none.
     pub fn client(&self, name: &str) -> Option<(&ClientEngine, Option<ConnId>)> {
         let peer = self.peers.iter().find(|peer| peer.name == name)?;
         Some((&peer.engine, peer.conn.filter(|_| peer.connected)))
     }
 
-    /// Whether a step still waits for something.
+    /// Returns whether a step is still in progress.
     pub fn waits(&self) -> bool {
         self.current.is_some() || !self.tasks.is_empty()
     }

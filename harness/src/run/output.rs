@@ -1,4 +1,4 @@
-//! What a case wants done by whoever moves its frames.
+//! The outputs of a case: what the driver has to do.
 
 use std::sync::Arc;
 
@@ -6,50 +6,50 @@ use crate::peer::errand::ClientErrand;
 use crate::peer::guise::ClientGuise;
 use crate::transcript::{ConnId, SeenFrame};
 
-/// Something for the driver to do.
+/// An instruction to the driver.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DriverOutput {
     /// Open a connection for the client of this name.
     Open {
-        /// Its number.
+        /// The number of the connection.
         conn: ConnId,
         /// The client's name.
         client: String,
-        /// How it comes.
+        /// How the client presents itself during the handshake.
         guise: ClientGuise,
     },
     /// Send a frame.
     Send {
-        /// Where.
+        /// The connection.
         conn: ConnId,
-        /// The frame, with what it holds.
+        /// The frame with its decoded content.
         seen: Arc<SeenFrame>,
     },
-    /// End a connection.
+    /// Close a connection.
     Close {
-        /// Which.
+        /// The connection.
         conn: ConnId,
-        /// Whether with a closing handshake.
+        /// Whether to perform a closing handshake.
         graceful: bool,
     },
-    /// Send a `ping` of this many bytes, which nobody keeps.
+    /// Send a `ping` of this many bytes, which the transcript does not keep.
     Flood {
-        /// Where.
+        /// The connection.
         conn: ConnId,
-        /// How large it is.
+        /// The size in bytes.
         bytes: u64,
     },
-    /// Stop reading from a connection, or go on.
+    /// Pause or resume reading from a connection.
     Hold {
-        /// Which.
+        /// The connection.
         conn: ConnId,
-        /// Whether it stops.
+        /// Whether to pause.
         paused: bool,
     },
     /// Restart the host.
     Restart,
-    /// Let the agent go on that holds at this name.
+    /// Release the agent from the hold of this name.
     Release(String),
-    /// Do something beside the conversation, and tell what came of it.
+    /// Run an errand outside the conversation and report its result.
     Errand(ClientErrand),
 }

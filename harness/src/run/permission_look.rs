@@ -1,5 +1,5 @@
-//! Whether an agent asks for permission, by a short conversation: some agents ask only where the client offers files and
-//! terminals, others only in one of their modes.
+//! Determines with a short conversation whether an agent asks for permission. Some agents ask only if the
+//! client offers files and terminals, others only in one of their modes.
 //!
 //! Knows: the methods of ACP that a client calls. Never knows: how the agent is started, which ways are tried.
 //!
@@ -15,13 +15,13 @@ use crate::wire::json::{Value, json};
 use super::agent_link::{AgentLink, RequestUnanswered};
 use super::side::{AgentSide, AskingSetup};
 
-/// The script of the prompt: a command that leaves a mark in the folder of the session, which is a fresh one. Many agents
-/// do not ask about commands that change nothing.
+/// The script of the prompt: a command that creates a marker file in the session's fresh folder. Many agents do
+/// not ask about commands that change nothing.
 const SCRIPT: &str = "tool shell \"echo ahp > ahp-marker\" confirm";
-/// Modes of a session that are tried beside its first one.
+/// The maximum number of session modes that are tried besides the initial one.
 const MAX_MODES: usize = 5;
 
-/// The ways in which an agent is tried, the most usual first; `modes` are those of its sessions.
+/// Returns the setups to try, the most common first; `modes` are the modes of the agent's sessions.
 pub fn ways(modes: &[String]) -> Vec<AskingSetup> {
     let offers = [AgentOffers::Nothing, AgentOffers::FsTerminal, AgentOffers::All, AgentOffers::Fs];
     let way = |offers: AgentOffers, mode: Option<&String>| AskingSetup {
@@ -32,10 +32,11 @@ pub fn ways(modes: &[String]) -> Vec<AskingSetup> {
     offers.iter().map(|offers| way(*offers, None)).chain(others).collect()
 }
 
-/// Holds the conversation, and ends the agent. `prompt` is what an agent is asked that plays no scripts.
+/// Holds the conversation and stops the agent. Returns whether the agent asked for permission. `prompt` is for
+/// agents that play no scripts.
 ///
 /// # Errors
-/// Why it came to no end.
+/// Returns the reason if the conversation did not complete.
 pub async fn asks_for_permission(
     endpoint: &LinkEndpoint,
     side: &AgentSide,
@@ -48,7 +49,7 @@ pub async fn asks_for_permission(
     let asked = link.asked;
     link.close().await;
     match talked {
-        // Whoever has asked may wait for us for good.
+        // An agent that asked may wait forever for the answer, so the conversation's end does not matter.
         _ if asked => Ok(true),
         Ok(()) => Ok(false),
         Err(RequestUnanswered::Ended(reason)) => Err(reason),

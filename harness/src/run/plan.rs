@@ -1,4 +1,4 @@
-//! Which scenarios are played, and why the others are not.
+//! Selects the scenarios to play, and states why the others are skipped.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -21,10 +21,10 @@ use super::detect::DetectedFeature;
 use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
 
-/// What the user asked for. Empty lists ask for everything.
+/// The user's selection. An empty list selects everything.
 #[derive(Clone, Debug, Default)]
 pub struct ScenarioSelection {
-    /// Ids, or beginnings of ids that end with `/`, or with `*` anywhere.
+    /// Scenario ids, prefixes that end with `/`, or patterns with `*`.
     pub ids: Vec<String>,
     /// Tags.
     pub tags: Vec<String>,
@@ -32,20 +32,21 @@ pub struct ScenarioSelection {
     pub requirements: Vec<String>,
 }
 
-/// A part of a selection, so that several machines can play it together.
+/// A part of a selection, so that several machines can share a run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SelectionShard {
-    /// Which part, from 1.
+    /// The number of the part, from 1.
     number: usize,
-    /// Of how many.
+    /// The number of parts.
     of: usize,
 }
 
 impl SelectionShard {
-    /// The scenarios of this part: each so-manieth of the selection, by its place.
+    /// Returns the scenarios of this part: every `of`-th scenario of the selection, starting at the part's
+    /// number.
     ///
     /// # Errors
-    /// There is none, since that is a mistake and not an empty success.
+    /// Returns an error if the part is empty, so that the mistake does not look like success.
     pub fn part<'a>(
         self,
         entries: &[&'a SuiteEntry],
@@ -55,12 +56,12 @@ impl SelectionShard {
         if part.is_empty() { Err(none) } else { Ok(part) }
     }
 
-    /// How many parts there are.
+    /// Returns the number of parts.
     pub fn parts(self) -> usize {
         self.of
     }
 
-    /// The parts that are not among these, of as many as the first of them says there are.
+    /// Returns the parts that are missing in `among`. The first element determines the number of parts.
     pub fn missing(among: &[SelectionShard]) -> Vec<SelectionShard> {
         let of = among.first().map_or(0, |shard| shard.of);
         let all = (1..=of).map(|number| SelectionShard { number, of });
@@ -88,18 +89,18 @@ impl FromStr for SelectionShard {
     }
 }
 
-/// What the target can do.
+/// The abilities of the target.
 #[derive(Clone, Debug)]
 pub struct TargetAbilities {
     /// The version that was negotiated.
     pub version: Version,
-    /// The profiles asked for.
+    /// The requested profiles.
     pub profiles: Vec<String>,
     /// Whether the host is the embedded one, whose settings a scenario may choose.
     pub embedded: bool,
     /// Whether the host can be restarted.
     pub restarts: bool,
-    /// What the host offers and what not; what nobody asked about is taken as offered.
+    /// The capabilities, offered or not; a capability that is not listed counts as offered.
     pub detected: Vec<DetectedFeature>,
     /// Who plays the agent.
     pub agent: AgentMode,
@@ -107,50 +108,52 @@ pub struct TargetAbilities {
     pub aggressive: bool,
 }
 
-/// A scenario and whether it is played.
+/// A scenario and the decision whether it is played.
 #[derive(Clone, Debug)]
 pub struct PlannedScenario {
     /// The scenario.
     pub entry: SuiteEntry,
-    /// The agent that it is played with, where the run is about several and it depends on the agent.
+    /// The agent that the scenario is played with; `None` unless the run tests several agents and the scenario
+    /// depends on the agent.
     pub agent: Option<PlannedAgent>,
-    /// Why it is not played.
+    /// Why the scenario is skipped; `None` if it is played.
     pub skip: Option<String>,
-    /// What kind of reason that is.
+    /// The kind of that reason.
     pub cause: SkipCause,
 }
 
 /// One of several agents of a host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PlannedAgent {
-    /// Its place among the host's agents, from 1.
+    /// The agent's position in the host's list, from 1.
     pub place: usize,
-    /// Its provider.
+    /// The agent's provider.
     pub provider: String,
 }
 
-/// Kinds of reasons why a scenario is not played.
+/// The kind of reason for skipping a scenario.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkipCause {
-    /// The target does not offer what the scenario is about, or its profile was not asked for: the requirements do not
-    /// apply.
+    /// The target does not offer what the scenario is about, or its profile was not requested: the requirements
+    /// do not apply.
     #[default]
     NotApplicable,
     /// The harness or this run cannot play it. The requirements may apply.
     OutOfReach,
-    /// It is written for other versions. That says nothing about the requirements where another scenario tests them.
+    /// The scenario is written for other versions. This says nothing about the requirements if another scenario
+    /// tests them.
     OtherVersion,
 }
 
 impl SkipCause {
-    /// Whether the requirements apply to the target, for short descriptions of a run.
+    /// Returns whether the requirements do not apply to the target, for short summaries of a run.
     pub fn is_not_applicable(&self) -> bool {
         *self == SkipCause::NotApplicable
     }
 }
 
-/// Why a scenario is not played.
+/// Why a scenario is skipped.
 struct SkipReason {
     text: String,
     cause: SkipCause,
@@ -169,39 +172,40 @@ impl SkipReason {
 /// A selection that matches nothing.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SelectionError {
-    /// One of its parts.
+    /// One option matches nothing.
     #[error("no scenario matches {option} `{value}`{hint}")]
     NoMatch {
         /// The option.
         option: &'static str,
         /// Its value.
         value: String,
-        /// What may have been meant.
+        /// A suggestion for the user.
         hint: String,
     },
-    /// All of it together.
+    /// The options together match nothing.
     #[error(
         "no scenario matches everything that was asked for\n(hint: each part matches some, but none matches all of them)"
     )]
     Empty,
-    /// A part of it.
+    /// A part of the selection is empty.
     #[error("shard {shard} of {scenarios} scenarios has none")]
     Shard {
-        /// Which.
+        /// The part.
         shard: SelectionShard,
-        /// How many there are to share.
+        /// The number of scenarios in the selection.
         scenarios: usize,
     },
 }
 
-/// Whether a scenario fits one value of an option.
+/// A function that returns whether a scenario matches one value of an option.
 type OptionMatch = fn(&SuiteEntry, &str) -> bool;
 
 impl ScenarioSelection {
-    /// The scenarios that match every part.
+    /// Returns the scenarios that match every option.
     ///
     /// # Errors
-    /// A part that matches nothing, since that is a mistake and not an empty success.
+    /// Returns an error if an option's value, or the whole selection, matches nothing, so that the mistake does
+    /// not look like success.
     pub fn of<'a>(&self, suite: &'a ScenarioSuite) -> Result<Vec<&'a SuiteEntry>, SelectionError> {
         let parts: [(&'static str, &[String], OptionMatch); 3] = [
             ("--id", &self.ids, |entry, id| glob(id, &entry.scenario.id)),
@@ -244,7 +248,7 @@ fn hint(option: &str, value: &str, suite: &ScenarioSuite) -> String {
     }
 }
 
-/// Whether a name matches: exactly, or with `*` for any part; `a/` stands for `a/*`.
+/// Returns whether a name matches a pattern: exactly, or with `*` for any text; `a/` stands for `a/*`.
 fn glob(pattern: &str, name: &str) -> bool {
     let pattern = if pattern.ends_with('/') { format!("{pattern}*") } else { pattern.to_owned() };
     let mut parts = pattern.split('*');
@@ -262,7 +266,7 @@ fn glob(pattern: &str, name: &str) -> bool {
     exact && pattern.contains('*') || rest.is_empty()
 }
 
-/// Says of each scenario whether the target can play it.
+/// Decides for each scenario whether the target can play it.
 pub fn plan(entries: &[&SuiteEntry], abilities: &TargetAbilities) -> Vec<PlannedScenario> {
     entries
         .iter()
@@ -291,8 +295,8 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         let text = format!("profile `{profile}` was not asked for (hint: `--profile {profile}`)");
         return Some(SkipReason { text, cause: SkipCause::NotApplicable });
     }
-    // How that was found out is said once, at the beginning of the report. What the target itself does not offer comes
-    // first: then the rest does not matter.
+    // The report explains once, at its beginning, how capabilities were detected. A capability of the target
+    // takes precedence over a means of testing: without it, the rest does not matter.
     let missing = all_not_offered(scenario, &abilities.detected, abilities.agent);
     let missing = missing.min_by_key(|it| is_means_of_test(&it.capability));
     if let Some(DetectedFeature { capability, .. }) = missing {
@@ -320,7 +324,7 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         .and_then(SkipReason::out_of_reach)
 }
 
-/// What a scenario needs of those that are not offered.
+/// Returns a capability that a scenario needs and the target does not offer.
 pub fn not_offered<'a>(
     scenario: &ParsedScenario,
     detected: &'a [DetectedFeature],
@@ -341,8 +345,8 @@ fn is_means_of_test(capability: &str) -> bool {
     capability::named(capability).is_some_and(HostCapability::makes_tests_possible)
 }
 
-/// Whether a scenario is about a capability: it says so, sends one of its requests, or gives the agent a
-/// script, which may ask more of the host's own agent than every such agent can do.
+/// Returns whether a scenario needs a capability: it lists the capability, sends one of its requests, or gives
+/// the host's own agent a script with an optional ability.
 fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool {
     let row = capability::named(capability).map(|row| row.shown);
     if let Some(CapabilitySource::Extra(name)) = row {
@@ -358,29 +362,31 @@ fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool 
         || capability == capability::SCRIPTS && scenario.profile == "agent"
 }
 
-/// Whether no other scenario may use the host while this one is played: it says so, or restarts the host.
+/// Returns whether no other scenario may use the host at the same time: the scenario says so, or restarts the
+/// host.
 pub fn plays_alone(scenario: &ParsedScenario) -> bool {
     scenario.alone || restarts(scenario)
 }
 
-/// Whether a step of it restarts the host.
+/// Returns whether a step of the scenario restarts the host.
 pub fn restarts(scenario: &ParsedScenario) -> bool {
     scenario.steps.iter().any(|step| step.verb == StepVerb::Restart)
 }
 
-/// The scripts that a scenario gives the agent.
+/// Returns the scripts that a scenario gives the agent.
 fn scripts(scenario: &ParsedScenario) -> impl Iterator<Item = AgentScript> {
     let own = scenario.steps.iter().filter_map(|step| step.text("script"));
     let headed =
         std::iter::once(scenario.agent.as_str()).chain(own).map(|text| format!("{HEADER}\n{text}"));
-    // A prompt that names what the scenario has bound has its script in the text.
+    // A prompt that refers to bound names contains its script in its text.
     let texts = scenario.steps.iter().filter_map(|step| step.template("text"));
     let written = texts.filter_map(ValueTemplate::plain_text);
     headed.chain(written).filter_map(|text| script::find(&text)?.ok())
 }
 
-/// The scenarios in an order for a run that may end early: first one for each rule, the rule of most harm first, then a second
-/// one for each, and so on. A scenario counts for the heaviest rule that it puts to the test.
+/// Returns the scenarios in an order for a run that may end early: first one scenario for each rule, the most
+/// harmful rule first, then a second scenario for each rule, and so on. A scenario counts for the heaviest rule
+/// that it tests.
 pub fn most_first(planned: &[PlannedScenario], version: Version) -> Vec<&PlannedScenario> {
     let ledger = RequirementLedger::of(version);
     let mut earlier: LiteMap<&str, usize> = LiteMap::new();
@@ -390,7 +396,7 @@ pub fn most_first(planned: &[PlannedScenario], version: Version) -> Vec<&Planned
             let rules = planned.entry.scenario.proves.iter().filter_map(|id| ledger.find(id));
             let heaviest = rules.max_by_key(|rule| (rule.weight, rule.severity));
             let count = earlier.entry(heaviest.map_or("", |rule| rule.id)).or_default();
-            // Those that are not played take nobody's turn.
+            // Skipped scenarios take no turn.
             let turn = *count;
             *count += usize::from(planned.skip.is_none());
             (turn, Reverse(heaviest.map(|rule| (rule.weight, rule.severity))), planned)

@@ -1,7 +1,7 @@
-//! The one way a frame takes: into the transcript, past the oracle, to the case.
+//! The path of every frame: into the transcript, to the oracle, to the case.
 //!
-//! A [`ScenarioPlay`] is fed by the simulation, by the driver over sockets, and by `judge` from a file; the
-//! same transcript gives the same [`ScenarioVerdict`].
+//! The simulation, the socket driver and `judge` (from a file) feed a [`ScenarioPlay`]; the same transcript
+//! produces the same [`ScenarioVerdict`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use super::claims::ClaimOutcome;
 use super::failure::StepFailure;
 use super::setup::CaseSetup;
 
-/// Keeps the transcript, wherever that is.
+/// A recorder of the transcript.
 pub trait TranscriptRecorder: Send {
-    /// Takes one event and says on which line it stands, counted from 1.
+    /// Records one event and returns its line, counted from 1.
     fn record(&mut self, at: Duration, client: &str, event: &ConnectionEvent) -> u64;
 }
 
-/// Keeps nothing and counts.
+/// A recorder that only counts lines.
 #[derive(Debug, Default)]
 pub struct CountingRecorder(u64);
 
@@ -41,52 +41,54 @@ impl TranscriptRecorder for CountingRecorder {
     }
 }
 
-/// What passes below a host is on no connection of a client: those who are there are numbered from here downwards.
+/// The connection number of the first peer below the host. Such peers are not on a client's connection; their
+/// numbers count down from here.
 const BELOW: u32 = u32::MAX;
-/// The code that stands for a connection without a closing handshake (RFC 6455, 7.4.1).
+/// The close code of a connection without a closing handshake (RFC 6455, 7.4.1).
 const ABNORMAL: u16 = 1006;
-/// Those below a host whose messages are judged.
+/// The maximum number of peers below a host whose messages are judged.
 const MAX_BELOW: usize = 1_000;
 
-/// How a scenario ended.
+/// The result of a scenario.
 #[derive(Clone, Debug)]
 pub struct ScenarioVerdict {
     /// Its status.
     pub status: Status,
-    /// Why, in one line; empty for a pass.
+    /// The reason in one line; empty for a pass.
     pub reason: String,
-    /// What decided the status: the heaviest claim that failed, or the premise that did.
+    /// The failure that decided the status: of the heaviest failed claim, or of the premise that ended the
+    /// scenario.
     pub failure: Option<StepFailure>,
-    /// The heaviest requirement that is broken; empty where none is.
+    /// The heaviest broken requirement; empty if none is broken.
     pub rule: String,
-    /// The weight of that rule, or of the heaviest one that the scenario tests where none is broken.
+    /// The weight of `rule`, or of the heaviest tested requirement if none is broken.
     pub weight: Weight,
-    /// What came of each step that tests a requirement, in the order of the steps.
+    /// The judged claims, in the order of the steps.
     pub claims: Vec<JudgedClaim>,
-    /// What the host accepted, as [`ScenarioCase::accepted`] has it.
+    /// The actions and requests that the host accepted, as listed by [`ScenarioCase::accepted`].
     pub accepted: Vec<String>,
-    /// How many of its claims were put to the test and held.
+    /// How often a claim was tested and held.
     pub observations: u64,
-    /// What there is to say besides.
+    /// Further notes for the report.
     pub notes: Vec<String>,
-    /// What the always-on checks saw.
+    /// The reports of the always-on checks.
     pub checks: Vec<CheckReport>,
     /// Whether a handshake succeeded.
     pub shook_hands: bool,
     /// Whether a connection ended without a closing handshake, or could not be opened.
     pub cut: bool,
-    /// How long it took, in the case's own time.
+    /// The duration, in the case's own time.
     pub took: Duration,
 }
 
 /// A claim and its status.
 #[derive(Clone, Debug)]
 pub struct JudgedClaim {
-    /// What came of it.
+    /// The claim's outcome.
     pub outcome: ClaimOutcome,
-    /// What that comes to: the heaviest of its requirements decides where it failed.
+    /// The claim's status. If the claim failed, the heaviest of its requirements decides.
     pub status: Status,
-    /// The heaviest of its requirements.
+    /// The heaviest of the claim's requirements.
     pub rule: String,
     /// The weight of that requirement.
     pub weight: Weight,
@@ -111,9 +113,9 @@ impl JudgedClaim {
         self.status == Status::Skip
     }
 
-    /// How much it decides about the status of its scenario. A heavy requirement that could not be tested
-    /// weighs more than a light one that is broken, since the run is not complete without it; what could not
-    /// be tested because a claim before it failed follows that one.
+    /// Returns how strongly the claim affects the status of its scenario. An untested heavy requirement ranks
+    /// above a broken light one, because the run is incomplete without it. It does not if it is untested
+    /// because an earlier claim failed.
     fn rank(&self) -> (u8, Weight) {
         let rank = match self.status {
             Status::Fail => 5,
@@ -127,7 +129,7 @@ impl JudgedClaim {
     }
 }
 
-/// A scenario being played and judged.
+/// A scenario that is being played and judged.
 pub struct ScenarioPlay {
     case: ScenarioCase,
     oracle: Oracle,
@@ -135,9 +137,9 @@ pub struct ScenarioPlay {
     clients: LiteMap<ConnId, String>,
     below: LiteMap<String, ConnId>,
     live: HashSet<ConnId>,
-    /// Why the agent below could not play the script, where that is nothing that a host could change.
+    /// Why the agent below the host could not play the script, if the host could not have prevented it.
     unplayable: Option<String>,
-    /// Why it was interrupted.
+    /// Why the play was interrupted.
     ended_early: String,
     cut: bool,
     began: Duration,
@@ -145,7 +147,7 @@ pub struct ScenarioPlay {
 }
 
 impl ScenarioPlay {
-    /// A play that has not begun. `shared` says that others may use the host at the same time.
+    /// Creates a play that has not started. `shared` says that others may use the host at the same time.
     pub fn new(
         setup: CaseSetup,
         shared: bool,
@@ -179,25 +181,26 @@ impl ScenarioPlay {
         }
     }
 
-    /// How long it may take on a clock, whatever a host does meanwhile: a little longer than a case gives itself.
+    /// Returns the wall-clock limit of the play, whatever the host does: slightly longer than the case's own
+    /// limit.
     pub fn time_limit(&self) -> Duration {
         patience(self.case.setup()) * (BUDGET + 2)
     }
 
-    /// Starts playing.
+    /// Starts the play.
     pub fn begin(&mut self, now: Duration) {
         self.began = self.at(now);
         self.now = self.began;
         self.case.begin(self.began);
     }
 
-    /// Starts playing, and waits for further steps after the last one.
+    /// Starts the play and keeps it open for further steps after the last one.
     pub fn begin_open(&mut self, now: Duration) {
         self.case.leave_open();
         self.begin(now);
     }
 
-    /// Plays further steps.
+    /// Appends steps and plays them.
     pub fn append(&mut self, now: Duration, steps: Vec<ScenarioStep>) {
         let at = self.at(now);
         self.case.append(at, steps);
@@ -208,12 +211,12 @@ impl ScenarioPlay {
         self.case.learn(name, value);
     }
 
-    /// The case that is played.
+    /// Returns the case that is played.
     pub fn case(&self) -> &ScenarioCase {
         &self.case
     }
 
-    /// The next thing to do, until there is none. Frames are recorded on their way.
+    /// Returns the next output, or `None` if there is nothing to do now. Records outgoing frames.
     pub fn poll_output(&mut self, now: Duration) -> Option<DriverOutput> {
         let at = self.at(now);
         let output = self.case.poll_output()?;
@@ -242,17 +245,17 @@ impl ScenarioPlay {
         Some(output)
     }
 
-    /// When [`timeout`](Self::timeout) is due.
+    /// Returns when [`timeout`](Self::timeout) is due.
     pub fn next_timeout(&self) -> Option<Duration> {
         self.case.next_timeout()
     }
 
-    /// Whether nothing is left to do.
+    /// Returns whether the play is over.
     pub fn is_over(&self) -> bool {
         self.case.is_over()
     }
 
-    /// A connection stands.
+    /// Handles an opened connection.
     pub fn opened(&mut self, now: Duration, conn: ConnId) {
         let at = self.at(now);
         let client = self.clients.get(&conn).cloned().unwrap_or_default();
@@ -261,7 +264,7 @@ impl ScenarioPlay {
         self.case.handle_opened(at, conn);
     }
 
-    /// The host has answered the handshake of a connection with something else.
+    /// Handles a host's answer that refuses the handshake of a connection.
     pub fn refused(&mut self, now: Duration, conn: ConnId, handshake: HandshakeLines) {
         let at = self.at(now);
         let answer = handshake.response.first().map_or("nothing", String::as_str);
@@ -271,13 +274,12 @@ impl ScenarioPlay {
         self.case.handle_refused(at, conn, line, status, &reason);
     }
 
-    /// A frame came.
+    /// Handles a frame that arrived.
     pub fn frame(&mut self, now: Duration, conn: ConnId, frame: Frame) {
         self.seen(now, conn, Arc::new(SeenFrame::new(frame)));
     }
 
-    /// A frame came, already decoded. What comes on a connection that the client has ended is
-    /// nobody's any more.
+    /// Handles a decoded frame that arrived. A frame on a connection that the client has closed is ignored.
     pub fn seen(&mut self, now: Duration, conn: ConnId, seen: Arc<SeenFrame>) {
         let at = self.at(now);
         if !self.live.contains(&conn) {
@@ -287,7 +289,7 @@ impl ScenarioPlay {
         self.case.handle_frame(at, conn, line, &seen);
     }
 
-    /// Something passed below the host.
+    /// Handles an event below the host.
     pub fn below(&mut self, now: Duration, peer: &str, way: BelowEvent, seen: Arc<SeenFrame>) {
         let at = self.at(now);
         if self.unplayable.is_none() {
@@ -304,7 +306,7 @@ impl ScenarioPlay {
         self.oracle.observe(&TranscriptEntry { line, at, conn, event });
     }
 
-    /// A connection ended, not by us, or could not be opened.
+    /// Handles a connection that ended and that the client did not close, or that could not be opened.
     pub fn closed(&mut self, now: Duration, conn: ConnId, code: Option<u16>, reason: &str) {
         let at = self.at(now);
         self.live.remove(&conn);
@@ -321,7 +323,7 @@ impl ScenarioPlay {
         self.case.handle_closed(at, conn, line, &reason);
     }
 
-    /// The host was restarted, or could not be.
+    /// Handles the end of a restart: the host is back, or the restart failed.
     pub fn restarted(&mut self, now: Duration, outcome: Result<(), String>) {
         let at = self.at(now);
         if outcome.is_ok() {
@@ -331,19 +333,19 @@ impl ScenarioPlay {
         self.case.handle_restarted(at, outcome);
     }
 
-    /// It is `now`.
+    /// Advances the clock to `now`.
     pub fn timeout(&mut self, now: Duration) {
         self.at(now);
     }
 
-    /// It has to end early, and why.
+    /// Interrupts the play for the reason `why`.
     pub fn interrupt(&mut self, now: Duration, why: &str) {
         let at = self.at(now);
         why.clone_into(&mut self.ended_early);
         self.case.interrupt(at);
     }
 
-    /// Judges what was played.
+    /// Judges the play and returns the verdict.
     pub fn finish(self) -> ScenarioVerdict {
         let shook_hands = self.case.shook_hands();
         let CaseSetup { version, scenario, .. } = self.case.setup();
@@ -364,7 +366,7 @@ impl ScenarioPlay {
             JudgedClaim::of(outcome, scenario, version)
         });
         let claims: Vec<JudgedClaim> = judged.collect();
-        // Of several, the first.
+        // `max_by_key` returns the last of equal claims, so the reversed order selects the first.
         let worst = claims.iter().rev().max_by_key(|claim| claim.rank());
         let heaviest = claims.iter().map(|claim| claim.weight).max().unwrap_or(Weight::Note);
         let mut verdict = ScenarioVerdict {
@@ -405,7 +407,7 @@ impl ScenarioPlay {
                 (verdict.status, verdict.reason) = (claim.status, claim.outcome.untested.clone());
                 verdict.failure = self.case.failure().cloned();
             }
-            // Without a claim nothing is known, whatever became of the premises.
+            // Without a claim nothing was tested, whatever happened to the premises.
             None => {
                 let failure = self.case.failure();
                 verdict.status = Status::Untested;
@@ -425,9 +427,9 @@ impl ScenarioPlay {
         ScenarioVerdict { claims, checks: self.oracle.finish(), ..verdict }
     }
 
-    /// Takes the time of an input. What was due before it happens first and at its own time, so
-    /// that a late timer and a transcript read from a file come to the same. Times are kept to
-    /// the microsecond, in memory as in the file.
+    /// Advances the clock to the time of an input. Timers that are due earlier fire first, each at its own
+    /// time, so that a late timer and a transcript from a file give the same result. Times have microsecond
+    /// precision, in memory as in the file.
     fn at(&mut self, now: Duration) -> Duration {
         let micros = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
         self.now = self.now.max(Duration::from_micros(micros));
@@ -448,14 +450,14 @@ impl ScenarioPlay {
     }
 }
 
-/// Why an exchange of the model stand-in could not be what the script wants.
+/// Returns why the model stand-in could not do what the script demands, if the host is not to blame.
 fn unplayable(way: BelowEvent, seen: &SeenFrame) -> Option<String> {
     let record = seen.message().filter(|_| way == BelowEvent::Model)?.value();
     let problem = record.get("problem").and_then(Value::as_str);
     problem.filter(|_| record["untestable"] == true).map(str::to_owned)
 }
 
-/// How long the host may take: as long as the longest wait of the scenario may.
+/// Returns how long the host may take for an answer: the longest wait of the scenario.
 fn patience(setup: &CaseSetup) -> Duration {
     let steps = setup.scenario.steps.iter().filter_map(|step| step.duration("within"));
     let longest = steps.chain(setup.scenario.within).max();

@@ -1,7 +1,7 @@
-//! The first look at a target over its socket: does it answer, which version does it choose, what does it
-//! offer?
+//! The first look at a target over its socket: whether it answers, which version it chooses, what it offers.
 //!
-//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: what its answers are good for.
+//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: how the
+//! result is used.
 
 use std::time::Duration;
 
@@ -21,44 +21,44 @@ use super::side::AgentSide;
 /// The code of `UnsupportedProtocolVersion`.
 const UNSUPPORTED_VERSION: i64 = -32005;
 
-/// Why the target cannot be used at all.
+/// The reason why the target cannot be tested at all.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ProbeError {
-    /// No connection.
+    /// No connection was possible.
     #[error("`{url}` could not be reached: {reason}")]
     Unreachable {
         /// The URL.
         url: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// It closed before it answered.
+    /// The target closed the connection before it answered.
     #[error("`{url}` closed the connection during the handshake{reason}")]
     Closed {
         /// The URL.
         url: String,
-        /// What came with it.
+        /// The close code and reason, with leading punctuation.
         reason: String,
     },
-    /// No version in common.
+    /// The target supports none of the offered versions.
     #[error(
         "`{url}` speaks no version of the protocol that was offered: offered {offered}, {answer}"
     )]
     NoCommonVersion {
         /// The URL.
         url: String,
-        /// What was offered.
+        /// The offered versions.
         offered: String,
-        /// What the host said.
+        /// The host's answer.
         answer: String,
     },
 }
 
-/// Connects, shakes hands, asks what there is and leaves. A host that is silent or answers nonsense is
-/// not turned away here: the scenarios will say what is wrong with it.
+/// Connects, completes the handshake, detects the capabilities and disconnects. A host that is silent or
+/// answers invalidly is not rejected here: the scenarios report the problem.
 ///
 /// # Errors
-/// Why nothing can be played at all.
+/// Returns why the target cannot be tested at all.
 pub async fn probe(
     endpoint: &LinkEndpoint,
     shown: &str,
@@ -106,22 +106,22 @@ pub async fn probe(
     Ok(found)
 }
 
-/// The versions that a host says it speaks when it is offered none of them.
+/// Returns the versions that a host lists when it is offered an unknown version.
 async fn versions(endpoint: &LinkEndpoint, shown: &str, limit: Duration) -> Vec<String> {
     let mut look = FeatureDetection::of_versions();
     let _ = held(endpoint, shown, &mut look, limit).await;
     look.supported()
 }
 
-/// How a look went.
+/// How a look ended.
 enum ProbeResult {
-    /// To its end, or until its time was over.
+    /// It completed, or reached its time limit.
     Over,
     /// The host closed the connection first.
     Ended { code: Option<u16>, reason: String },
 }
 
-/// Holds a look over a connection of its own.
+/// Runs a look over its own connection.
 async fn held(
     endpoint: &LinkEndpoint,
     shown: &str,
@@ -138,7 +138,8 @@ async fn held(
             return unreachable("no WebSocket handshake in time".to_owned());
         }
     }
-    // An agent that does not answer leaves as much time for the next one and for the questions.
+    // Each agent that does not answer restarts the time limit, so that the next agent and the capability
+    // requests have enough time.
     let mut ended = timeout(limit, conversation(&mut link, look)).await;
     while ended.is_err() && look.give_up() {
         ended = timeout(limit, conversation(&mut link, look)).await;
@@ -166,10 +167,10 @@ async fn conversation(link: &mut TransportLink, look: &mut FeatureDetection) -> 
     ProbeResult::Over
 }
 
-/// Makes these settings of a host, in their order.
+/// Applies these settings to a host, in order.
 ///
 /// # Errors
-/// There is no connection, or a setting was not made, and why.
+/// Returns the reason if there is no connection or a setting failed.
 pub async fn make_settings(
     endpoint: &LinkEndpoint,
     offers: &[String],
@@ -200,10 +201,11 @@ pub async fn make_settings(
     dialogue.result(&ended)
 }
 
-/// Starts an agent, shakes hands and leaves. Whether it can do what scenarios need is said by its profile.
+/// Starts an agent, completes the handshake and disconnects. The agent's profile says whether it can do what
+/// scenarios need.
 ///
 /// # Errors
-/// Why nothing can be played at all.
+/// Returns why the agent cannot be tested at all.
 pub async fn probe_agent(
     endpoint: &LinkEndpoint,
     shown: &str,
@@ -221,7 +223,7 @@ pub async fn probe_agent(
     };
     link.close().await;
     let answer = match answer {
-        // An agent that stays silent is not turned away: the scenarios will say what is wrong.
+        // An agent that stays silent is not rejected here: the scenarios report the problem.
         Err(RequestUnanswered::Late) => {
             return Ok((DetectionResult::default(), AgentFacts::default()));
         }
@@ -240,7 +242,7 @@ pub async fn probe_agent(
     Ok((DetectionResult { version, name, ..DetectionResult::default() }, facts))
 }
 
-/// The answer to `session/new`; null where there is none.
+/// Returns the answer to `session/new`; null if there is none.
 async fn session(link: &mut AgentLink, side: &AgentSide) -> Value {
     if let Some(method) = &side.auth {
         let _ = link.ask("authenticate", json!({"methodId": (method.as_str())})).await;

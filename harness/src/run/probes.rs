@@ -1,7 +1,8 @@
-//! The part of the first look that takes a conversation: what a host offers without declaring it.
+//! The part of the first look that needs a conversation: capabilities that a host offers without declaring
+//! them.
 //!
-//! Each probe is a small scenario, played before the others. The capability is offered where it passes. No
-//! probe judges the host: what is wrong with it is for the scenarios to say.
+//! Each probe is a small scenario, played before the others. The capability is offered if the probe passes. No
+//! probe judges the host: the scenarios report its problems.
 //!
 //! Knows: scenarios, capabilities. Never knows: sockets, how results are shown.
 //!
@@ -19,19 +20,19 @@ use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 pub struct ProbeScenario {
     /// The capability.
     pub capability: &'static str,
-    /// The file name under which the text is loaded; the loader wants it to end in the scenario's id.
+    /// The file name under which the text is loaded; the loader requires it to end with the scenario's id.
     file: &'static str,
     text: &'static str,
-    /// What scenarios can use where it is offered: names and values.
+    /// The names and values that scenarios can use if the capability is offered.
     facts: &'static [(&'static str, &'static str)],
-    /// What to do about it where it is not offered; empty where nothing can be done.
+    /// What the user can do if the capability is not offered; empty if nothing can be done.
     hint: &'static str,
 }
 
-/// Every probe.
+/// All probes, in order.
 pub const PROBES: &[ProbeScenario] = &[
-    // The first, since the others wait for ready sessions where there are any. Some hosts make a session ready with its
-    // first turn only: there nothing is waited for.
+    // This probe comes first, because the others wait until a session is ready if the host makes it ready by
+    // itself. Some hosts make a session ready only with its first turn; there, the others do not wait.
     ProbeScenario {
         capability: READY_SESSIONS,
         file: "detect/ready-sessions.yaml",
@@ -48,8 +49,8 @@ steps:
         facts: &[(READY_SESSIONS, "yes")],
         hint: "",
     },
-    // No other agent fails a turn with this word. An agent that echoes its prompt repeats the word in what it
-    // says, but never as an `errorType`.
+    // Only an agent that plays scripts fails a turn with this word as its `errorType`. An agent that echoes its
+    // prompt repeats the word in its text, but not there.
     ProbeScenario {
         capability: SCRIPTS,
         file: "detect/agent-scripts.yaml",
@@ -109,10 +110,11 @@ steps:
 ];
 
 impl ProbeScenario {
-    /// The scenario, ready to be played.
+    /// Returns the scenario, ready to be played.
     ///
     /// # Errors
-    /// Every mistake in it: none of the target's, and never to be taken for "not asked".
+    /// Returns all mistakes in the scenario. None of them is the target's fault, and they must not be mistaken
+    /// for a missing capability.
     pub fn entry(&self) -> Result<SuiteEntry, String> {
         let mut suite =
             ScenarioSuite::of([(self.file.to_owned(), self.text.to_owned())], &CarriedFiles);
@@ -122,7 +124,7 @@ impl ProbeScenario {
         suite.entries.pop().ok_or_else(why)
     }
 
-    /// What a play of it shows.
+    /// Returns the capability that a play of the probe shows.
     pub fn detected(&self, verdict: &ScenarioVerdict) -> DetectedFeature {
         let row = capability::named(self.capability).map(|row| row.shown);
         let Some(CapabilitySource::Probe(what)) = row else {

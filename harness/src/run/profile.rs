@@ -1,8 +1,8 @@
-//! What a user says about an agent that is to be certified: how it is started, and how it can be made to do things.
+//! The user's description of an agent to certify: how to start it, and how to make it do things.
 //!
-//! A profile is a small YAML file; [`MEMBERS`] is the table of its members. Within commands, variables and files `{model}`
-//! stands for the URL of the model stand-in, `{home}` for the fresh home folder, `{work}` for the folder of the session, in which the
-//! agent is started, and `{profile}` for the folder of the profile itself.
+//! A profile is a small YAML file; [`MEMBERS`] is the table of its members. In commands, variables and files,
+//! `{model}` stands for the URL of the model stand-in, `{home}` for the fresh home folder, `{work}` for the
+//! session's folder, in which the agent is started, and `{profile}` for the folder of the profile itself.
 //!
 //! Knows: YAML. Never knows: processes, files.
 //!
@@ -15,7 +15,7 @@ use crate::scenario::parse::read_duration;
 use crate::scenario::source::{SourceFile, did_you_mean};
 use std::time::Duration;
 
-/// A member of a profile: its name, and what it says.
+/// The members of a profile, each with its name and its description.
 pub const MEMBERS: &[(&str, &str)] = &[
     ("agent", "what the agent is called"),
     (
@@ -52,7 +52,7 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("jobs", "how many scenarios it can serve at once, unless `--jobs` is given"),
 ];
 
-/// What stands for something else within commands, variables and files of a profile.
+/// The placeholders in commands, variables and files of a profile, each with its meaning.
 pub const PLACES: &[(&str, &str)] = &[
     (
         "{model}",
@@ -63,42 +63,42 @@ pub const PLACES: &[(&str, &str)] = &[
     ("{profile}", "the folder of the profile"),
 ];
 
-/// An agent, as its profile says.
+/// An agent, as described by its profile.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AgentProfile {
-    /// What it is called.
+    /// The agent's name.
     pub agent: String,
-    /// The program and its arguments; empty where it listens.
+    /// The program and its arguments; empty if the agent listens on `url`.
     pub command: Vec<String>,
-    /// Where it listens.
+    /// The URL that the agent listens on.
     pub url: Option<String>,
-    /// Variables of its environment.
+    /// The environment variables.
     pub env: Vec<(String, String)>,
-    /// Files of its home folder.
+    /// The files of the home folder: path and content.
     pub home: Vec<(String, String)>,
-    /// How to authenticate.
+    /// The identifier of the authentication method.
     pub auth: Option<String>,
-    /// The mode of a session.
+    /// The mode to put a session into.
     pub mode: Option<String>,
-    /// The options of a session.
+    /// The session options to set.
     pub options: Vec<(String, String)>,
-    /// How it is made to do things.
+    /// How the agent is made to do things.
     pub stimulus: AgentMode,
-    /// What it is asked where it cannot be told what to do.
+    /// The prompt for an agent that cannot be told what to do.
     pub prompt: Option<String>,
-    /// What it can be made to do.
+    /// The abilities that the harness can trigger.
     pub offers: Vec<&'static str>,
-    /// How long each wait may take.
+    /// The time limit of each wait.
     pub timeout: Option<Duration>,
-    /// How many scenarios it bears at once.
+    /// The maximum number of scenarios at the same time.
     pub jobs: Option<u16>,
 }
 
 impl AgentProfile {
-    /// Reads a profile.
+    /// Parses a profile.
     ///
     /// # Errors
-    /// Every mistake, with its line.
+    /// Returns every mistake with its line.
     pub fn parse(name: &str, text: &str) -> Result<AgentProfile, Vec<String>> {
         let source = SourceFile::new(name, text);
         let (root, errors) = node::read(&source, 0);
@@ -189,7 +189,8 @@ impl ProfileReader<'_> {
         }
     }
 
-    /// What can be made of it: all that a stand-in or a script can bring about, unless the profile says less.
+    /// Returns the abilities that the harness can trigger: all that the stimulus allows, unless the profile
+    /// lists fewer.
     fn offers(&mut self, root: &SourceNode, stimulus: AgentMode) -> Vec<&'static str> {
         let Some(node) = root.get("offers") else {
             let all = ABILITIES.iter().copied();

@@ -1,4 +1,4 @@
-//! A profile written for a person to read and change, from what an agent said of itself.
+//! Drafts a profile from an agent's answers, for a person to read and edit.
 //!
 //! Knows: profiles, answers of agents. Never knows: processes, sockets.
 //!
@@ -13,21 +13,21 @@ use crate::wire::json::{Value, json};
 use super::introduction::{AgentIntroduction, SAYS};
 use super::profile::AgentProfile;
 
-/// Characters of a comment that are shown of what an agent said.
+/// The maximum length of a comment that quotes the agent, in characters.
 const MAX_SHOWN: usize = 300;
 
-/// What the stand-in for its model was asked.
+/// The agent's requests to the model stand-in.
 #[derive(Clone, Debug, Default)]
 pub struct ModelUse {
-    /// How many requests came.
+    /// The number of requests.
     pub requests: u64,
-    /// The tools that the agent offered.
+    /// The tools that the agent offered to its model.
     pub tools: Vec<String>,
-    /// The classes of tools among them.
+    /// The classes of these tools.
     pub classes: Vec<String>,
 }
 
-/// The text of a profile: what `given` says already, and as comments what the agent said.
+/// Returns the text of a profile: the members that `given` already has, and the agent's answers as comments.
 pub fn draft(given: &AgentProfile, introduction: &AgentIntroduction, model: &ModelUse) -> String {
     let mut text = String::new();
     let out = &mut text;
@@ -63,7 +63,7 @@ pub fn draft(given: &AgentProfile, introduction: &AgentIntroduction, model: &Mod
     text
 }
 
-/// A text in quotes, as YAML and JSON have it.
+/// Returns a text in quotes, valid in both YAML and JSON.
 fn quoted(text: &str) -> String {
     yaml(&json!(text).to_text()).into_owned()
 }
@@ -75,7 +75,7 @@ fn command(words: &[String]) -> String {
     }
 }
 
-/// A comment of one line.
+/// Returns a one-line comment.
 fn comment(words: &str) -> String {
     let bare: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let beginning: String = bare.chars().take(MAX_SHOWN).collect();
@@ -95,7 +95,7 @@ fn error(error: &Value) -> String {
     format!("error {}: {}{data}", error["code"].to_text(), word(error, "message"))
 }
 
-/// An id with its name and what is said of it.
+/// Returns an identifier with its name and description.
 fn described(value: &Value, id: &str) -> String {
     let more: Vec<&str> = [word(value, "name"), word(value, "description")]
         .into_iter()
@@ -104,7 +104,7 @@ fn described(value: &Value, id: &str) -> String {
     format!("{}: {}", word(value, id), more.join(", "))
 }
 
-/// What it said of itself, and how it wants to be authenticated.
+/// Returns lines about the agent's name and version, and about its authentication methods.
 fn handshake(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String> {
     let mut lines = Vec::new();
     match &introduction.handshake {
@@ -143,7 +143,7 @@ fn handshake(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<Stri
     lines
 }
 
-/// The modes and options of a session.
+/// Returns lines about the modes and options of a session.
 fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String> {
     let mut lines = Vec::new();
     let session = match &introduction.session {
@@ -193,7 +193,7 @@ fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String
     lines
 }
 
-/// How it can be made to do things.
+/// Returns lines about how the agent can be made to do things.
 fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Err(why)) = &introduction.turn {
@@ -206,7 +206,7 @@ fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
         lines.push("stimulus: model".to_owned());
         return lines;
     }
-    // Some say more than their model; one that says its prompt back has played nothing.
+    // Some agents add text to their model's; an agent that echoes the prompt has not played the script.
     let plays = introduction.said.contains(SAYS) && !introduction.said.contains("ahp-script");
     if model.requests > 0 {
         lines.push(format!("stimulus: model   # it asked the stand-in {} times", model.requests));

@@ -1,7 +1,8 @@
-//! Which scenarios are played with each agent of a host that has several, and which once.
+//! Decides which scenarios are played with each agent of a host that has several, and which only once.
 //!
-//! Nobody lists them: a scenario depends on the agent where its session is created with the agent of the run and the agent
-//! then has something to do, or has declared something that the scenario needs. All the others are about the host alone.
+//! No list decides this. A scenario depends on the agent if it creates a session with the run's agent, and the
+//! agent then has to work or to have a capability that the scenario needs. All other scenarios are about the
+//! host alone.
 //!
 //! Knows: steps, capabilities. Never knows: hosts by name, connections.
 //!
@@ -18,10 +19,10 @@ use super::suite::SuiteEntry;
 
 /// The profile of scenarios that give the agent a script.
 const AGENT: &str = "agent";
-/// The actions after which a host has its agent work.
+/// The actions that make a host's agent work.
 const WORK: [&str; 3] = ["chat/turnStarted", "chat/turnResume", "chat/pendingMessageSet"];
 
-/// Whether what a scenario shows may be different with each agent of a host.
+/// Returns whether a scenario's result may differ between the agents of a host.
 pub fn depends_on_agent(scenario: &ParsedScenario) -> bool {
     let opens = scenario.steps.iter().any(|step| step.verb == StepVerb::Open);
     let declared = |name: &String| {
@@ -34,7 +35,7 @@ pub fn depends_on_agent(scenario: &ParsedScenario) -> bool {
             || scenario.steps.iter().any(has_agent_work))
 }
 
-/// Whether a step has the agent do something.
+/// Returns whether a step makes the agent work.
 fn has_agent_work(step: &ScenarioStep) -> bool {
     match step.verb {
         StepVerb::Turn => true,
@@ -48,15 +49,17 @@ fn has_agent_work(step: &ScenarioStep) -> bool {
     }
 }
 
-/// What a host offers with one of its agents: what it offers itself, and what that agent does.
+/// Returns what a host offers with one of its agents: the host's capabilities, and the agent's own ones in
+/// place of those with the same name.
 pub fn with_agent(detected: &[DetectedFeature], agent: &AgentOfHost) -> Vec<DetectedFeature> {
     let own =
         |it: &&DetectedFeature| agent.detected.iter().all(|own| own.capability != it.capability);
     detected.iter().filter(own).chain(&agent.detected).cloned().collect()
 }
 
-/// Says of each scenario whether the target can play it: once where it does not depend on the agent, otherwise once with
-/// each agent that can be tested. Where no agent can play a scenario, for the same reason, it is said once.
+/// Decides for each scenario whether the target can play it: once if it does not depend on the agent, otherwise
+/// once with each agent that can be tested. If all agents have the same reason to skip a scenario, it is listed
+/// once.
 pub fn plan_for(
     entries: &[&SuiteEntry],
     abilities: &TargetAbilities,

@@ -27,7 +27,7 @@ const SENTINEL: &str = "ahp-harness-sentinel";
 /// The client id of the connections that only test whether the host answers.
 const VISITOR: &str = "ahp-harness-visitor";
 
-/// A connection that shakes hands and then stays idle.
+/// A connection that completes the handshake and then stays idle.
 #[derive(Debug)]
 pub struct SentinelConnection {
     stands: watch::Receiver<bool>,
@@ -103,7 +103,8 @@ pub async fn answers(
     answer.unwrap_or_else(|_| Err(format!("it does not answer `initialize` within {limit:?}")))
 }
 
-/// Shakes hands. A host may close an older connection of the same client, so each connection has its own client id.
+/// Returns an `initialize` request. A host may close an older connection of the same client, so each connection
+/// has its own client id.
 fn greeting(offers: &[String], client: &str) -> Frame {
     let params = json!({"channel": ROOT, "protocolVersions": offers, "clientId": client});
     let version = match offers {

@@ -1,4 +1,5 @@
-//! What a case does for an agent: permissions as its steps say, files and commands by errands.
+//! The client's side of a case for an agent: it answers requests for permission as the steps say, and serves
+//! files and commands by errands.
 //!
 //! Knows: requests of agents. Never knows: what a scenario expects of them.
 //!
@@ -26,41 +27,41 @@ use super::case::{BUDGET, DriverOutput, ScenarioCase, TaskWait, WaitProgress};
 use super::side::AgentSide;
 use super::task::{PeerId, PermissionReply, StepTask};
 
-/// Requests for permission that may wait for an answer.
+/// The maximum number of pending requests for permission.
 const MAX_ASKING: usize = 1_000;
-/// What came of looks that nobody has taken.
+/// The maximum number of file contents that no step has taken.
 const MAX_LOOKS: usize = 100;
-/// The first of the tokens of looks, far above those of any client's errands.
+/// The first token of file reads, far above the tokens of any client's errands.
 const LOOKS: u64 = 1 << 48;
-/// How many times longer than its start an agent may take for anything.
+/// The time limit of later waits as a multiple of the agent's start time.
 const SLOWER: u32 = 3;
-/// How many times longer than usual it may take at most.
+/// The maximum of this limit, as a multiple of the usual limit.
 const SLOWEST: u32 = 4;
-/// Notes about what an agent does beside its conversation.
+/// The maximum number of notes about the agent's behaviour outside its conversation.
 const MAX_NOTED: usize = 10;
-/// How long an agent is waited for that is told to stop at the end.
+/// How long the case waits for an agent whose prompts it cancels at the end.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// What an agent may do at any time after a turn: no text says how soon.
+/// The request that an agent may send at any time after a turn: the protocol sets no deadline for it.
 const TIDIES: &str = "terminal/release";
-/// How often a file is looked at in which something is waited for.
+/// The interval at which a file is read again until it has the expected content.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The part of a wait that is enough once no turn goes on.
+/// After all turns have ended, a wait is shortened to this fraction of the time limit.
 const LINGERS: u32 = 10;
 
-/// One client's side of what an agent asks.
+/// A client's state for serving an agent.
 #[derive(Debug, Default)]
 pub(super) struct AgentClientSide {
-    /// When the client's connection stood.
+    /// When the client's connection was opened.
     pub(super) opened: Duration,
     serving: AgentServing,
     asking: VecDeque<WaitingPermission>,
-    /// Prompts that have not been answered: the id of the request, and the session.
+    /// The prompts without an answer: request identifier and session.
     prompts: LiteMap<u64, Value>,
-    /// What it was told of tool calls.
+    /// The reports of tool calls that the client received.
     pub(super) reports: ToolCallReports,
 }
 
-/// A request for permission that waits.
+/// A pending request for permission.
 #[derive(Debug)]
 struct WaitingPermission {
     id: Value,
@@ -68,28 +69,28 @@ struct WaitingPermission {
     line: u64,
 }
 
-/// A file in the agent's folder that is looked at.
+/// A check of a file in the agent's folder.
 #[derive(Clone, Debug)]
 pub(super) struct FileLook {
-    /// Its absolute path.
+    /// The file's absolute path.
     pub(super) path: String,
-    /// What has to stand in it.
+    /// The pattern for the file's content.
     pub(super) text: ValuePattern,
-    /// How long it is looked at again where something else stands in it.
+    /// The time until which the file is read again if its content does not match; `None` for a single read.
     pub(super) until: Option<Duration>,
 }
 
 impl FileLook {
-    /// Whether it is looked at again at that time.
+    /// Returns whether the file is read again at that time.
     pub(super) fn goes_on(&self, at: Duration) -> bool {
         self.until.is_some_and(|until| at < until)
     }
 }
 
-/// What the case saw besides the conversation.
+/// What the case observed outside the conversation.
 #[derive(Debug, Default)]
 pub(super) struct CaseWitness {
-    /// How long a wait may take usually.
+    /// The usual time limit of a wait, before a slow start extended it.
     usual: Option<Duration>,
     called: u64,
     looks: LiteMap<u64, Value>,
@@ -97,7 +98,7 @@ pub(super) struct CaseWitness {
 }
 
 impl AgentClientSide {
-    /// What a client does for the agent; `number` tells clients apart.
+    /// Creates a client's state for serving the agent; `number` distinguishes the clients' tokens.
     pub(super) fn of(side: &AgentSide, number: usize) -> AgentClientSide {
         let first = u64::try_from(number).unwrap_or_default() << 32;
         AgentClientSide {
@@ -106,14 +107,14 @@ impl AgentClientSide {
         }
     }
 
-    /// From here on offers this.
+    /// Sets what the client offers from here on.
     pub(super) fn offer(&mut self, offers: AgentOffers) {
         self.serving.offer(offers);
     }
 }
 
 impl ScenarioCase {
-    /// Binds what scenarios can use of the agent that is put to the test.
+    /// Binds the names that scenarios can use for the tested agent's folder and authentication method.
     pub(super) fn bind_side(&mut self) {
         let side = &self.setup.side;
         let (work, auth) = (json!((side.work.as_str())), json!((side.auth.clone())));
@@ -121,12 +122,12 @@ impl ScenarioCase {
         self.bindings.set(AUTH, auth);
     }
 
-    /// Whether the case is about an agent.
+    /// Returns whether the case tests an agent (ACP).
     pub(super) fn is_acp(&self) -> bool {
         self.setup.version.standard == ProtocolStandard::Acp
     }
 
-    /// The agent asks its client.
+    /// Handles a request of the agent.
     pub(super) fn serve(
         &mut self,
         id: PeerId,
@@ -147,7 +148,7 @@ impl ScenarioCase {
             }
             let approves = self.setup.scenario.approves.as_deref();
             if approves == self.peers.get(id).map(|peer| peer.name.as_str()) {
-                // One that cannot be allowed waits on; the scenario will say so.
+                // If the agent offers no such option, the request stays pending and the scenario reports it.
                 let _ = self.permit(id, PermissionReply::Kind("allow_once"));
             }
             return;
@@ -157,7 +158,7 @@ impl ScenarioCase {
         self.elsewhere(id);
     }
 
-    /// Takes note of what an agent wanted outside of its folder.
+    /// Notes that the agent requested a path outside its folder.
     fn elsewhere(&mut self, id: PeerId) {
         let asked = self.peers.get_mut(id).and_then(|peer| peer.served.serving.elsewhere());
         if let Some(path) = asked {
@@ -171,7 +172,7 @@ impl ScenarioCase {
         }
     }
 
-    /// An agent that took long to start, on a machine that has much else to do, is waited for longer.
+    /// Extends the time limits if the agent started slowly, for example on a busy machine.
     pub(super) fn slow_start(&mut self, id: PeerId) {
         let opened = self.peers.get(id).map(|peer| peer.served.opened);
         let Some(opened) = opened.filter(|_| self.is_acp()) else { return };
@@ -182,7 +183,7 @@ impl ScenarioCase {
         self.setup.limit = limit;
     }
 
-    /// Takes note of how a process ended that was the agent.
+    /// Notes how the agent's process ended, if it had to be killed or left processes running.
     fn agent_ended(&mut self, how: &str, told: &Value) {
         let left: Vec<&str> =
             told["left"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -206,7 +207,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Something passed beside the conversation.
+    /// Handles an event outside the conversation.
     pub(super) fn handle_beside(&mut self, now: Duration, way: BelowEvent, seen: &SeenFrame) {
         if !matches!(way, BelowEvent::Local | BelowEvent::Tool) || !self.is_acp() {
             return;
@@ -234,8 +235,8 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// When a wait for something that an agent says of its own ends: as usual, or soon after the last of its turns was over.
-    /// Outside of turns an agent hardly speaks, and one that has nothing more to say would be waited for in vain.
+    /// Returns the deadline of a wait. A wait for something that an agent sends on its own ends soon after the
+    /// agent's last turn, because an agent sends hardly anything outside of turns.
     pub(super) fn unless_over(
         &self,
         wait: &TaskWait,
@@ -251,7 +252,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Whether a wait is for something that an agent says in a turn, and its turns are over.
+    /// Returns whether a wait is for something that an agent sends in a turn, and all turns have ended.
     pub(super) fn turns_over(&self, wait: &TaskWait) -> bool {
         let id = match wait {
             TaskWait::Message { filter, .. } if filter.method.as_deref() == Some(TIDIES) => {
@@ -266,7 +267,7 @@ impl ScenarioCase {
         })
     }
 
-    /// Sends a request and goes on.
+    /// Sends a request without waiting for its answer.
     pub(super) fn ask(
         &mut self,
         id: PeerId,
@@ -313,7 +314,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Answers the first request for permission; `None` where there is none, an error where it offers no such option.
+    /// Answers the oldest pending request for permission. Returns `None` if there is none, and an error with
+    /// its line and the missing kind if it does not offer such an option.
     fn permit(
         &mut self,
         id: PeerId,
@@ -330,7 +332,7 @@ impl ScenarioCase {
                 match options.find(|option| option["kind"] == kind) {
                     Some(option) => selected(&option["optionId"]),
                     None => {
-                        // It waits on, and is told that it was cancelled when the case ends.
+                        // The request stays pending; it is cancelled when the case ends.
                         let line = asking.line;
                         self.peers.get_mut(id)?.served.asking.push_front(asking);
                         return Some(Err((line, kind)));
@@ -425,8 +427,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// What is done before a case about an agent ends: prompts that are open are cancelled, and what waits for
-    /// permission is told so.
+    /// Returns the tasks at the end of a case about an agent. Cancels the open prompts and the pending requests
+    /// for permission; the tasks wait for the answers to the prompts.
     pub(super) fn leaving(&mut self) -> Vec<StepTask> {
         let mut acts = Vec::new();
         for id in 0..self.peers.len() {

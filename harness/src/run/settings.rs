@@ -1,7 +1,9 @@
-//! The settings of a host that the user wants made before a run: what is off until it is asked for is then there.
+//! Applies the host settings that the user requests before a run, for example to enable features that are off
+//! by default.
 //!
-//! One connection, one handshake, and then one `root/configChanged` after the other, each once the one before has come
-//! back. A host may take two settings only one by one, so they are never sent together.
+//! The dialogue uses one connection and one handshake, and then sends one `root/configChanged` after another,
+//! each after the echo of the previous one. It never sends two together, because a host may accept only one at
+//! a time.
 //!
 //! Knows: how a setting is made. Never knows: sockets, clocks, which settings a host has.
 //!
@@ -16,40 +18,40 @@ use crate::wire::json::{Value, json};
 use crate::wire::message::{DecodedFrame, Message, decode};
 use crate::wire::version::Version;
 
-/// The client that makes them.
+/// The client identifier of the dialogue.
 const CLIENT: &str = "ahp-harness-settings";
-/// The handshake's id.
+/// The identifier of the `initialize` request.
 const HANDSHAKE: u64 = 1;
 
-/// A property of the host's configuration, and the value that it is given.
+/// A property of the host's configuration with its new value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostSetting {
-    /// The property.
+    /// The property's name.
     pub key: String,
     /// The value.
     pub value: Value,
 }
 
-/// The conversation that makes the settings.
+/// The conversation that applies the settings.
 #[derive(Debug)]
 pub struct SettingsDialogue {
     edge: VersionEdge,
     output: VecDeque<Frame>,
-    /// Those that have not come back yet; the first one is on its way once the handshake is done.
+    /// The settings without an echo; once the handshake is complete, the first one has been sent.
     left: VecDeque<HostSetting>,
-    /// The `clientSeq` of the one that is on its way; 0 before the first.
+    /// The `clientSeq` of the setting that was sent last; 0 before the first.
     sent: u64,
     refused: Option<String>,
 }
 
 impl SettingsDialogue {
-    /// A conversation that offers these versions and makes these settings in their order.
+    /// Creates a conversation that offers these versions and applies these settings in order.
     pub fn new(offers: &[String], settings: &[HostSetting]) -> SettingsDialogue {
         let params = json!({
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
         });
-        // Where one version alone is offered, it is offered in its own words.
+        // If only one version is offered, the request is written in that version's own vocabulary.
         let edge = match offers {
             [only] => VersionEdge::new(only.parse().unwrap_or(Version::V1_0), ""),
             _ => VersionEdge::new(Version::V1_0, ""),
@@ -64,12 +66,12 @@ impl SettingsDialogue {
         }
     }
 
-    /// The next frame to send.
+    /// Returns the next frame to send.
     pub fn poll_output(&mut self) -> Option<Frame> {
         self.output.pop_front()
     }
 
-    /// Takes a frame of the host.
+    /// Handles a frame of the host.
     pub fn handle_frame(&mut self, frame: &Frame) {
         let DecodedFrame::Message(message) = decode(frame) else { return };
         let id = message.id().filter(|_| message.method().is_none()).and_then(Value::as_u64);
@@ -93,15 +95,15 @@ impl SettingsDialogue {
         }
     }
 
-    /// Whether there is nothing left to wait for.
+    /// Returns whether the dialogue waits for nothing more.
     pub fn is_over(&self) -> bool {
         self.output.is_empty() && (self.left.is_empty() || self.refused.is_some())
     }
 
-    /// The result, with the reason for which nothing more came.
+    /// Returns the result; `otherwise` is the reason if the host did not answer.
     ///
     /// # Errors
-    /// The first setting that was not made, and why.
+    /// Returns the first setting that was not applied, with the reason.
     pub fn result(&self, otherwise: &str) -> Result<(), String> {
         let Some(setting) = self.left.front() else { return Ok(()) };
         let why = self.refused.as_deref().unwrap_or(otherwise);
@@ -139,7 +141,7 @@ impl SettingsDialogue {
 mod tests {
     use super::*;
 
-    /// The settings that were sent, and the result, where the host rejects this key.
+    /// Returns the settings that were sent and the result if the host rejects the key `rejected`.
     fn made(keys: &[&str], rejected: &str) -> (Vec<Value>, Result<(), String>) {
         let setting = |key: &&str| HostSetting { key: (*key).to_owned(), value: json!(true) };
         let settings: Vec<_> = keys.iter().map(setting).collect();
@@ -158,7 +160,7 @@ mod tests {
                 "channel": ROOT, "serverSeq": 1, "action": (&params["action"]),
                 "origin": {"clientId": "another", "clientSeq": (&params["clientSeq"])},
             });
-            // What others say about the same number is not about this.
+            // An envelope of another client with the same `clientSeq` has to be ignored.
             let mut tell = |envelope: &Value| {
                 dialogue.handle_frame(&Message::notification("action", envelope.clone()).frame());
             };

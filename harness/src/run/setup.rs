@@ -1,6 +1,6 @@
-//! What one play of a scenario needs to know before it begins.
+//! The parameters of one play of a scenario.
 //!
-//! Knows: scenarios, versions, who plays the agent. Never knows: connections, time, what comes of the play.
+//! Knows: scenarios, versions, who plays the agent. Never knows: connections, time, the result of the play.
 //!
 //! Start at [`CaseSetup`].
 
@@ -13,41 +13,41 @@ use crate::wire::version::Version;
 
 use super::side::AgentSide;
 
-/// What a case needs to know before it begins.
+/// The parameters of a case.
 #[derive(Clone, Debug)]
 pub struct CaseSetup {
-    /// What is played.
+    /// The scenario to play.
     pub scenario: Arc<ParsedScenario>,
-    /// The version that the run is about.
+    /// The protocol version to test.
     pub version: Version,
     /// The versions that clients offer unless a step says otherwise.
     pub offers: Vec<String>,
-    /// The seed of every id.
+    /// The seed of all identifiers.
     pub seed: u64,
-    /// Tells repetitions of one scenario apart.
+    /// The name of the case; it distinguishes repetitions of one scenario.
     pub name: String,
-    /// The wall clock when the transcript began, since 1970.
+    /// The wall-clock time since 1970 at which the transcript began.
     pub epoch: Duration,
-    /// How long a wait may take.
+    /// The time limit of a wait.
     pub limit: Duration,
-    /// Resources and tokens that each client pushes after its handshake.
+    /// The resources and tokens that each client sends after its handshake.
     pub authenticate: Vec<(String, String)>,
-    /// What is known of the target, by the names that scenarios use: `protected-agent.provider`.
+    /// Values from the first look, by the names that scenarios use, such as `protected-agent.provider`.
     pub facts: Vec<(String, String)>,
-    /// What no frame of the host may contain, besides what clients push.
+    /// The secrets that no frame of the host may contain, besides the tokens that clients send.
     pub secrets: Vec<String>,
-    /// The provider of the sessions that `open` creates; the host's own choice where it is `None`.
+    /// The provider of the sessions that `open` creates; `None` leaves the choice to the host.
     pub provider: Option<String>,
-    /// Whether further clients come and look.
+    /// Whether observers join at random points.
     pub observe: bool,
     /// Who plays the agent.
     pub agent: AgentMode,
-    /// The agent that is put to the test, in a case of ACP.
+    /// The agent that is tested, in a case of ACP.
     pub side: AgentSide,
 }
 
 impl CaseSetup {
-    /// A scenario at one version, its ids from `seed`, with nobody's secrets and the host's own agent.
+    /// Creates a setup for a scenario at one version, without secrets and with the host's own agent.
     pub fn of(
         scenario: &Arc<ParsedScenario>,
         version: Version,

@@ -1,44 +1,45 @@
-//! What a case of ACP knows of the agent that is put to the test, besides its frames.
+//! The facts about the tested agent that a case of ACP uses, besides its frames.
 //!
-//! It stands in the transcript, so that a replay comes to the same requests.
+//! The transcript contains them, so that a replay sends the same requests.
 //!
-//! Knows: nothing. Never knows: processes, files.
+//! Knows: no other module. Never knows: processes, files.
 //!
 //! Start at [`AgentSide`].
 
 use serde::{Deserialize, Serialize};
 
-/// What makes an agent ask for permission.
+/// The conditions under which an agent asks for permission.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AskingSetup {
-    /// What the client offers, in the word of a scenario.
+    /// What the client offers, as the scenario language names it.
     pub offers: String,
-    /// The mode of the session, where it is another one than usual.
+    /// The mode of the session; `None` for the usual mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
 }
 
-/// The agent that is put to the test.
+/// The agent that is tested.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AgentSide {
-    /// The folder that it works in.
+    /// The agent's working directory.
     pub work: String,
-    /// The command of the MCP server that it is given: the program and its arguments.
+    /// The command of the MCP server that the agent is given: the program and its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server: Vec<String>,
-    /// The method by which to authenticate, where it wants that.
+    /// The authentication method; `None` if the agent needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<String>,
-    /// The mode that a session is put into.
+    /// The mode to put a session into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// The options of a session that are set, by name.
+    /// The session options to set: name and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<(String, String)>,
-    /// What an agent is prompted with that cannot be told what to do.
+    /// The prompt for an agent that cannot be told what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// What makes it ask for permission, where that was found out: scenarios in which it has to ask use it.
+    /// The conditions under which the agent asks for permission, if they are known. Scenarios that need such a
+    /// request use them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asking: Option<AskingSetup>,
 }

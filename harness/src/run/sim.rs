@@ -1,5 +1,5 @@
-//! A case against a host engine, in memory and in virtual time: no sockets, no waiting, and every
-//! time the same.
+//! Plays a case against a host engine in memory and in virtual time: no sockets, no waiting, and reproducible
+//! results.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Arc, OnceLock};
@@ -27,25 +27,25 @@ use super::detect::{self, DetectedFeature, DetectionResult, FeatureDetection, Lo
 use super::play::{ScenarioPlay, ScenarioVerdict};
 use super::side::AgentSide;
 
-/// Rounds after which a play is ended: a host engine that never rests would go on for ever.
+/// The maximum number of rounds of a play; it stops a host engine that never becomes idle.
 const MAX_ROUNDS: u32 = 1_000_000;
 
-/// Rounds of a first look: a handshake, and what was asked, each of which may take its time.
+/// The maximum number of rounds of a first look: a handshake, and the requests, whose answers may be delayed.
 const MAX_LOOKS: u32 = 64;
 
-/// In memory a frame that nobody takes need not be larger than what anybody here takes.
+/// The maximum size of a flooding frame in memory: no in-memory host accepts a larger one.
 const MAX_FLOOD: u64 = 8 << 20;
 
-/// Where agents work that only say what they would do.
+/// The working directory of agents whose tools only report what they would do.
 const NOWHERE: &str = "/";
 
-/// Where the folders of the reference host are.
+/// The evidence text for the folders of the reference host.
 const IN_MEMORY: &str = "the reference host keeps it in memory";
 
-/// Where the reference agent works, in memory.
+/// The working directory of the reference agent in memory.
 const WORK: &str = "/work";
 
-/// The settings of a reference host of a scenario's own, those that the scenario asks for included.
+/// Returns the settings of a reference host for one scenario, including those that the scenario asks for.
 pub fn settings(scenario: &ParsedScenario, seed: u64, epoch: Duration) -> HostConfig {
     let mut config = HostConfig {
         seed,
@@ -66,7 +66,7 @@ pub fn settings(scenario: &ParsedScenario, seed: u64, epoch: Duration) -> HostCo
     config
 }
 
-/// The settings of a reference host whose agent is played in this way.
+/// Returns the settings of a reference host whose agent is played in this mode.
 pub fn settings_with(
     scenario: &ParsedScenario,
     seed: u64,
@@ -77,14 +77,14 @@ pub fn settings_with(
     HostConfig { acp, ..settings(scenario, seed, epoch) }
 }
 
-/// A first look at a host engine.
+/// Takes a first look at a host engine.
 pub fn look(host: &mut dyn SansIoHost, options: LookOptions<'_>) -> DetectionResult {
     let mut found = looked(host, ConnId(0), FeatureDetection::new(options)).found();
     found.versions = looked(host, ConnId(1), FeatureDetection::of_versions()).supported();
     found
 }
 
-/// What a first look at a reference host finds at a version; it is always the same.
+/// Returns the capabilities that a first look finds at a reference host of this version. The result is cached.
 pub fn detected(version: Version) -> &'static [DetectedFeature] {
     static FOUND: OnceLock<Vec<(Version, OnceLock<Vec<DetectedFeature>>)>> = OnceLock::new();
     let version = Protocol::of(version).map_or(version, Protocol::version);
@@ -98,7 +98,7 @@ pub fn detected(version: Version) -> &'static [DetectedFeature] {
     row.map_or(&[], |(_, found)| found.get_or_init(look))
 }
 
-/// What a scenario can use of a reference host.
+/// Returns the values of a reference host that a scenario can use.
 pub fn facts(scenario: &ParsedScenario, version: Version) -> Vec<(String, String)> {
     if scenario.needs.is_empty() {
         return Vec::new();
@@ -108,7 +108,7 @@ pub fn facts(scenario: &ParsedScenario, version: Version) -> Vec<(String, String
     detect::facts(&detected, Some(auth::TOKEN.1))
 }
 
-/// What a run on reference hosts is given.
+/// Returns the capabilities that a run against reference hosts is given.
 pub fn given() -> Vec<DetectedFeature> {
     let (key, value) = door::GUARDED;
     Vec::from([
@@ -124,7 +124,7 @@ pub fn given() -> Vec<DetectedFeature> {
     ])
 }
 
-/// What a scenario knows of the reference agent in memory; nothing in AHP.
+/// Returns the facts about the in-memory reference agent; empty for AHP.
 pub fn side(version: Option<Version>) -> AgentSide {
     if version != Some(Version::ACP_1) {
         return AgentSide::default();
@@ -160,7 +160,7 @@ fn looked(host: &mut dyn SansIoHost, conn: ConnId, mut look: FeatureDetection) -
     look
 }
 
-/// The same, of a host that speaks a version besides those that it always does.
+/// Returns the configuration with this version added to the supported ones.
 pub fn speaking(mut config: HostConfig, version: Version) -> HostConfig {
     let base = Protocol::of(version).map(Protocol::version);
     if let Some(base) = base.filter(|base| !config.versions.contains(base)) {
@@ -169,7 +169,7 @@ pub fn speaking(mut config: HostConfig, version: Version) -> HostConfig {
     config
 }
 
-/// Plays to the end. A host that speaks ACP to its agent is given one.
+/// Plays to the end. A host that speaks ACP to its agent gets a reference agent.
 pub fn play(mut play: ScenarioPlay, host: &mut dyn SansIoHost) -> ScenarioVerdict {
     let mut agent = AcpAgent::new(acp::AgentConfig::default());
     let mut now = Duration::ZERO;
@@ -178,8 +178,8 @@ pub fn play(mut play: ScenarioPlay, host: &mut dyn SansIoHost) -> ScenarioVerdic
     play.finish()
 }
 
-/// Plays until nothing is left to do, or nothing more happens before `until`. That a client does not read
-/// ends with it.
+/// Plays until nothing is left to do, or nothing more happens before `until`. A paused connection does not stay
+/// paused after the call.
 pub fn run(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -206,7 +206,7 @@ pub fn run(
     }
 }
 
-/// Lets time pass until something is due.
+/// Advances the time until something is due.
 fn pass(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -224,15 +224,15 @@ fn pass(
     if host.next_timeout().is_some_and(|at| at <= now) {
         host.handle_timeout(now);
     }
-    // What the host did at this very moment arrives before the wait for it is over.
+    // What the host sends at this moment arrives before the case's wait times out.
     while to_case(play, host, agent, wires, now) {
         to_host(play, host, agent, wires, now);
     }
     play.timeout(now);
 }
 
-/// What the agent does, one thing at a time. Its tools only say what they would do: in memory there are no
-/// files.
+/// Performs one action of the agent. Returns false if it has none. Its tools only report what they would do,
+/// because there are no files in memory.
 fn from_agent(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -246,7 +246,7 @@ fn from_agent(
         }
         Some(Said::Run { token, effect }) => agent.handle_ran(now, token, effect.pretended()),
         Some(Said::Stop(_)) => {}
-        // Whoever wants it again starts another one.
+        // The next request starts another agent.
         Some(Said::Exit) => {
             *agent = AcpAgent::new(acp::AgentConfig::default());
             host.handle_agent(now, None);
@@ -264,7 +264,7 @@ fn record(value: Value) -> Arc<SeenFrame> {
     Arc::new(SeenFrame::new(Frame::json(&value)))
 }
 
-/// What is on its way to clients that do not read.
+/// The outputs on their way to clients that do not read.
 #[derive(Default)]
 struct SimulatedWires {
     held: HashSet<ConnId>,
@@ -272,7 +272,7 @@ struct SimulatedWires {
 }
 
 impl SimulatedWires {
-    /// The next thing that gets through.
+    /// Returns the next output that is not held back.
     fn next(&mut self, host: &mut dyn SansIoHost) -> Option<HostOutput> {
         let passes =
             |output: &HostOutput| conn_of(output).is_none_or(|it| !self.held.contains(&it));
@@ -288,7 +288,7 @@ impl SimulatedWires {
         None
     }
 
-    /// What waited for a connection that is gone is lost.
+    /// Drops the outputs for a connection that has ended.
     fn cut(&mut self, conn: ConnId) {
         self.held.remove(&conn);
         self.waiting.retain(|output| conn_of(output) != Some(conn));
@@ -365,7 +365,8 @@ fn to_host(
     moved
 }
 
-/// One thing at a time, as over sockets: what the case makes of it goes out before the next.
+/// Delivers one output to the case. As over sockets, the case's reaction is sent before the next output is
+/// delivered.
 fn to_case(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -390,7 +391,7 @@ fn to_case(
             play.below(now, BelowEvent::ToAgent.peer(), BelowEvent::ToAgent, seen(&line));
             agent.handle_line(now, &line);
         }
-        // Hosts in memory were not told to start any.
+        // In-memory hosts are not configured to start any.
         HostOutput::Shell(..) => {}
     }
     true

@@ -1,4 +1,4 @@
-//! The scenarios to choose from: those the binary carries, or files of the user's.
+//! The scenarios to choose from: those embedded in the binary, or the user's files.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use crate::scenario::load::{FileSource, LoadedFile, load};
 use crate::scenario::parse::ParsedScenario;
 use crate::scenario::source::{ScenarioError, ScenarioErrorKind, SourceFile};
 
-/// The scenarios of the repository, by path.
+/// The scenarios of the repository, by path, embedded in the binary.
 pub const CARRIED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
-/// A scenario with the texts it was made of.
+/// A scenario with its source files.
 #[derive(Clone, Debug)]
 pub struct SuiteEntry {
     /// The scenario.
     pub scenario: Arc<ParsedScenario>,
-    /// Its file and the fragments it includes.
+    /// The scenario's file and the fragments that it includes.
     pub sources: Arc<[SourceFile]>,
 }
 
-/// Files that were read, and every mistake in them.
+/// The scenarios that were loaded, and the files with mistakes.
 #[derive(Debug, Default)]
 pub struct ScenarioSuite {
     /// The scenarios, by id.
@@ -29,7 +29,7 @@ pub struct ScenarioSuite {
     pub broken: Vec<LoadedFile>,
 }
 
-/// The carried files as a folder.
+/// The embedded files as a source of files.
 #[derive(Debug)]
 pub struct CarriedFiles;
 
@@ -41,7 +41,7 @@ impl FileSource for CarriedFiles {
 }
 
 impl ScenarioSuite {
-    /// The suite that the binary carries.
+    /// Returns the suite that is embedded in the binary.
     pub fn carried() -> ScenarioSuite {
         ScenarioSuite::of(
             CARRIED.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())),
@@ -49,7 +49,7 @@ impl ScenarioSuite {
         )
     }
 
-    /// Reads files; fragments are left out, they are read where they are included.
+    /// Loads files. Fragments are no entries of their own; they are read where they are included.
     pub fn of(
         texts: impl IntoIterator<Item = (String, String)>,
         files: &dyn FileSource,

@@ -1,4 +1,4 @@
-//! The small acts that steps are made of: each sends something, waits for something, or both.
+//! The small acts that steps consist of: each sends something, waits for something, or both.
 
 use std::time::Duration;
 
@@ -12,40 +12,40 @@ use crate::scenario::source::SourceSpan;
 use crate::wire::message::Message;
 use crate::wire::version::ProtocolStandard;
 
-/// A client of the case, by its place in [`ScenarioCase`](super::case::ScenarioCase).
+/// A client of the case, by its index in [`ScenarioCase`](super::case::ScenarioCase).
 pub type PeerId = usize;
 
-/// What a request has to lead to.
+/// The expected outcome of a request.
 #[derive(Clone, Debug)]
 pub enum RequestGoal {
-    /// A result; with a pattern, one that looks like it.
+    /// A result; with a pattern, a result that matches it.
     Result(Option<ValuePattern>),
-    /// A result whose snapshot's state looks like this.
+    /// A result whose snapshot's state matches the pattern.
     State(ValuePattern),
-    /// An error that looks like this.
+    /// An error that matches the pattern.
     Error(ValuePattern),
-    /// An error that looks like this, or that the host closes the connection.
+    /// An error that matches the pattern, or that the host closes the connection.
     Refused(ValuePattern),
-    /// A result or an error, as the host likes, that looks like the one or the other of these.
+    /// Either a result that matches the first pattern, or an error that matches the second one.
     Either(ValuePattern, ValuePattern),
     /// That the host closes the connection.
     Closed,
-    /// Any answer at all: cleaning up judges nothing.
+    /// Any answer: the cleanup judges nothing.
     Anything,
 }
 
-/// What opening a connection has to lead to.
+/// The expected outcome of opening a connection.
 #[derive(Clone, Debug)]
 pub enum OpeningGoal {
-    /// That it stands.
+    /// The connection is opened.
     Stands,
-    /// That it stands or is refused.
+    /// The connection is opened or refused.
     Either,
-    /// That it is refused with a status that looks like this.
+    /// The connection is refused with a status that matches the pattern.
     Refused(ValuePattern),
 }
 
-/// What becomes of a result besides being matched.
+/// The names that a matched result is bound to.
 #[derive(Clone, Debug, Default)]
 pub struct ResultUse {
     /// The name that the result, or the snapshot's state, is bound to.
@@ -54,69 +54,69 @@ pub struct ResultUse {
     pub default_chat: Option<String>,
 }
 
-/// What has to become of a dispatched action.
+/// The expected outcome of a dispatched action.
 #[derive(Clone, Debug)]
 pub enum DispatchGoal {
-    /// It comes back accepted, in an envelope that looks like this.
+    /// The action comes back accepted, in an envelope that matches the pattern.
     Accept(ValuePattern),
-    /// It comes back with a `rejectionReason`, in an envelope that looks like this.
+    /// The action comes back with a `rejectionReason`, in an envelope that matches the pattern.
     Reject(ValuePattern),
-    /// Nothing comes back up to a barrier.
+    /// No envelope comes back before a barrier completes.
     Ignored,
-    /// It is not accepted: rejected, or nothing comes back up to a barrier.
+    /// The action is not accepted: it is rejected, or no envelope comes back before a barrier completes.
     Refused,
 }
 
-/// Which messages a step looks for.
+/// The messages that a step looks for.
 #[derive(Clone, Debug)]
 pub struct MessageFilter {
-    /// Where the step stands.
+    /// The location of the step.
     pub span: SourceSpan,
-    /// The type of an action.
+    /// The type of the action.
     pub action: Option<String>,
-    /// The method of a notification.
+    /// The method of the notification.
     pub method: Option<String>,
-    /// The channel, once filled in.
+    /// The channel, after its template was filled in.
     pub channel: Option<Value>,
-    /// What the params have to look like.
+    /// The pattern for the params.
     pub params: Option<ValuePattern>,
-    /// Whether objects may have other members.
+    /// Whether objects may not have members beyond the pattern's.
     pub exact: bool,
-    /// The name of a response, and on which side of it the message has to stand.
+    /// The name of a response, and the side of the response on which the message has to be.
     pub beside: Option<(ResponseSide, String)>,
-    /// The same with the line of the response, once the wait begins.
+    /// The same position with the line of the response, once the wait begins.
     pub order: Option<MessageOrder>,
 }
 
-/// On which side of a response a message has to stand in a client's transcript.
+/// The side of a response on which a message has to be in a client's transcript.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ResponseSide {
-    /// Before it.
+    /// Before the response.
     Before,
-    /// After it.
+    /// After the response.
     After,
 }
 
-/// Where a message has to stand.
+/// The required position of a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct MessageOrder {
-    /// On which side.
+    /// The side of the response.
     pub side: ResponseSide,
     /// The line of the response.
     pub response: u64,
 }
 
-/// Why a message stands in the wrong place.
+/// Why the position of a message is wrong.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OrderMismatch {
-    /// It came before the response on this side of which it must not be.
+    /// The message came before the response, but has to come after it.
     TooEarly,
-    /// It came after the response, which stands on this line.
+    /// The message came after the response, whose line this is.
     TooLate(u64),
 }
 
 impl MessageOrder {
-    /// What is wrong with a message on a line, if anything is.
+    /// Returns why a message on this line has the wrong position; `None` if the position is right.
     pub fn broken_by(self, line: u64) -> Option<OrderMismatch> {
         match self.side {
             ResponseSide::Before if line > self.response => {
@@ -129,7 +129,7 @@ impl MessageOrder {
 }
 
 impl MessageFilter {
-    /// Whether the message is of the kind that the filter is about, whatever its params.
+    /// Returns whether a message has the filter's type or method and channel, whatever its params.
     pub fn is_about(&self, message: &Message) -> bool {
         let params = message.params();
         let action = message.method() == Some("action");
@@ -141,12 +141,12 @@ impl MessageFilter {
         method && self.channel.as_ref().is_none_or(|channel| params["channel"] == *channel)
     }
 
-    /// Whether it says neither a type nor a method.
+    /// Returns whether the filter names neither a type nor a method.
     pub fn is_of_any_kind(&self) -> bool {
         self.action.is_none() && self.method.is_none()
     }
 
-    /// Whether what it matches depends on numbers that grow while it waits (`${A.seq}`).
+    /// Returns whether the pattern uses numbers that grow during the wait (`${A.seq}`).
     pub fn uses_numbers(&self) -> bool {
         let mut found = false;
         if let Some(params) = &self.params {
@@ -157,7 +157,7 @@ impl MessageFilter {
         found
     }
 
-    /// The types of actions that it names; none where it takes any.
+    /// Returns the action types that the filter names; empty if it accepts any type.
     pub fn action_types(&self) -> Vec<String> {
         let types = || self.params.as_ref().map(|it| it.texts_at(&["action", "type"]));
         match &self.action {
@@ -166,7 +166,8 @@ impl MessageFilter {
         }
     }
 
-    /// What the filter is about, for a message: "`chat/delta`", "`chat/error` or `chat/turnComplete`".
+    /// Returns the filter's types or method for a message: "`chat/delta`", "`chat/error` or
+    /// `chat/turnComplete`".
     pub fn what(&self) -> String {
         let names = match &self.method {
             Some(method) if self.action.is_none() => vec![method.clone()],
@@ -180,7 +181,7 @@ impl MessageFilter {
         }
     }
 
-    /// The same, after "no": "such message" where it has no name.
+    /// Returns the same text for use after "no": "such message" if the filter names nothing.
     pub fn what_not(&self) -> String {
         match &*self.what() {
             "a message" => "such message".to_owned(),
@@ -189,75 +190,75 @@ impl MessageFilter {
     }
 }
 
-/// How a filter is held against what arrives.
+/// How a filter is applied to the unread messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FilterMode {
-    /// The first that matches.
+    /// The first match; earlier messages on the channel are skipped.
     First,
-    /// The very next.
+    /// The next message has to match.
     Next,
-    /// The first that matches, which stays unread.
+    /// The first match, which stays unread.
     Look,
 }
 
-/// One small act, with the step it belongs to.
+/// One act, with the step it belongs to.
 #[derive(Clone, Debug)]
 pub struct StepTask {
-    /// The step's place in the scenario; `None` while cleaning up.
+    /// The index of the step in the scenario; `None` during the cleanup.
     pub step: Option<usize>,
-    /// How long its wait may take, where the step says so.
+    /// The time limit of the act's wait, if the step states one.
     pub within: Option<Duration>,
     /// The act.
     pub act: TaskAct,
-    /// Whether the act only makes the step's own possible, such as the handshake of an observer: what goes
-    /// wrong with it says nothing about what the step tests.
+    /// Whether the act only prepares the step's own act, such as an observer's handshake. A failure of it is no
+    /// evidence about what the step tests.
     pub prepares: bool,
 }
 
-/// Requests that may start or end a process on the host, which takes longer than an answer does.
+/// The requests that may start or end a process on the host, which takes longer than other answers.
 const SLOW: &[(ProtocolStandard, &str)] = &[
     (ProtocolStandard::Ahp, "createSession"),
     (ProtocolStandard::Ahp, "disposeSession"),
     (ProtocolStandard::Ahp, "createChat"),
     (ProtocolStandard::Ahp, "createTerminal"),
     (ProtocolStandard::Ahp, "disposeTerminal"),
-    // An agent is started by the handshake.
+    // The handshake starts the agent.
     (ProtocolStandard::Acp, "initialize"),
     (ProtocolStandard::Acp, "authenticate"),
     (ProtocolStandard::Acp, "session/new"),
 ];
-/// Waits of the usual length that such a request may take.
+/// The time limit of such a request, as a multiple of the time limit of one wait.
 pub(super) const PATIENCE: u32 = 5;
 
-/// What to do.
+/// An act.
 #[derive(Clone, Debug)]
 pub enum TaskAct {
-    /// Opens a connection and waits until it stands.
+    /// Opens a connection and waits until it is open.
     Connect(PeerId),
-    /// The same in a guise, which the client keeps.
+    /// Opens a connection with given credentials and origin, which the client keeps.
     Come {
-        /// Who comes.
+        /// The client.
         peer: PeerId,
-        /// By which credentials.
+        /// The credentials.
         credentials: ClientCredentials,
-        /// From which page.
+        /// The `Origin` header.
         origin: Option<ValueTemplate>,
-        /// What has to come of it.
+        /// The expected outcome.
         want: OpeningGoal,
     },
     /// Sends a request and waits for its answer.
     Request {
-        /// Who sends it.
+        /// The client.
         peer: PeerId,
         /// The method.
         method: String,
         /// The params.
         params: ValueTemplate,
-        /// What has to come of it.
+        /// The expected outcome.
         want: RequestGoal,
-        /// Whether objects of the answer may have other members.
+        /// Whether objects of the answer may not have other members.
         exact: bool,
-        /// What becomes of the result.
+        /// The names to bind the result to.
         keep: ResultUse,
     },
     /// Waits until a session has a default chat, and binds it.
@@ -271,196 +272,196 @@ pub enum TaskAct {
     },
     /// Sends `reconnect` and waits for its answer.
     Reconnect {
-        /// Who comes back.
+        /// The client.
         peer: PeerId,
         /// The channels to resume.
         subscriptions: Option<ValueTemplate>,
-        /// The number last seen.
+        /// The `serverSeq` last seen.
         last_seen: Option<ValueTemplate>,
-        /// What has to come of it.
+        /// The expected outcome.
         want: RequestGoal,
-        /// What becomes of the result.
+        /// The names to bind the result to.
         keep: ResultUse,
     },
-    /// Sends a request and does not wait; its id is bound.
+    /// Sends a request and does not wait for its answer; binds the request's identifier.
     Ask {
-        /// Who sends it.
+        /// The client.
         peer: PeerId,
         /// The method.
         method: String,
         /// The params.
         params: ValueTemplate,
-        /// The name that the id is bound to.
+        /// The name that the identifier is bound to.
         bind: Option<String>,
     },
-    /// From here on offers an agent this.
+    /// Sets what a client offers an agent from here on.
     Offer {
-        /// Who offers it.
+        /// The client.
         peer: PeerId,
-        /// What.
+        /// The offered abilities.
         offers: AgentOffers,
     },
-    /// Waits until an agent asks for permission, and answers.
+    /// Waits until an agent asks for permission, and answers the request.
     Permit {
-        /// Who answers.
+        /// The client.
         peer: PeerId,
-        /// What.
+        /// The answer.
         answer: PermissionReply,
     },
-    /// Looks at a file in the agent's folder.
+    /// Compares a file in the agent's folder with a pattern.
     Look {
         /// The absolute path.
         path: String,
-        /// What has to stand in it.
+        /// The pattern for the file's content.
         text: ValuePattern,
-        /// Whether it is looked at again until that stands in it.
+        /// Whether the file is read again until it matches.
         waits: bool,
     },
-    /// Looks at how often our tool was called.
+    /// Checks how often the harness's own MCP tool was called.
     Called(u64),
-    /// Looks at what the reports of a call add up to.
+    /// Compares a tool call's accumulated state with a pattern.
     CallState {
-        /// Whose.
+        /// The client.
         peer: PeerId,
-        /// The id of the call.
+        /// The identifier of the tool call.
         id: ValueTemplate,
-        /// What it has to look like.
+        /// The pattern for the state.
         state: ValuePattern,
     },
     /// Sends a notification.
     Notify {
-        /// Who sends it.
+        /// The client.
         peer: PeerId,
         /// The method.
         method: String,
         /// The params.
         params: ValueTemplate,
     },
-    /// Dispatches an action and waits for what has to become of it.
+    /// Dispatches an action and waits for its outcome.
     Dispatch {
-        /// Who dispatches it.
+        /// The client.
         peer: PeerId,
         /// The channel.
         channel: ValueTemplate,
         /// The action.
         action: ValueTemplate,
-        /// Its `clientSeq`, where the step says so.
+        /// The `clientSeq`, if the step states one.
         seq: Option<ValueTemplate>,
-        /// What has to become of it.
+        /// The expected outcome; `None` if the task does not wait for one.
         settle: Option<DispatchGoal>,
         /// The name that the `clientSeq` is bound to.
         bind: Option<String>,
     },
     /// Waits for a message.
     Await {
-        /// Who has to see it.
+        /// The client.
         peer: PeerId,
-        /// Which one.
+        /// The filter for the message.
         filter: MessageFilter,
-        /// The channel, to be filled in.
+        /// The channel, as a template.
         channel: Option<ValueTemplate>,
-        /// How it is looked for.
+        /// How the filter is applied.
         mode: FilterMode,
     },
-    /// Watches that a message does not come.
+    /// Watches that a message does not arrive.
     Watch {
-        /// Who must not see it.
+        /// The client.
         peer: PeerId,
-        /// Which one.
+        /// The filter for the message.
         filter: MessageFilter,
-        /// The channel, to be filled in.
+        /// The channel, as a template.
         channel: Option<ValueTemplate>,
     },
-    /// Waits until everything sent before has arrived everywhere.
+    /// Waits until everything that was sent before has arrived at every client.
     Barrier {
-        /// Who marks it.
+        /// The client that dispatches the marker.
         peer: PeerId,
-        /// The channel, to be filled in.
+        /// The channel, as a template.
         channel: Option<ValueTemplate>,
     },
-    /// Looks at a client's own state.
+    /// Compares a client's mirror of a channel's state with a pattern.
     Mirror {
-        /// Whose.
+        /// The client.
         peer: PeerId,
         /// The channel.
         channel: ValueTemplate,
-        /// What it has to look like.
+        /// The pattern for the state.
         state: ValuePattern,
-        /// Whether objects may have other members.
+        /// Whether objects may not have other members.
         exact: bool,
     },
-    /// Sends a frame as it is.
+    /// Sends a raw frame.
     Send {
-        /// Who sends it.
+        /// The client.
         peer: PeerId,
-        /// What it is.
+        /// The frame.
         frame: RawFrame,
         /// How often it is sent.
         times: u64,
     },
-    /// Stops reading, or goes on.
+    /// Pauses or resumes reading.
     Hold {
-        /// Whose connection.
+        /// The client.
         peer: PeerId,
-        /// Whether it stops.
+        /// Whether to pause.
         paused: bool,
     },
-    /// Waits for the response to a frame sent as it is.
+    /// Waits for the response to a raw frame.
     Answer {
-        /// Who has to see it.
+        /// The client.
         peer: PeerId,
-        /// Its id.
+        /// The identifier of the response.
         id: ValuePattern,
         /// What the response must look like; `None`: no response may come.
         want: Option<RequestGoal>,
         /// Whether the host may also stay silent until it answers a later `ping`.
         silent: bool,
-        /// What becomes of the result.
+        /// The names to bind the result to.
         keep: ResultUse,
     },
     /// Waits for a request of the host.
     Asked {
-        /// Who is asked.
+        /// The client.
         peer: PeerId,
         /// The method.
         method: String,
-        /// Its id.
+        /// The request's identifier.
         id: ValuePattern,
-        /// What the params have to look like.
+        /// The pattern for the params.
         params: Option<ValuePattern>,
     },
     /// Ends a connection.
     Hang {
-        /// Whose.
+        /// The client.
         peer: PeerId,
-        /// Whether with a closing handshake.
+        /// Whether to perform a closing handshake.
         graceful: bool,
     },
     /// Waits until the host closes a connection.
     AwaitClosed(PeerId),
     /// Restarts the host.
     Restart,
-    /// Lets the agent go on from a hold, behind the host's back.
+    /// Releases the agent from a hold, without the host's knowledge.
     Release(String),
-    /// Does nothing until its time is over.
+    /// Waits until its time limit has passed.
     Rest,
 }
 
 /// An answer to a request for permission.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PermissionReply {
-    /// An option of this kind.
+    /// Selects an option of this kind.
     Kind(&'static str),
-    /// The outcome `cancelled`.
+    /// Answers with the outcome `cancelled`.
     Cancelled,
-    /// An option that was not offered.
+    /// Selects an option that was not offered.
     Unknown,
-    /// An error.
+    /// Answers with an error.
     Error,
 }
 
 impl PermissionReply {
-    /// Every answer, with the word of a scenario.
+    /// Every answer, with its name in the scenario language.
     pub const ALL: [(&'static str, PermissionReply); 7] = [
         ("allow-once", PermissionReply::Kind("allow_once")),
         ("allow-always", PermissionReply::Kind("allow_always")),
@@ -471,13 +472,13 @@ impl PermissionReply {
         ("error", PermissionReply::Error),
     ];
 
-    /// What a word of a scenario stands for.
+    /// Returns the answer of this name; `None` if there is none.
     pub fn named(word: &str) -> Option<PermissionReply> {
         PermissionReply::ALL.iter().find(|(known, _)| *known == word).map(|(_, permit)| *permit)
     }
 }
 
-/// A frame that the scenario writes itself.
+/// A frame that the scenario writes as it is.
 #[derive(Clone, Debug)]
 pub enum RawFrame {
     /// The text of the frame.
@@ -492,13 +493,13 @@ pub enum RawFrame {
     Nested(u64),
     /// A `ping` of this many bytes that the transcript does not keep.
     Flood(u64),
-    /// A JSON value with one thing in it spoilt.
+    /// A JSON value with one mutation.
     Mangled(ValueTemplate),
 }
 
 impl TaskAct {
-    /// How many waits of the usual length it may take, where the scenario does not say. The protocol
-    /// has no deadlines; a host under load is not to be taken for one that does not answer.
+    /// Returns the default time limit of the act, as a multiple of the time limit of one wait. The protocol
+    /// sets no deadlines, and a slow host under load must not look like one that does not answer.
     pub fn patience(&self, standard: ProtocolStandard) -> u32 {
         match self {
             TaskAct::Request { method, .. } if SLOW.contains(&(standard, method.as_str())) => {

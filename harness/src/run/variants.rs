@@ -1,8 +1,8 @@
-//! The suite against legal variants of the reference host: no rule may be reported broken.
+//! Plays the suite against legal variants of the reference host: no requirement may be reported as broken.
 //!
-//! A variant is treated like a foreign host: the first look detects what it offers, and scenarios that need more are
-//! not played. A wrong accusation is a claim that fails, or a finding of an always-on check, with the weight of a
-//! SHOULD or more.
+//! A variant is treated like an external host: the first look detects what it offers, and scenarios that need
+//! more are not played. A false finding is a failed claim, or a finding of an always-on check, with the weight
+//! of a SHOULD or more.
 //!
 //! Knows: `host`, the simulation. Never knows: how results are shown.
 //!
@@ -31,59 +31,60 @@ use super::setup::CaseSetup;
 use super::sim;
 use super::suite::ScenarioSuite;
 
-/// What the suite says about the reference host with some variants.
+/// The suite's result for the reference host with some variants.
 #[derive(Clone, Debug, Default)]
 pub struct VariantResult {
-    /// The variants.
+    /// The names of the variants.
     pub variants: Vec<&'static str>,
-    /// Capabilities that the first look finds without the variants and not with them. A variant that does not
-    /// remove a feature must not lose one, or its scenarios would not be played.
+    /// The capabilities that the first look finds only without the variants. A variant that does not remove a
+    /// feature must not lose one, because its scenarios would then not be played.
     pub lost: Vec<String>,
-    /// Scenarios that were played.
+    /// The number of scenarios that were played.
     pub played: usize,
-    /// Drawn conversations that were played.
+    /// The number of generated conversations that were played.
     pub drawn: usize,
-    /// Scenarios that passed or were noted.
+    /// The number of scenarios that passed, or that ended with a note.
     pub held: usize,
-    /// Scenarios that could not be tested, each with why.
+    /// The scenarios that could not be tested, each with the reason.
     pub untested: Vec<(String, String)>,
     /// The requirements and checks that were reported broken, by id.
     pub accused: BTreeMap<String, WrongAccusation>,
 }
 
-/// A requirement or check that was reported broken although the host keeps it.
+/// A requirement or check that was reported broken although the host fulfils it.
 #[derive(Clone, Debug)]
 pub struct WrongAccusation {
-    /// What a breach weighs.
+    /// The weight of a breach.
     pub weight: Weight,
-    /// The first scenario.
+    /// The first scenario that reported it.
     pub scenario: String,
     /// The message of the first finding.
     pub message: String,
-    /// How often.
+    /// The number of reports.
     pub times: u64,
 }
 
-/// How a scenario is played against a host with variants.
+/// The way to play a scenario against a host with variants.
 #[derive(Clone, Copy)]
 pub struct VariantPlayer<'a> {
-    /// The wall clock when a play begins, since 1970.
+    /// The wall-clock time since 1970 at which a play begins.
     pub epoch: Duration,
-    /// How long a wait may take.
+    /// The time limit of a wait.
     pub limit: Duration,
-    /// Plays to the end. Fails if the host cannot be reached.
+    /// Plays to the end. Returns an error if the host cannot be reached.
     pub play: &'a dyn Fn(ScenarioPlay, VariantHost) -> io::Result<ScenarioVerdict>,
 }
 
 impl VariantPlayer<'static> {
-    /// In memory, with the settings of the kill matrix.
+    /// Returns a player in memory, with the settings of the kill matrix.
     pub fn in_memory() -> VariantPlayer<'static> {
         let play = &|play: ScenarioPlay, mut host: VariantHost| Ok(sim::play(play, &mut host));
         VariantPlayer { epoch: epoch(), limit: LIMIT, play }
     }
 }
 
-/// Plays against the reference host with some variants, like a run on a foreign host: it begins with a first look.
+/// Plays against the reference host with some variants. Like a run against an external host, it begins with a
+/// first look.
 pub struct VariantTrial<'a> {
     version: Version,
     rows: &'a [&'static VariantRow],
@@ -96,7 +97,7 @@ impl<'a> VariantTrial<'a> {
     /// Takes the first look.
     ///
     /// # Errors
-    /// The host could not be reached.
+    /// Returns an error if the host cannot be reached.
     pub fn begin(
         version: Version,
         rows: &'a [&'static VariantRow],
@@ -108,10 +109,10 @@ impl<'a> VariantTrial<'a> {
         Ok(VariantTrial { version, rows, player, look, result })
     }
 
-    /// Plays the scenarios of a suite that `share` selects by their place.
+    /// Plays the scenarios of a suite that `share` selects by their index.
     ///
     /// # Errors
-    /// The host could not be reached.
+    /// Returns an error if the host cannot be reached.
     pub fn play_suite(
         &mut self,
         suite: &ScenarioSuite,
@@ -126,15 +127,15 @@ impl<'a> VariantTrial<'a> {
         Ok(())
     }
 
-    /// What the host offers.
+    /// Returns the detected capabilities.
     pub fn detected(&self) -> &[DetectedFeature] {
         &self.look.detected
     }
 
-    /// Plays a drawn conversation. Its claims are those that hold for every host.
+    /// Plays a generated conversation. Its claims hold for every host.
     ///
     /// # Errors
-    /// The host could not be reached.
+    /// Returns an error if the host cannot be reached.
     pub fn play_drawn(&mut self, scenario: ParsedScenario) -> io::Result<ScenarioVerdict> {
         let scenario = Arc::new(scenario);
         let verdict = self.look.play(&scenario, self.version, self.rows, self.player)?;
@@ -144,13 +145,13 @@ impl<'a> VariantTrial<'a> {
         Ok(verdict)
     }
 
-    /// What came of it.
+    /// Returns the result.
     pub fn end(self) -> VariantResult {
         self.result
     }
 }
 
-/// What the first look found: what scenarios can use of the host.
+/// The result of the first look: what scenarios can use of the host.
 struct VariantFirstLook {
     detected: Vec<DetectedFeature>,
     facts: Vec<(String, String)>,
@@ -158,7 +159,7 @@ struct VariantFirstLook {
 }
 
 impl VariantFirstLook {
-    /// Looks at a host with these variants. The run has the token of the reference host.
+    /// Takes a first look at a host with these variants. The run has the token of the reference host.
     fn at(
         version: Version,
         rows: &[&VariantRow],
@@ -214,7 +215,7 @@ impl VariantFirstLook {
     }
 }
 
-/// The capabilities that the first look finds without the variants and not with them.
+/// Returns the capabilities that the first look finds without the variants but not with them.
 fn lost(version: Version, look: &VariantFirstLook) -> Vec<String> {
     let offered = |name: &str| look.detected.iter().any(|it| it.offered && it.capability == name);
     let before = VariantFirstLook::at(version, &[], VariantPlayer::in_memory());
@@ -224,7 +225,7 @@ fn lost(version: Version, look: &VariantFirstLook) -> Vec<String> {
 }
 
 impl VariantResult {
-    /// Takes in what a scenario came to.
+    /// Adds the result of a scenario.
     pub(super) fn add(&mut self, scenario: &ParsedScenario, verdict: &ScenarioVerdict) {
         self.played += 1;
         match verdict.status {

@@ -1,4 +1,4 @@
-//! What a case waits for: each wait is held against what has arrived, whenever something has.
+//! The waits of a case: each wait is checked against the received messages whenever something arrives.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use super::task::{
     ResultUse, StepTask, TaskAct,
 };
 
-/// A state of a channel without what no type names, in the newest words: two copies of it may differ in
-/// that, and instants may be written in several ways.
+/// Returns a channel's state in the newest vocabulary, reduced to the members that its type defines and with
+/// canonical timestamps: two copies of the state may differ in other members and in the notation of timestamps.
 fn known_members(channel: &str, state: &Value) -> Value {
     let newest = Protocol::known().first().copied().and_then(Protocol::of);
     let Some((protocol, kind)) = newest.zip(ChannelKind::of_uri(channel)) else {
@@ -34,7 +34,7 @@ fn known_members(channel: &str, state: &Value) -> Value {
         state
     };
     let mut known = of(kind);
-    // Before 0.4.0 a session is its only chat as well.
+    // Before 0.4.0, a session is also its own single chat.
     if kind == ChannelKind::Session
         && state.get("turns").is_some()
         && let (Value::Object(members), Value::Object(chat)) = (&mut known, of(ChannelKind::Chat))
@@ -44,7 +44,7 @@ fn known_members(channel: &str, state: &Value) -> Value {
     known
 }
 
-/// Holds a state of a channel against a pattern: its known members, or else the state as it is.
+/// Matches a channel's state against a pattern: first its known members, then the state as it is.
 fn match_state(
     pattern: &ValuePattern,
     channel: &str,
@@ -261,7 +261,7 @@ impl ScenarioCase {
                 self.observed(step);
                 WaitProgress::Done
             }
-            // Who closes the connection instead has not passed the message over.
+            // A host that closes the connection has not ignored the frame.
             Some(end) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),
             None => WaitProgress::Wait(TaskWait::NoAnswer { peer, id, ping, want }),
         }
@@ -348,10 +348,10 @@ impl ScenarioCase {
             match bound {
                 Ok(bound) => self.bind(pattern, bound),
                 Err(miss) => {
-                    // Whatever it looks like, it came: later steps may still use it.
+                    // The step fails because of the content, but later steps may still use the result.
                     self.keep(keep, want, value);
                     let mut failure = self.mismatch(step, &name, what, line, &miss);
-                    // Without a snapshot nothing is known of what should stand in it.
+                    // Without a snapshot, the state's content cannot be judged.
                     if miss.path == "snapshot" && miss.found == "nothing" {
                         failure.kind = FailureKind::Silence;
                     }
@@ -367,7 +367,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// A session takes turns once it is ready. Where the host makes sessions ready by itself, that is waited for.
+    /// Waits until the session is ready, because only a ready session accepts turns. Applies only to hosts that
+    /// make sessions ready by themselves.
     fn wait_until_ready(&mut self, step: Option<usize>, peer: PeerId, result: Option<&Value>) {
         let Some(snapshot) = result.and_then(|result| result.get("snapshot")) else { return };
         let by_itself = self.setup.facts.iter().any(|(name, _)| name == READY_SESSIONS);
@@ -391,11 +392,11 @@ impl ScenarioCase {
         self.tasks.push_front(StepTask { step, within: None, act, prepares: true });
     }
 
-    /// Binds what a later step needs of a result.
+    /// Binds the parts of a result that later steps need.
     pub(super) fn keep(&mut self, keep: &ResultUse, want: &RequestGoal, value: Option<&Value>) {
         let value = value.cloned().unwrap_or_default();
         if let Some(name) = &keep.default_chat {
-            // A host names its default chat; one that does not has only one to offer.
+            // If the host names no default chat, the session's only chat counts.
             let snapshot = &value["snapshot"];
             let state = &snapshot["state"];
             let own = match (&state["lifecycle"], self.edge().has_chats()) {
@@ -481,7 +482,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// The envelope that settles an own dispatch, after a line: its place, its line, itself.
+    /// Returns the envelope that settles a dispatch of the client, after a line: its mailbox index, its line,
+    /// the frame.
     pub(super) fn echo(
         &self,
         peer: PeerId,
@@ -500,7 +502,7 @@ impl ScenarioCase {
         })
     }
 
-    /// The line of the newest message that a client has not read.
+    /// Returns the line of the newest unread message of a client.
     fn newest(&self, peer: PeerId) -> u64 {
         self.peers.get(peer).map_or(0, |peer| peer.mailbox.newest())
     }
@@ -516,7 +518,8 @@ impl ScenarioCase {
         let Some(peer) = self.peers.get(id) else {
             return WaitProgress::Done;
         };
-        // Nothing else is bound during a wait, but the last numbers seen are.
+        // Bindings do not change during a wait, except for the last seen `serverSeq`; then all messages are
+        // checked again.
         let looked = if filter.uses_numbers() { 0 } else { looked };
         let anything = ValuePattern::anything(filter.span);
         let pattern = filter.params.as_ref().unwrap_or(&anything);
@@ -558,7 +561,7 @@ impl ScenarioCase {
                         found = Some((place, bound));
                         break;
                     }
-                    // It may still come again, after the response.
+                    // The message may come again, after the response.
                     Some(OrderMismatch::TooEarly) => {}
                     Some(OrderMismatch::TooLate(response)) => {
                         let (line, name, what) = (item.line, self.name(id), filter.what());
@@ -582,7 +585,7 @@ impl ScenarioCase {
                         &miss,
                     ));
                 }
-                // Of messages of any kind, none is close.
+                // Without a type or method, no mismatch counts as close.
                 Err(_) if filter.is_of_any_kind() => {}
                 Err(miss) => near = Some((item.line, miss)),
             }
@@ -608,7 +611,8 @@ impl ScenarioCase {
         }
     }
 
-    /// A host may make the first chat of a session a moment after the session.
+    /// Binds the default chat of a session. A host may create the first chat of a session shortly after the
+    /// session.
     pub(super) fn check_default_chat(
         &mut self,
         step: Option<usize>,
@@ -625,7 +629,7 @@ impl ScenarioCase {
                 let params = seen.message()?.params();
                 let action = &params["action"];
                 let chat = match action["type"].as_str()? {
-                    // Where a session is its own chat, it is one as soon as it is ready.
+                    // A session that is its own chat becomes a chat when it is ready.
                     "session/ready" if !peer.engine.edge().has_chats() => &params["channel"],
                     "session/defaultChatChanged" => &action["defaultChat"],
                     "session/chatAdded" => &action["summary"]["resource"],

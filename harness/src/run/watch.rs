@@ -1,4 +1,4 @@
-//! What must not come: the patterns of `never` steps, held against each message.
+//! Forbidden messages: the patterns of `never` steps, checked against each message.
 //!
 //! Knows: messages, patterns. Never knows: what else a step waits for.
 //!
@@ -11,7 +11,7 @@ use super::case::ScenarioCase;
 use super::failure::{FailureKind, StepFailure};
 use super::task::{MessageFilter, PeerId};
 
-/// A watch for a message that must not come.
+/// A watch for a message that must not arrive.
 #[derive(Debug)]
 pub(super) struct AbsenceWatch {
     pub(super) step: Option<usize>,
@@ -20,7 +20,7 @@ pub(super) struct AbsenceWatch {
 }
 
 impl ScenarioCase {
-    /// Holds a message against everything that must not come, and takes note of what came all the same.
+    /// Checks a message against all watches and records a failure for each watch that it matches.
     pub(super) fn hold_against_watches(&mut self, id: PeerId, line: u64, message: &Message) {
         while let Some(failure) = self.watched(id, line, message) {
             let now = self.mint.now;
@@ -28,7 +28,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Holds a message against what must not come: where it is that, the watch ends.
+    /// Checks a message against the watches. Removes the first watch that it matches and returns the failure.
     #[must_use]
     pub(super) fn watched(
         &mut self,

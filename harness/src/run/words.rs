@@ -1,10 +1,9 @@
-//! What a scenario speaks of, and whether a version of the protocol has it.
+//! The vocabulary of a scenario, and whether a version of the protocol has it.
 //!
-//! Scenarios are written in the newest words. One that dispatches, waits for or asks for something
-//! that a version has under no name cannot be played there, and says so; nobody has to write that
-//! down.
+//! Scenarios are written in the newest version's vocabulary. A scenario that dispatches, waits for or requests
+//! something that a version has under no name is skipped there; authors do not have to declare this.
 //!
-//! The words that the clients of a case begin with are here too.
+//! This module also chooses the vocabulary that the clients of a case start with.
 //!
 //! Knows: steps, edges. Never knows: hosts.
 //!
@@ -24,19 +23,18 @@ use crate::wire::version::Version;
 
 use super::case::ScenarioCase;
 
-/// Members of states that had another name, or another place.
+/// Members of states with their name or place in older versions.
 const OLDER: &[(&str, &str)] =
     &[("workingDirectories", "workingDirectory"), ("activeClients", "activeClient")];
 
-/// Types whose members a state shows to a client.
+/// The types whose members clients see in states.
 const STATES: &[TrimType<'static>] = &[
     TrimType::State(ChannelKind::Session),
     TrimType::State(ChannelKind::Chat),
     TrimType::Named("SessionSummary"),
 ];
 
-/// What a scenario speaks of that a version does not have, for a message; `None` where it has
-/// everything.
+/// Returns what a scenario uses and a version lacks, for a message; `None` if the version has everything.
 pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     let edge = VersionEdge::new(version, "");
     if edge.is_plain() {
@@ -54,7 +52,7 @@ pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     taken.find_map(|step| of_step(step, &edge, newest))
 }
 
-/// The clients that offer one version of their own, and speak the words of that one.
+/// Returns the clients that offer exactly one version of their own; they use that version's vocabulary.
 pub fn of_other_versions(scenario: &ParsedScenario) -> Vec<&String> {
     let offers_one = |step: &&ScenarioStep| {
         let offered = step.template("versions").and_then(ValueTemplate::without_holes);
@@ -110,7 +108,7 @@ fn of_step(step: &ScenarioStep, edge: &VersionEdge, newest: &Protocol) -> Option
 }
 
 impl ScenarioCase {
-    /// The words that clients begin with.
+    /// Returns the vocabulary that clients start with.
     pub(super) fn edge(&self) -> VersionEdge {
         VersionEdge::new(self.setup.version, self.setup.provider.as_deref().unwrap_or(PROVIDER))
     }

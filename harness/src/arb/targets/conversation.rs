@@ -1,8 +1,8 @@
-//! Targets about whole conversations: several clients, the reference host, the oracle as the judge.
+//! Fuzz targets about whole conversations: several clients, the reference host, and the oracle as the judge.
 //!
-//! What a client sends is drawn from the tables: any request or action that a client may send, aimed at
-//! channels and ids that it has seen, so that most of it means something. Whatever they send, the host
-//! may not break a rule.
+//! The clients' messages are generated from the tables: any request or action that a client may send, with
+//! channels and identifiers that it has seen, so that most messages are meaningful. Whatever the clients send,
+//! the host must not break a rule.
 //!
 //! Knows: client engines, the host, the oracle. Never knows: sockets.
 
@@ -24,11 +24,11 @@ use crate::wire::sample::SamplingOptions;
 use crate::wire::version::Version;
 
 const SESSION: &str = "ahp-session:/s";
-/// The most that clients do in a conversation.
+/// The maximum number of client acts in a conversation.
 const LONGEST: usize = 200;
-/// What a client may ask for so that the conversation goes on.
+/// The requests of clients. None of them ends the conversation.
 const REQUESTS: &[&str] = &["fetchTurns", "listSessions", "ping", "subscribe", "createChat"];
-/// Scripts of the turns.
+/// The scripts of the turns.
 const SCRIPTS: &[&str] = &[
     "say a b",
     "tool shell x confirm\nsay b",
@@ -39,7 +39,7 @@ const SCRIPTS: &[&str] = &[
     "parallel\ntool read a confirm\ntool edit b\nend",
 ];
 
-/// What clients do, and how often of so many.
+/// An act of a client, with its weight.
 type DeedShare = (usize, ClientDeed);
 
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ enum ClientDeed {
     Wait,
 }
 
-/// Clients that talk.
+/// Runs clients that mostly dispatch actions.
 pub fn dispatch(data: &[u8]) {
     const SHARES: &[DeedShare] = &[
         (3, ClientDeed::Turn),
@@ -64,7 +64,7 @@ pub fn dispatch(data: &[u8]) {
     converse(data, SHARES, 10_000);
 }
 
-/// Clients that come and go, at a host that keeps little.
+/// Runs clients that disconnect and reconnect, at a host with a short replay buffer.
 pub fn reconnect(data: &[u8]) {
     const SHARES: &[DeedShare] = &[
         (2, ClientDeed::Turn),
@@ -108,7 +108,7 @@ fn converse(data: &[u8], shares: &[DeedShare], replay: usize) {
     }
 }
 
-/// A host and its clients.
+/// The host, its clients and the oracle of one run.
 struct FuzzedHost {
     protocol: &'static Protocol,
     version: Version,
@@ -127,7 +127,7 @@ struct FuzzedClient {
 }
 
 impl FuzzedHost {
-    /// A host with a session, and clients that see all of it.
+    /// Creates a host with a session, and clients that are subscribed to all its channels.
     fn open(version: Version, replay: usize, clients: usize) -> Option<FuzzedHost> {
         let mut room = FuzzedHost {
             protocol: Protocol::of(version)?,
@@ -202,7 +202,7 @@ impl FuzzedHost {
         self.send(who, &message);
     }
 
-    /// What the host says reaches its clients at once.
+    /// Delivers the host's output to its clients at once.
     fn deliver(&mut self) {
         while let Some(output) = self.host.poll_output() {
             match output {
@@ -234,7 +234,7 @@ impl FuzzedHost {
         }
     }
 
-    /// Time passes, as far as the host has anything to do by then.
+    /// Advances the time, and handles the host's timeouts on the way.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(due) = self.host.next_timeout().filter(|due| *due <= end) {
@@ -245,7 +245,7 @@ impl FuzzedHost {
         self.now = end;
     }
 
-    /// Everybody who is there hears everything, and somebody new looks at what there is.
+    /// Delivers everything to the connected clients, and lets a new client subscribe to all channels.
     fn rest(&mut self) {
         self.pass(Duration::from_secs(2));
         let late = self.clients.len();
@@ -262,7 +262,7 @@ impl FuzzedHost {
         );
     }
 
-    /// The chats that a client knows of.
+    /// Returns the chats that a client knows.
     fn chats(&self, who: usize) -> Vec<String> {
         let mirror = self.clients[who].engine.mirror(SESSION);
         let state = mirror.map(|mirror| mirror.confirmed().clone()).unwrap_or_default();
@@ -270,7 +270,7 @@ impl FuzzedHost {
         chats.filter_map(|chat| chat["resource"].as_str()).map(str::to_owned).collect()
     }
 
-    /// The channels that a client knows of.
+    /// Returns the channels that a client knows.
     fn known(&self, who: usize) -> Vec<String> {
         let mut known = vec![ROOT.to_owned(), SESSION.to_owned()];
         known.extend(self.chats(who));
@@ -305,7 +305,8 @@ impl FuzzedHost {
         self.send(who, &message);
     }
 
-    /// Any action of a channel, mostly one that clients may dispatch, about what is there.
+    /// Dispatches an action of a channel, usually one that clients may dispatch, with identifiers from the
+    /// state.
     fn dispatch(&mut self, who: usize, choices: &mut ByteChoices<'_>) {
         let Some(channel) = choices.pick(&self.known(who)).cloned() else { return };
         let kind = match channel.as_str() {
@@ -349,7 +350,7 @@ impl FuzzedHost {
     }
 }
 
-/// Turns the ids of an action into ids of the state, three times of four.
+/// Replaces the identifiers of an action by identifiers of the state, three times of four.
 fn aim(action: &mut Value, state: &Value, client: &str, choices: &mut ByteChoices<'_>) {
     let turn = &state["activeTurn"];
     let parts = turn["responseParts"].as_array().cloned().unwrap_or_default();

@@ -1,10 +1,11 @@
-//! Fuzz targets: functions from any bytes to nothing, which may not panic and check what they can.
+//! Fuzz targets: functions that take any bytes and return nothing. They must not panic, and they check what
+//! they can.
 //!
-//! The wrappers for the fuzzer stand in `fuzz/`, each around one function: what it does not call is not
-//! linked, and a fuzzer that looks at all that is linked after each run has less to look at. Plain
-//! `cargo test` plays every file of `corpus/` through [`TARGETS`].
+//! The wrappers for the fuzzer are in `fuzz/`, each around one function: functions that it does not call are
+//! not linked, which makes the fuzzer's coverage scan after each run faster. `cargo test` runs every file of
+//! `corpus/` through [`TARGETS`].
 //!
-//! Knows: everything that reads what others wrote. Never knows: the fuzzing engine.
+//! Knows: everything that reads input from others. Never knows: the fuzzing engine.
 
 mod conversation;
 #[cfg(feature = "official-newest")]
@@ -23,9 +24,9 @@ pub use wire::{frame, host, shape};
 /// A fuzz target.
 #[derive(Clone, Copy, Debug)]
 pub struct ByteTarget {
-    /// Its name, and that of its corpus folder.
+    /// The target's name, and the name of its corpus folder.
     pub name: &'static str,
-    /// What it tries.
+    /// A description of what the target tests.
     pub doc: &'static str,
     /// The function.
     pub run: fn(&[u8]),
@@ -76,5 +77,5 @@ pub const TARGETS: &[ByteTarget] = &[
     ByteTarget { name: "script", doc: "a text as a script of the agent", run: script },
 ];
 
-/// Nothing.
+/// Does nothing.
 pub fn empty(_data: &[u8]) {}

@@ -1,7 +1,8 @@
-//! Targets on the official reducer of 1.0.0: its speed beside ours, and whether both agree.
+//! Fuzz targets with the official reducer of 1.0.0: its speed compared with the harness's reducer, and whether
+//! both agree.
 //!
-//! Actions that are known to bring out a defect of the crate (`reports/reducers`) are left out of the
-//! pool: each of them would end every campaign with what is known.
+//! Actions that trigger a known defect of the crate (`reports/reducers`) are left out of the pool: otherwise
+//! every campaign would end with a known defect.
 //!
 //! Knows: the crate. Never knows: how disagreements are reported.
 
@@ -24,16 +25,16 @@ use crate::wire::version::Version;
 
 use super::reducers::{ActionSequence, order};
 
-/// What brings out a known defect, by a text that stands in the action or state.
+/// The triggers of known defects: the defect's name, and a text in the action or state.
 const KNOWN: &[(&str, &str)] = &[
     ("queue-order", "chat/queuedMessagesReordered"),
     ("auth-required", "chat/toolCallAuth"),
     ("auth-required", "\"auth-required\""),
-    // The end of a turn that is later than its calendar goes is not taken.
+    // The crate does not accept a turn's end beyond the range of its calendar.
     ("late-end", "\"duration\":9007199254740991"),
 ];
 
-/// The chat's pool, and each of its entries as the crate reads it.
+/// The chat's pool, with each entry as a type of the crate.
 struct TypedPool {
     pool: &'static Pool,
     states: Vec<Option<(Value, ChatState)>>,
@@ -51,8 +52,8 @@ fn typed() -> Option<&'static TypedPool> {
     TYPED.get_or_init(of).as_ref()
 }
 
-/// A state without a directory that stands in it twice, of which the specification does not say what
-/// removing it leaves: each order from there would end in that difference.
+/// Returns a state without duplicate directories. The specification does not say what removing a duplicate
+/// leaves, so every sequence of actions from such a state would end in that difference.
 fn settled(mut state: Value) -> Value {
     if let Some(directories) = state.get_mut("workingDirectories").and_then(Value::as_array_mut) {
         let mut seen = Vec::new();
@@ -65,7 +66,7 @@ fn settled(mut state: Value) -> Value {
     state
 }
 
-/// An entry as the crate reads it, where it can and no defect is known of it.
+/// Parses an entry as a type of the crate; `None` if that fails or the entry triggers a known defect.
 fn read<T: serde::de::DeserializeOwned>(value: &Value) -> Option<T> {
     let text = value.to_text();
     let known = KNOWN.iter().any(|(_, word)| text.contains(word));
@@ -77,7 +78,7 @@ fn written(state: &ChatState) -> Value {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// The target `chat` on the official crate, with the same law.
+/// Runs the target `chat` on the official crate, with the same law.
 pub fn official(data: &[u8]) {
     let Some(typed) = typed() else { return };
     let Some(ActionSequence { state, picks, .. }) = order(data, typed.pool) else { return };
@@ -96,7 +97,7 @@ pub fn official(data: &[u8]) {
     }
 }
 
-/// The calls of a chat.
+/// Lists the tool calls of a chat.
 fn tell(state: &ChatState, told: &mut CallList) {
     let Some(turn) = &state.active_turn else { return };
     told.turn(&turn.id);
@@ -120,8 +121,9 @@ fn tell(state: &ChatState, told: &mut CallList) {
     }
 }
 
-/// Both reducers, the states compared at the end; where they differ, the first action that made them. Returns whether
-/// the order is worth keeping: those that end where the specification is open would breed more of them.
+/// Runs both reducers and compares the states at the end. If they differ, reports the first action that causes
+/// a difference. Returns whether the fuzzer should keep the input: inputs that end where the specification is
+/// ambiguous would produce more of them.
 pub fn differential(data: &[u8]) -> bool {
     let Some(typed) = typed() else { return false };
     let Some(ActionSequence { pool, state, picks }) = order(data, typed.pool) else { return false };
@@ -149,9 +151,9 @@ fn step(typed: &TypedPool, pick: u8, ours: &mut Value, theirs: &mut ChatState) {
     }
 }
 
-/// Says which action of an order the reducers disagree about. Where the specification is open, both are right.
+/// Panics with the action about which the reducers disagree, unless the specification is ambiguous there.
 fn explain(pool: &Pool, picks: &[u8], played: &dyn Fn(&[u8]) -> (Value, Value)) {
-    // They agree after as many actions, and no more after as many.
+    // A binary search: the reducers agree after `agree` actions and differ after `differ` actions.
     let (mut agree, mut differ) = (0, picks.len());
     while agree + 1 < differ {
         let middle = agree.midpoint(differ);

@@ -1,4 +1,4 @@
-//! Targets about reducers: orders of drawn actions, and stories with every law.
+//! Fuzz targets about reducers: sequences of actions from a pool, and generated stories with every law.
 
 use crate::arb::choices::ByteChoices;
 use crate::arb::laws::{LAWS, WatchedCalls};
@@ -7,27 +7,27 @@ use crate::arb::story::{ActionStory, NOW_MS, StoryChoice};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::{PUBLISHED, Version};
 
-/// The most actions of an order.
+/// The maximum number of actions of a sequence.
 const LONGEST: usize = 50;
 
-/// A state of a pool, and actions in an order.
+/// An initial state of a pool, and a sequence of actions.
 pub(super) struct ActionSequence<'a> {
     /// The pool.
     pub pool: &'static ActionPool,
-    /// Which of its states.
+    /// The index of the state.
     pub state: usize,
-    /// Which of its actions.
+    /// The actions; each byte selects one of the pool.
     pub picks: &'a [u8],
 }
 
-/// An order of actions on any channel of any version, with the laws that cost little.
+/// Runs a sequence of actions on any channel kind of any version, with the cheap laws.
 pub fn reducers(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let all = ActionPool::all();
     play(rest, all[usize::from(*first) % all.len()].get());
 }
 
-/// An order of actions on a chat of 1.0.0, with the same laws.
+/// Runs a sequence of actions on a chat of 1.0.0, with the same laws.
 pub fn chat(data: &[u8]) {
     if let Some(pool) = ActionPool::of(Version::V1_0, ChannelKind::Chat) {
         play(data, pool);
@@ -48,7 +48,7 @@ fn play(data: &[u8], pool: &'static ActionPool) {
     }
 }
 
-/// The order that bytes say in a pool: where it begins, and then a byte an action.
+/// Reads a sequence of actions: the first byte selects the state, each further byte one action.
 pub(super) fn order<'a>(data: &'a [u8], pool: &'static ActionPool) -> Option<ActionSequence<'a>> {
     let (first, picks) = data.split_first()?;
     let state = usize::from(*first) % pool.states.len().max(1);
@@ -59,7 +59,7 @@ pub(super) fn order<'a>(data: &'a [u8], pool: &'static ActionPool) -> Option<Act
     })
 }
 
-/// A drawn state and drawn actions, strange ones among them, and every law.
+/// Runs generated states and actions, sometimes with values outside of the tables, with every law.
 pub fn laws(data: &[u8]) {
     let mut choices = ByteChoices::new(data);
     let Some(version) = choices.pick(&PUBLISHED).copied() else { return };

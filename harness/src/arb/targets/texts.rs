@@ -1,4 +1,4 @@
-//! Targets about texts that people and hosts write: scenarios, captures, scripts, reports.
+//! Fuzz targets about texts from people and hosts: scenarios, captures, scripts, reports.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::transcript::logs::ConnectionLogs;
 use crate::verdict::FailOn;
 use crate::wire::json::{Value, json};
 
-/// A text as a scenario file: every mistake stands inside the text that it is about.
+/// Loads a text as a scenario file. Every mistake has to lie inside the text.
 pub fn scenario(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let loaded = load("scenarios/ahp/fuzz/case.yaml", &text, &CarriedFiles);
@@ -30,7 +30,7 @@ pub fn scenario(data: &[u8]) {
     }
 }
 
-/// A text as a recorded conversation, and as two segments of a log and another log.
+/// Judges a text as a recorded conversation, and as two segments of one log with another log.
 pub fn capture(data: &[u8]) {
     if let Err(error) = replay::judge(data, None, FailOn::default()) {
         assert!(error.line > 0, "{error} stands on no line");
@@ -43,7 +43,7 @@ pub fn capture(data: &[u8]) {
     }
 }
 
-/// A text as a script: what is read is written as a script that is read as the same one.
+/// Parses a text as a script. A parsed script has to parse as the same script after it is written again.
 pub fn script(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match script::find(&text) {
@@ -59,14 +59,14 @@ pub fn script(data: &[u8]) {
     }
 }
 
-/// Elements that the page has only where texts differ or are long.
+/// The elements that the page contains only if texts differ or are long.
 const OWN_ELEMENTS: [&str; 5] = ["del", "ins", "mark", "details", "summary"];
 
-/// A text in every place of a run that a host can reach. The page has the elements that it has with a harmless text, and
-/// as many scripts: what a host says is text, and never markup.
+/// Puts a text into every place of a run that a host can control. The page has to contain the same elements and
+/// as many scripts as with a harmless text: a host's text must never become markup.
 pub fn html(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    // What cannot be in JSON is not in a run's file either.
+    // A run's file is JSON, so it contains no invalid UTF-8; the page truncates long texts.
     let text: String = text.chars().take(MAX_TEXT).collect();
     let tags = |said: &str| {
         let run = FinishedRun::read(run(said).as_bytes());
@@ -79,17 +79,17 @@ pub fn html(data: &[u8]) {
         let names: BTreeSet<String> = page.split('<').skip(1).map(name).collect();
         (names, page.matches("<script").count())
     };
-    // A harmless text of the same form: cut at the same length, broken into the same lines.
+    // The harmless text has the same form: the same length and the same line breaks.
     let harmless: String = text.chars().map(|c| if c.is_whitespace() { c } else { 'x' }).collect();
     let ((found, scripts), (usual, one)) = (tags(&text), tags(&harmless));
     let foreign = found.difference(&usual).find(|name| !OWN_ELEMENTS.contains(&name.as_str()));
     assert_eq!((foreign, scripts), (None, one), "{text:?} became markup");
 }
 
-/// Longer texts are cut by the page, each in its own way.
+/// The maximum length of the text: the page truncates longer texts in several ways.
 const MAX_TEXT: usize = 400;
 
-/// A run of one failed scenario whose host says this wherever it can.
+/// Returns a run with one failed scenario in which the host's text occurs wherever possible.
 fn run(said: &str) -> String {
     let source = json!({"name": "s.yaml", "text": "a\nb\nc\n"});
     let failure = json!({

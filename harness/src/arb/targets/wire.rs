@@ -1,4 +1,4 @@
-//! Targets about frames: reading, shapes, and a host that gets any.
+//! Fuzz targets about frames: decoding, shape checks, and a host that receives any frame.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 use crate::wire::version::PUBLISHED;
 
-/// A text or binary frame of these bytes. What was read as a message is written as a text that is read
-/// as the same message.
+/// Decodes the bytes as a text or binary frame. A decoded message has to decode as the same message after it is
+/// written again.
 pub fn frame(data: &[u8]) {
     let frame = match std::str::from_utf8(data) {
         Ok(text) => Frame::Text(text.to_owned()),
@@ -33,8 +33,8 @@ pub fn frame(data: &[u8]) {
     decode(&Frame::Binary(data.to_vec()));
 }
 
-/// The first byte says which version and who sent it, the rest is JSON: as a message, an action and a
-/// state it is judged, twice the same, and every mistake stands at a place and says something.
+/// Checks JSON against the tables of a version, as a message, an action and a state. The first byte selects the
+/// version and the sender. The result has to be reproducible, and every mistake has to have a place and a text.
 pub fn shape(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let first = usize::from(*first);
@@ -56,8 +56,8 @@ pub fn shape(data: &[u8]) {
     assert!(errors.iter().all(|error| !error.is_empty()));
 }
 
-/// Lines as frames of one client to the reference host; the oracle looks on. A line of hexadecimal
-/// digits after `#` is a binary frame.
+/// Sends each line as a frame of one client to the reference host, while the oracle observes. A line of
+/// hexadecimal digits after `#` is a binary frame.
 pub fn host(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut host = RefHost::new(HostConfig::default());

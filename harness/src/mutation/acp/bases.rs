@@ -1,7 +1,7 @@
-//! Conversations with the reference agent in which nothing is wrong: the suite, played against it and against its legal
+//! Creates correct conversations with the reference agent: the suite, played against the agent and its legal
 //! variants.
 //!
-//! Knows: the simulation, variants. Never knows: what becomes of the captures.
+//! Knows: the simulation, variants. Never knows: how the captures are used.
 //!
 //! Start at [`clean`].
 
@@ -22,18 +22,19 @@ use crate::wire::version::Version;
 use super::super::bases::{BaseOptions, LineRecorder};
 use super::super::capture::MutableCapture;
 
-/// Shorter conversations show nothing.
+/// The minimum number of lines: shorter conversations test nothing.
 const LEAST: usize = 4;
-/// When the agent is heard of again at the end, in seconds after its last frame: when it is at rest, and after any
-/// deadline.
+/// When the agent answers again at the end, in seconds after its last frame: first when it is idle, then after
+/// every deadline.
 const HEARD: [u64; 2] = [2, 13];
-/// The id of the first of these requests.
+/// The identifier of the first of these requests.
 const FIRST_IDLE: i64 = 7_000_001;
-/// Each variant is played with so many scenarios, other ones each.
+/// The number of scenarios that are played with each variant; they differ between variants.
 const OF_EACH: usize = 2;
 
-/// Captures in which the checks find nothing above a note: each scenario as it was played and once more with the agent
-/// heard of again later, against the plain agent and, two scenarios each, against its variants. `drawn` says how many.
+/// Returns captures in which the checks find nothing above a note: each scenario as it was played, and in a
+/// second form with later requests. All scenarios are played against the plain agent, and two against each of
+/// the first `drawn` variants.
 pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let suite = ScenarioSuite::carried();
     let entries = agents::playable(&suite);
@@ -70,8 +71,8 @@ fn played(
     [capture(name.to_owned(), lines), capture(format!("{name}#later"), later)]
 }
 
-/// Reads a capture as one of conversations with agents: what other recorders say goes to an agent, or comes from one, is
-/// what a client sends and gets.
+/// Converts a capture of another recorder to a conversation with an agent: lines below the host, to or from the
+/// agent, become sent and received lines of a client.
 pub fn of_agents(capture: &mut MutableCapture) {
     capture.assume = Some(Version::ACP_1);
     for line in &mut capture.lines {
@@ -87,13 +88,14 @@ pub fn of_agents(capture: &mut MutableCapture) {
     }
 }
 
-/// Whether a capture can be a base.
+/// Returns whether a capture can be a base.
 fn is_clean(capture: &MutableCapture) -> bool {
     capture.lines.len() >= LEAST
         && capture.judge().heaviest().is_none_or(|weight| weight < Weight::Should)
 }
 
-/// The same conversation, in which every connection is still there at the end, and refuses what it does not know.
+/// Returns the same conversation without final closes. Every connection stays open and refuses an unknown
+/// request at the end.
 fn heard_later(lines: &[TranscriptLine]) -> Vec<TranscriptLine> {
     let closes =
         lines.iter().rev().take_while(|line| matches!(line.event, ConnectionEvent::Closed { .. }));

@@ -1,4 +1,4 @@
-//! The ways in which an operator changes a conversation with an agent, beyond those that do for hosts too.
+//! Changes that apply only to conversations with agents.
 //!
 //! Knows: captures, readings. Never knows: rules.
 
@@ -13,32 +13,34 @@ use super::super::capture::{message_of, put_frame, put_message};
 use super::super::reading::{CaptureReading, EnvelopeSpot};
 use super::prompts::{prompt_at, reports};
 
-/// How long after a cancel a tool is called that should not be.
+/// How long after a cancel the forbidden tool call comes.
 const WORKING: Duration = Duration::from_millis(1_500);
-/// How much later everything is that follows.
+/// The delay of everything that follows.
 const LATER: Duration = Duration::from_secs(2);
 
-/// How a conversation with an agent is changed.
+/// A change of a conversation with an agent.
 #[derive(Clone, Copy, Debug)]
 pub enum AcpChange {
-    /// The frame is sent after the answer to the prompt of its turn.
+    /// The frame is sent after the answer to its turn's prompt.
     PastAnswer,
-    /// This message comes after the frame. Texts that begin with `$` name a place in the frame: `$params.sessionId`.
+    /// This message follows the frame. Texts that begin with `$` stand for a member of the frame, such as
+    /// `$params.sessionId`.
     Follow(&'static str),
-    /// This message, filled from the frame, comes after the answer to the prompt of its turn.
+    /// This message, filled in from the frame, follows the answer to the prompt of its turn.
     FollowAnswer(&'static str),
-    /// No update reports the call that the frame reports.
+    /// All reports of the frame's tool call are removed.
     DropCall,
-    /// The frame comes again after the next one of the agent, whatever the client says meanwhile.
+    /// The frame is sent again after the agent's next frame, whatever the client sends in between.
     AgainLater,
-    /// The frame is a batch of one.
+    /// The frame becomes a batch with one message.
     Batch,
-    /// A tool is called after the cancel, as it was before in the conversation.
+    /// The agent calls a tool after the cancel; the call is copied from earlier in the conversation.
     WorksOn,
 }
 
 impl AcpChange {
-    /// Applies the change to the lines of a reading; says what was changed, where that is possible.
+    /// Applies the change to the lines of a reading. Returns a description of the change, or `None` if it is
+    /// not possible there.
     pub fn apply(
         self,
         reading: &CaptureReading<'_>,
@@ -99,7 +101,7 @@ impl AcpChange {
     }
 }
 
-/// A line of the agent with a message that is filled from another one.
+/// Returns a line of the agent with a message that is filled in from another line.
 fn filled_line(reading: &CaptureReading<'_>, at: usize, template: &str) -> Option<TranscriptLine> {
     let mut message = Value::read(template).ok()?;
     if !fill(&mut message, message_of(&reading.lines[at])?) {

@@ -1,4 +1,4 @@
-//! What has to hold at a place in a conversation with an agent.
+//! Conditions on places in a conversation with an agent.
 //!
 //! Knows: readings. Never knows: what is changed there.
 
@@ -9,41 +9,42 @@ use super::super::capture::message_of;
 use super::super::reading::{CaptureReading, EnvelopeSpot, FrameRole, text};
 use super::prompts::{prompt_at, report_of, reports, session_of, status_at};
 
-/// What has to hold.
+/// A condition on a place.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AcpCondition {
-    /// The frame is in a turn that ends by itself, or is its answer.
+    /// The frame is in a turn that ended without a cancel or an error, or is the answer to its prompt.
     InWholeTurn,
-    /// The frame is in a turn that the client cancelled, or is its answer.
+    /// The frame is in a turn that the client cancelled, or is the answer to its prompt.
     InCancelledTurn,
-    /// No other report of the call gives it the status that this one does.
+    /// No other report of the tool call contains the same status.
     OnlyStatus,
-    /// A later report says that the call is completed, and no permission for it was refused.
+    /// A later report says that the tool call is completed. No permission for it was refused, and the turn was
+    /// not cancelled.
     CompletedLater,
-    /// The next frame on the connection is a report of the same call.
+    /// The next frame on the connection is a report of the same tool call.
     NextIsSameCall,
-    /// The next frame on the connection is the report that the call has ended.
+    /// The next frame on the connection reports the end of the tool call.
     NextEndsCall,
-    /// An earlier report named the tool of the call.
+    /// An earlier report named the tool call's tool.
     NamedBefore,
-    /// Permission is not asked for the call after a report that it is in progress.
+    /// The agent does not ask for permission for the tool call after it reported the call as in progress.
     NotAskedInProgress,
-    /// Permission is asked for the call later.
+    /// The agent asks for permission for the tool call later.
     AskedLater,
-    /// Another call was reported before in the same session.
+    /// Another tool call was reported before in the same session.
     AfterAnotherCall,
-    /// Another session was made before on the connection.
+    /// Another session was created before on the connection.
     AfterAnotherSession,
-    /// The agent asks this of the client later, on the connection.
+    /// The agent sends a request of this method to the client later, on the same connection.
     AsksLater(&'static str),
-    /// A tool of ours is called later in the turn.
+    /// One of the harness's own tools is called later in the turn.
     ToolRunsLater,
-    /// The client does not offer what stands at this place of its capabilities.
+    /// The client's capabilities lack this pointer.
     NotOffered(&'static str),
 }
 
 impl AcpCondition {
-    /// Whether it holds.
+    /// Returns whether the condition holds at a place.
     pub fn holds(self, reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> bool {
         let line = spot.line;
         let next = || {

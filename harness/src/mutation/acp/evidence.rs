@@ -1,25 +1,25 @@
-//! Whether anybody who has only the capture could know that a mutant's agent is at fault.
+//! Decides whether a capture contains evidence that a mutant's agent is at fault.
 //!
-//! Knows: readings. Never knows: what the always-on checks say.
+//! Knows: readings. Never knows: what the always-on checks report.
 
 use super::super::reading::{CaptureReading, EnvelopeSpot};
 use super::prompts::{prompt_at, reports};
 
-/// What shows a fault of an agent.
+/// The evidence of an agent's fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AcpEvidence {
-    /// A later report is about the same call.
+    /// A later report is about the same tool call.
     CallGoesOn,
-    /// The turn ends by itself.
+    /// The turn ends without a cancel or an error.
     TurnEnds,
-    /// A tool of ours was called in the turn.
+    /// One of the harness's own tools was called in the turn.
     ToolRan,
-    /// The agent had heard of the cancel when it answered.
+    /// The agent had received the cancel when it answered.
     CancelWasHeard,
 }
 
 impl AcpEvidence {
-    /// Whether it is there.
+    /// Returns whether the capture contains the evidence.
     pub fn is_there(self, reading: &CaptureReading<'_>, spot: &EnvelopeSpot) -> bool {
         let prompt = prompt_at(reading, spot.line);
         match self {
@@ -30,7 +30,7 @@ impl AcpEvidence {
         }
     }
 
-    /// Why a mutant without it is undecidable.
+    /// Returns why a mutant without the evidence is undecidable.
     pub fn missing(self) -> &'static str {
         match self {
             AcpEvidence::CallGoesOn => "nothing more is reported of the call",

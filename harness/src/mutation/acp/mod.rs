@@ -4,7 +4,7 @@
 //! evidence, changes and rewrites that only rows about agents use. [`bases`] makes the captures. The rows are in
 //! `operators::agents` and `rewrites::agents`.
 //!
-//! Knows: captures, the words of the protocol. Never knows: how a check works.
+//! Knows: captures, the vocabulary of the protocol. Never knows: how a check works.
 //!
 //! Start at [`condition`].
 

@@ -1,4 +1,4 @@
-//! The turn that a frame belongs to, and the reports of a call.
+//! The turn of a frame, and the reports of a tool call.
 //!
 //! Knows: readings. Never knows: operators.
 //!
@@ -12,10 +12,11 @@ use crate::wire::json::Value;
 use super::super::capture::message_of;
 use super::super::reading::{CaptureReading, FrameRole, text};
 
-/// An agent that was not waiting for its client has heard of a cancel after this long and what its slowest answer took.
+/// An agent that does not wait for its client is assumed to have received a cancel after this time plus the
+/// time of its slowest answer.
 const HEARD: Duration = Duration::from_secs(2);
 
-/// A prompt, and what became of it.
+/// A prompt and its outcome.
 #[derive(Clone, Debug)]
 pub(in crate::mutation) struct PromptFact {
     /// The line of the prompt.
@@ -24,20 +25,21 @@ pub(in crate::mutation) struct PromptFact {
     pub answered: usize,
     /// The line of the first cancel before the answer.
     pub cancelled: Option<usize>,
-    /// Whether the client cancelled it as a request.
+    /// Whether the client cancelled the prompt as a request.
     pub withdrawn: bool,
-    /// The stop reason; empty where it ended with an error.
+    /// The stop reason; empty if the prompt ended with an error.
     pub reason: String,
 }
 
-/// The session that a frame names, or the request that it answers.
+/// Returns the session that a frame, or the request that it answers, names.
 pub(in crate::mutation) fn session_of(reading: &CaptureReading<'_>, line: usize) -> Option<String> {
     let fact = &reading.facts[line];
     let value = message_of(&reading.lines[fact.answers.unwrap_or(line)])?;
     Some(value.pointer("/params/sessionId")?.as_str()?.to_owned())
 }
 
-/// The prompt whose turn a frame is in: one that was asked before and answered after it, or by it.
+/// Returns the prompt whose turn contains a frame: the prompt was sent before the frame, and its answer is the
+/// frame or a later one.
 pub(in crate::mutation) fn prompt_at(
     reading: &CaptureReading<'_>,
     line: usize,
@@ -69,7 +71,7 @@ pub(in crate::mutation) fn prompt_at(
 }
 
 impl PromptFact {
-    /// Whether the turn ended by itself.
+    /// Returns whether the turn ended without a cancel or an error.
     pub(in crate::mutation) fn is_whole(&self) -> bool {
         self.cancelled.is_none()
             && !self.withdrawn
@@ -77,13 +79,13 @@ impl PromptFact {
             && self.reason != "cancelled"
     }
 
-    /// Whether the client cancelled the prompt and the agent answered with `cancelled`.
+    /// Returns whether the client cancelled the prompt and the agent answered with `cancelled`.
     pub(in crate::mutation) fn is_cancelled(&self) -> bool {
         self.cancelled.is_some() && self.reason == "cancelled"
     }
 
-    /// Whether the agent cannot have ended it before it heard of the cancel: it was waiting for the client, or the
-    /// answer came long afterwards.
+    /// Returns whether the agent must have received the cancel before it ended the turn: it was waiting for the
+    /// client, or its answer came long afterwards.
     pub(in crate::mutation) fn cancel_was_heard(&self, reading: &CaptureReading<'_>) -> bool {
         let Some(cancel) = self.cancelled else { return false };
         let waits = |at: usize| {
@@ -101,7 +103,7 @@ impl PromptFact {
         late || (self.asked..cancel).any(waits)
     }
 
-    /// Whether a tool of ours was called in the turn, or a model of ours asked for one.
+    /// Returns whether one of the harness's own tools was called in the turn.
     pub(in crate::mutation) fn has_witness(&self, reading: &CaptureReading<'_>) -> bool {
         reading.lines[self.asked..self.answered]
             .iter()
@@ -109,14 +111,14 @@ impl PromptFact {
     }
 }
 
-/// The report of a call in a frame of the agent, where it has one.
+/// Returns the report of a tool call in a frame of the agent; `None` if there is none.
 pub(in crate::mutation) fn report_of(value: &Value) -> Option<&Value> {
     let update = value.pointer("/params/update");
     let update = update.filter(|it| text(it, "sessionUpdate").starts_with("tool_call"));
     update.or_else(|| value.pointer("/params/toolCall"))
 }
 
-/// The lines of all reports of the call that a frame is about, on its connection and in its session.
+/// Returns the lines of all reports of a frame's tool call, on its connection and in its session.
 pub(in crate::mutation) fn reports(reading: &CaptureReading<'_>, line: usize) -> Vec<usize> {
     let own = |at: usize| {
         let report = message_of(&reading.lines[at]).and_then(report_of)?;
@@ -129,7 +131,7 @@ pub(in crate::mutation) fn reports(reading: &CaptureReading<'_>, line: usize) ->
     lines.filter(|at| reading.facts[*at].life == life && own(*at).as_ref() == Some(&key)).collect()
 }
 
-/// The status that a frame gives the call that it is about; empty where it gives none.
+/// Returns the status that a frame gives its tool call; empty if it gives none.
 pub(in crate::mutation) fn status_at(reading: &CaptureReading<'_>, line: usize) -> String {
     let report = message_of(&reading.lines[line]).and_then(report_of);
     report.map(|report| text(report, "status")).unwrap_or_default()

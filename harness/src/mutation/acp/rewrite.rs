@@ -17,68 +17,68 @@ use super::super::capture::{edit, message_of, put_message};
 use super::super::reading::{CaptureReading, FrameRole, text};
 use super::prompts::{prompt_at, report_of};
 
-/// Ids of requests that are added.
+/// The first identifier of added requests.
 const FIRST: i64 = 8_000_001;
-/// Messages that are added at most.
+/// The maximum number of added messages.
 const MOST: usize = 6;
-/// Members in which `_meta` is not added: their content is free, or an error.
+/// Members in which `_meta` is not added, because their content is free or an error's.
 const OPEN: &[&str] =
     &["rawInput", "rawOutput", "_meta", "data", "error", "schema", "requestedSchema"];
-/// Members of a call that an update may leave out, or give as null.
+/// The members of a tool call that an update may omit or set to null.
 const OPTIONAL: &[&str] = &["title", "kind", "status", "content", "locations", "name"];
 
 /// A legal rewrite of a conversation with an agent.
 #[derive(Clone, Copy, Debug)]
 pub enum AcpRewrite {
-    /// Objects have `_meta`, in this percentage of the agent's frames.
+    /// Adds `_meta` to objects in this percentage of the agent's frames.
     Meta(usize),
-    /// `_meta` is null.
+    /// Adds a null `_meta` to objects.
     MetaNull,
-    /// An update of a call with several members comes as two.
+    /// Splits an update of a tool call with several members in two.
     SplitUpdates,
-    /// A new call is reported with its title alone, and an update brings the rest.
+    /// Reports a new tool call with its title only; an update contains the rest.
     SplitReports,
-    /// Each list of a call comes again as it is.
+    /// Repeats each list of a tool call in an additional update.
     RepeatLists,
-    /// Each update of a call has everything that was reported before and still holds.
+    /// Adds all previously reported members that still hold to each update of a tool call.
     RepeatState,
-    /// Each status of a call comes again.
+    /// Repeats each status of a tool call.
     RepeatStatus,
-    /// Members that an update of a call leaves out are null.
+    /// Sets the members to null that an update of a tool call omits.
     Nulls,
-    /// Members that a new call leaves out have their default value.
+    /// Adds the default values of members that a new tool call omits.
     Defaults,
-    /// Members of a new call that have their default value are left out.
+    /// Removes the members of a new tool call that have their default value.
     WithoutDefaults,
-    /// A call in progress reports content about its progress, and removes it with the next update.
+    /// Adds content about the progress of a running tool call, and removes it with the next update.
     Progress,
-    /// A text is split into one chunk more.
+    /// Splits a text chunk in two.
     SplitChunks,
-    /// Two consecutive chunks of a text become one.
+    /// Merges two consecutive text chunks.
     MergeChunks,
-    /// Chunks have the id of their message.
+    /// Adds the message's identifier to its chunks.
     MessageIds,
-    /// These updates are added somewhere in a session.
+    /// Adds these updates at random places in a session.
     Updates(&'static [&'static str]),
-    /// These updates are added somewhere in a turn.
+    /// Adds these updates at random places in a turn.
     Chunks(&'static [&'static str]),
-    /// These notifications are added somewhere.
+    /// Adds these notifications at random places.
     Notices(&'static [&'static str]),
-    /// The agent sends an extension request, which the client refuses.
+    /// Adds extension requests of the agent, which the client refuses.
     OwnRequests,
-    /// The options of a permission request are in the opposite order.
+    /// Reverses the options of permission requests.
     OptionsTurned,
-    /// A permission request has one option more.
+    /// Adds an option to permission requests.
     MoreOptions,
-    /// Prompts that were not cancelled end with this stop reason.
+    /// Replaces the stop reason of prompts that were not cancelled by this one.
     StopReason(&'static str),
-    /// The last update of a call has raw output.
+    /// Adds raw output to the last update of a tool call.
     RawOutput,
-    /// Errors have data.
+    /// Adds data to errors.
     ErrorData,
-    /// The client creates a second session meanwhile and sends a prompt there.
+    /// Adds a second session of the client with a prompt.
     AnotherSession,
-    /// The client opens a second connection meanwhile and sends a prompt there.
+    /// Adds a second connection of the client with a prompt.
     AnotherConnection,
 }
 
@@ -174,7 +174,7 @@ impl AcpRewrite {
     }
 }
 
-/// Changes each message of the agent.
+/// Changes each message of the agent in place.
 fn each(lines: &mut [TranscriptLine], change: &mut dyn FnMut(&mut Value)) {
     for line in lines.iter_mut().filter(|line| matches!(line.event, ConnectionEvent::Received(_))) {
         edit(line, |value| {
@@ -233,18 +233,18 @@ fn extended(value: &mut Value, meta: &Value) {
     }
 }
 
-/// The update of a message, if it is of this kind.
+/// Returns the update of a message if it has this kind.
 fn update_of<'a>(value: &'a Value, kind: &str) -> Option<&'a Value> {
     let update = value.pointer("/params/update")?;
     (text(update, "sessionUpdate") == kind).then_some(update)
 }
 
-/// The report of a call that is an update of its own.
+/// Returns the report of a tool call if it is an update of its own, not part of a request.
 fn own_report(value: &Value) -> Option<&Value> {
     report_of(value).filter(|_| value.pointer("/params/update").is_some())
 }
 
-/// An update of the call of a message, with these members.
+/// Returns an update of the message's tool call with these members.
 fn of_call<const N: usize>(value: &Value, members: [(&str, Value); N]) -> Option<Value> {
     let mut message = value.clone();
     let report = own_report(value)?;
@@ -306,7 +306,7 @@ fn repeat_lists(value: &Value) -> Option<Vec<Value>> {
     Some(all)
 }
 
-/// Each update gives everything that was reported before.
+/// Adds everything that was reported before to each update.
 fn repeat_state(lines: &mut [TranscriptLine]) {
     let mut states: BTreeMap<(String, String, String), Map> = BTreeMap::new();
     for line in lines.iter_mut().filter(|line| matches!(line.event, ConnectionEvent::Received(_))) {
@@ -384,7 +384,7 @@ fn split_chunk(value: &Value, dice: &mut Dice) -> Option<Vec<Value>> {
     Some(vec![part(&chars[..at])?, part(&chars[at..])?])
 }
 
-/// Chunks that stand together become one.
+/// Merges consecutive chunks of the same message.
 fn merge_chunks(lines: &mut Vec<TranscriptLine>) {
     let mut number = 0;
     while number + 1 < lines.len() {
@@ -437,7 +437,7 @@ fn places(lines: &[TranscriptLine], in_turns: bool) -> Vec<(usize, String)> {
     places
 }
 
-/// Adds events of a session after lines drawn by the dice.
+/// Adds events of a session after randomly chosen lines.
 fn add(
     lines: &mut Vec<TranscriptLine>,
     in_turns: bool,
@@ -481,7 +481,7 @@ fn stop_reasons(lines: &mut [TranscriptLine], reason: &str) {
     }
 }
 
-/// The messages of a short turn in a new session, of both sides.
+/// Returns the messages of a short turn in a new session, in both directions.
 fn short_turn(session: &str, first: i64) -> Vec<ConnectionEvent> {
     let prompt = json!({"sessionId": session, "prompt": [{"type": "text", "text": "Hello"}]});
     let content = json!({"type": "text", "text": "Hello"});

@@ -1,4 +1,4 @@
-//! Operators about what an action says.
+//! Operators about the content of actions.
 
 use super::{action, row};
 use crate::mutation::change::FaultAudience::{All, One};
@@ -11,7 +11,7 @@ use crate::mutation::operator::PlaceCondition::{
 };
 use crate::mutation::value_change::{ListChange, TextChange};
 
-/// Actions that are not what a client sent.
+/// The action is accepted, and not dispatched by a client.
 const HOST: &[PlaceCondition] = &[Accepted, HostMade];
 
 operator_table! {
@@ -116,12 +116,12 @@ operator_table! {
         action(&["session/chatUpdated"]).when(HOST), Set(All, "/action/changes/status", "31"), &[Itself]),
     row(ActionValues, "status-negative", "The status of a chat is negative.",
         action(&["session/chatUpdated"]).when(HOST), Set(All, "/action/changes/status", "-1"), &[Itself]),
-    row(ActionValues, "duration-negative", "A turn took less than no time.",
+    row(ActionValues, "duration-negative", "The duration of a turn is negative.",
         action(&["chat/turnComplete", "chat/error"]).when(HOST), Set(All, "/action/duration", "-5"), &[Itself])
         .advised_by("chat.turn.duration-nonnegative"),
     row(ActionValues, "duration-differs", "All clients get another duration than the chat has.",
         action(&["chat/turnComplete", "chat/error"]).when(HOST), Add(All, "/action/duration", 77), &[State]),
-    row(ActionValues, "time-is-no-instant", "A time is no instant.",
+    row(ActionValues, "time-is-no-instant", "A time is not a valid timestamp.",
         action(&["session/chatUpdated", "session/chatAdded", "automation/set", "automationRun/*"]).when(HOST), Reword(All, "/action/**/modifiedAt", TextChange::More), &[Itself])
         .advised_by("session.modifiedAt.iso"),
     row(ActionValues, "approved-input-is-not-asked-input", "What a person is asked to approve is not what the tool call will run.",
@@ -140,7 +140,7 @@ operator_table! {
         action(&["session/chatAdded"]).when(&[HostMade, Has("/action/summary/origin/kind")]), Set(All, "/action/summary/origin", "{\"kind\":\"fork\",\"chat\":\"ahp-chat:/nobody-made-this-id\",\"turnId\":\"none\"}"), &[State, Seen("/action/summary/resource")]),
     row(ActionValues, "active-sessions-off-by-one", "The host counts a session too many.",
         action(&["root/activeSessionsChanged"]).when(HOST), Add(All, "/action/activeSessions", 1), &[State]),
-    row(ActionValues, "active-sessions-negative", "The host counts fewer sessions than none.",
+    row(ActionValues, "active-sessions-negative", "The number of active sessions is negative.",
         action(&["root/activeSessionsChanged"]).when(HOST), Set(All, "/action/activeSessions", "-1"), &[Itself])
         .advised_by("root.action.activeSessionsChanged"),
     row(ActionValues, "terminal-lost-from-list", "The list of terminals lacks one.",
@@ -201,6 +201,6 @@ operator_table! {
         action(&["chat/delta", "chat/responsePart", "terminal/data", "session/*", "root/*"]).when(HOST), Reword(All, "/action/**", TextChange::Secret), &[Itself]),
     row(Content, "reasoning-as-text", "Reasoning comes as text of the answer, the chat has it as reasoning.",
         action(&["chat/reasoning"]).when(HOST), Set(All, "/action/type", "\"chat/delta\""), &[Itself]),
-    row(Content, "usage-negative", "A turn used fewer tokens than none.",
+    row(Content, "usage-negative", "The token count of a turn is negative.",
         action(&["chat/usage"]).when(HOST), Set(All, "/action/usage/inputTokens", "-4"), &[Itself]),
 }

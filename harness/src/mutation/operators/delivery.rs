@@ -1,4 +1,4 @@
-//! Operators about who gets an action, its number, and what becomes of a dispatch.
+//! Operators about the recipients of actions, their numbers, and the outcome of dispatches.
 
 use super::{action, row, target};
 use crate::mutation::change::FaultAudience::{All, One};
@@ -17,7 +17,8 @@ use crate::mutation::operator::PlaceCondition::{
 use crate::mutation::operator::TargetKind::{Dispatch, Frame, Snapshot};
 use crate::mutation::reading::FrameRole::{ClientNotice, Result};
 
-/// What every subscriber has to get. Automations have no stated audience.
+/// The actions that every subscriber has to receive. The specification does not state who receives automation
+/// actions.
 const STATE: &[&str] = &[
     "root/*",
     "session/*",
@@ -129,7 +130,7 @@ operator_table! {
         action(STATE).when(&[Rejected]), Set(All, "/rejectionReason", "7"), &[Itself]),
     row(Settlement, "echo-without-origin-to-one", "The client that dispatched an action gets it without an origin.",
         action(STATE).when(&[Accepted, Echo, HasTwin]), Remove(One, "/origin"), &[Twin, Overtaken, Wait]),
-    row(Settlement, "echo-without-origin", "Everybody gets a dispatched action without an origin.",
+    row(Settlement, "echo-without-origin", "All clients get a dispatched action without an `origin`.",
         action(STATE).when(&[Accepted, Echo]), Remove(All, "/origin"), &[Overtaken, Wait]),
     row(Settlement, "echo-of-another-client-to-one", "The client that dispatched an action gets it as that of another client.",
         action(STATE).when(&[Accepted, Echo, HasTwin]), Other(One, "/origin/clientId"), &[Twin]),

@@ -7,10 +7,10 @@ use crate::mutation::operator::FaultClass::Inserted;
 use crate::mutation::operator::PlaceCondition;
 use crate::mutation::operator::PlaceCondition::{Accepted, After, Always, HostMade, Is};
 
-/// Actions that everybody took as they are.
+/// The action before is accepted.
 const ANY: &[PlaceCondition] = &[Accepted];
 
-/// Why an action that finds nothing to change is no defect.
+/// Why an action that finds nothing to change is legal.
 const NO_EFFECT: &str =
     "reducers pass over an action that finds nothing to change; the text gives no rule";
 

@@ -1,11 +1,12 @@
-//! Every operator, by class. To add one, add a row: the name says what the host does, the target where, the change how,
-//! and the evidence what shows it.
+//! All operators, by class. To add an operator, add a row: its name states what the host does, the target
+//! where, the change how, and the evidence what shows it.
 //!
-//! Knows: the words of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
 //!
 //! Start at [`all`].
 
-/// A table of operators, one a line: the macro keeps the lines as they are.
+/// Defines a table of operators with one row per line; as a macro, it keeps the formatter from breaking the
+/// lines.
 macro_rules! operator_table {
     ($name:ident $($row:expr,)*) => {
         pub(super) const $name: &[$crate::mutation::operator::WireOperator] = &[$($row,)*];
@@ -24,7 +25,7 @@ use super::evidence::FaultEvidence;
 use super::operator::{FaultClass, OperatorTarget, PlaceCondition, TargetKind, WireOperator};
 use crate::wire::version::ProtocolStandard;
 
-/// Every operator about hosts; those about agents are in [`agents`].
+/// Returns all operators about hosts; those about agents are in [`agents`].
 pub fn all() -> impl Iterator<Item = &'static WireOperator> {
     let tables = [
         delivery::DELIVERY,
@@ -44,18 +45,18 @@ pub fn all() -> impl Iterator<Item = &'static WireOperator> {
     tables.into_iter().flatten()
 }
 
-/// The operators about hosts, or about agents.
+/// Returns the operators about hosts, or those about agents.
 pub fn of(standard: ProtocolStandard) -> impl Iterator<Item = &'static WireOperator> {
     let acp = standard == ProtocolStandard::Acp;
     all().filter(move |_| !acp).chain(agents::all().filter(move |_| acp))
 }
 
-/// The operator of a name.
+/// Returns the operator of this name.
 pub fn named(name: &str) -> Option<&'static WireOperator> {
     all().chain(agents::all()).find(|operator| operator.name == name)
 }
 
-/// A row without a legal exception.
+/// Returns a row without a legal exception.
 const fn row(
     class: FaultClass,
     name: &'static str,
@@ -68,13 +69,13 @@ const fn row(
 }
 
 impl WireOperator {
-    /// The same, of which some mutants are what a host may do.
+    /// Returns the row with a condition under which a mutant is legal, and the reason.
     const fn legal_where(mut self, when: PlaceCondition, reason: &'static str) -> WireOperator {
         self.legal = Some((when, reason));
         self
     }
 
-    /// The same, which breaks nothing but a requirement that the text does not demand.
+    /// Returns the row as a breach of a requirement that the specification only recommends.
     const fn advised_by(mut self, requirement: &'static str) -> WireOperator {
         self.advice = Some(requirement);
         self
@@ -82,7 +83,7 @@ impl WireOperator {
 }
 
 impl OperatorTarget {
-    /// A target where all of this holds.
+    /// Returns the target with these conditions, all of which have to hold.
     const fn when(mut self, when: &'static [PlaceCondition]) -> OperatorTarget {
         self.when = when;
         self
@@ -93,12 +94,12 @@ const fn target(kind: TargetKind, names: &'static [&'static str]) -> OperatorTar
     OperatorTarget { kind, names, when: &[] }
 }
 
-/// Envelopes of these types, sent live.
+/// Returns a target: live envelopes of these action types.
 const fn action(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Action, names)
 }
 
-/// Snapshots of channels of these kinds.
+/// Returns a target: snapshots of channels of these kinds.
 const fn snapshot(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Snapshot, names)
 }

@@ -34,7 +34,7 @@ const fn refusal(names: &'static [&'static str]) -> OperatorTarget {
     target(Frame(Refusal), names)
 }
 
-/// A list that is all of it: neither a part was asked for nor is there more.
+/// A complete list: the request asked for no part, and the result has no next page.
 const WHOLE: &[PlaceCondition] = &[
     NotAsked("/params/limit"),
     NotAsked("/params/cursor"),
@@ -70,10 +70,10 @@ operator_table! {
         result(&["listSessions"]).when(&[HasMany("/result/items/*/chats")]), Relist(One, "/result/items/*/chats", ListChange::Twice), &[Itself]),
     row(Results, "list-default-chat-unknown", "The default chat of a session in the list is not among its chats.",
         result(&["listSessions"]).when(&[Has("/result/items/*/chats"), Has("/result/items/*/defaultChat")]), Set(One, "/result/items/*/defaultChat", "\"ahp-chat:/nobody-made-this-id\""), &[Itself]),
-    row(Results, "list-time-is-no-instant", "A time in the list is no instant.",
+    row(Results, "list-time-is-no-instant", "A time in the list is not a valid timestamp.",
         result(&["listSessions"]), Set(One, "/result/items/*/modifiedAt", "\"yesterday\""), &[Itself])
         .advised_by("session.modifiedAt.iso"),
-    row(Results, "void-result-text", "A request that has nothing to say is answered with a text.",
+    row(Results, "void-result-text", "A request whose result has to be null is answered with a text.",
         result(&["createSession", "disposeSession", "createChat", "disposeChat", "createTerminal", "disposeTerminal", "ping"]), Set(One, "/result", "\"ok\""), &[Itself]),
     row(Results, "entries-missing", "A listing of files, or completions, has no list.",
         result(&["resourceList", "completions", "fetchAutomationRuns", "listAutomationTriggerDefinitions", "sessionConfigCompletions"]), Remove(One, "/result/*"), &[Itself]),
@@ -119,11 +119,11 @@ operator_table! {
         notice(&["root/sessionAdded"]), Remove(One, "/params/summary/resource"), &[Itself]),
     row(Notifications, "added-title-number", "The title of a new session is a number.",
         notice(&["root/sessionAdded"]), Set(One, "/params/summary/title", "3"), &[Itself]),
-    row(Notifications, "removed-without-session", "It is not said which session is gone.",
+    row(Notifications, "removed-without-session", "The notification that a session was removed does not name the session.",
         notice(&["root/sessionRemoved"]), Remove(One, "/params/session"), &[Itself]),
-    row(Notifications, "changes-without-session", "It is not said whose summary changed.",
+    row(Notifications, "changes-without-session", "The notification of a changed summary does not name the session.",
         notice(&["root/sessionSummaryChanged"]), Remove(One, "/params/session"), &[Itself]),
-    row(Notifications, "changes-unsaid", "It is not said what of a summary changed.",
+    row(Notifications, "changes-unsaid", "The notification of a changed summary has no changes.",
         notice(&["root/sessionSummaryChanged"]), Remove(One, "/params/changes"), &[Itself]),
     row(Notifications, "changed-status-text", "The new status of a session is a text.",
         notice(&["root/sessionSummaryChanged"]), Set(One, "/params/changes/status", "\"idle\""), &[Itself]),
@@ -140,9 +140,9 @@ operator_table! {
     row(Notifications, "notice-unknown", "A notification has a method that no version knows.",
         notice(&["root/session*"]), Set(One, "/method", "\"root/nothingHappened\""), &[Itself])
         .legal_where(Always, "a name of no version may be an extension, which clients pass over"),
-    row(Notifications, "progress-goes-back", "Progress goes back.",
+    row(Notifications, "progress-goes-back", "The value of a progress notification decreases.",
         notice(&["root/progress"]), NoticeAgain("root/progress"), &[Itself]),
-    row(Notifications, "progress-of-nobody", "Progress has a token that nobody gave.",
+    row(Notifications, "progress-of-nobody", "A progress notification has a token that no client gave.",
         notice(&["root/progress"]), Set(One, "/params/progressToken", "\"nobody-made-this-id\""), &[Itself])
         .legal_where(Always, "a client that is not in the capture may have given the token"),
     row(Notifications, "telemetry-without-payload", "Telemetry has no payload.",
@@ -159,7 +159,7 @@ operator_table! {
         result(&["initialize"]), Remove(One, "/result/protocolVersion"), &[Itself]),
     row(Handshake, "version-number", "The chosen version is a number.",
         result(&["initialize"]), Set(One, "/result/protocolVersion", "7"), &[Itself]),
-    row(Handshake, "version-malformed", "The chosen version is no version.",
+    row(Handshake, "version-malformed", "The chosen version is not a valid version.",
         result(&["initialize"]), Set(One, "/result/protocolVersion", "\"1x0.0\""), &[Itself]),
     row(Handshake, "version-not-offered", "The chosen version was not offered.",
         result(&["initialize"]).when(&[Sound]), Set(One, "/result/protocolVersion", "\"0.0.9\""), &[Itself]),
@@ -190,7 +190,7 @@ operator_table! {
         result(&["initialize"]), Set(One, "/result/serverInfo", "{\"version\":\"1\"}"), &[Itself]),
     row(Handshake, "supported-versions-unsaid", "A refusal of all versions does not say which ones the host speaks.",
         refusal(&["initialize"]).when(&[Is("/error/code", "-32005")]), Remove(One, "/error/data/supportedVersions"), &[Itself]),
-    row(Handshake, "refused-though-offered", "A version that the host speaks is refused without a word about others.",
+    row(Handshake, "refused-though-offered", "A version that the host supports is refused without a list of the supported versions.",
         result(&["initialize"]), Fail(-32005), &[Itself]),
 }
 

@@ -1,6 +1,6 @@
 //! The table of legal rewrites that are for conversations with agents only. To add a rewrite, add a row.
 //!
-//! Knows: the words of the Agent Client Protocol. Never knows: how a rewrite changes a capture.
+//! Knows: the vocabulary of the Agent Client Protocol. Never knows: how a rewrite changes a capture.
 //!
 //! Start at [`OF_AGENTS`].
 

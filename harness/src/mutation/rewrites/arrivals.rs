@@ -1,4 +1,4 @@
-//! The same frames at other times, in another order where it does not matter, or fewer of them.
+//! Rewrites of a capture's times, its order and its extent.
 
 use std::time::Duration;
 
@@ -9,57 +9,57 @@ use crate::wire::version::Version;
 
 use super::super::reading::{CaptureReading, FrameRole, last_lives};
 
-/// How many frames change their place.
+/// The number of frames that are moved.
 const MOVES: usize = 12;
-/// How much later or earlier they may come by that: with longer delays the host would not be at rest when it seems so.
+/// The maximum time by which frames are moved: with longer delays, the host would look idle when it was not.
 const AWHILE: Duration = Duration::from_millis(500);
 
-/// How time passes.
+/// A change of the times.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TimeForm {
-    /// The recording began so many seconds earlier.
+    /// The recording began this many seconds earlier.
     Later(u64),
-    /// Everything takes so many percent of the time.
+    /// All intervals are scaled to this percentage.
     Percent(u32),
-    /// Nothing happens for so many seconds before a client goes on, when nothing is to be answered.
+    /// A pause of this many seconds is inserted before a frame of a client, when no request is unanswered.
     Pause(u64),
-    /// Nobody kept the time.
+    /// All times are zero, as if they were not recorded.
     Unknown,
 }
 
-/// What meets in another order.
+/// A change of the order of frames of different connections.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ArrivalForm {
-    /// Frames of the host arrive later than those of other connections.
+    /// Frames of the host move behind frames of other connections.
     Late,
-    /// Frames of a client were sent earlier than those of other connections.
+    /// Frames of a client move before frames of other connections.
     Early,
-    /// All frames that one client got between two of its own arrive together.
+    /// All frames that one client received between two of its own arrive together.
     Batches,
 }
 
-/// What a capture shows.
+/// The part of the capture that is kept.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum WindowForm {
-    /// It begins in the middle.
+    /// The end: the beginning is removed.
     End,
-    /// It ends in the middle.
+    /// The beginning: the end is removed.
     Beginning,
-    /// Both.
+    /// The middle: the beginning and the end are removed.
     Middle,
-    /// One connection is not in it.
+    /// All connections but one.
     WithoutOne,
-    /// Only one connection is in it.
+    /// Only one connection.
     OnlyOne,
-    /// One client is gone in the middle.
+    /// Everything except the rest of one client's connection, which is closed in the middle.
     Dropped,
-    /// The ends of connections are not in it.
+    /// Everything except the lines that close connections.
     WithoutCloses,
-    /// Its last frame was cut off.
+    /// Everything, but the last frame is truncated.
     CutFrame,
 }
 
-/// Time passes in another way.
+/// Changes the times of the lines.
 pub(in crate::mutation) fn time(lines: &mut [TranscriptLine], form: TimeForm, dice: &mut Dice) {
     match form {
         TimeForm::Later(seconds) => {
@@ -77,7 +77,7 @@ pub(in crate::mutation) fn time(lines: &mut [TranscriptLine], form: TimeForm, di
     }
 }
 
-/// Lines of clients before which everything is answered and the host was silent for a while.
+/// Returns the lines of clients before which every request was answered and the host was silent for a while.
 fn calm(lines: &[TranscriptLine]) -> Vec<usize> {
     const CALM: Duration = Duration::from_secs(1);
     let reading = CaptureReading::of(lines);
@@ -99,7 +99,7 @@ fn calm(lines: &[TranscriptLine]) -> Vec<usize> {
     calm
 }
 
-/// Frames of different connections meet in another order.
+/// Changes the order of frames of different connections.
 pub(in crate::mutation) fn arrive(
     lines: &mut Vec<TranscriptLine>,
     form: ArrivalForm,
@@ -156,7 +156,7 @@ pub(in crate::mutation) fn arrive(
     }
 }
 
-/// The capture shows less. Where handshakes are missing, the version has to be assumed.
+/// Removes a part of the capture. Returns the version to assume if handshakes were removed.
 pub(in crate::mutation) fn show(
     lines: &mut Vec<TranscriptLine>,
     form: WindowForm,
@@ -185,7 +185,7 @@ pub(in crate::mutation) fn show(
         }
         WindowForm::Dropped => dropped(lines, dice),
         WindowForm::WithoutCloses => {
-            // A client that comes back would else have two connections at once.
+            // A client that reconnects would otherwise have two connections at the same time.
             let once: Vec<String> = last_lives(&reading)
                 .into_iter()
                 .filter(|(client, _)| {
@@ -212,7 +212,7 @@ pub(in crate::mutation) fn show(
     None
 }
 
-/// A client that has no duties and does not come back is gone in the middle.
+/// Closes the connection of a client in the middle. The client has no responsibilities and does not reconnect.
 fn dropped(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
     let reading = CaptureReading::of(lines);
     let duties = reading.answerable();
@@ -225,7 +225,8 @@ fn dropped(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) {
         .collect();
     let Some(life) = dice.pick(&lives).copied() else { return };
     let fact = &reading.lives[life];
-    // What it did before it went has come to others.
+    // The connection is closed after the client's last request or dispatch, because others have received their
+    // effects.
     let last = (fact.begin..fact.end).rev().find(|line| {
         let role = reading.facts[*line].role;
         reading.facts[*line].life == life

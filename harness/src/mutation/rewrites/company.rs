@@ -1,4 +1,4 @@
-//! Other clients, who want nothing.
+//! Rewrites that add other clients, or further requests, without effects.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,37 +15,37 @@ use super::super::bases::ping;
 use super::super::capture::{edit, message_of, put_message};
 use super::super::reading::{CaptureReading, FrameRole, envelopes, key_of};
 
-/// The ids of pings that are added.
+/// The first identifier of added pings.
 const FIRST: i64 = 8_000_001;
-/// Pings of one client, at most.
+/// The maximum number of pings of one client.
 const MOST: usize = 400;
-/// The name of who comes.
+/// The name of the added client.
 const GUEST: &str = "a-guest";
 
-/// Who is there besides.
+/// What is added.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CompanyForm {
-    /// A client that pings so often, in milliseconds, and asks for nothing.
+    /// A client that only pings, at this interval in milliseconds.
     Pinging(u64),
-    /// The same, and it never shakes hands.
+    /// A client that only pings, at this interval in milliseconds, without a handshake.
     PingingStranger(u64),
-    /// A connection that is opened and says nothing.
+    /// A connection without messages.
     Silent,
-    /// A client that is subscribed to what another one is, and only listens.
+    /// A client with the same subscriptions as another one, which only listens.
     Listening,
-    /// A client of the conversation pings now and then.
+    /// Some pings of a client of the conversation.
     PingsBetween,
-    /// A client asks for the list of sessions of a page that has none, and is refused.
+    /// Requests of a client for a page of the session list that does not exist; the host refuses them.
     AskingForTheUnknown,
 }
 
-/// Another client is there.
+/// Adds another client or further requests.
 pub(in crate::mutation) fn join(
     lines: &mut Vec<TranscriptLine>,
     form: CompanyForm,
     dice: &mut Dice,
 ) {
-    // A guest would have to come back after a restart.
+    // After a restart, the added client would have to reconnect.
     if lines.is_empty() || lines.iter().any(|line| line.event == ConnectionEvent::Restarted) {
         return;
     }
@@ -76,7 +76,7 @@ fn opened(at: Duration) -> TranscriptLine {
     TranscriptLine { case: None, at, conn: GUEST.to_owned(), event: ConnectionEvent::open(GUEST) }
 }
 
-/// Puts lines in where their time comes; what stands at the same time comes first.
+/// Inserts a line according to its time, after lines with the same time.
 fn put_in(lines: &mut Vec<TranscriptLine>, new: TranscriptLine) {
     let at = lines.iter().position(|line| line.at > new.at).unwrap_or(lines.len());
     lines.insert(at, new);
@@ -102,7 +102,7 @@ fn pinging(lines: &mut Vec<TranscriptLine>, millis: u64, greets: bool, dice: &mu
     new.into_iter().for_each(|line| put_in(lines, line));
 }
 
-/// A handshake like that of another client, for nothing.
+/// Returns the added client's handshake, as a copy of another client's handshake without subscriptions.
 fn greeting(lines: &[TranscriptLine], at: Duration) -> Option<[TranscriptLine; 2]> {
     let reading = CaptureReading::of(lines);
     let answer = (0..lines.len()).find(|line| {
@@ -141,7 +141,7 @@ fn guest(line: &TranscriptLine, at: Duration) -> TranscriptLine {
     TranscriptLine { at, conn: GUEST.to_owned(), ..line.clone() }
 }
 
-/// Somebody who is there asks something now and then.
+/// Adds requests of connected clients, with their answers, at random places.
 fn between(
     lines: &mut Vec<TranscriptLine>,
     dice: &mut Dice,
@@ -168,8 +168,8 @@ fn between(
     }
 }
 
-/// A client that gets what another one does and says nothing of its own: handshake and subscriptions are as the
-/// other's, and what the other dispatched comes as somebody else's.
+/// Adds a client that receives what another one receives and sends nothing of its own. Its handshake and
+/// subscriptions are copies; the other client's dispatches arrive as those of another client.
 fn listening(lines: &mut Vec<TranscriptLine>, dice: &mut Dice) -> Option<()> {
     const KEPT: [&str; 3] = ["initialize", "subscribe", "ping"];
     let reading = CaptureReading::of(lines);

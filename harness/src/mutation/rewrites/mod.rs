@@ -1,6 +1,6 @@
 //! The table of legal rewrites. To add a rewrite, add a row.
 //!
-//! Knows: the words of the protocol. Never knows: how a rewrite changes a capture.
+//! Knows: the vocabulary of the protocol. Never knows: how a rewrite changes a capture.
 //!
 //! Start at [`of`].
 
@@ -152,13 +152,13 @@ rewrite_table! { OF_HOSTS:
     "unknown-methods-between" COMPANY RewriteKind::Join(CompanyForm::AskingForTheUnknown);
 }
 
-/// The rewrites that apply to conversations of this protocol: with hosts (AHP) or with agents (ACP).
+/// Returns the rewrites that apply to conversations of this protocol: with hosts (AHP) or with agents (ACP).
 pub fn of(standard: ProtocolStandard) -> impl Iterator<Item = &'static LegalRewrite> {
     let own = if standard == ProtocolStandard::Acp { agents::OF_AGENTS } else { OF_HOSTS };
     SHARED.iter().chain(own)
 }
 
-/// The rewrite of this name.
+/// Returns the rewrite of this name.
 pub fn named(name: &str) -> Option<&'static LegalRewrite> {
     all().find(|rewrite| rewrite.name == name)
 }

@@ -1,4 +1,4 @@
-//! Other names and numbers for the same things.
+//! Rewrites that rename or renumber things.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,8 @@ use super::super::capture::{edit, message_of};
 use super::super::pointer;
 use super::super::renumber::renumber;
 
-/// Members that hold what people say: an id in them may be cut in two by a delta.
+/// Members that hold messages' texts. A delta may cut an identifier in them in two, so it is not replaced
+/// there.
 pub(in crate::mutation) const TEXTS: &[&str] = &[
     "content",
     "text",
@@ -30,21 +31,21 @@ pub(in crate::mutation) const TEXTS: &[&str] = &[
     "label",
 ];
 
-/// Shorter names may be something else by chance.
+/// The minimum length of a name that is replaced; shorter names may occur by coincidence.
 const LEAST: usize = 2;
 
-/// How numbers of the host become others.
+/// A change of the host's numbers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NumberForm {
-    /// Each is so much more.
+    /// Adds this amount.
     Shifted(u64),
-    /// Each is so many times as much.
+    /// Multiplies by this factor.
     Times(u64),
-    /// There are gaps between them, by chance.
+    /// Leaves random gaps.
     Gaps,
 }
 
-/// The values of these members have other names, wherever they stand.
+/// Replaces the values of these members, wherever they occur.
 pub(in crate::mutation) fn rename(lines: &mut [TranscriptLine], members: &[&str], dice: &mut Dice) {
     let mut names: HashMap<String, String> = HashMap::new();
     for value in lines.iter().filter_map(message_of) {
@@ -59,7 +60,7 @@ pub(in crate::mutation) fn rename(lines: &mut [TranscriptLine], members: &[&str]
             }
         }
     }
-    // A name that a text of the protocol has too is left alone.
+    // A name without a digit or hyphen may be a word of the protocol, so it is kept.
     names.retain(|name, _| name.bytes().any(|byte| byte.is_ascii_digit() || byte == b'-'));
     for line in lines {
         edit(line, |value| {
@@ -85,7 +86,7 @@ fn renamed(value: &Value, names: &HashMap<String, String>) -> Value {
     }
 }
 
-/// A text in which every word that is a name has its new name.
+/// Returns a text in which every word that is a name is replaced by its new name.
 fn replaced(text: &str, names: &HashMap<String, String>) -> String {
     let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
     let mut out = String::with_capacity(text.len());
@@ -95,7 +96,7 @@ fn replaced(text: &str, names: &HashMap<String, String>) -> String {
         let (before, after) = rest.split_at(word);
         out.push_str(names.get(before).map_or(before, String::as_str));
         let gap = after.find(is_word).unwrap_or(after.len());
-        // What a percent sign stands for is no part of the next word.
+        // A percent-encoded character is not part of the next word.
         let escape = if after.starts_with('%') && after.len() >= 3 && after.is_char_boundary(3) {
             3
         } else {
@@ -107,7 +108,7 @@ fn replaced(text: &str, names: &HashMap<String, String>) -> String {
     out
 }
 
-/// Connections have other names.
+/// Renames the connections.
 pub(in crate::mutation) fn rename_connections(lines: &mut [TranscriptLine]) {
     for line in lines.iter_mut().filter(|line| !line.conn.is_empty()) {
         line.conn = format!("wire {}", line.conn);
@@ -117,7 +118,7 @@ pub(in crate::mutation) fn rename_connections(lines: &mut [TranscriptLine]) {
     }
 }
 
-/// The host's numbers are others.
+/// Replaces the host's numbers.
 pub(in crate::mutation) fn renumbered(
     lines: &mut [TranscriptLine],
     form: NumberForm,
@@ -126,7 +127,7 @@ pub(in crate::mutation) fn renumbered(
     let seed = dice.roll();
     let gap = |number: u64| 3 * number + Dice::new(seed, number).roll() % 3;
     renumber(lines, &|number| match form {
-        // Nothing was accepted before the first action, whatever the numbers are.
+        // Number 0 means "before the first action" in any numbering.
         _ if number == 0 => 0,
         NumberForm::Shifted(more) => number + more,
         NumberForm::Times(times) => number * times,
@@ -134,7 +135,7 @@ pub(in crate::mutation) fn renumbered(
     });
 }
 
-/// The clients' own numbers are others.
+/// Increases the clients' own numbers.
 pub(in crate::mutation) fn client_numbers(lines: &mut [TranscriptLine], more: i64) {
     for line in lines {
         edit(line, |value| {

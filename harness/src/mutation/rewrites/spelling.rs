@@ -1,4 +1,4 @@
-//! The same values in other words: JSON text, points in time, numbers, members that nobody knows.
+//! Rewrites of the notation of values: JSON text, timestamps, numbers, unknown members.
 
 use std::fmt::Write as _;
 
@@ -12,33 +12,33 @@ use super::super::capture::{edit, message_of, put_frame};
 use super::super::rewrite::FramePortion;
 use super::names::TEXTS;
 
-/// How the id of a request is written.
+/// A form of request identifiers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum IdForm {
-    /// As a text.
+    /// Texts.
     Text,
-    /// As a large number.
+    /// Large numbers.
     Large,
-    /// As a text for every other one.
+    /// Texts for the odd ones.
     Mixed,
 }
 
-/// How a point in time is written.
+/// A form of timestamps.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RewriteInstantForm {
-    /// Without zeros at the end of the fraction, or without a fraction.
+    /// Without trailing zeros of the fraction, or without a fraction.
     Short,
-    /// To the microsecond.
+    /// With microseconds.
     Micro,
-    /// To the nanosecond.
+    /// With nanoseconds.
     Nano,
-    /// With `+00:00`.
+    /// With the offset `+00:00`.
     Offset,
-    /// In a zone that is an hour ahead.
+    /// With the offset of a time zone that is one hour ahead.
     Ahead,
 }
 
-/// How the same JSON value is written.
+/// A form of JSON text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum JsonForm {
     /// With spaces between the tokens.
@@ -59,7 +59,7 @@ pub enum JsonForm {
     Slashes,
 }
 
-/// Members whose own members are names of users' choice, belong to somebody else, or to kinds that are not known yet.
+/// Members whose own members have names that users choose, belong to other parties, or have unknown kinds.
 const OPEN: &[&str] = &[
     "config",
     "values",
@@ -80,10 +80,10 @@ const OPEN: &[&str] = &[
     "attachments",
 ];
 
-/// Whole numbers below are the same with a fraction, whoever reads them.
+/// Whole numbers below this limit are exact as floating-point numbers in every parser.
 const EXACT: u64 = 1 << 53;
 
-/// Objects that are the same thing for everybody, whose extension has to be so too.
+/// The extension member and its value. It is always the same, so that copies of an object stay equal.
 const EXTENSION: (&str, &str) = ("x-check/extension", "{\"kept\":[1,{\"as\":\"it is\"}]}");
 
 /// Changes the messages of a portion of the host's frames.
@@ -104,7 +104,7 @@ fn each(
             FramePortion::All => true,
             FramePortion::Actions => method == Some("action") || has("/result/actions"),
             FramePortion::Snapshots => state,
-            // An action that is replayed is one that others got live.
+            // Replayed actions have to stay equal to their live copies, so replays are left out.
             FramePortion::Results => has("/result") && !state && !has("/result/actions"),
             FramePortion::Notices => method.is_some_and(|it| it != "action") && !has("/id"),
             FramePortion::Refusals => has("/error"),
@@ -117,7 +117,7 @@ fn each(
     }
 }
 
-/// Ids of requests, and of their answers, are written in another way.
+/// Writes the identifiers of requests, and of their answers, in another form.
 pub(in crate::mutation) fn request_ids(lines: &mut [TranscriptLine], form: IdForm) {
     for line in lines {
         edit(line, |value| {
@@ -133,7 +133,7 @@ pub(in crate::mutation) fn request_ids(lines: &mut [TranscriptLine], form: IdFor
     }
 }
 
-/// Objects have members that no version knows.
+/// Adds unknown members to objects.
 pub(in crate::mutation) fn extend(
     lines: &mut [TranscriptLine],
     portion: FramePortion,
@@ -172,7 +172,7 @@ fn extended(value: &mut Value, name: &str, member: Option<&str>, extension: &Val
     }
 }
 
-/// Points in time are written in another way.
+/// Writes timestamps in another form.
 pub(in crate::mutation) fn instants(
     lines: &mut [TranscriptLine],
     portion: FramePortion,
@@ -193,7 +193,7 @@ pub(in crate::mutation) fn instants(
     });
 }
 
-/// The same point in time in another form, where a text is one to the millisecond in UTC.
+/// Returns the same timestamp in another form; `None` if the text is no UTC timestamp with milliseconds.
 fn instant(text: &str, form: RewriteInstantForm) -> Option<String> {
     let rest = text.strip_suffix('Z')?;
     let (seconds, fraction) = rest.split_once('.')?;
@@ -218,7 +218,7 @@ fn instant(text: &str, form: RewriteInstantForm) -> Option<String> {
     })
 }
 
-/// Whole numbers in these members are written with a fraction of zero.
+/// Writes whole numbers in these members with a fraction of zero.
 pub(in crate::mutation) fn fractions(
     lines: &mut [TranscriptLine],
     portion: FramePortion,
@@ -240,7 +240,7 @@ pub(in crate::mutation) fn fractions(
     });
 }
 
-/// Visits every member below a value, but those whose members are of users' choice.
+/// Visits every member below a value, except below members with names that users choose.
 fn each_member(value: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| each_member(item, visit)),
@@ -256,7 +256,7 @@ fn each_member(value: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
     }
 }
 
-/// Frames are other JSON text of the same value.
+/// Writes frames as other JSON text of the same value.
 pub(in crate::mutation) fn json_text(
     lines: &mut [TranscriptLine],
     portion: FramePortion,
@@ -324,7 +324,7 @@ fn spell_text(text: &str, form: JsonForm, out: &mut String) {
     let mut chars = inside.chars();
     while let Some(c) = chars.next() {
         match c {
-            // An escape that the text needs stays as it is.
+            // Escapes that the text needs are kept.
             '\\' => {
                 out.push(c);
                 let kind = chars.next().unwrap_or_default();

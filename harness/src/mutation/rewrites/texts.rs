@@ -1,4 +1,4 @@
-//! Texts in more or fewer pieces, and in other words.
+//! Rewrites that split, merge or reword texts.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use super::super::pointer;
 use super::super::reading::{CaptureReading, EnvelopeSpot, envelopes, key_of};
 use super::super::renumber::respell;
 
-/// Splits are made at so many places at most.
+/// The maximum number of splits.
 const MOST: usize = 3;
 
-/// Envelopes of a type that the host made itself, by number and channel: each with its places.
+/// Envelopes of one action type that the host itself created, by channel and number; each with all its places.
 type TextPieces = BTreeMap<(String, u64), Vec<EnvelopeSpot>>;
 
 fn pieces(reading: &CaptureReading<'_>, name: &str) -> TextPieces {
@@ -37,7 +37,7 @@ fn restarts(lines: &[TranscriptLine]) -> bool {
     lines.iter().any(|line| line.event == ConnectionEvent::Restarted)
 }
 
-/// Splits a text into one action more.
+/// Splits texts into one action more, at random places.
 pub(in crate::mutation) fn split(
     lines: &mut Vec<TranscriptLine>,
     name: &str,
@@ -64,7 +64,7 @@ fn split_once(
     let place = format!("/action/{member}");
     let text_at = |spot: &EnvelopeSpot| reading.value(spot)?.pointer(&place)?.as_str();
     let text = text_at(spots.first()?)?;
-    // Who has merged deliveries gets the texts of several actions under one number.
+    // A client with merged deliveries receives the texts of several actions under one number.
     if spots.iter().any(|spot| text_at(spot) != Some(text)) {
         return None;
     }
@@ -75,7 +75,7 @@ fn split_once(
     let at = 1 + dice.below(chars.len() - 1);
     let (one, two): (String, String) = (chars[..at].iter().collect(), chars[at..].iter().collect());
     let mut new = reading.lines.to_vec();
-    // A snapshot up to the action has both parts of it.
+    // A snapshot up to this action contains both parts.
     respell(&mut new, &|number, is_action| {
         json!(number + u64::from(number > *seq || (number == *seq && !is_action)))
     });
@@ -118,7 +118,7 @@ fn put(envelope: &mut Value, member: &str, text: &str) {
     }
 }
 
-/// Merges two consecutive actions with a text: both become the second one.
+/// Merges two consecutive actions with a text. The second one gets the whole text.
 pub(in crate::mutation) fn merge(
     lines: &mut Vec<TranscriptLine>,
     name: &str,
@@ -155,7 +155,7 @@ fn merge_once(
             }
             action
         };
-        // No snapshot and no replay may end between the two.
+        // No snapshot or replay may end between the two actions.
         same(one)
             && same(two)
             && lives(one) == lives(two)
@@ -185,7 +185,7 @@ fn merge_once(
     Some(())
 }
 
-/// Numbers up to which something goes.
+/// Returns the numbers that state up to which action something goes.
 fn marks(reading: &CaptureReading<'_>) -> Vec<u64> {
     let mut marks = Vec::new();
     for value in reading.lines.iter().filter_map(message_of) {
@@ -197,7 +197,7 @@ fn marks(reading: &CaptureReading<'_>) -> Vec<u64> {
     marks
 }
 
-/// Gives members with a text for people another text, everywhere.
+/// Replaces the texts for people in these members everywhere.
 pub(in crate::mutation) fn reword(lines: &mut [TranscriptLine], members: &[&str]) {
     for line in lines {
         edit(line, |value| {

@@ -1,9 +1,9 @@
-//! What the faults of the reference agent must trip.
+//! The rows of faults of the reference agent.
 
 use crate::agent::acp::fault::Fault;
 use crate::run::kills::KillRow;
 
-/// A row for each fault, written before it was played.
+/// One row for each fault, written before the fault was first played.
 pub const ROWS: &[KillRow<Fault>] = &[
     KillRow { fault: Fault::Chatters, trips: &["acp.wire.only-messages"] },
     KillRow {

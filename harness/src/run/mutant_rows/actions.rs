@@ -1,11 +1,11 @@
-//! Rows of faults in the order, the delivery and the acceptance of actions, in turns and in tools.
+//! The rows of faults in the order, delivery and acceptance of actions, and in turns and tool calls.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;
 
 use super::row;
 
-/// In the order of the faults.
+/// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(HostFault::SequenceRepeats, &["sequence.grows", "sequence.one-envelope"]),
     row(

@@ -1,11 +1,11 @@
-//! Rows of faults in what an agent, its calls and its turns go through between several clients.
+//! The rows of faults in agents, tool calls and turns that several clients share.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;
 
 use super::row;
 
-/// In the order of the faults.
+/// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(
         HostFault::ChoiceDropped,

@@ -1,11 +1,12 @@
-//! Rows of faults in what clients are told of sessions beside their actions: answers, summaries, announcements.
+//! The rows of faults in what clients learn about sessions outside of actions: answers, summaries,
+//! announcements.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;
 
 use super::row;
 
-/// In the order of the faults.
+/// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(HostFault::RootNewsToFirst, &["sessions.announced-to-all"]),
     row(HostFault::RootNewsElsewhere, &["fanout.family"]),

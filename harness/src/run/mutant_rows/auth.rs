@@ -1,12 +1,12 @@
-//! Rows of faults in authentication and challenges, at the door, in telemetry, in what errors say, in what bounds a client, in what
-//! is odd about a disk, in schedules, and in what a host has to leave alone.
+//! The rows of faults in authentication and challenges, connection checks, telemetry, error texts, limits for
+//! clients, unusual files, schedules, and in what a host has to leave unchanged.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;
 
 use super::row;
 
-/// In the order of the faults.
+/// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(
         HostFault::AgentsUnprotected,

@@ -1,11 +1,11 @@
-//! Rows of faults in automations and their runs.
+//! The rows of faults in automations and their runs.
 
 use crate::host::fault::HostFault;
 
 use super::super::mutants::MutantRow;
 use super::row;
 
-/// In the order of the faults.
+/// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(
         HostFault::RunGoesBack,

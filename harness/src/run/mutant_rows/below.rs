@@ -1,4 +1,4 @@
-//! What the faults of a host must trip that speaks ACP to its agent.
+//! The rows of faults of a host that speaks ACP to its agent.
 
 use crate::host::fault::HostFault;
 
@@ -7,7 +7,7 @@ use super::row;
 
 pub(super) const ROWS: &[MutantRow] = &[
     row(HostFault::DenialAllowedBelow, &["below.denied-never-runs"]),
-    // Once it runs, a denial comes too late, and so does whoever wants to see it wait.
+    // Once the tool call runs, a denial is too late, and no scenario can observe a pending confirmation.
     row(
         HostFault::AllowedUnasked,
         &[

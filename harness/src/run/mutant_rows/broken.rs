@@ -1,7 +1,7 @@
-//! The rules that each injected fault breaks: `protocol/broken.json`, put into the binary.
+//! The rules that each injected fault breaks: `protocol/broken.json`, embedded in the binary.
 //!
-//! A fault breaks some rules directly, and others follow. Any other MUST or essential rule that is reported broken
-//! under the fault is a wrong accusation.
+//! A fault breaks some rules directly and others as a consequence. Any other MUST or essential rule that is
+//! reported broken under the fault is a false finding.
 //!
 //! Knows: the file. Never knows: faults by type, how they are played.
 //!
@@ -18,38 +18,38 @@ use crate::wire::version::ProtocolStandard;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BrokenRules {
-    /// Broken by what the fault does.
+    /// The rules that the fault breaks directly.
     #[serde(default)]
     pub breaks: Vec<String>,
-    /// Broken as a consequence, each with the name of a reason.
+    /// The rules that break as a consequence, each with the name of a reason.
     #[serde(default)]
     pub follows: BTreeMap<String, String>,
 }
 
-/// The file.
+/// The content of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BrokenFile {
-    /// Why a rule is broken as a consequence.
+    /// The reasons why a rule breaks as a consequence, by name.
     reasons: BTreeMap<String, String>,
     ahp: BTreeMap<String, BrokenRules>,
     acp: BTreeMap<String, BrokenRules>,
 }
 
 static FILE: LazyLock<BrokenFile> = LazyLock::new(|| {
-    // A test holds that it can be read.
+    // A test ensures that the file can be parsed.
     serde_json::from_str(include_str!("../../../protocol/broken.json")).unwrap_or_default()
 });
 
 static NONE: LazyLock<BrokenRules> = LazyLock::new(BrokenRules::default);
 
 impl BrokenRules {
-    /// The rules of a fault, by its name.
+    /// Returns the rules that a fault breaks, by the fault's name; empty if the file does not list the fault.
     pub fn of(standard: ProtocolStandard, fault: &str) -> &'static BrokenRules {
         BrokenRules::all(standard).get(fault).unwrap_or(&NONE)
     }
 
-    /// Every row, by the fault's name.
+    /// Returns all faults with the rules that they break, by the fault's name.
     pub fn all(standard: ProtocolStandard) -> &'static BTreeMap<String, BrokenRules> {
         match standard {
             ProtocolStandard::Ahp => &FILE.ahp,
@@ -57,12 +57,12 @@ impl BrokenRules {
         }
     }
 
-    /// The reasons by name.
+    /// Returns the reasons by name.
     pub fn reasons() -> &'static BTreeMap<String, String> {
         &FILE.reasons
     }
 
-    /// Whether the row has a rule.
+    /// Returns whether the fault breaks the rule, directly or as a consequence.
     pub fn has(&self, rule: &str) -> bool {
         self.breaks.iter().any(|id| id == rule) || self.follows.contains_key(rule)
     }

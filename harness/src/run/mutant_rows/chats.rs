@@ -1,5 +1,5 @@
-//! What the faults must trip that are about several chats: what is attached, workers, moves; and about
-//! canvases and what goes on in the background.
+//! The rows of faults in sessions with several chats: attachments, workers, moves; and in canvases and
+//! background work.
 
 use crate::host::fault::HostFault;
 

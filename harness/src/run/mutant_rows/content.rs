@@ -1,5 +1,4 @@
-//! What the faults must trip that are about content: annotations, files and the watches on them,
-//! changesets.
+//! The rows of faults in content: annotations, files and their watches, changesets.
 
 use crate::host::fault::HostFault;
 

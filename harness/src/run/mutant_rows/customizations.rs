@@ -1,11 +1,11 @@
-//! Rows of faults in customizations, and in the MCP servers among them.
+//! The rows of faults in customizations, and in the MCP servers among them.
 
 use crate::host::fault::HostFault;
 
 use super::super::mutants::MutantRow;
 use super::row;
 
-/// In the order of the faults.
+/// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(HostFault::PluginIdsRepeat, &["customizations/plugins-of-two-clients-are-kept-apart"]),
     row(HostFault::OwnIdsRepeat, &["customizations.unique-ids"]),

@@ -1,6 +1,5 @@
-//! What the faults must trip that the invariants brought: ownership of tool calls, statuses,
-//! catalogues, what sessions repeat of their chats, terminals,
-//! progress, histories in pieces, secrets.
+//! The rows of faults that break invariants: ownership of tool calls, statuses, catalogues, chat data that
+//! sessions repeat, terminals, progress, paged histories, secrets.
 
 use crate::host::fault::HostFault;
 

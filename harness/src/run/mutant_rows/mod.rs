@@ -1,8 +1,8 @@
-//! What each planted fault must trip, said beforehand.
+//! The names that each injected fault must trip, declared in advance.
 //!
-//! A row is written from what the fault does, not from what happened to trip: when a row is missed,
-//! a check or a scenario is missing or does not look closely enough, and the row stays. Faults that
-//! break so much that naming it would say nothing name only what they break at first hand.
+//! A row is derived from what the fault does, not from what happened to trip. If a row is missed, a check or a
+//! scenario is missing or not strict enough, and the row stays. Faults that break almost everything name only
+//! what they break directly.
 //!
 //! Knows: faults, the ids of checks and scenarios. Never knows: how they are played.
 //!
@@ -30,10 +30,10 @@ mod origins;
 mod requests;
 mod state;
 
-/// What faults have to trip besides in versions that have scenarios of their own.
+/// The names that faults must trip additionally in versions with scenarios of their own.
 pub use older::ROWS as OLDER;
 
-/// A row for each fault.
+/// Returns the rows of all faults.
 pub fn rows() -> impl Iterator<Item = &'static MutantRow> {
     let agents = actions::ROWS.iter().chain(agent::ROWS).chain(below::ROWS);
     let later = content::ROWS.iter().chain(customizations::ROWS).chain(automations::ROWS);
@@ -43,7 +43,7 @@ pub fn rows() -> impl Iterator<Item = &'static MutantRow> {
     agents.chain(wire).chain(later)
 }
 
-/// What each fault must trip that hosts, or agents, can be given: its name, and names of checks and scenarios.
+/// Returns each fault of hosts, or of agents, with the names that it must trip.
 pub fn named(standard: ProtocolStandard) -> Vec<(&'static str, Vec<&'static str>)> {
     match standard {
         ProtocolStandard::Ahp => rows().map(|row| (row.fault.name(), row.trips.to_vec())).collect(),

@@ -1,10 +1,10 @@
-//! What the faults trip besides in versions that have scenarios of their own.
+//! The names that faults trip additionally in versions with scenarios of their own.
 //!
-//! Each fault has its row elsewhere; here stands what older versions add to it.
+//! Each fault has its main row elsewhere; this table contains what older versions add.
 
 use crate::host::fault::HostFault;
 
-/// Names that a fault has to trip where they are played.
+/// The names that a fault has to trip in versions that have these scenarios.
 pub const ROWS: &[(HostFault, &[&str])] = &[
     (
         HostFault::NewerActionsSent,

@@ -1,11 +1,11 @@
-//! Rows of faults in where chats come from and go, in what is granted, and in what is typed.
+//! The rows of faults in the origin and destination of chats, in what is granted, and in text input.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;
 
 use super::row;
 
-/// In the order of the faults.
+/// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(
         HostFault::DuplicateSessionAccepted,

@@ -1,11 +1,11 @@
-//! Rows of faults in the answers to requests and in handshakes.
+//! The rows of faults in handshakes and in the answers to requests.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;
 
 use super::row;
 
-/// In the order of the faults.
+/// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(HostFault::ErrorWithoutMessage, &["shape.host", "jsonrpc/unknown-methods-are-refused"]),
     row(

@@ -1,11 +1,11 @@
-//! Rows of faults in snapshots, replays, sessions and their announcements.
+//! The rows of faults in snapshots, replays, sessions and their announcements.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;
 
 use super::row;
 
-/// In the order of the faults.
+/// The rows, in the order of the faults.
 pub(super) const ROWS: &[MutantRow] = &[
     row(
         HostFault::SnapshotStale,

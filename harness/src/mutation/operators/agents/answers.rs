@@ -1,6 +1,6 @@
 //! Operators that change the agent's answers.
 //!
-//! Knows: the words of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
 
 use super::super::{row, target};
 use super::{refusal, result, update};
@@ -32,7 +32,7 @@ operator_table! {
         refusal(&[]), Duplicate, &[Itself]),
     row(AgentAnswers, "answered-before-asked", "An answer comes before its request.",
         result(&["session/*"]), BeforeRequest, &[Itself]),
-    row(AgentAnswers, "answer-id-unknown", "An answer has an id that nobody asked with.",
+    row(AgentAnswers, "answer-id-unknown", "An answer has an id that no request has.",
         result(&[]), Set(One, "/id", "987654"), &[Itself]),
     row(AgentAnswers, "answer-id-text", "An answer has a text as the id of a request that has a number.",
         result(&[]), Set(One, "/id", "\"mutant\""), &[Itself]),
@@ -60,9 +60,9 @@ operator_table! {
         refusal(&[]), Set(One, "/error/message", "4"), &[Itself]),
     row(AgentAnswers, "agent-error-is-a-text", "An error is a text.",
         refusal(&[]), Set(One, "/error", "\"no\""), &[Itself]),
-    row(AgentAnswers, "agent-error-and-result", "A refusal has a result too.",
+    row(AgentAnswers, "agent-error-and-result", "An error response also has a result.",
         refusal(&[]), Set(One, "/result", "{}"), &[Itself]),
-    row(AgentAnswers, "refused-error-id-unknown", "A refusal has an id that nobody asked with.",
+    row(AgentAnswers, "refused-error-id-unknown", "An error has an id that no request has.",
         refusal(&[]), Set(One, "/id", "987654"), &[Itself]),
     row(AgentAnswers, "refused-error-id-null", "A refusal of a sound request has null as its id.",
         refusal(&[]), Set(One, "/id", "null"), &[Itself]),
@@ -104,7 +104,7 @@ operator_table! {
         result(&["initialize"]), Set(One, "/result/agentCapabilities/promptCapabilities", "{\"image\":1}"), &[Itself]),
     row(AgentSessions, "agent-mcp-capability-text", "A capability about MCP is a text.",
         result(&["initialize"]), Set(One, "/result/agentCapabilities/mcpCapabilities", "{\"http\":\"yes\"}"), &[Itself]),
-    row(AgentSessions, "agent-session-capability-flag", "A capability about sessions is a flag, where it is an object.",
+    row(AgentSessions, "agent-session-capability-flag", "A capability about sessions is a boolean instead of an object.",
         result(&["initialize"]), Set(One, "/result/agentCapabilities/sessionCapabilities", "{\"close\":true}"), &[Itself]),
     row(AgentSessions, "agent-auth-methods-object", "The ways to authenticate are an object.",
         result(&["initialize"]), Set(One, "/result/authMethods", "{}"), &[Itself]),

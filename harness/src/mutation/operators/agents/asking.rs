@@ -1,6 +1,6 @@
 //! Operators that change the agent's requests to its client.
 //!
-//! Knows: the words of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
 
 use super::super::{row, target};
 use super::{asks, update};
@@ -93,7 +93,7 @@ operator_table! {
         asks(&["fs/read_text_file", "fs/write_text_file"]), Remove(One, "/params/path"), &[Itself]),
     row(AgentRequests, "file-session-missing", "A request for a file does not name its session.",
         asks(&["fs/read_text_file", "fs/write_text_file"]), Remove(One, "/params/sessionId"), &[Itself]),
-    row(AgentRequests, "written-content-missing", "Nothing is said to be written.",
+    row(AgentRequests, "written-content-missing", "A request to write a file has no content.",
         asks(&["fs/write_text_file"]), Remove(One, "/params/content"), &[Itself]),
     row(AgentRequests, "command-missing", "A terminal is to be made without a command.",
         asks(&["terminal/create"]), Remove(One, "/params/command"), &[Itself]),
@@ -111,7 +111,7 @@ operator_table! {
         asks(&["fs/read_text_file"]), Set(One, "/params/limit", "-1"), &[Itself]),
     row(AgentRequests, "read-line-text", "The first line that is asked for is a text.",
         asks(&["fs/read_text_file"]), Set(One, "/params/line", "\"1\""), &[Itself]),
-    row(AgentRequests, "written-content-number", "A number is to be written.",
+    row(AgentRequests, "written-content-number", "A request to write a file has a number as its content.",
         asks(&["fs/write_text_file"]), Set(One, "/params/content", "1"), &[Itself]),
     row(AgentRequests, "command-number", "The command of a terminal is a number.",
         asks(&["terminal/create"]), Set(One, "/params/command", "1"), &[Itself]),

@@ -1,6 +1,6 @@
-//! Operators about lines and envelopes.
+//! Operators that change lines and message envelopes.
 //!
-//! Knows: the words of the protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the protocol. Never knows: how a change is made.
 
 use super::super::row;
 use super::{asks, result, update};

@@ -1,6 +1,6 @@
-//! Every operator about agents, by class.
+//! All operators about agents, by class.
 //!
-//! Knows: the words of the Agent Client Protocol. Never knows: how a change is made.
+//! Knows: the vocabulary of the Agent Client Protocol. Never knows: how a change is made.
 //!
 //! Start at [`all`].
 
@@ -14,7 +14,7 @@ use super::target;
 use crate::mutation::operator::{OperatorTarget, TargetKind, WireOperator};
 use crate::mutation::reading::FrameRole;
 
-/// Every operator about agents.
+/// Returns all operators about agents.
 pub fn all() -> impl Iterator<Item = &'static WireOperator> {
     let tables = [
         calls::DELIVERY,
@@ -31,22 +31,22 @@ pub fn all() -> impl Iterator<Item = &'static WireOperator> {
     tables.into_iter().flatten()
 }
 
-/// Updates of these kinds.
+/// Returns a target: updates of these kinds.
 const fn update(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Frame(FrameRole::Notice), names)
 }
 
-/// Requests of the agent by these methods.
+/// Returns a target: requests of the agent with these methods.
 const fn asks(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Frame(FrameRole::HostRequest), names)
 }
 
-/// Results of requests by these methods.
+/// Returns a target: results of requests with these methods.
 const fn result(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Frame(FrameRole::Result), names)
 }
 
-/// Errors in answer to requests by these methods.
+/// Returns a target: errors in answer to requests with these methods.
 const fn refusal(names: &'static [&'static str]) -> OperatorTarget {
     target(TargetKind::Frame(FrameRole::Refusal), names)
 }
