@@ -1,4 +1,4 @@
-//! The members that many steps have.
+//! The members that many steps have in common.
 //!
 //! Knows: forms. Never knows: which steps there are.
 

@@ -58,10 +58,10 @@ pub const FRAGMENT: &[FormField] = &[
     needed("steps", MemberForm::Steps, "what happens"),
 ];
 
-/// The settings of the embedded host that `host` may choose.
+/// The settings of the embedded host that a scenario may choose with `host`.
 pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs", "graceSeconds"];
 
-/// Members that there were once, each with what took its place.
+/// Members that no longer exist, each with the member that replaces it.
 pub const REPLACED: &[(&str, &str)] = &[
     ("proves", "it is a member of steps: put it on each step that tests the requirement"),
     ("rule", "it is called `proves`"),

@@ -1,6 +1,6 @@
-//! The tables of the language: every member of a scenario, every step and every member of a step.
+//! The tables of the language: the members of a scenario, the verbs and the members of each verb.
 //!
-//! The parser, the JSON Schema for editors and `ahp-harness explain` are all read off these rows.
+//! The parser, the JSON Schema for editors and `ahp-harness explain` all use these tables.
 
 use super::common::{
     AFTER, AS, AT, BEFORE, BY, CHANNEL, CHOICE, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT,
@@ -12,7 +12,7 @@ pub use super::members::{FRAGMENT, REPLACED, SCENARIO, SETTINGS};
 pub use super::verb::{StepVerb, VerbRow};
 use crate::peer::guise::ClientCredentials;
 
-/// What an agent that asks for permission may be answered.
+/// The answers that a client may give to a permission request of an agent.
 const ANSWERS: &[&str] = &[
     "allow-once",
     "allow-always",
