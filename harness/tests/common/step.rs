@@ -214,7 +214,7 @@ const NEW: &str = "1.0.0";
 
 type VersionList = &'static [&'static str];
 
-/// What a host supports, and what each of its clients offers.
+/// The versions that a host supports, and the versions that each of its clients offers.
 const PARTIES: &[(VersionList, VersionList)] = &[
     (&[NEW, OLD], &[NEW, NEW]),
     (&[NEW, OLD], &[NEW, NEW, NEW]),
@@ -223,7 +223,7 @@ const PARTIES: &[(VersionList, VersionList)] = &[
     (&[OLD], &[OLD, OLD, OLD]),
 ];
 
-/// Random plays of up to so many steps.
+/// Generates random plays of up to this many steps.
 pub fn scripts(steps: usize) -> impl Strategy<Value = PlayScript> {
     let parties = select(PARTIES);
     let steps = proptest::collection::vec(step(), 0..steps);
@@ -240,14 +240,14 @@ fn message(text: &str) -> Value {
     json!({"text": text, "origin": {"kind": "user"}})
 }
 
-/// The parts of the active turn that a chat's state shows, last first.
+/// Returns the parts of the active turn in a chat's state, the last one first.
 fn parts(state: &Value) -> impl Iterator<Item = &Value> {
     state["activeTurn"]["responseParts"].as_array().into_iter().flatten().rev()
 }
 
 impl ClientAct {
-    /// The action that is dispatched, and where: made of what the client's mirror shows. `None`
-    /// for what is no dispatch.
+    /// Returns the dispatched action and its channel, based on the state of the client's mirror. Returns `None`
+    /// if the act is not a dispatch.
     pub fn action(
         &self,
         client: &str,
@@ -370,7 +370,7 @@ fn pending(kind: Value, id: &str, text: &str) -> Value {
     json!({"type": "chat/pendingMessageSet", "kind": kind, "id": id, "message": message(text)})
 }
 
-/// The params of a `createChat`.
+/// Returns the params of a `createChat`.
 pub fn new_chat(session: &str, chat: &str, uri: &str, source: Option<&str>) -> Value {
     let mut params = json!({"channel": session, "chat": uri});
     match source {
