@@ -103,13 +103,13 @@ pub const FAULTS: &[FaultWord<MakeFault>] = &[
         name: "drop",
         argument: ArgumentKind::None,
         means: |_| ProxyFault::Drop,
-        doc: "cut both sides off right behind the message",
+        doc: "cut both sides off right after the message",
     },
     FaultWord {
         name: "close",
         argument: ArgumentKind::Number,
         means: |given| ProxyFault::Close(u16::try_from(given.number).unwrap_or(u16::MAX)),
-        doc: "send both sides a close frame with this code behind the message",
+        doc: "send both sides a close frame with this code after the message",
     },
     FaultWord {
         name: "cut",
@@ -119,19 +119,19 @@ pub const FAULTS: &[FaultWord<MakeFault>] = &[
                 given.is_given.then(|| usize::try_from(given.number).unwrap_or(usize::MAX)),
             )
         },
-        doc: "pass only so many bytes of the frame, half of it unless said, and cut both sides off",
+        doc: "pass only this many bytes of the frame, by default half of it, and cut both sides off",
     },
     FaultWord {
         name: "lose",
         argument: ArgumentKind::None,
         means: |_| ProxyFault::Lose,
-        doc: "swallow the message",
+        doc: "lose the message",
     },
     FaultWord {
         name: "delay",
         argument: ArgumentKind::Duration,
         means: |given| ProxyFault::Delay(given.duration),
-        doc: "let the message, and what follows it in its direction, arrive so much later",
+        doc: "delay the message, and everything after it in its direction, by this time",
     },
     FaultWord {
         name: "duplicate",
@@ -183,7 +183,7 @@ pub const EVENTS: &[FaultWord<(EventKind, ClosingSide)>] = &[
         name: "response",
         argument: ArgumentKind::Name,
         means: (EventKind::Response, ClosingSide::Host),
-        doc: "the host's answer to such a request",
+        doc: "the host's response to a request of this method",
     },
     FaultWord {
         name: "notification",
@@ -195,13 +195,13 @@ pub const EVENTS: &[FaultWord<(EventKind, ClosingSide)>] = &[
         name: "received",
         argument: ArgumentKind::Number,
         means: (EventKind::Received, ClosingSide::Host),
-        doc: "the message of this number from the host, from 1",
+        doc: "the message with this number from the host, counted from 1",
     },
     FaultWord {
         name: "sent",
         argument: ArgumentKind::Number,
         means: (EventKind::Sent, ClosingSide::Client),
-        doc: "the message of this number from the client, from 1",
+        doc: "the message with this number from the client, counted from 1",
     },
 ];
 

@@ -105,8 +105,12 @@ pub const NOW: u64 = 9999;
 /// The members of a vector file.
 pub const FILE: &[FormField] = &[
     needed("reducer", MemberForm::Text, "the reducer, such as `chat`"),
-    field("spec", MemberForm::Text, "the versions its vectors hold for, such as `\">=0.9.0\"`"),
-    field("found", MemberForm::Text, "by which run they were found; found vectors need no twin"),
+    field(
+        "spec",
+        MemberForm::Text,
+        "the versions that its vectors apply to, such as `\">=0.9.0\"`",
+    ),
+    field("found", MemberForm::Text, "the run that found its vectors; found vectors need no twin"),
     field("states", MemberForm::Template, "states that several vectors start from, by name"),
     needed("vectors", MemberForm::Template, "the vectors"),
 ];
@@ -114,22 +118,26 @@ pub const FILE: &[FormField] = &[
 /// The members of a state that is derived from another one.
 const DERIVED: &[FormField] = &[
     needed("from", MemberForm::Text, "the state it is made from"),
-    needed("set", MemberForm::Template, "what is different in it: pointers and values"),
+    needed("set", MemberForm::Template, "the changes to that state: pointers and values"),
 ];
 
 /// The members of a vector.
 pub const VECTOR: &[FormField] = &[
     needed("name", MemberForm::Text, "its name, unique among those of the reducer"),
     needed("title", MemberForm::Text, "what it shows, in one sentence"),
-    field("spec", MemberForm::Text, "the versions it holds for, instead of the file's"),
-    field("proves", MemberForm::Texts, "the requirements it rests on"),
+    field("spec", MemberForm::Text, "the versions that it applies to, instead of the file's"),
+    field("proves", MemberForm::Texts, "the requirements that it tests"),
     needed("state", MemberForm::Template, "the state before: the name of one, or written out"),
-    field("set", MemberForm::Template, "what is different in that state: pointers and values"),
+    field("set", MemberForm::Template, "the changes to that state: pointers and values"),
     needed("actions", MemberForm::Template, "the actions, in order"),
-    field("now", MemberForm::Count, "the clock in milliseconds since 1970, 9999 unless given"),
+    field("now", MemberForm::Count, "the clock in milliseconds since 1970, by default 9999"),
     field("expected", MemberForm::Template, "the whole state after, or `unchanged`"),
-    field("changes", MemberForm::Template, "what has become different: pointers and values"),
-    field("outcomes", MemberForm::Template, "what comes of each action"),
+    field(
+        "changes",
+        MemberForm::Template,
+        "the changes from the state before: pointers and values",
+    ),
+    field("outcomes", MemberForm::Template, "the outcome of each action"),
     field("open", MemberForm::Texts, "the readings that the specification leaves open"),
     field("twin", MemberForm::Text, "the vector in which the same action takes effect"),
 ];

@@ -273,13 +273,13 @@ pub const CAPABILITIES: &[HostCapability] = &[
     HostCapability {
         name: READY_SESSIONS,
         shown: CapabilitySource::Probe(
-            "a session that is being created becomes ready before anything is said in it",
+            "a session that is being created becomes ready before any message is sent in it",
         ),
     },
     HostCapability {
         name: SCRIPTS,
         shown: CapabilitySource::Probe(
-            "a turn that a script fails on purpose fails as the script says",
+            "a turn that a script makes fail on purpose fails with the error in the script",
         ),
     },
     HostCapability {
@@ -386,7 +386,7 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: "deniedFolder",
         shown: CapabilitySource::Tried(
             &["folder"],
-            "a `resourceRequest` for a file is denied that the harness made on this machine",
+            "a `resourceRequest` for a file that the harness made on this machine is denied",
         ),
     },
     HostCapability {

@@ -129,19 +129,23 @@ impl PatternOperator {
 
 /// Every operator.
 pub const OPERATORS: &[PatternOperator] = &[
-    operator("$present", OperandKind::None, "anything that is there and is not null"),
+    operator("$present", OperandKind::None, "any value except null"),
     operator("$absent", OperandKind::None, "missing, or null"),
-    operator("$bind", OperandKind::Name, "anything; binds the name at first sight, compares later"),
+    operator(
+        "$bind",
+        OperandKind::Name,
+        "any value; the first match binds the name, later matches compare with it",
+    ),
     operator(
         "$matches",
         OperandKind::Regex,
-        "a text that the regular expression matches somewhere",
+        "a text that contains a match of the regular expression",
     ),
     operator("$in", OperandKind::Patterns, "one of the listed values"),
     operator("$contains", OperandKind::Patterns, "an array with an item for each listed pattern"),
     operator("$startsWith", OperandKind::Patterns, "an array or text that begins like this"),
     operator("$all", OperandKind::Patterns, "all of the listed patterns at once"),
-    operator("$not", OperandKind::Pattern, "anything but this"),
+    operator("$not", OperandKind::Pattern, "any value that does not match this"),
     operator("$above", OperandKind::Number(OrderingOperator::Above), "a number above this one"),
     operator(
         "$atLeast",
@@ -159,13 +163,13 @@ pub const OPERATORS: &[PatternOperator] = &[
     operator(
         "$inOrder",
         OperandKind::Patterns,
-        "an array with an item for each listed pattern, in this order, whatever stands between them",
+        "an array with an item for each listed pattern, in this order, with any other items in between",
     ),
     operator(
         "$setting",
         OperandKind::Setting,
-        "a configuration that has a property whose schema is like `schema`, whose value is like `now`, and which is not `except`; `as: x` binds \
-         `x.key`, `x.now` (its value), `x.other` (one that the schema allows) and `x.wrong` (one that it does not)",
+        "a configuration with a property whose schema matches `schema`, whose value matches `now`, and whose key is not `except`; `as: x` binds \
+         `x.key`, `x.now` (its value), `x.other` (another one that the schema permits) and `x.wrong` (one that it does not permit)",
     ),
     operator("$bits", OperandKind::Bits, "an integer with the bits of `set` and none of `clear`"),
 ];
