@@ -41,7 +41,7 @@ const NOTE: usize = 64;
 const SHAKING: Duration = Duration::from_secs(10);
 /// The time that one side has for its remaining data after the other side has ended.
 const LINGER: Duration = Duration::from_secs(2);
-/// A timeout that stands for no timeout.
+/// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// A note with its time since the start of the recording.

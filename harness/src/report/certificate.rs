@@ -62,7 +62,7 @@ pub struct HostCertificate {
     /// The properties of the host's configuration that were set before the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
-    /// The kind of agent: `host`, `model` or `acp`.
+    /// The component that plays the agent: `host`, `model` or `acp`.
     pub agent: AgentMode,
     /// The requested provider for sessions; `None` if no provider was requested.
     pub provider: Option<ForeignText>,

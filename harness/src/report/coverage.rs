@@ -130,7 +130,7 @@ impl<'a> PlayedSuite<'a> {
         tests
     }
 
-    /// Returns the reason why no scenario tests a requirement, taken from the first scenario that would.
+    /// Returns the reason why no scenario tests a requirement, taken from a scenario that would test it.
     fn why_not(&self, id: &str, version: Version) -> String {
         let mut about = self
             .planned

@@ -46,7 +46,7 @@ pub struct RunHeader {
     pub limit_ms: u64,
     /// Whether others could use the host during the run.
     pub shared: bool,
-    /// The resources that the run has tokens for.
+    /// The resources for which tokens were sent with `authenticate`.
     pub authenticated: Vec<String>,
     /// The properties of the host's configuration that were set before the run, without their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -74,7 +74,7 @@ pub struct RunHeader {
     /// Whether additional clients connected to observe.
     #[serde(default)]
     pub observe: bool,
-    /// The kind of agent.
+    /// The component that plays the agent.
     #[serde(default)]
     pub agent: AgentMode,
     /// The arguments of the run, quoted for a shell. They include everything that affects a single scenario,

@@ -37,7 +37,7 @@ pub struct CheckTotal {
     /// The results of single requirements of the check.
     #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
     pub rules: LiteMap<String, RuleTotal>,
-    /// Whether a breach may be of any of several requirements that the check does not count separately.
+    /// Whether some breach leaves open which of the requirements without a separate count is broken.
     #[serde(default)]
     pub unclear: bool,
     /// The first findings, each with its scenario, and the first finding of each requirement.

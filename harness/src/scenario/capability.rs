@@ -446,7 +446,8 @@ fn lacking(result: &Value, has: &[&str], lacks: &[&str]) -> Option<Value> {
     Some(json!({"provider": (&agent["provider"])}))
 }
 
-/// An absent flag is to be treated as `true`. Source: ProtectedResourceMetadata.required.
+/// Returns whether a resource requires a token. An absent flag counts as `true`. Source:
+/// ProtectedResourceMetadata.required.
 fn is_required(resource: &Value) -> bool {
     resource["required"] != false
 }

@@ -47,7 +47,7 @@ const CONNECTING: Duration = Duration::from_secs(2);
 const RUNNING: Duration = Duration::from_secs(120);
 /// The maximal number of bytes kept of a tool's output or of a file.
 const KEPT: u64 = 1 << 20;
-/// A timeout that stands for no timeout.
+/// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// The options of the agent's process.

@@ -30,7 +30,7 @@ const INBOX: usize = 1024;
 /// reached, its connection ends.
 const OUTBOX: usize = 100_000;
 const OUTBOX_BYTES: usize = 64 << 20;
-/// A timeout that stands for no timeout.
+/// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
 /// The maximal length of a handshake request's head, in bytes.

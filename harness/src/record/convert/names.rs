@@ -11,7 +11,7 @@ use crate::wire::message::DecodedFrame;
 
 use crate::scenario::write::WrittenTree;
 
-/// The maximal index of a list item that a pattern reaches.
+/// The number of items at the beginning of a list that a pattern can cover.
 const MAX_PAST: usize = 20;
 /// Members whose texts are identifiers, in addition to members that end with `Id`.
 const NAMING: [&str; 7] =

@@ -71,7 +71,7 @@ pub(super) struct ConvertedSteps {
     merged: HashMap<(String, u64), usize>,
     /// The last expectation of each connection, so that no expectation is repeated.
     last: HashMap<ConnId, WrittenTree>,
-    /// The line of the last handshake of each connection. Dispatches before this line are not matched any more.
+    /// The line of the last handshake of each connection. Envelopes of earlier dispatches are not expected on it.
     shaken: HashMap<ConnId, u64>,
     /// The line of the dispatch that an envelope settles, by channel and `serverSeq`.
     dispatched: HashMap<(String, u64), u64>,
