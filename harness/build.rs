@@ -1,5 +1,4 @@
-//! Puts the scenarios, vectors and ledgers of the repository into the binary, so that it carries its
-//! suite.
+//! Embeds the scenarios, vectors and ledgers of the repository in the binary.
 
 #[path = "build/ledger.rs"]
 mod ledger;
@@ -24,7 +23,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("ledgers.rs"), ledger::tables(&package.join("protocol/requirements"))?)
 }
 
-/// The files as an array of names and texts.
+/// Returns the files as an array of names and texts.
 fn table(root: &Path, files: &[PathBuf]) -> io::Result<String> {
     let mut table = String::from("&[\n");
     for file in files {

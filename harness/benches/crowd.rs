@@ -1,7 +1,7 @@
-//! A clean run of many clients at the reference host: no finding, and memory that does not grow with
+//! A long run of many clients at the reference host. There must be no finding, and memory must not grow with
 //! the length of the run.
 //!
-//! `--actions N` and `--clients N` make it longer or wider.
+//! `--actions N` and `--clients N` make the run longer or wider.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -15,7 +15,7 @@ use measure::{cpu, mib, resident};
 
 const CLIENTS: u64 = 32;
 const ACTIONS: u64 = 100_000;
-/// Lines that are printed.
+/// The number of printed lines.
 const STEPS: u64 = 10;
 
 fn main() {

@@ -1,5 +1,6 @@
-//! Receiving a flood of envelopes of some 230 bytes, each recorded and judged, against a bare
-//! client that drops the same frames. Both ends of both are on one core; no frame may be lost.
+//! Measures the harness receiving a flood of envelopes of about 230 bytes, each recorded and judged, against a
+//! bare client that drops the same frames. In both cases, client and server run on one core. No frame may be
+//! lost.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -20,9 +21,9 @@ mod measure;
 
 use measure::{beside, cpu, host, median, pin, runtime, setup};
 
-/// Envelopes of one flood.
+/// The number of envelopes per flood.
 const FRAMES: u64 = 15_000;
-/// Floods, and as many bare ones between them.
+/// The number of rounds; each round measures both clients.
 const ROUNDS: usize = 9;
 
 fn main() {
@@ -46,7 +47,7 @@ fn main() {
     println!("ratio:      {:.1} % (target: 30 %), none lost", 100.0 * bare / ours);
 }
 
-/// Nanoseconds of CPU for one envelope.
+/// Returns the CPU time of the harness for one envelope, in nanoseconds.
 async fn harness() -> f64 {
     let steps = "  - turn: { by: A, id: t1, accept: true }\n  - expect: { at: A, type: \
                  chat/turnComplete, where: { action: { turnId: t1 } } }\n";
@@ -67,15 +68,15 @@ async fn harness() -> f64 {
     for check in &verdict.checks {
         assert!(check.findings.is_empty(), "{:?}", check.findings.first());
     }
-    // The oracle looked at every one: the start, which is above the number of the handshake, a part,
-    // the text, the end.
+    // The oracle must have observed every envelope: the start (above the number of the handshake), a part, the
+    // deltas, the end.
     let grows = verdict.checks.iter().find(|check| check.check == "sequence.grows");
     let seen = grows.map_or(0, |check| check.observations);
     assert_eq!(seen, FRAMES + 3);
     took.as_secs_f64() * 1e9 / FRAMES as f64
 }
 
-/// Nanoseconds of CPU for one frame that is dropped.
+/// Returns the CPU time of the bare client for one frame, in nanoseconds.
 async fn drop_all() -> f64 {
     let (listener, url) = host::listener();
     let server =

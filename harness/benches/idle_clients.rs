@@ -1,6 +1,7 @@
-//! What a thousand idle clients cost: connected, subscribed, each with one answer read.
+//! Measures the cost of a thousand idle clients that are connected and subscribed and have each read one
+//! answer.
 //!
-//! The host is another process, this binary again, so that its share is not counted.
+//! The host is a separate process of this binary, so that its cost is not counted.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -21,7 +22,7 @@ mod measure;
 use measure::{host, mib, resident, runtime};
 
 const CLIENTS: usize = 1_000;
-/// Says that the process shall be the host.
+/// The argument that makes the process the host.
 const HOST: &str = "--host";
 
 fn main() {
@@ -47,7 +48,7 @@ fn main() {
     child.wait().expect("the host ends");
 }
 
-/// Serves until the bench closes the input.
+/// Serves until the bench closes standard input.
 async fn serve() {
     let (listener, url) = host::listener();
     println!("{url}");
@@ -83,7 +84,7 @@ async fn connect(url: &str) {
     drop(clients);
 }
 
-/// Sends a request and takes the answer in.
+/// Sends a request and waits for the answer.
 async fn ask(link: &mut WebSocketLink, engine: &mut ClientEngine, request: &Message) {
     link.send(&request.frame());
     let LinkEvent::Frame(frame) = next(link).await else {

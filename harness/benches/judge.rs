@@ -1,8 +1,8 @@
-//! What it costs to judge frames, from their text to what is wrong with them, against parsing the
-//! same frames with `serde_json` alone; that it does not grow; and what a large snapshot costs.
+//! Measures the cost of judging frames, from their text to the findings, against parsing the same frames with
+//! `serde_json` alone. Checks that the cost does not grow, and measures a large snapshot.
 //!
-//! `--instructions FRAMES TURNS` judges that many frames after that many turns of history, and
-//! nothing else, for a run under callgrind. `--only bare` parses them instead.
+//! `--instructions FRAMES TURNS` only judges this many frames after this many turns of history, for a run under
+//! callgrind. With `--only bare`, it parses them instead.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -30,7 +30,7 @@ const ROWS: &[TrafficRow] = &[
     TrafficRow { name: "turns of 5 text envelopes", deltas: 5, ..BASE },
 ];
 const ROUNDS: usize = 5;
-/// Turns of a chat whose snapshot has some 10 MB.
+/// The number of turns of a chat whose snapshot has about 10 MB.
 const LARGE: u64 = 50_000;
 
 fn main() {
@@ -69,12 +69,12 @@ fn main() {
     println!("a snapshot: parsed in {bare:.0} ms, judged in {ours:.0} ms ({:.2})", ours / bare);
 }
 
-/// The frames that are judged, as texts.
+/// Returns the frames to judge, as texts.
 fn texts(row: &TrafficRow) -> Vec<String> {
     stream(row).take(row.frames as usize).collect()
 }
 
-/// Nanoseconds of CPU for one frame, from its text to the findings.
+/// Returns the CPU time for judging one frame, from its text to the findings, in nanoseconds.
 fn judge(row: &TrafficRow, frames: &[String]) -> f64 {
     let (mut oracle, mut next) = begun(row);
     let began = cpu();
@@ -89,7 +89,7 @@ fn judge(row: &TrafficRow, frames: &[String]) -> f64 {
     took.as_secs_f64() * 1e9 / frames.len() as f64
 }
 
-/// Nanoseconds of CPU for parsing one frame, and nothing else.
+/// Returns the CPU time for parsing one frame, in nanoseconds.
 fn parse(frames: &[String]) -> f64 {
     let began = cpu();
     let mut objects = 0;
@@ -102,8 +102,8 @@ fn parse(frames: &[String]) -> f64 {
     took.as_secs_f64() * 1e9 / frames.len() as f64
 }
 
-/// Milliseconds of CPU for judging a large snapshot that another one came before, and for parsing
-/// it.
+/// Returns the CPU times for judging and for parsing a large snapshot that follows an earlier one, in
+/// milliseconds.
 fn snapshot() -> (f64, f64) {
     let sent = |value: Value| ConnectionEvent::Sent(Arc::new(SeenFrame::new(Frame::json(&value))));
     let (mut oracle, mut next) = begun(&TrafficRow { turns: LARGE, ..BASE });

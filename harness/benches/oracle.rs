@@ -1,7 +1,7 @@
-//! What an envelope costs in the oracle, and that it does not grow: not with the history of the
-//! chat, not with the number of channels and subscribers, not with the length of the run.
+//! Measures the cost of an envelope in the oracle. Checks that it does not grow with the history of the chat,
+//! the number of channels and subscribers, or the length of the run.
 //!
-//! `--instructions ROW FRAMES` judges the frames of one row only, for a run under callgrind.
+//! `--instructions ROW FRAMES` only judges the frames of one row, for a run under callgrind.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -57,10 +57,10 @@ fn main() {
     }
 }
 
-/// Nanoseconds of CPU for one envelope in the oracle.
+/// Returns the CPU time for one envelope in the oracle, in nanoseconds.
 fn judge(row: &TrafficRow) -> f64 {
     let (mut oracle, mut next) = begun(row);
-    // Decoding is not the oracle's.
+    // The frames are decoded before the measurement, because decoding is not part of the oracle.
     let mut entries = Vec::new();
     for frame in stream(row) {
         let seen = Arc::new(SeenFrame::new(Frame::Text(frame)));

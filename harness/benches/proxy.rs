@@ -1,8 +1,9 @@
-//! What `record` costs: a round trip and a flood of envelopes through it against the same without
-//! it, and a million frames each way, of which every byte is compared.
+//! Measures the cost of `record`: a round trip and a flood of envelopes through the proxy, against the same
+//! without it. Also sends a million frames in each direction and compares every byte.
 //!
-//! Host, client and proxy have a thread and a runtime each, as they would be processes; what passes
-//! is recorded and judged on a fourth. Wall time, alternately, medians of several rounds.
+//! Host, client and proxy each have their own thread and runtime, as if they were processes; a fourth thread
+//! records and judges. The times are wall-clock times, measured alternately; the results are medians of several
+//! rounds.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -28,11 +29,11 @@ mod measure;
 
 use measure::{beside, host, median, runtime};
 
-/// Round trips of one round, and envelopes of one flood.
+/// The numbers of round trips per round, of envelopes per flood, and of rounds.
 const TRIPS: u32 = 5_000;
 const FRAMES: u64 = 200_000;
 const ROUNDS: usize = 7;
-/// Frames of which every byte is compared, each way.
+/// The number of frames per direction of which every byte is compared.
 const COMPARED: usize = 1_000_000;
 
 fn main() {
@@ -64,7 +65,7 @@ fn main() {
     );
 }
 
-/// A proxy in front of this URL, and its own URL. It ends with the process.
+/// Starts a proxy in front of this URL and returns the proxy's URL. The proxy ends with the process.
 fn proxied(url: &str) -> String {
     let (listener, own) = host::listener();
     let upstream = UpstreamHost::new(url, Vec::new()).expect("a URL");
@@ -92,7 +93,7 @@ fn url(url: String, through: bool) -> String {
     if through { proxied(&url) } else { url }
 }
 
-/// Microseconds for one round trip of an envelope.
+/// Returns the time for one round trip of an envelope, in microseconds.
 fn trip(through: bool) -> f64 {
     let (listener, at) = host::listener();
     let server = beside(move || async move { host::echo(host::accepted(&listener).await).await });
@@ -112,7 +113,7 @@ fn trip(through: bool) -> f64 {
     took.as_secs_f64() * 1e6 / f64::from(TRIPS)
 }
 
-/// Envelopes a second.
+/// Returns the number of envelopes per second.
 fn flood(through: bool) -> f64 {
     let (listener, at) = host::listener();
     let server =
@@ -134,7 +135,7 @@ fn flood(through: bool) -> f64 {
     FRAMES as f64 / took.as_secs_f64()
 }
 
-/// A million frames each way at once; returns how many bytes were compared.
+/// Sends a million frames in both directions at the same time; returns the number of compared bytes.
 fn compared() -> u64 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let host: SocketAddr = listener.local_addr().expect("an address");
@@ -153,7 +154,7 @@ fn compared() -> u64 {
     down + server.join().expect("the host ends")
 }
 
-/// Sends the frames of one seed and compares what comes with those of the other.
+/// Sends the frames of one seed, and compares the received frames with those of the other seed.
 fn both(stream: &TcpStream, own: u64, others: u64, masked: bool) -> u64 {
     let mut writer = stream.try_clone().expect("a socket");
     let sending: JoinHandle<()> = std::thread::spawn(move || {
@@ -183,7 +184,7 @@ fn both(stream: &TcpStream, own: u64, others: u64, masked: bool) -> u64 {
     bytes
 }
 
-/// A frame of some length and kind.
+/// Appends a frame of random length and kind.
 fn frame(out: &mut Vec<u8>, dice: &mut Dice, masked: bool) {
     let first = [0x81, 0x82, 0x89, 0x8a][dice.below(4)];
     let length = dice.below(if first < 0x88 { 400 } else { 126 });
@@ -198,7 +199,8 @@ fn frame(out: &mut Vec<u8>, dice: &mut Dice, masked: bool) {
     if masked {
         out.extend((dice.roll() as u32).to_be_bytes());
     }
-    // Letters, that they are texts; with a mask they are whatever they are.
+    // The payload consists of letters, so unmasked text frames are valid UTF-8; a masked payload may be any
+    // bytes.
     out.extend((0..length).map(|_| b'a' + dice.below(26) as u8));
 }
 

@@ -1,8 +1,8 @@
-//! Reducing typical turns, from wire text to new state and alone, against the official crate of
-//! 1.0.0 (with the feature `official-newest`), and how the cost depends on parts and on history.
+//! Measures the reduction of typical turns, from wire text to the new state and alone, against the official
+//! crate of 1.0.0 (with the feature `official-newest`), and the dependence of the cost on parts and history.
 //!
-//! `--flat TURNS ACTIONS` only applies that many actions over that much history and measures
-//! nothing: for counting instructions with callgrind, as BENCHMARKS.md tells.
+//! `--flat TURNS ACTIONS` only applies this many actions to this much history and measures nothing. It is for
+//! counting instructions with callgrind; see BENCHMARKS.md.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -19,10 +19,10 @@ mod measure;
 use measure::{cpu, host, median, pin};
 
 const VERSION: Version = Version::new(1, 0, 0);
-/// Turns of one round.
+/// The numbers of turns per round and of rounds.
 const TURNS: usize = 100;
 const ROUNDS: usize = 9;
-/// Deltas of one text.
+/// The number of deltas per text.
 const DELTAS: usize = 120;
 
 fn main() {
@@ -63,7 +63,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds an action of both, alternately, and how they compare.
+/// Prints the time per action of both, measured alternately, and their ratio.
 fn compare(what: &str, ours: impl Fn(usize) -> f64, theirs: impl Fn(usize) -> Option<f64>) {
     let (mut own, mut peer) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -123,7 +123,7 @@ fn flat(history: u64, actions: u64) {
     });
 }
 
-/// A turn: a text, three tool calls, a text.
+/// Returns the actions of a turn: a text, three tool calls, a text.
 fn turn(id: &str) -> Vec<Value> {
     let mut actions = vec![json!({"type": "chat/turnStarted", "turnId": id,
         "startedAt": "2026-01-01T00:00:00.000Z",
@@ -164,7 +164,7 @@ fn delta(turn: &str, part: &str) -> Value {
         "content": "lorem ipsum dolor sit amet, consectetur "})
 }
 
-/// A chat whose active turn has that many texts.
+/// Returns a chat whose active turn has this many texts.
 fn with_parts(parts: usize) -> Value {
     let mut state = host::chat(10);
     let parts: Vec<Value> = (0..parts)
@@ -180,7 +180,7 @@ fn framed(action: &Value) -> Frame {
     Frame::Text(host::plain(&action.to_text(), 1))
 }
 
-/// The official crate of 1.0.0, where it was built in.
+/// The official crate of 1.0.0, which is not part of this build.
 #[cfg(not(feature = "official-newest"))]
 mod peer {
     use super::Value;
@@ -194,7 +194,7 @@ mod peer {
     }
 }
 
-/// The official crate of 1.0.0: its message, the envelope in it, its reducer.
+/// The official crate of 1.0.0: its message type, its envelope, its reducer.
 #[cfg(feature = "official-newest")]
 mod peer {
     use ahp_1_0::ahp_types::actions::{ActionEnvelope, StateAction};

@@ -1,5 +1,5 @@
-//! One scenario step, dispatched, echoed, matched, recorded and judged, over a loopback WebSocket,
-//! against a bare echo of frames of the same size. Both ends of both are on one core.
+//! Measures one scenario step over a loopback WebSocket (dispatched, echoed, matched, recorded and judged),
+//! against a bare echo of frames of the same size. In both cases, client and server run on one core.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -22,9 +22,9 @@ mod measure;
 
 use measure::{beside, cpu, host, median, pin, runtime, setup};
 
-/// Steps of one scenario.
+/// The number of steps per scenario.
 const STEPS: usize = 5_000;
-/// Scenarios, and as many bare runs between them.
+/// The number of rounds; each round measures the scenario and the bare echo.
 const ROUNDS: usize = 9;
 
 fn main() {
@@ -48,7 +48,7 @@ fn main() {
     println!("ratio:      {:.1} % (target: 60 %)", 100.0 * bare / ours);
 }
 
-/// Microseconds of CPU for one step.
+/// Returns the CPU time for one step, in microseconds.
 async fn harness() -> f64 {
     let mut steps = String::new();
     for step in 0..STEPS {
@@ -59,7 +59,7 @@ async fn harness() -> f64 {
         );
     }
     let setup = setup(&steps);
-    // Outlives the play, as in a run: giving back what was loaded is no part of a step.
+    // This reference outlives the play, as in a real run, so that freeing the scenario is not measured.
     let _loaded = std::sync::Arc::clone(&setup.scenario);
     let (listener, url) = host::listener();
     let writer = RunWriter::new(Box::new(measure::tempfile()), SecretRedactor::default());
@@ -81,7 +81,7 @@ async fn harness() -> f64 {
     took.as_secs_f64() * 1e6 / STEPS as f64
 }
 
-/// Microseconds of CPU for one bare round trip.
+/// Returns the CPU time for one bare round trip, in microseconds.
 async fn echo() -> f64 {
     let action = "{\"draft\":{\"origin\":{\"kind\":\"user\"},\"text\":\"draft 000000\"},\"type\":\
                   \"chat/draftChanged\"}";

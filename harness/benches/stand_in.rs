@@ -1,7 +1,7 @@
-//! The model stand-in under load: requests a CPU second and the time to the first event, against a
-//! bare server of the same HTTP library that answers as many bytes and reads nothing.
+//! Measures the model stand-in under load: requests per CPU second and the time to the first event, against a
+//! bare server with the same HTTP library that answers the same number of bytes and reads nothing.
 //!
-//! Client and server share one core; the client is the same for both.
+//! Client and server share one core; both servers have the same client.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 
@@ -26,10 +26,10 @@ mod measure;
 
 use measure::{asked_for, cpu, median, pin, runtime};
 
-/// Requests of one round.
+/// The numbers of requests per round and of rounds.
 const REQUESTS: usize = 2_000;
 const ROUNDS: usize = 9;
-/// The end of an answer in chunks.
+/// The end of a chunked answer.
 const END: &[u8] = b"0\r\n\r\n";
 
 fn main() {
@@ -62,7 +62,7 @@ fn main() {
     println!("answers of {} bytes", answer.len());
 }
 
-/// A scripted request as an agent sends it, with a tool and some words of its own.
+/// Returns a scripted request as an agent sends it, with a tool and additional text.
 fn request() -> Vec<u8> {
     let context = "Words that an agent puts around what its user says. ".repeat(40);
     let prompt = format!(
@@ -77,7 +77,7 @@ fn request() -> Vec<u8> {
         .into_bytes()
 }
 
-/// A stand-in on a port of its own.
+/// Starts a stand-in on a free port.
 async fn stand() -> (SocketAddr, tokio::task::JoinHandle<()>) {
     let (listener, address) = listener().await;
     let flavor = ModelFlavor::named("plain").expect("a flavor");
@@ -91,7 +91,7 @@ async fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// What the stand-in answers, for the bare server to answer as many bytes.
+/// Returns the answer of the stand-in, so that the bare server can answer the same number of bytes.
 async fn answer() -> Bytes {
     let (address, serving) = stand().await;
     let mut client = BenchClient::connect(address).await;
@@ -100,7 +100,7 @@ async fn answer() -> Bytes {
     Bytes::from(client.answer)
 }
 
-/// Microseconds of CPU a request, and microseconds to the first event.
+/// Returns the CPU time per request and the time to the first event, both in microseconds.
 async fn stand_in() -> (f64, f64) {
     let (address, serving) = stand().await;
     let figures = load(address).await;
@@ -137,7 +137,7 @@ async fn load(address: SocketAddr) -> (f64, f64) {
     (took.as_secs_f64() * 1e6 / REQUESTS as f64, median(first))
 }
 
-/// The least that a client can be: it looks for the end of an answer and for nothing else.
+/// A minimal client that only searches for the end of an answer.
 struct BenchClient {
     stream: TcpStream,
     answer: Vec<u8>,
@@ -150,7 +150,7 @@ impl BenchClient {
         BenchClient { stream, answer: Vec::new() }
     }
 
-    /// Asks, reads the whole answer and says how long its first bytes took.
+    /// Sends a request, reads the whole answer and returns the time until its first bytes.
     async fn ask(&mut self, request: &[u8]) -> Duration {
         self.answer.clear();
         let began = Instant::now();

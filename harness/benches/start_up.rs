@@ -1,4 +1,4 @@
-//! How long `ahp-harness --version` takes from spawn to exit, against `/bin/true`.
+//! Measures the time of `ahp-harness --version` from spawn to exit, against `/bin/true`.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 

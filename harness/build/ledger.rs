@@ -1,4 +1,4 @@
-//! The ledgers as tables of the binary, so that none of them is read when the program starts.
+//! Converts the ledgers to tables in the binary, so that the program parses no ledger when it starts.
 
 use std::fmt::Write as _;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The ledgers of all versions, newest first, as Rust.
+/// Returns the ledgers of all versions as Rust code, newest first.
 pub(crate) fn tables(folder: &Path) -> io::Result<String> {
     println!("cargo::rerun-if-changed={}", folder.display());
     let mut files = Vec::new();
@@ -32,11 +32,11 @@ pub(crate) fn tables(folder: &Path) -> io::Result<String> {
     Ok(format!("&[\n{}]\n", rows.concat()))
 }
 
-/// A mistake in a ledger: the byte where it stands, and what it is.
+/// A mistake in a ledger: its byte offset and its description.
 type LedgerMistake = (usize, String);
 type LedgerNode<'a> = Spanned<DeValue<'a>>;
 
-/// One ledger: its version, and the table as Rust.
+/// Converts one ledger. Returns its version and the table as Rust code.
 fn ledger(text: &str) -> Result<([u64; 3], String), LedgerMistake> {
     let file = DeTable::parse(text)
         .map_err(|error| (error.span().map_or(0, |span| span.start), error.message().to_owned()))?;
@@ -130,7 +130,7 @@ fn requirement(
     Ok(())
 }
 
-/// A table of the file, with the byte where it begins.
+/// A table of the file, with its byte offset.
 struct LedgerRow<'a> {
     at: usize,
     members: &'a DeTable<'a>,
@@ -166,7 +166,7 @@ impl<'a> LedgerRow<'a> {
         })
     }
 
-    /// The text behind a name, of the table of such texts.
+    /// Returns the text that a member refers to by name.
     fn named<'b>(
         &self,
         name: &str,
@@ -181,7 +181,7 @@ impl<'a> LedgerRow<'a> {
         found.map(Some).ok_or_else(wrong)
     }
 
-    /// A table of texts.
+    /// Returns a table of texts.
     fn texts_of(&self, name: &str) -> Result<Vec<(&'a str, &'a str)>, LedgerMistake> {
         let table = self.need(name)?;
         let at = table.span().start;
@@ -192,12 +192,12 @@ impl<'a> LedgerRow<'a> {
     }
 }
 
-/// The one version of ACP, which stands behind all of AHP's: they are sorted newest first.
+/// The only version of ACP. It sorts after all versions of AHP in the order from newest to oldest.
 const ACP_1: (&str, [u64; 3]) = ("acp-1", [0, 0, 0]);
 
 fn version(node: &LedgerNode<'_>) -> Result<[u64; 3], LedgerMistake> {
     let text = node.get_ref().as_str().unwrap_or_default();
-    // The first protocol has one number, and stands before all that have three.
+    // The first protocol version is a single number, and is older than all versions of three numbers.
     if text == "1" {
         return Ok([0, 0, u64::MAX]);
     }

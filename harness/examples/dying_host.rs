@@ -1,6 +1,6 @@
-//! The reference host with a weakness: it ends, hangs or restarts when a message has the word `deadly` in it.
+//! The reference host with a weakness: it ends, hangs or restarts when a message contains the word `deadly`.
 //!
-//! `dying_host WAY PORT`, with a way of [`WAYS`]. It is what `tests/dying_hosts.rs` plays against.
+//! Usage: `dying_host WAY PORT`, with a way of [`WAYS`]. `tests/dying_hosts.rs` plays against it.
 #![expect(clippy::print_stderr, reason = "a program says what is wrong with its arguments")]
 
 use std::time::Duration;
@@ -11,30 +11,30 @@ use ahp_harness::transcript::ConnId;
 use ahp_harness::transport::serve::{ServedBehind, serve};
 use ahp_harness::wire::frame::Frame;
 
-/// What the host does when it meets the word.
+/// The reaction of the host to the word.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum HostWeakness {
     /// The process ends with this exit code.
     Exits(i32),
     /// It ends by SIGABRT.
     Aborts,
-    /// It ends this many milliseconds later.
+    /// It ends after this many milliseconds.
     ExitsLate(u64),
-    /// It ends when two connections have met the word within two seconds.
+    /// It ends when two connections have sent the word within two seconds.
     ExitsForTwo,
-    /// It reads and writes nothing any more.
+    /// It stops reading and writing.
     Hangs,
-    /// It keeps its connections and answers nothing any more.
+    /// It keeps its connections, but answers nothing more.
     FallsSilent,
-    /// It starts itself anew, and has forgotten everything.
+    /// It restarts and loses its state.
     Restarts,
-    /// It ends after this many connections, whatever is said on them.
+    /// It ends after this many connections, whatever is sent on them.
     ExitsAfter(u32),
-    /// It ends this many milliseconds after its start, whatever happens.
+    /// It ends this many milliseconds after its start, in any case.
     Expires(u64),
 }
 
-/// The names of the ways, each with the method whose message it needs.
+/// The names of the ways, each with the method whose message may trigger the weakness.
 const WAYS: &[(&str, &str, HostWeakness)] = &[
     ("exits-at-a-handshake", "initialize", HostWeakness::Exits(1)),
     ("exits-at-a-dispatch", "dispatchAction", HostWeakness::Exits(101)),
@@ -58,7 +58,7 @@ struct DyingHost {
     method: &'static str,
     weakness: HostWeakness,
     connections: u32,
-    /// Who met the word, and when.
+    /// The connections that sent the word, with the times.
     met: Vec<(ConnId, Duration)>,
     ends: Option<Duration>,
     silent: bool,
@@ -89,7 +89,7 @@ impl DyingHost {
     }
 }
 
-/// Becomes a new process with the same arguments; elsewhere than on Unix the host only ends.
+/// Replaces the process by a new one with the same arguments. On systems other than Unix, the host only ends.
 fn restart() -> ! {
     #[cfg(unix)]
     {

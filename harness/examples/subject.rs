@@ -1,5 +1,5 @@
-//! Puts a Rust reducer behind the line protocol of `REDUCERS.md`; here our own model is the
-//! reducer, replace `reduce` and `round_trip` by calls of yours. The version is the first argument.
+//! Adapts a Rust reducer to the line protocol of `REDUCERS.md`. This example uses the harness's own model;
+//! replace `reduce` and `round_trip` by calls of your reducer. The first argument is the version.
 
 use std::io::{BufRead as _, Write as _};
 
@@ -19,7 +19,7 @@ fn reduce(version: Version, question: &Value) -> Option<Value> {
 }
 
 fn round_trip(question: &Value) -> Option<Value> {
-    // A typed reducer decodes the value by `question["type"]` and encodes it again here.
+    // A typed reducer would decode the value by `question["type"]` and encode it again here.
     Some(json!({"id": question.get("id"), "value": question.get("value")?}))
 }
 

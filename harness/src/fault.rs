@@ -1,9 +1,9 @@
-//! Planted faults: what one is, sets of them, and how a table of them is written.
+//! Injected faults: the description of a fault, sets of faults, and a macro for tables of faults.
 //!
-//! Whoever can be put wrong on purpose has a table by the macro `faults!`, a row a fault, and asks its [`FaultSet`] at the place
-//! where the rule that a fault breaks is kept.
+//! A component with injected faults has a table made by the macro `faults!`, one row per fault. The code that
+//! implements a rule asks the component's [`FaultSet`] whether to break that rule.
 //!
-//! Knows: nothing. Never knows: who has faults, what finds them.
+//! Knows: nothing. Never knows: which components have faults, what detects them.
 //!
 //! Start at [`FaultKind`].
 
@@ -11,36 +11,36 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-/// How many words a set has, of 64 faults each.
+/// The number of words of a set; each word holds 64 faults.
 const WORDS: usize = 6;
 
-/// A kind of fault, such as those of the reference host.
+/// A kind of injected fault, such as the faults of the reference host.
 pub trait FaultKind: Copy + Debug + Hash + Ord + Send + Sync + 'static {
-    /// Every one, in order.
+    /// Every fault of this kind, in order.
     const ALL: &'static [FaultDescription<Self>];
 
-    /// Its place among all.
+    /// Returns the index of the fault in [`FaultKind::ALL`].
     fn place(self) -> usize;
 
-    /// The fault of a name.
+    /// Returns the fault with this name.
     fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|row| row.name == name).map(|row| row.fault)
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     fn word(self) -> &'static str {
         Self::ALL.get(self.place()).map_or("", |row| row.name)
     }
 }
 
-/// One fault, described.
+/// The description of one fault.
 #[derive(Clone, Copy, Debug)]
 pub struct FaultDescription<F> {
-    /// Which fault.
+    /// The fault.
     pub fault: F,
-    /// What it is called on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What goes wrong, in a sentence.
+    /// The wrong behaviour, in a sentence.
     pub doc: &'static str,
 }
 
@@ -58,7 +58,7 @@ impl<F> Default for FaultSet<F> {
 }
 
 impl<F: FaultKind> FaultSet<F> {
-    /// Makes a set of a list.
+    /// Makes a set from a list.
     pub fn of(faults: &[F]) -> FaultSet<F> {
         let mut set = FaultSet::default();
         faults.iter().for_each(|fault| set.insert(*fault));
@@ -71,17 +71,17 @@ impl<F: FaultKind> FaultSet<F> {
         self.bits[at / 64] |= 1 << (at % 64);
     }
 
-    /// Whether the set holds a fault.
+    /// Returns whether the set contains a fault.
     pub fn has(&self, fault: F) -> bool {
         let at = fault.place();
         self.bits[at / 64] & (1 << (at % 64)) != 0
     }
 }
 
-/// Writes the table of a kind of fault: the enumeration `Fault` and the rows `FAULTS`.
+/// Defines the table of a kind of fault: the enumeration `Fault` and the rows `FAULTS`.
 macro_rules! faults {
     ($($fault:ident = $name:literal, $doc:literal;)*) => {
-        /// One way of being wrong.
+        /// An injected fault.
         #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
         pub enum Fault {
             $(#[doc = $doc] $fault,)*
@@ -101,12 +101,12 @@ macro_rules! faults {
         }
 
         impl Fault {
-            /// The fault of a name.
+            /// Returns the fault with this name.
             pub fn by_name(name: &str) -> Option<Fault> {
                 <Fault as $crate::fault::FaultKind>::named(name)
             }
 
-            /// The name on the command line.
+            /// Returns the name on the command line.
             pub fn name(self) -> &'static str {
                 <Fault as $crate::fault::FaultKind>::word(self)
             }

@@ -1,9 +1,9 @@
-//! The requirements: what the specification asks for, by id, with weight, source and argument.
+//! The requirements of the specification: identifier, weight, source and argument of each.
 //!
-//! The rows are `protocol/requirements/<version>.toml`, one table each, sorted by id; the build puts
-//! them into the binary. Every verdict of the harness rests on one of them: a scenario or a check
-//! names the id, the row says what a breach weighs. A rule without a keyword that weighs more than a
-//! note has its argument beside it.
+//! The rows are in `protocol/requirements/<version>.toml`, one table each, sorted by identifier. The build
+//! script compiles them into the binary. Every verdict of the harness refers to one of them: a scenario or a
+//! check names the identifier, and the row gives the weight of a breach. A rule without a keyword that weighs
+//! more than a note has an argument for its weight.
 //!
 //! Knows: `wire::version`, `verdict::Weight`. Never knows: which check or scenario uses a row.
 //!
@@ -16,69 +16,70 @@ use strsim::levenshtein as edits;
 use crate::verdict::Weight;
 use crate::wire::version::Version;
 
-/// All requirements of a version, sorted by id.
+/// All requirements of a version, sorted by identifier.
 #[derive(Debug)]
 pub struct RequirementLedger {
-    /// The version that asks for them.
+    /// The version.
     pub version: Version,
     rows: &'static [Requirement],
 }
 
-/// One rule that a peer can keep or break.
+/// A requirement: one rule that a peer can fulfil or break.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Requirement {
-    /// The name, never reused: `area.what-must-hold`.
+    /// The identifier, which is never reused: `area.what-must-hold`.
     pub id: &'static str,
-    /// What a breach weighs.
+    /// The weight of a breach.
     pub weight: Weight,
-    /// How much harm a breach does: the order in which rules get their checks.
+    /// The severity of a breach, which sets the order in which rules get their checks.
     pub severity: RequirementSeverity,
-    /// Who has to keep it.
+    /// The party that must fulfil the requirement.
     pub party: BoundParty,
-    /// The first version it holds in.
+    /// The first version that contains the requirement.
     pub since: Version,
-    /// The last version it holds in, where that is not the newest.
+    /// The last version that contains the requirement; `None` if the newest version still does.
     pub until: Option<Version>,
-    /// Where it comes from: document and section, or crate and type.
+    /// The source: document and section, or crate and type.
     pub source: &'static str,
     /// The rule, in one or two sentences.
     pub statement: &'static str,
-    /// Why a rule without a keyword weighs as much as a MUST; only essential rows have one.
+    /// The argument why a rule without a keyword weighs as much as a MUST; only essential rows have one.
     pub argument: Option<&'static str>,
-    /// The actions whose vectors put it to the test, for a rule about reducers; `*`: any.
+    /// For a rule about reducers: the actions whose vectors test it; `*` means any action.
     pub reducers: &'static [&'static str],
-    /// Why nothing can put it to the test.
+    /// The reason why nothing can test the requirement; `None` if it is testable.
     pub excluded: Option<&'static str>,
-    /// For a rule about optional behaviour: the behaviour, as a verb phrase such as "asks a client for something".
-    /// The rule does not apply to a host that never behaves so.
+    /// For a rule about optional behaviour: the behaviour, as a verb phrase such as "asks a client for
+    /// something". The rule does not apply to a host that never shows this behaviour.
     pub when: Option<&'static str>,
-    /// What kind of failure breaks the rule.
+    /// The kind of failure that breaks the requirement.
     pub breach: BreachKind,
 }
 
-/// What kind of failure of a step breaks the rule that the step tests.
+/// The kind of step failure that breaks the rule that the step tests.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum BreachKind {
-    /// What came looks wrong. The rule says how something looks, and not that it is sent.
+    /// The content is wrong. The rule describes a message, but does not require that it is sent.
     Content,
-    /// The same, or the opposite came: an error for a result, an acceptance for a rejection.
+    /// The content is wrong, or the outcome is the opposite: an error instead of a result, an acceptance
+    /// instead of a rejection.
     Outcome,
-    /// The same, or no answer came to what a client sent. Other rules are not broken by silence, since a host
-    /// that does not answer has not decided anything.
+    /// The content or outcome is wrong, or no answer arrives. Silence breaks only rules of this kind, because a
+    /// host that does not answer has not decided anything.
     Silence,
 }
 
 impl Requirement {
-    /// Whether the version asks for it.
+    /// Returns whether a version contains the requirement.
     pub fn holds_in(&self, version: Version) -> bool {
         self.since <= version && self.until.is_none_or(|until| version <= until)
     }
 }
 
-/// How much harm a breach does.
+/// The harm of a breach.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum RequirementSeverity {
-    /// Hardly any.
+    /// Hardly any harm.
     Low,
     /// Somebody is misled.
     Medium,
@@ -88,16 +89,16 @@ pub enum RequirementSeverity {
     Critical,
 }
 
-/// Who has to keep a rule.
+/// The party that must fulfil a requirement.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum BoundParty {
     /// The host.
     Host,
     /// A client.
     Client,
-    /// Whoever folds actions into state, host or client.
+    /// Any code that folds actions into state, in a host or a client.
     Reducer,
-    /// The agent, of ACP.
+    /// The agent, for ACP.
     Agent,
 }
 
@@ -114,14 +115,15 @@ impl fmt::Display for BoundParty {
 
 const LEDGERS: &[RequirementLedger] = include!(concat!(env!("OUT_DIR"), "/ledgers.rs"));
 
-/// An id that differs in more than this part of its letters, one in so many, is no suggestion.
+/// The inverse of the largest share of letters that may differ for a suggestion.
 const ONE_IN: usize = 3;
-/// A longer id, in bytes, is not compared with anything.
+/// The maximal length of an identifier for which suggestions are searched, in bytes.
 const MAX_ID: usize = 200;
 
 impl RequirementLedger {
-    /// The ledger of a version; for one without a ledger of its own that of the next version that
-    /// has one, else the newest. Its rows say by `since` and `until` whether they hold there.
+    /// Returns the ledger of a version. A version without its own ledger gets that of the next newer version
+    /// that has one, or else the newest. The members `since` and `until` of a row say whether it applies to the
+    /// version.
     pub fn of(version: Version) -> &'static RequirementLedger {
         let oldest_first = LEDGERS.iter().rev();
         let mut not_before = oldest_first.filter(|ledger| {
@@ -130,44 +132,45 @@ impl RequirementLedger {
         not_before.next().unwrap_or(RequirementLedger::newest())
     }
 
-    /// The ledger of the newest version.
+    /// Returns the ledger of the newest version.
     pub fn newest() -> &'static RequirementLedger {
         const { &LEDGERS[0] }
     }
 
-    /// Every ledger of AHP, newest first, then that of ACP.
+    /// Iterates over the ledgers: those of AHP, newest first, then that of ACP.
     pub fn all() -> impl Iterator<Item = &'static RequirementLedger> {
         LEDGERS.iter()
     }
 
-    /// What a breach of a rule weighs in a version: no more than a note where it does not hold.
+    /// Returns the weight of a breach in a version; a rule that the version does not contain weighs only a
+    /// note.
     pub fn weight(version: Version, id: &str) -> Weight {
         let row = RequirementLedger::of(version).find(id).filter(|row| row.holds_in(version));
         row.map_or(Weight::Note, |row| row.weight)
     }
 
-    /// What kind of failure breaks a rule; that of an author's own requirement is broken by any.
+    /// Returns the kind of failure that breaks a rule. An author's own requirement is broken by any failure.
     pub fn breach(id: &str) -> BreachKind {
         RequirementLedger::look_up(id).map_or(BreachKind::Silence, |row| row.breach)
     }
 
-    /// The row of an id in the newest version that has it.
+    /// Returns the row of an identifier in the newest version that contains it.
     pub fn look_up(id: &str) -> Option<&'static Requirement> {
         LEDGERS.iter().find_map(|ledger| ledger.find(id))
     }
 
-    /// The row of an id.
+    /// Returns the row of an identifier.
     pub fn find(&self, id: &str) -> Option<&'static Requirement> {
         let place = self.rows.binary_search_by(|row| row.id.cmp(id));
         self.rows.get(place.ok()?)
     }
 
-    /// Every row, sorted by id.
+    /// Iterates over the rows, sorted by identifier.
     pub fn iter(&self) -> impl Iterator<Item = &'static Requirement> {
         self.rows.iter()
     }
 
-    /// The id that was probably meant: the nearest by edits, when it is near at all.
+    /// Returns the most similar identifier, by edit distance; `None` if none is similar enough.
     pub fn closest(&self, id: &str) -> Option<&'static str> {
         if id.len() > MAX_ID {
             return None;

@@ -1,12 +1,11 @@
 //! Conformance harness and fuzzer for the Agent Host Protocol (AHP).
 //!
-//! A scenario goes in, frames cross the wire, one transcript is kept, judgement is pure, and every
-//! report is a fold over what was judged. The modules stand in reading order: a module uses only
-//! those above it.
+//! The harness plays scenarios against a host, records all frames in one transcript, judges the transcript with
+//! pure functions, and makes every report as a fold over the results. The modules are listed in reading order:
+//! a module uses only the modules above it.
 //!
-//! Everything but [`cli`] and the socket half of [`transport`] and [`run`] is free of input and
-//! output: no clock, no randomness, no sockets. Time is an argument, the [`Duration`] since the
-//! transcript began.
+//! Only [`cli`] and the socket parts of [`transport`] and [`run`] perform input and output. All other code uses
+//! no clock, no randomness and no sockets. Time is an argument: the [`Duration`] since the transcript began.
 //!
 //! [`Duration`]: std::time::Duration
 

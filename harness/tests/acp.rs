@@ -1,4 +1,4 @@
-//! The agent as a process: on its own, below the reference host, and what a run makes of both sides.
+//! Tests of the agent as a process: on its own, below the reference host, and in runs of both.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -12,7 +12,7 @@ use ahp_harness::wire::json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
-/// An empty folder of that name.
+/// Makes an empty folder with this name.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -20,7 +20,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Writes lines to a process and reads what it says until it ends.
+/// Writes lines to a process and reads its output until it ends.
 fn talk(arguments: &[&str], lines: &[String]) -> Vec<Value> {
     let mut child = Command::new(PROGRAM)
         .args(arguments)
@@ -32,7 +32,7 @@ fn talk(arguments: &[&str], lines: &[String]) -> Vec<Value> {
     for line in lines {
         writeln!(stdin, "{line}").unwrap();
     }
-    // The agent ends with its input: what it is to say comes first.
+    // The agent ends when its input ends, so the expected output is read before the input is closed.
     let stdout = child.stdout.take().unwrap();
     let mut said = Vec::new();
     for line in std::io::BufRead::lines(std::io::BufReader::new(stdout)) {
@@ -61,7 +61,8 @@ fn tools_really_run_in_the_sessions_folder() {
                   tool write \"made.txt\\none\"\ntool edit \"made.txt\\none\\ntwo\"\n\
                   tool read \"made.txt\"\ntool read \"../outside.txt\"";
     let cwd = folder.display().to_string();
-    // The first session of a process is known beforehand but for the process, so it is asked for alone.
+    // The first session identifier of a process depends only on the process, so this request is tested
+    // separately.
     let begin = [
         request(1, "initialize", json!({"protocolVersion": 1})),
         request("last", "session/new", json!({"cwd": cwd, "mcpServers": []})),
@@ -111,7 +112,7 @@ fn tools_really_run_in_the_sessions_folder() {
     );
 }
 
-/// Plays a scenario against a reference host that starts our agent.
+/// Plays a scenario against a reference host that starts the harness's agent.
 fn run(fault: &[&str], name: &str) -> (Output, String) {
     let folder = folder(name);
     let faults: String = fault.iter().map(|fault| format!(" --fault {fault}")).collect();
@@ -146,12 +147,13 @@ fn both_sides_of_a_host_are_held_together() {
     assert!(junit.contains("below.denied-never-runs"), "{junit}");
 }
 
-/// The reference host, whose agent is whatever this command line starts.
+/// Returns the command of a reference host whose agent is started by this command line.
 fn serve(agent: &str) -> String {
     format!("'{PROGRAM}' serve --listen 127.0.0.1:{{port}}{agent}")
 }
 
-/// Plays a turn on the host that a command starts. What it leaves running holds our standard error, so that this lasts.
+/// Plays a turn on the host that a command starts. Any process that it leaves behind keeps standard error open,
+/// so that this call would not return.
 fn below(serve: &str, how: &[&str], name: &str) -> Output {
     let folder = folder(name);
     let began = Instant::now();
@@ -165,7 +167,8 @@ fn below(serve: &str, how: &[&str], name: &str) -> Output {
     output
 }
 
-/// The host is blamed for a turn that does not end, since clients see no more of it; the note says where to look.
+/// The host is blamed for a turn that does not end, because clients see only the host; a note points to the
+/// agent.
 #[test]
 fn agents_that_say_nothing_of_use_end_in_a_verdict() {
     let agents = [
@@ -189,8 +192,8 @@ fn agents_that_say_nothing_of_use_end_in_a_verdict() {
     }
 }
 
-/// Two hosts: one behind a shell that ends before it, and one that hears nothing of being asked to end, so that it is
-/// killed before it could end its agent.
+/// There are two hosts: one below a shell that ends before the host, and one that ignores the request to end,
+/// so that it is killed before it can end its agent.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_agent_of_a_host_ends_with_it_whatever_ends_first() {
@@ -226,7 +229,7 @@ fn calls_of_the_mcp_tool_are_recorded() {
     assert_eq!((&kept["called"], &kept["arguments"]["text"]), (&json!("ahp_probe"), &json!("a")));
 }
 
-/// Writes a profile of an agent that is started by this line of a shell.
+/// Writes a profile of an agent that this shell command starts.
 fn drafted(command: &str) -> Output {
     let binary = env!("CARGO_BIN_EXE_ahp-harness");
     let words = ["agent", "profile", "--timeout", "20s", "--command", command];
@@ -250,8 +253,8 @@ fn a_profile_is_written_of_an_agent_that_answers_and_its_words_are_told_of_one_t
     assert!(error.contains("it is cause") && error.contains("it is end"), "{error}");
 }
 
-/// What of the protocol's tables the suite never shows has a reason, and what it shows has none: the table of reasons can
-/// only shrink.
+/// Each place of the protocol tables that the suite never shows needs a reason, and no other place may have
+/// one. Hence the table of reasons can only shrink.
 #[test]
 fn what_a_run_of_the_suite_never_shows_has_a_reason() {
     use ahp_harness::report::places::ShownPlaces;

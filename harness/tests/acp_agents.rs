@@ -1,5 +1,5 @@
-//! The suite for agents can fail: every check and every scenario has a planted fault that trips it, and agents that do
-//! nothing get nothing.
+//! Tests that the suite for agents can fail: every check and every scenario detects some injected fault, and
+//! agents that do nothing pass nothing.
 
 use ahp_harness::agent::acp::AgentConfig;
 use ahp_harness::agent::acp::fault::{FAULTS, Fault};
@@ -25,7 +25,7 @@ fn every_fault_is_caught_and_nothing_is_there_that_cannot_fail() {
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
 }
 
-/// What an agent can break has a fault that breaks it, rule by rule; the others say why nothing can.
+/// Each rule that an agent can break has a fault that breaks it; every other rule has a reason why nothing can.
 #[test]
 fn every_rule_has_a_fault() {
     let coverage = LedgerCoverage::of(Version::ACP_1, &ScenarioSuite::carried(), &[]);
@@ -35,7 +35,7 @@ fn every_rule_has_a_fault() {
     }
 }
 
-/// Another version may know other methods than this one.
+/// Another version may have other methods than this one.
 #[test]
 fn an_agent_of_another_version_is_not_judged_by_this_one() {
     let play = |faults: &[Fault]| {

@@ -1,7 +1,7 @@
-//! Captures between a client and an agent, in the form that other people's recorders write: `corpus/acp/NAME.jsonl` is judged
-//! by the same checks as a live run, and comes to exactly what `NAME.txt` says.
+//! Tests of captures between a client and an agent, in the form of foreign recorders. The checks of a live run
+//! judge each `corpus/acp/NAME.jsonl`, and the result must equal `NAME.txt`.
 //!
-//! `UPDATE=1 cargo test --test acp_captures` writes the texts anew; read what changed.
+//! `UPDATE=1 cargo test --test acp_captures` rewrites the texts; review the changes.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -26,7 +26,7 @@ fn judged(text: &str, assume: Option<Version>) -> JudgedFile {
     judged
 }
 
-/// The findings as a text: check, weight and lines, then the sentence.
+/// Formats the findings: check, weight and lines, then the sentence.
 fn said(judged: &JudgedFile) -> String {
     let mut text = String::new();
     for (id, total) in &judged.summary.checks {
@@ -56,7 +56,7 @@ fn captures_come_to_what_is_written_beside_them() {
     }
 }
 
-/// Without names of connections each handshake begins a conversation, as a process that is started anew does.
+/// Without connection names, each handshake begins a new conversation, as a restarted process does.
 #[test]
 fn a_capture_without_connections_is_taken_apart_by_its_handshakes() {
     let whole = text("broken.jsonl");
@@ -70,7 +70,7 @@ fn a_capture_without_connections_is_taken_apart_by_its_handshakes() {
     assert_eq!(said(&judged(&bare, None)), said(&judged(&whole, None)));
 }
 
-/// The same conversation in the words of a run, where only the version says that it is of ACP.
+/// The same conversation in the form of a run, where only the version shows that it is ACP.
 #[test]
 fn a_capture_of_connections_is_of_acp_where_that_is_assumed() {
     let whole = text("broken.jsonl");
@@ -81,7 +81,8 @@ fn a_capture_of_connections_is_of_acp_where_that_is_assumed() {
     assert_eq!(said(&found), said(&judged(&whole, None)));
 }
 
-/// Lines of a capture of one conversation: seconds, `c2a` or `a2c`, and the message without its tag.
+/// Returns the capture lines of one conversation: seconds, `c2a` or `a2c`, and the message without its
+/// `jsonrpc` member.
 fn conversation(lines: &[(f64, &str, &str)]) -> String {
     let line = |(at, dir, msg): &(f64, &str, &str)| {
         let msg = msg.replacen('{', "{\"jsonrpc\":\"2.0\",", 1);
@@ -101,7 +102,7 @@ const OPENING: [(f64, &str, &str); 4] = [
     (0.0, "a2c", r#"{"id":1,"result":{"sessionId":"s"}}"#),
 ];
 
-/// What is found in the opening and these lines.
+/// Returns the findings for the opening followed by these lines.
 fn found(lines: &[(f64, &str, &str)]) -> String {
     said(&judged(&conversation(&[&OPENING[..], lines].concat()), None))
 }
@@ -125,7 +126,8 @@ fn a_conversation_of_another_version_is_not_held_to_this_one() {
     assert_eq!(said(&judged(&conversation(&lines), None)), "");
 }
 
-/// A client that asks for version 1 and is answered with another version goes on with a prompt, answered by `result`.
+/// Returns the findings for a client that asks for version 1, gets another version, and still sends a prompt,
+/// which `result` answers.
 fn declined(answer: u64, result: &str) -> String {
     let other = format!(r#"{{"id":0,"result":{{"protocolVersion":{answer}}}}}"#);
     let ended = format!(r#"{{"id":2,"result":{result}}}"#);
@@ -181,7 +183,7 @@ const PROMPT: (f64, &str, &str) = (
 );
 const END: (f64, &str, &str) = (3.0, "a2c", r#"{"id":2,"result":{"stopReason":"end_turn"}}"#);
 
-/// A whole turn with these updates of the call `t`, each without its braces.
+/// Returns a whole turn with these updates of the tool call `t`; each update comes without its braces.
 fn turn_of(updates: &[&str]) -> String {
     let texts: Vec<String> = updates
         .iter()
@@ -197,7 +199,7 @@ fn turn_of(updates: &[&str]) -> String {
     found(&lines)
 }
 
-/// What an update leaves out, or gives as null, stays.
+/// A member that is missing or null in an update keeps its value.
 #[test]
 fn the_state_of_a_call_is_what_its_reports_add_up_to() {
     const UPDATE: &str = r#""sessionUpdate":"tool_call_update""#;
@@ -225,7 +227,8 @@ fn the_state_of_a_call_is_what_its_reports_add_up_to() {
     assert!(renamed.contains("acp.calls.name-kept"), "{renamed}");
 }
 
-/// A call that is asked about, with these inputs one after the other, which the client rejects; then the tool runs.
+/// Returns the findings for a tool call with these inputs one after the other, for which the client rejects the
+/// permission and which the agent runs anyway.
 fn ran_though_rejected(inputs: &[&str]) -> String {
     let update = |rest: &str| {
         format!(
@@ -253,7 +256,7 @@ fn ran_though_rejected(inputs: &[&str]) -> String {
     said(&judged(&format!("{text}{ran}\n"), None))
 }
 
-/// The input of a call is the last one that was reported, however it came to be.
+/// The input of a tool call is the last reported one, whichever message reports it.
 #[test]
 fn a_rejected_call_is_known_by_the_input_that_its_reports_add_up_to() {
     let found = ran_though_rejected(&["he", "hello"]);
@@ -284,7 +287,8 @@ fn content(list: &str) -> String {
     )
 }
 
-/// Content replaces: a terminal that is in it when it is released may stay in it, and does not come back once it has gone.
+/// New content replaces the old. A terminal that is in the content when it is released may stay there, but must
+/// not come back after it was removed.
 #[test]
 fn a_terminal_is_shown_again_only_where_it_stayed() {
     let terminal = r#"[{"type":"terminal","terminalId":"term"}]"#;
@@ -330,7 +334,7 @@ fn sessions_have_ids_of_their_own_and_only_those_are_named() {
     let (second, strange) = (second.as_str(), strange.as_str());
     let told = |text| [(1.0, "a2c", text)];
     let made = [(1.0, "a2c", r#"{"id":5,"result":{"sessionId":"s2"}}"#)];
-    // Its first update may come before the client knows the id.
+    // The first update of the session may arrive before the client knows its identifier.
     assert_eq!(found(&[&[new][..], &told(second), &made, &told(second)].concat()), "");
     let found_strange = found(&[&[new][..], &made, &told(strange)].concat());
     assert!(found_strange.starts_with("acp.sessions.there note"), "{found_strange}");
@@ -365,7 +369,7 @@ fn options_have_ids_of_their_own() {
     assert!(!ask("r").contains("acp.permission.option-ids"), "{}", ask("r"));
 }
 
-/// Without an id only what could not be read, or is no request, is refused.
+/// Only an unreadable message or an invalid request is refused with a null identifier.
 #[test]
 fn a_notification_is_not_answered_without_an_id() {
     let cancel = (1.0, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
@@ -380,7 +384,8 @@ fn a_notification_is_not_answered_without_an_id() {
     assert!(succeeded.starts_with("acp.wire.answered-once MUST"), "{succeeded}");
 }
 
-/// What came before the recording is not held against the agent: sessions, calls, terminals, requests, capabilities.
+/// The agent is not blamed for anything before the recording: sessions, tool calls, terminals, requests,
+/// capabilities.
 #[test]
 fn a_capture_that_begins_late_accuses_nobody() {
     let text = text("clean.jsonl");
@@ -398,7 +403,7 @@ fn a_capture_that_begins_late_accuses_nobody() {
 const CANCEL: (f64, &str, &str) =
     (1.5, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
 
-/// A prompt that is cancelled and answered in time, and these lines after it.
+/// Returns the findings for a prompt that is cancelled and answered in time, followed by these lines.
 fn after_a_cancelled_turn(lines: &[(f64, &str, &str)]) -> String {
     let end = (2.0, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
     found(&[&[PROMPT, CANCEL, end][..], lines].concat())
@@ -415,7 +420,7 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
     };
     let late = after_a_cancelled_turn(&[text(2.1)]);
     assert!(late.starts_with("acp.turns.no-late-updates MUST"), "{late}");
-    // Long afterwards it may belong to something else; so may what describes the session.
+    // Much later, the content may belong to something else; so may an update that describes the session.
     assert_eq!(after_a_cancelled_turn(&[text(60.0)]), "");
     let info = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update","title":"Done"}}}"#;
     assert_eq!(after_a_cancelled_turn(&[(2.1, "a2c", info)]), "");
@@ -438,7 +443,7 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
         CANCEL,
         (2.0, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#),
     ];
-    // To tidy up is no work.
+    // Cleaning up does not count as work.
     let tidy = [
         (
             2.1,
@@ -456,7 +461,7 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
     assert_eq!(found(&[&made[..], &tidy].concat()), "");
 }
 
-/// A prompt that was cancelled is waited for, whatever is prompted afterwards.
+/// A cancelled prompt must be answered, even if another prompt follows.
 #[test]
 fn a_cancelled_prompt_is_answered_though_another_one_follows() {
     let next = (
@@ -472,7 +477,7 @@ fn a_cancelled_prompt_is_answered_though_another_one_follows() {
     assert_eq!(found(&[PROMPT, CANCEL, answer, next, end, later]), "");
 }
 
-/// A tool that is called while two turns go on may be of either.
+/// A tool call during two concurrent turns may belong to either.
 #[test]
 fn a_tool_among_two_turns_is_nobodys() {
     let second = [
@@ -496,7 +501,7 @@ fn a_tool_among_two_turns_is_nobodys() {
     assert!(alone.starts_with("acp.calls.reported SHOULD"), "{alone}");
 }
 
-/// A call that has ended is not asked about.
+/// The agent must not ask for permission after the tool call has ended.
 #[test]
 fn permission_is_asked_for_before_a_call_ends() {
     let call = |status| {
@@ -511,7 +516,7 @@ fn permission_is_asked_for_before_a_call_ends() {
     assert_eq!(call("pending"), "");
 }
 
-/// What can be chosen for a setting of a session stands alone or in groups.
+/// The options of a session setting may be a flat list or groups.
 #[test]
 fn choices_are_what_the_schema_says() {
     let made = |choices: &str| {

@@ -1,5 +1,5 @@
-//! The reference agent as a process, by either transport: the suite for agents holds on standard input and output and on a
-//! loopback WebSocket alike, and a planted fault shows through both.
+//! Tests of the reference agent as a process on both transports. The suite for agents passes on standard input
+//! and output and on a loopback WebSocket, and an injected fault is detected on both.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
-/// Ends with the test.
+/// A listening agent that ends with the test.
 struct TestListener(Child, String);
 
 impl TestListener {
@@ -35,7 +35,7 @@ impl Drop for TestListener {
     }
 }
 
-/// Plays the suite, or what is asked for of it, against the agent that is reached so.
+/// Plays the suite, or a part of it, against the agent at this address.
 fn run(name: &str, how: &str, arguments: &[&str]) -> (Output, String, PathBuf) {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("acp-by-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -52,18 +52,19 @@ fn run(name: &str, how: &str, arguments: &[&str]) -> (Output, String, PathBuf) {
     (output, said, folder)
 }
 
-/// What a run's file is judged to, which has to be what the run came to.
+/// Judges the file of a run and returns the exit code, which must equal that of the run.
 fn judged(folder: &Path) -> Option<i32> {
     let mut judge = Command::new(PROGRAM);
     judge.current_dir(folder).args(["judge", "run.jsonl"]).output().unwrap().status.code()
 }
 
-/// Everything passes, and is really played: tools run, the tool of our server too.
+/// Checks that every scenario passes and is really played: tools run, including the tool of the harness's MCP
+/// server.
 fn holds(name: &str, how: &str) {
     let (output, said, folder) = run(name, how, &[]);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains(" passed") && !said.contains("untested"), "{said}");
-    // The agent as a process keeps no sessions and needs no authentication.
+    // The agent as a process stores no sessions and needs no authentication.
     for line in said.lines().filter(|line| line.trim_start().starts_with("skip")) {
         let absent = line.ends_with("no sessions") || line.ends_with("does not offer `auth`");
         assert!(absent, "{line}");

@@ -1,7 +1,7 @@
-//! A fixed sample of what `mutants --wire --acp` does: how many faults of an agent the always-on checks find in captures,
-//! by class, and that they accuse nobody over a legal rewrite of a capture.
+//! Tests a fixed sample of `mutants --wire --acp`: the share of an agent's faults that the always-on checks
+//! detect in captures, by class, and that they report nothing for a legal rewrite of a capture.
 //!
-//! The whole table is `reports/oracle/`. A score that falls here is a check that finds less than it did.
+//! The whole table is in `reports/oracle/`. A lower score here means that a check detects less than before.
 
 use std::sync::OnceLock;
 
@@ -18,17 +18,18 @@ use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 #[path = "common/wire_trial.rs"]
 mod wire_trial;
 
-/// One of so many scenarios of the suite is played.
+/// One in this many scenarios of the suite is played.
 const PART: usize = 4;
-/// Legal variants of the agent that are played too.
+/// The number of legal variants of the agent that are played as well.
 const VARIANTS: u64 = 24;
-/// Mutants, and rewrites, of each operator.
+/// The number of mutants and of rewrites per operator.
 const COUNT: usize = 4;
 
-/// What of a hundred mutants of each class is killed at least: all were, less a margin for what other conversations of
-/// the suite would bring.
+/// The minimal share of killed mutants per class, in percent. The actual share is 100 %; the margin allows for
+/// different conversations after a change of the suite.
 const LEAST: usize = 97;
-/// What of a hundred mutants that break only what the text does not demand is noted, or more, at least.
+/// The minimal share of mutants that are noted or killed, in percent, among those that break only what the
+/// specification does not demand.
 const NOTED: usize = 97;
 
 fn captures() -> Vec<MutableCapture> {
@@ -59,7 +60,8 @@ fn the_checks_find_as_many_faults_of_agents_of_each_class_as_they_did() {
     assert!(untried.len() * 20 < results.len(), "not tried: {untried:?}");
 }
 
-/// What breaks only a requirement that is a note does not count for the score, but is found all the same.
+/// Mutants that break only a requirement with the weight "note" do not count for the score, but must be
+/// detected.
 #[test]
 fn what_the_text_does_not_demand_is_noted() {
     let trial = WireTrial::new(captures(), 2, COUNT);

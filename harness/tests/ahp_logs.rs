@@ -1,6 +1,5 @@
-//! Logs that AHP software keeps of its connections: how they are read and put together, that no order
-//! that they do not tell makes a finding, and that what is written in their form is judged as a capture
-//! is.
+//! Tests of logs that AHP software keeps of its connections: how logs are read and merged, that an unknown
+//! order of messages never causes a finding, and that logs written by the harness are judged like a capture.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -39,7 +38,7 @@ impl ConnectionLog {
         ConnectionLog { connection, text: String::new() }
     }
 
-    /// A line, at so many milliseconds.
+    /// Adds a message at this time, in milliseconds.
     fn line(mut self, ms: u32, dir: &str, message: &str) -> ConnectionLog {
         let open = message.strip_suffix('}').unwrap();
         let (connection, ts) =
@@ -52,7 +51,7 @@ impl ConnectionLog {
         self
     }
 
-    /// A message that is there in part only.
+    /// Adds a truncated message.
     fn truncated(mut self, ms: u32, dir: &str, message: &str) -> ConnectionLog {
         self = self.line(ms, dir, message);
         self.text =
@@ -60,7 +59,7 @@ impl ConnectionLog {
         self
     }
 
-    /// A handshake.
+    /// Adds a handshake.
     fn shaken(self, ms: u32, client: &str, seq: u64) -> ConnectionLog {
         let ask = format!(
             r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"channel":"ahp-root://","protocolVersions":["1.0.0"],"clientId":"{client}"}}}}"#
@@ -71,7 +70,7 @@ impl ConnectionLog {
         self.line(ms, "c2s", &ask).line(ms, "s2c", &answer)
     }
 
-    /// A subscription to the session.
+    /// Adds a subscription to the session.
     fn subscribed(self, ms: u32, seq: u64, title: &str) -> ConnectionLog {
         let ask = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{{"channel":"{SESSION}"}}}}"#
@@ -110,7 +109,7 @@ fn verdict(files: &[(&str, &str)]) -> JudgedFile {
     judge_logs(&read(files).unwrap(), None, FailOn::default())
 }
 
-/// The checks that found something, with how often.
+/// Returns the checks that have findings, with the number of findings.
 fn found(judged: &JudgedFile) -> Vec<(String, u64)> {
     let checks = judged.summary.checks.iter().filter(|(_, total)| total.findings > 0);
     checks.map(|(check, total)| (check.clone(), total.findings)).collect()
@@ -146,8 +145,8 @@ fn the_message_is_what_stands_beside_the_member() {
     assert!(wrong(&format!("{{\"a\":1,{meta}}}").replace("c2s", "up")).contains("found `\"up\"`"));
 }
 
-/// Two clients rename a session in the same millisecond: each order of their logs lets another of them
-/// have sent its dispatch after the number of the other was received.
+/// Two clients rename a session in the same millisecond. In each order of the two logs, a different client has
+/// sent its dispatch after the other client's number was received.
 #[test]
 fn an_order_that_nobody_knows_blames_nobody() {
     let own = |name, client, number: u64, at: u32| {
@@ -175,7 +174,7 @@ fn an_order_that_nobody_knows_blames_nobody() {
         assert_eq!((judged.connections, judged.messages), (2, 14));
         assert!(!judged.summary.failed());
     }
-    // What a log shows alone is found, whatever else is open.
+    // A finding that a single log shows is reported, whatever else is unknown.
     let own = a.titled(30, 6, "three", None);
     let judged = verdict(&[("1", &own.text), ("2", &b.text)]);
     let alone = found(&verdict(&[("1", &own.text)]));
@@ -183,8 +182,8 @@ fn an_order_that_nobody_knows_blames_nobody() {
     assert_eq!(found(&judged), alone);
 }
 
-/// The same breach with a millisecond between is found, whatever the files are called, and told of with
-/// the names of the log.
+/// With a millisecond between the messages, the same breach is found. The result does not depend on the file
+/// names, and the message contains the names of the logs.
 #[test]
 fn an_order_that_is_known_proves() {
     let a = ConnectionLog::new("first one").shaken(1, "A", 4).subscribed(2, 4, "old");
@@ -203,7 +202,7 @@ fn an_order_that_is_known_proves() {
     let tied = ConnectionLog::new("late").shaken(20, "C", 4);
     let judged = verdict(&[("1", &open.text), ("2", &b.text), ("3", &tied.text)]);
     assert_eq!(found(&judged), []);
-    // A number that one subscriber did not receive, in the words of the log.
+    // A `serverSeq` that one subscriber did not receive; the message contains the names of the logs.
     let behind = ConnectionLog::new("b").shaken(1, "B", 4).subscribed(3, 4, "old");
     let behind = behind.titled(30, 10, "newer", None);
     let judged = verdict(&[("1", &a.text), ("2", &behind.text)]);
@@ -229,7 +228,7 @@ fn a_clock_that_goes_back_widens_what_is_not_known() {
     let later = ConnectionLog::new("late").shaken(60, "C", 4);
     let judged = verdict(&[("1", &a.text), ("2", &later.text)]);
     assert_eq!(found(&judged), [("sequence.real-time".to_owned(), 1)]);
-    // In one log the order is the log's.
+    // Within one log, the order of the lines is the order of the messages.
     let judged = verdict(&[("1", &a.text)]);
     assert_eq!(found(&judged), []);
 }
@@ -245,15 +244,15 @@ fn segments_are_one_log() {
         verdict(&[("log.jsonl", &first), ("log.2.jsonl", &third), ("log.1.jsonl", &second)]);
     assert_eq!((found(&judged), judged.connections, judged.messages), (vec![], 1, 7));
     assert_eq!(judged.notes, Vec::<String>::new());
-    // A segment that is missing is no fault of the host's, though numbers seem to be left out.
+    // A missing segment is not the host's fault, although it leaves a gap in the numbers.
     let judged = verdict(&[("log.jsonl", &first), ("log.2.jsonl", &third)]);
     assert_eq!((found(&judged), judged.connections), (vec![], 1));
     assert!(has(&judged, "the segment 1 before it is not there"), "{:?}", judged.notes);
-    // By number, not by name.
+    // Segments are sorted by number, not by name.
     let files = [("log.10.jsonl", third.as_str()), ("log.9.jsonl", &second)];
     let judged = verdict(&files);
     assert_eq!((judged.notes.len(), judged.connections, judged.messages), (0, 1, 4));
-    // Without its beginning a log is one of the middle of a connection.
+    // A log without its beginning starts in the middle of a connection.
     let logs = read(&[("log.1.jsonl", &second)]).unwrap();
     assert!(!logs.connections[0].whole);
 }
@@ -262,14 +261,14 @@ fn segments_are_one_log() {
 fn a_truncated_message_is_never_held_against_the_host() {
     let message = r#"{"jsonrpc":"2.0","method":"action","params":{}}"#;
     let before = || ConnectionLog::new("a").shaken(1, "A", 4).subscribed(2, 4, "old");
-    // What a state was can be anything after it, and numbers may have been in it.
+    // After a truncated message, the state is unknown, and the message may have contained numbers.
     let log =
         before().truncated(3, "s2c", message).subscribed(4, 9, "other").titled(5, 10, "x", None);
     let with = found(&verdict(&[("1", &log.text)]));
     let without = before().subscribed(4, 9, "other").titled(5, 10, "x", None);
     assert_eq!(with, []);
     assert_eq!(found(&verdict(&[("1", &without.text)])), [("state.snapshot-agrees".to_owned(), 1)]);
-    // A dispatch may have been in one of the client's, and an answer that nobody asked for asked for.
+    // A truncated client message may have been a dispatch, or the request for an unexpected answer.
     let stray = r#"{"jsonrpc":"2.0","id":77,"result":null}"#;
     let origin = Some(("A", 3));
     let log = before().truncated(3, "c2s", message).titled(4, 5, "x", origin).line(5, "s2c", stray);
@@ -278,7 +277,7 @@ fn a_truncated_message_is_never_held_against_the_host() {
     let checks: Vec<_> =
         found(&verdict(&[("1", &without.text)])).into_iter().map(|it| it.0).collect();
     assert_eq!(checks, ["dispatch.no-forged-origin", "jsonrpc.no-stray-response"]);
-    // What came before it is judged.
+    // Messages before a truncated one are judged.
     let log = before().titled(3, 4, "x", None).truncated(4, "s2c", message);
     assert!(!found(&verdict(&[("1", &log.text)])).is_empty());
 }
@@ -289,7 +288,7 @@ fn both_ends_of_a_connection_are_one() {
     let host = host.dispatched(3, 1, "x").titled(3, 5, "x", Some(("A", 1)));
     let mut client = ConnectionLog::new("a window").shaken(2, "A", 4).subscribed(4, 4, "old");
     client = client.dispatched(4, 1, "x").titled(5, 5, "x", Some(("A", 1)));
-    // The order of members is each writer's own.
+    // The order of members may differ between writers.
     client.text =
         client.text.replace(r#""id":1,"method":"subscribe""#, r#""method":"subscribe","id":1"#);
     for files in [[("c", &client), ("h", &host)], [("h", &client), ("c", &host)]] {
@@ -299,15 +298,15 @@ fn both_ends_of_a_connection_are_one() {
         assert!(has(&judged, "the two ends of one connection"), "{:?}", judged.notes);
         assert_eq!(found(&judged), []);
     }
-    // The clocks may differ by more than the connection lasted.
+    // The two clocks may differ by more than the duration of the connection.
     let mut far = ConnectionLog::new("a window").shaken(9_002, "A", 4).subscribed(9_004, 4, "old");
     far = far.dispatched(9_004, 1, "x").titled(9_005, 5, "x", Some(("A", 1)));
     assert_eq!(verdict(&[("1", &host.text), ("2", &far.text)]).connections, 1);
-    // A client that comes again and does the same is no other end.
+    // A client that reconnects and sends the same messages has a second connection.
     let again = ConnectionLog::new("agent-host-2").shaken(40, "A", 4);
     let once = ConnectionLog::new("agent-host-1").shaken(1, "A", 4);
     assert_eq!(verdict(&[("1", &once.text), ("2", &again.text)]).connections, 2);
-    // Two that cannot be told apart are told of, and not guessed at.
+    // Two logs that cannot be distinguished are reported as an error.
     let other = ConnectionLog::new("agent-host-1").shaken(1, "A", 4).subscribed(3, 4, "another");
     let error = read(&[("1", &host.text), ("2", &other.text)]).unwrap_err().to_string();
     assert!(error.starts_with("1:1 and 2:1 both tell of a connection `agent-host-1`"), "{error}");
@@ -320,11 +319,11 @@ fn one_log_goes_on_through_a_reconnect() {
     let logs = read(&[("1", &log.text)]).unwrap();
     let whole: Vec<bool> = logs.connections.iter().map(|it| it.whole).collect();
     assert_eq!(whole, [true, false]);
-    // Whether it is the same connection is open, so that the old subscription may still be served.
+    // It is unknown whether the connection is the same, so the old subscription may still be active.
     assert_eq!(found(&judge_logs(&logs, None, FailOn::default())), []);
 }
 
-/// Where a connection ends is not in a log: what is open then is not held against the host.
+/// A log does not contain the end of a connection, so the host is not blamed for unanswered requests.
 #[test]
 fn nobody_waits_beyond_the_end_of_a_log() {
     let ask =
@@ -332,7 +331,7 @@ fn nobody_waits_beyond_the_end_of_a_log() {
     let a = ConnectionLog::new("a").shaken(1, "A", 4).line(2, "c2s", ask);
     let b = ConnectionLog::new("b").shaken(3, "B", 4).line(50_000, "c2s", ask);
     assert_eq!(found(&verdict(&[("1", &a.text), ("2", &b.text)])), []);
-    // Messages that are no objects are not in a log, but the answers to them are.
+    // A log omits messages that are not JSON objects, but contains the answers to them.
     let error = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no JSON"}}"#;
     let a = ConnectionLog::new("a").shaken(1, "A", 4).line(2, "s2c", error);
     assert_eq!(found(&verdict(&[("1", &a.text)])), []);
@@ -345,7 +344,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
     let error = |files: &[(&str, &str)]| read(files).unwrap_err().to_string();
     let first = error(&[("x.jsonl", "{\"a\":1}\n")]);
     assert!(first.starts_with("x.jsonl:1: expected a line with `_ahpLog`"), "{first}");
-    // In the middle, what stands before is judged.
+    // If a line in the middle is unreadable, the lines before it are judged.
     for (line, reason) in [
         ("{\"_ahpLog\":", "not a line of a log"),
         ("{\"a\":1}", "expected a line with `_ahpLog`, found another"),
@@ -358,21 +357,21 @@ fn what_cannot_be_read_is_told_with_its_place() {
         assert!(has(&judged, reason), "{:?}", judged.notes);
         assert_eq!(judged.messages, 4);
     }
-    // And the other way round.
+    // The opposite case: a line of a log in a capture.
     let text = format!("{{\"dir\":\"open\",\"conn\":\"A\"}}\n{good}");
     let judged = judge(text.as_bytes(), None, FailOn::default()).unwrap();
     assert!(judged.broken && has(&judged, "line 2 cannot be read"), "{:?}", judged.notes);
     assert!(has(&judged, "a line of a log"), "{:?}", judged.notes);
-    // The end of a file that is still written is no mistake.
+    // An incomplete last line of a file that is still being written is no mistake.
     let judged = verdict(&[("x.jsonl", &good[..good.len() - 9])]);
     assert!(!judged.broken && has(&judged, "was cut off with the file"), "{:?}", judged.notes);
-    // A line without an end.
+    // A line that never ends.
     let endless =
         io::Read::chain(good.as_bytes(), io::Read::take(io::repeat(b'x'), MAX_LINE as u64 + 5));
     let endless = io::BufReader::new(endless);
     let logs = ConnectionLogs::read(vec![("x.jsonl".to_owned(), endless)]).unwrap();
     assert!(logs.broken && logs.notes[0].contains("longer than"), "{:?}", logs.notes);
-    // An empty file beside others.
+    // An empty file next to a non-empty one.
     let judged = verdict(&[("x.jsonl", ""), ("y.jsonl", &good)]);
     assert_eq!(
         (judged.notes.as_slice(), judged.messages),
@@ -387,7 +386,7 @@ fn names_with_control_characters_are_written_out() {
     assert_eq!(logs.connections[0].name, r"a\u{1b}[31m\nb");
 }
 
-// What is written
+// Written logs
 
 type LogFiles = Arc<Mutex<HashMap<String, Vec<u8>>>>;
 
@@ -405,7 +404,7 @@ impl Write for InMemory {
     }
 }
 
-/// A capture, written as logs.
+/// Converts a capture to logs.
 fn as_logs(capture: &[u8], redactor: SecretRedactor) -> Vec<(String, String)> {
     let files = LogFiles::default();
     let kept = Arc::clone(&files);
@@ -431,7 +430,7 @@ fn as_logs(capture: &[u8], redactor: SecretRedactor) -> Vec<(String, String)> {
     all
 }
 
-/// Every capture of the corpus comes to the same as logs.
+/// Every capture of the corpus gives the same result as its logs.
 #[test]
 fn a_capture_and_its_logs_are_judged_alike() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures");
@@ -455,7 +454,7 @@ fn a_capture_and_its_logs_are_judged_alike() {
         assert_eq!(found(&again), found(&judged), "{}", path.display());
         assert_eq!(again.messages, judged.messages, "{}", path.display());
         for (check, total) in &judged.summary.checks {
-            // What only the order of connections within a millisecond puts to the test is not observed in logs.
+            // Observations that depend on the order of connections within a millisecond are not made in logs.
             let (seen, most) = (again.summary.checks[check].observations, total.observations);
             assert!(seen <= most, "{check} of {}: {seen}, {most}", path.display());
             fewer += usize::from(seen < most);
@@ -530,7 +529,7 @@ fn what_is_no_object_comes_back_to_the_letter() {
     assert_eq!(reader.next_event(), Ok(None));
 }
 
-// The commands
+// Commands
 
 fn harness(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_ahp-harness")).args(arguments).output().unwrap();

@@ -1,4 +1,4 @@
-//! The capture format is what its page and its schema say.
+//! Tests that the capture format agrees with its documentation and its schema.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ fn the_page_names_every_word() {
     assert!(missing.is_empty(), "CAPTURE_FORMAT.md says nothing about {missing:?}");
 }
 
-/// What is written has just the members that the table gives its kind, and every kind is written.
+/// Each kind of written line has exactly the members in the table, and every kind is written.
 #[test]
 fn the_table_knows_what_is_written() {
     let seen = |frame: Frame| Arc::new(SeenFrame::new(frame));

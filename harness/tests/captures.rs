@@ -1,8 +1,8 @@
-//! Every check, held by a capture that breaks it: `corpus/captures/NAME.jsonl` is judged, and comes
-//! to exactly what `NAME.txt` says. The captures whose names begin with `clean` break nothing and
-//! put every check to the test.
+//! Tests every check with a capture that breaks its rule: each `corpus/captures/NAME.jsonl` is judged, and the
+//! result must equal `NAME.txt`. Captures whose names begin with `clean` break no rule and exercise every
+//! check.
 //!
-//! `UPDATE=1 cargo test --test captures` writes the texts anew; read what changed.
+//! `UPDATE=1 cargo test --test captures` rewrites the texts; review the changes.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -19,7 +19,7 @@ use ahp_harness::report::summary::{CheckTotal, word};
 use ahp_harness::verdict::FailOn;
 use regex_lite::Regex;
 
-/// Every capture, judged: the path and what the checks came to.
+/// Judges every capture and returns its path and the results of the checks.
 fn judged() -> Vec<(PathBuf, BTreeMap<String, CheckTotal>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures");
     let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -35,7 +35,7 @@ fn judged() -> Vec<(PathBuf, BTreeMap<String, CheckTotal>)> {
     paths.into_iter().map(judge).collect()
 }
 
-/// The findings as a text: check, weight and lines, then the sentence and the difference.
+/// Formats the findings: check, weight and lines, then the sentence and the difference.
 fn said(checks: &BTreeMap<String, CheckTotal>) -> String {
     let mut text = String::new();
     for (id, total) in checks {
@@ -68,7 +68,7 @@ fn every_capture_comes_to_what_is_written_beside_it() {
     }
 }
 
-/// What patterns take out, numbered, changes no verdict: the same checks, weights and lines.
+/// Redaction with numbered marks changes no verdict: checks, weights and lines stay the same.
 #[test]
 fn redacted_captures_come_to_the_same() {
     let patterns = ["^[a-z]+[0-9]+$", "^[A-D]$", r"(?i)\b(one|two|three|hello|count|a)\b"];

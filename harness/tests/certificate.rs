@@ -1,5 +1,5 @@
-//! Certificates and the page: what they say of honest, broken and idle hosts, and that nothing a host
-//! says becomes markup.
+//! Tests of certificates and the HTML page: their content for honest, broken and idle hosts, and that no text
+//! from a host becomes markup.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run the harness has failed")]
 
@@ -28,7 +28,7 @@ fn harness(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), format!("{out}{err}"))
 }
 
-/// A run with these scenarios, each a status and the text of what came.
+/// Returns the file of a run with these scenarios, each with a status and a message.
 fn run(scenarios: &[(&str, &str)], host: &str) -> String {
     let header = json!({
         "run": "header", "format": 2, "harness": "0.1.0", "seed": 1, "target": "ws://h",
@@ -106,7 +106,7 @@ fn the_reference_host_keeps_what_is_checked() {
     ] {
         assert!(out.join(file).exists(), "{file}");
     }
-    // Everything is made of the run's file alone.
+    // All reports can be made again from the file of the run alone.
     let again = folder("certificate-again");
     let file = out.join("run.jsonl");
     harness(&["report", file.to_str().unwrap(), "--out", again.to_str().unwrap()]);
@@ -155,16 +155,16 @@ fn a_check_speaks_against_the_requirement_that_was_broken_alone() {
         let rows = certificate["requirements"].as_array().unwrap();
         rows.iter().find(|row| row["id"] == id).unwrap().clone()
     };
-    // One check judges all of these.
+    // A single check covers all of these requirements.
     assert_eq!(row("jsonrpc.error.shape")["outcome"], "fail", "{said}");
     assert_eq!(row("jsonrpc.version.tag-output")["outcome"], "pass", "{said}");
     assert_eq!(row("transport.whole-messages")["outcome"], "pass", "{said}");
-    // What it did not see it does not let pass, and what the host need not do is not asked for.
+    // An unobserved requirement does not pass, and optional behaviour that the host never shows is skipped.
     assert_eq!(row("auth.required.data")["outcome"], "skip", "{said}");
     let asked = row("channel.present-on-server-requests");
     assert_eq!(asked["outcome"], "skip", "{asked}");
     assert!(asked["reason"].as_str().unwrap().contains("asks a client for something"), "{asked}");
-    // A profile without a scenario is no matter of this run, whatever a check saw of it.
+    // A profile without a played scenario is not applicable, even if a check has observations of it.
     let profiles = certificate["profiles"].as_array().unwrap();
     let terminals = profiles.iter().find(|profile| profile["name"] == "terminals").unwrap();
     assert_eq!(terminals["verdict"], "not-applicable", "{terminals}");
@@ -190,7 +190,7 @@ fn nothing_a_host_says_becomes_markup() {
     assert!(!markdown.contains("<script>") && markdown.contains("\\<script\\>"), "{markdown}");
 }
 
-/// What stands between two texts, at every place.
+/// Returns every part of the page between two texts.
 fn between<'a>(page: &'a str, before: &'a str, after: &'a str) -> Vec<&'a str> {
     page.split(before).skip(1).filter_map(|rest| rest.split(after).next()).collect()
 }
@@ -216,7 +216,7 @@ fn every_link_leads_somewhere_and_nothing_is_told_twice() {
     for link in &links {
         assert!(ids.contains(link), "`{link}` leads nowhere");
     }
-    // One rule, broken in two ways, is one article.
+    // A rule that is broken in two ways has one article.
     let articles = between(&page, "<article", "</article>");
     assert_eq!(articles.len(), 1, "{articles:?}");
     assert!(articles[0].contains("5 times in 5 scenarios"), "{}", articles[0]);
@@ -283,8 +283,9 @@ fn puts_certificates_side_by_side() {
     assert_eq!(code, Some(2), "{said}");
 }
 
-/// What the schema has against a certificate. Only the keywords that the schema uses are known here, and an
-/// unknown one fails: the validators that there are cost a minute of every clean build.
+/// Returns the violations of the schema in a certificate. Only the keywords that the schema uses are
+/// implemented, and an unknown keyword fails: an existing validator crate would add a minute to every clean
+/// build.
 fn mistakes(certificate: &Value) -> Vec<String> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("certificate.schema.json");
     let root: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -410,7 +411,7 @@ fn certificates_are_what_their_schema_says() {
     assert!(!mistakes(&json!({"format": 2})).is_empty());
 }
 
-/// Every member that is written stands in the schema, so that nothing is left without its meaning.
+/// The schema must describe every member that is written.
 #[test]
 fn the_schema_names_every_member() {
     fn unnamed(value: &Value, schema: &Value, root: &Value, path: &str, found: &mut Vec<String>) {
@@ -444,7 +445,8 @@ fn the_schema_names_every_member() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// A run in which all MUST and essential rules of annotations held but one, whose scenarios were skipped for these causes.
+/// Makes a run in which all MUST and essential requirements of annotations held except one, whose scenarios
+/// were skipped for these causes.
 fn all_but_one(causes: &[&str]) -> (HostCertificate, String) {
     let nothing = HostCertificate::of(&FinishedRun::read(run(&[], "h").as_bytes()).unwrap());
     let heavy = nothing
@@ -494,11 +496,12 @@ fn a_profile_with_a_must_out_of_reach_is_incomplete() {
     assert_eq!([&reason.must[..], &reason.essential[..]].concat(), [id]);
     assert!(brief::markdown(&certificate).contains("Out of reach of this run"));
 
-    // No scenario can be played at this version.
+    // No scenario can be played in this version.
     let (certificate, _) = all_but_one(&["other-version"]);
     assert_eq!(profile(&certificate).verdict, ProfileVerdict::Incomplete);
 
-    // What does not apply to the host is no gap, though one of the scenarios is written for another version.
+    // A requirement that does not apply to the host is no gap, even if one of its scenarios is for another
+    // version.
     for causes in [&["not-applicable"][..], &["not-applicable", "other-version"]] {
         let (certificate, _) = all_but_one(causes);
         let found = profile(&certificate);

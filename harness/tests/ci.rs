@@ -1,5 +1,5 @@
-//! What a run in CI needs besides a verdict: to stop early, to be shared among machines and joined
-//! again, to accept what is known.
+//! Tests of the features for CI: stopping early, sharing a run among machines, merging the parts, and accepting
+//! known failures.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A folder of its own for each test, empty.
+/// Makes an empty folder for a test.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("ci").join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -30,7 +30,7 @@ fn harness(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), format!("{out}{err}"))
 }
 
-/// Runs it, and holds it to its exit code and to what it says.
+/// Runs the program, and checks its exit code and output.
 fn check(folder: &Path, arguments: &[&str], code: i32, expected: &[&str]) -> String {
     let (found, said) = harness(folder, arguments);
     assert_eq!(found, Some(code), "{arguments:?}\n{said}");
@@ -40,7 +40,7 @@ fn check(folder: &Path, arguments: &[&str], code: i32, expected: &[&str]) -> Str
     said
 }
 
-/// Writes a scenario that holds, or one that expects a refusal where there is none.
+/// Writes a scenario that passes, or one that expects a refusal that does not happen.
 fn scenario(folder: &Path, id: &str, holds: bool) {
     let outcome = if holds { "accept: {}" } else { "reject: {}" };
     let text = format!(
@@ -72,7 +72,7 @@ fn stops_at_the_first_failure() {
     let kept = fs::read_to_string(here.join("run.jsonl")).unwrap();
     assert_eq!(kept.matches("\"run\":\"case\"").count(), 2, "{kept}");
 
-    // What is known is no reason to stop; a certificate stops like a run.
+    // A known failure does not stop the run; `certify` stops like `run`.
     let known =
         "known:\n  - scenario: mine/b\n    reason: x\n  - scenario: mine/d\n    reason: x\n";
     fs::write(here.join("known.yaml"), known).unwrap();
@@ -117,13 +117,13 @@ fn plays_a_part_of_the_selection() {
     );
 }
 
-/// The lines of a file about the run, of one kind.
+/// Returns the lines about the run of one kind.
 fn about(text: &str, kind: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["run"] == kind).collect()
 }
 
-/// What the lines say that a result points to, in the order of the results' scenarios.
+/// Returns the lines that each result refers to, in the order of the results' scenarios.
 fn proofs(text: &str) -> Vec<(String, Vec<Value>)> {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut all: Vec<_> = about(text, "result")
@@ -159,7 +159,7 @@ fn merges_shards_into_the_run_that_they_are_parts_of() {
         let fixed = ["run", "known/suite", "--report", &report, "--seed"];
         check(&here, &[&fixed, more].concat(), 1, &["1 failed"]);
     };
-    // Each on a machine of its own: with a seed of its own.
+    // Each shard runs on a separate machine, so it has a separate seed.
     let whole = ["run", "known/suite", "--report", "jsonl=whole.jsonl", "--seed", "7"];
     check(&here, &whole, 1, &["3 passed, 2 failed"]);
     play("1.jsonl", &["7", "--shard", "1/2"]);
@@ -191,13 +191,14 @@ fn merges_shards_into_the_run_that_they_are_parts_of() {
     assert_eq!(methods(&whole), methods(&merged));
     assert_eq!(methods(&merged).iter().filter(|(_, lines)| !lines.is_empty()).count(), 2);
 
-    // What reads a run reads this one: the same verdicts, with the ids of both seeds.
+    // Every command that reads a run reads the merged one: the verdicts are the same, and the identifiers have
+    // both seeds.
     check(&here, &["judge", "run.jsonl"], 1, &["5 scenarios", "3 passed, 2 failed"]);
     check(&here, &["diff", "whole.jsonl", "run.jsonl"], 0, &["no difference"]);
     check(&here, &["report", "run.jsonl"], 0, &["report.html"]);
     check(&here, &["merge", "1.jsonl", "--out", "half.jsonl"], 0, &["shard 2/2 is not among"]);
 
-    // A part certifies nothing, merged or not; the whole does.
+    // A part certifies nothing, merged or not; the whole run does.
     for (file, complete) in [("run.jsonl", true), ("half.jsonl", false), ("1.jsonl", false)] {
         check(&here, &["report", file], 0, &[]);
         let certificate: Value =
@@ -243,9 +244,9 @@ fn merges_nothing_that_is_not_one_run() {
             "{other}"
         );
     }
-    // The port of a machine's own is whatever was free.
+    // The port of a local address is random and does not matter.
     check(&here, &["merge", "near.jsonl", "nearer.jsonl"], 0, &["2 scenarios of 2 files"]);
-    // A blank line moves what stands behind it, and what points there.
+    // A blank line shifts the line numbers behind it, and the references to those lines.
     with("blank.jsonl", &text.replacen("\n{\"case\":0,\"t\"", "\n\n{\"case\":0,\"t\"", 1));
     check(&here, &["merge", "1of2.jsonl", "blank.jsonl"], 0, &["3 scenarios of 2 files"]);
     check(&here, &["judge", "run.jsonl"], 0, &["3 passed"]);
@@ -261,7 +262,7 @@ fn writes_the_baseline_anew() {
     let kept = || fs::read_to_string(&file).unwrap();
     let update = ["run", "suite", "--baseline", "known.yaml", "--update-baseline"];
     check(&here, &["run", "suite", "--update-baseline"], 2, &["--baseline <FILE>"]);
-    // Both fail for one cause.
+    // Both scenarios fail for the same cause.
     check(&here, &update, 0, &["1 passed, 2 failed", "baseline: known.yaml, 1 new entries"]);
     let written = kept();
     assert!(written.contains("finding: \"chat.create.source.unknown-chat~"), "{written}");
@@ -270,7 +271,7 @@ fn writes_the_baseline_anew() {
     let known = ["run", "suite", "--baseline", "known.yaml"];
     check(&here, &known, 0, &["1 passed, 2 known"]);
 
-    // Something else that fails is not hidden by what is known, not even in the same scenario.
+    // A known failure does not hide another failure, not even in the same scenario.
     let path = here.join("suite/mine/b.yaml");
     let before = fs::read_to_string(&path).unwrap();
     let more = "  - open: { by: [A] }\n  - request: { by: A, method: ping, result: { x: 1 }, proves: ping.response }\n";
@@ -278,13 +279,13 @@ fn writes_the_baseline_anew() {
     check(&here, &known, 1, &["1 passed, 1 failed, 1 known", "ping.response"]);
     fs::write(&path, before).unwrap();
 
-    // A reason of the user's stays, whatever is in it; so does what was not played.
+    // The user's reason is kept, whatever it contains; so are entries that were not played.
     let odd = r##""it's #1: \"so\" \\ – [x]""##;
     fs::write(&file, written.replace("\"TODO: give the reason\"", odd)).unwrap();
     check(&here, &[&update[..], &["--id", "mine/a"]].concat(), 0, &["1 passed", "0 new entries"]);
     assert!(kept().contains(odd), "{}", kept());
 
-    // What no longer fails is a failure in every report.
+    // An entry that no longer fails is a failure in every report.
     scenario(&here, "mine/b", true);
     scenario(&here, "mine/c", true);
     let reports = ["--report", "junit=run.xml"];
@@ -310,7 +311,7 @@ fn a_junit_file_tells_where_and_what() {
     let again = "ahp-harness run suite --profile all --seed 7 --id mine/b";
     assert!(body.contains(again), "{body}");
     assert!(xml.contains("<property name=\"seed\" value=\"7\""), "{xml}");
-    // Whole seconds, as readers' schemas want them.
+    // Whole seconds, as the schemas of JUnit readers require.
     let stamp = xml.split("timestamp=\"").nth(1).unwrap().split('"').next().unwrap();
     assert!(stamp.len() == 19 && !stamp.contains('.'), "{stamp}");
 }
@@ -348,7 +349,7 @@ fn a_conversation_can_be_shown() {
     check(&here, &["run", "suite", "--report", "jsonl=run.jsonl"], 1, &[]);
     let show = ["show", "run.jsonl", "--case", "mine/b"];
     let said = check(&here, &show, 0, &["→ session/titleChanged clientSeq 1", "! "]);
-    // What was dispatched and what came back of it stand there whole.
+    // The dispatched action and its echo are shown in full.
     assert!(said.contains("\"title\": \"Tea\"") && said.contains("\"serverSeq\":"), "{said}");
     check(&here, &["show", "run.jsonl", "--case", "mine/x"], 2, &["no scenario `mine/x`"]);
     check(&here, &["view", "run.jsonl"], 0, &["view.html"]);
@@ -373,7 +374,7 @@ fn a_token_may_stand_in_a_file() {
     check(&here, &play, 2, &["expected a token in `token`, found nothing"]);
 }
 
-/// A file of the repository that GitHub reads.
+/// Reads a file of the repository's GitHub configuration.
 fn github(path: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.github");
     fs::read_to_string(root.join(path)).unwrap()
@@ -403,7 +404,7 @@ fn the_action_certifies_with_the_options_it_is_given() {
     let here = folder("action");
     scenario(&here, "mine/it holds", true);
     let action = github("actions/ahp-harness/action.yml");
-    // The second script; its lines stand eight spaces to the right.
+    // The second script in the file; its lines are indented by eight spaces.
     let script = action.split("      run: |\n").nth(2).unwrap();
     let script: Vec<&str> =
         script.lines().map_while(|line| line.strip_prefix("        ")).collect();

@@ -1,4 +1,4 @@
-//! What a failed step says, and about whom: a claim about its own requirements, a premise about nobody.
+//! Tests of failed steps: a claim breaks only its own requirements, a premise breaks none.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -17,10 +17,10 @@ use ahp_harness::verdict::Status;
 use ahp_harness::wire::version::Version;
 
 const OPEN: &str = "  - open: { by: [A, B] }\n";
-/// A state that every session has, and one that none has.
+/// A state that every session has, and one that no session has.
 const RIGHT: &str = r#"of: "${session}", state: { lifecycle: ready }"#;
 const WRONG: &str = r#"of: "${session}", state: { lifecycle: nowhere }"#;
-/// Requirements of three weights, and what a step says that is about none of them.
+/// Requirements of three weights.
 const MUST: &str = "chat.create.source.unknown-chat";
 const ESSENTIAL: &str = "subscribe.late-joiner-state";
 const NOTE: &str = "chat.turn.error-status";
@@ -47,7 +47,7 @@ fn play(steps: &str) -> CaseReport {
     CaseReport::of(0, &entry, &sim::play(play, &mut RefHost::new(config)))
 }
 
-/// The status of each claim, as `pass`, `FAIL`, ...
+/// Returns the status of each claim, as `pass`, `FAIL`, ...
 fn words(report: &CaseReport) -> Vec<&'static str> {
     report.claims.iter().map(|claim| claim.status.word()).collect()
 }
@@ -66,7 +66,7 @@ fn snapshot(what: &str, rule: &str) -> String {
     format!("snapshot: {{ {what}{proves} }}")
 }
 
-/// A wait for what never comes.
+/// Returns a step that waits for a message that never arrives.
 fn nothing(rule: &str, more: &str) -> String {
     format!("expect: {{ at: A, type: chat/usage{more}, proves: [{rule}] }}")
 }
@@ -77,12 +77,12 @@ fn a_claim_speaks_for_its_own_requirements_only() {
     let report = check(&steps, Status::Note, &["note", "pass"]);
     let failure = report.failure.as_ref().unwrap();
     assert_eq!((failure.rule.as_str(), report.observations), (NOTE, 1));
-    // The heaviest claim that failed decides, and all are told.
+    // The heaviest failed claim decides the status, and all failed claims are reported.
     let steps = [snapshot(WRONG, NOTE), snapshot(WRONG, ESSENTIAL), snapshot(RIGHT, MUST)];
     let report = check(&steps, Status::Fail, &["note", "FAIL", "pass"]);
     let rules: Vec<&str> = report.failures().map(|failure| failure.rule.as_str()).collect();
     assert_eq!(rules, [ESSENTIAL, NOTE]);
-    // A step may be about two at once.
+    // A step may test two requirements at once.
     let report =
         check(&[snapshot(WRONG, &format!("{NOTE}, {ESSENTIAL}"))], Status::Fail, &["FAIL"]);
     assert_eq!(report.failure.unwrap().rule, ESSENTIAL);
@@ -100,7 +100,7 @@ fn a_premise_blames_nobody() {
     let (outcome, reason) = certificate(ESSENTIAL);
     assert_eq!(outcome, RequirementOutcome::Untested);
     assert!(reason.contains("nowhere"), "{reason}");
-    // A premise that what follows does not depend on only costs itself.
+    // The failure of an independent premise has no effect on other steps.
     let lone = "expect: { at: A, type: chat/usage, independent: true }".to_owned();
     check(&[lone, snapshot(RIGHT, MUST)], Status::Pass, &["pass"]);
 }
@@ -115,12 +115,12 @@ fn after_a_choice_of_the_host_claims_do_not_apply() {
     assert_eq!((outcome, reason.as_str()), (RequirementOutcome::Skip, "the host is nowhere"));
     let report = check(&[other, snapshot(RIGHT, ESSENTIAL)], Status::Skip, &["skip"]);
     assert_eq!(report.reason, "the host is nowhere");
-    // A message that does not come is a choice, too; an error is none, and neither is silence.
+    // A missing message is also a choice of the host; an error or silence is not.
     let wait = choice("await: { at: A, type: chat/usage");
     check(&[wait, snapshot(RIGHT, MUST)], Status::Skip, &["skip"]);
     let refused = choice("request: { by: A, method: noSuchMethod, result: {}");
     check(&[refused, snapshot(RIGHT, MUST)], Status::Untested, &["untested"]);
-    // Where the host does what the premise asks for, the claims count.
+    // If the host fulfils the premise, the claims count.
     let held = choice(&format!("snapshot: {{ {RIGHT}"));
     check(&[held, snapshot(RIGHT, MUST)], Status::Pass, &["pass"]);
 }
@@ -159,10 +159,11 @@ fn a_message_about_something_else_is_not_what_was_waited_for() {
         )
     };
     let after = snapshot(RIGHT, MUST);
-    // It came and looks different: what follows can still be tested.
+    // The message arrived with other content, so the later steps can still be tested.
     let other = [title.to_owned(), expect("action: { title: U }"), after.clone()];
     check(&other, Status::Fail, &["FAIL", "pass"]);
-    // It is about another client, or was accepted where a rejection is waited for: it did not come.
+    // The message is about another client, or it is accepted where a rejection is expected, so the expected
+    // message did not arrive.
     let foreign = expect(r#"origin: { clientId: "${B.id}" }"#);
     let report =
         check(&[title.to_owned(), foreign, after.clone()], Status::Fail, &["FAIL", "untested"]);
@@ -186,12 +187,12 @@ fn what_a_failed_step_would_have_found_is_missed_only_by_those_who_use_it() {
         &["note", "untested", "pass"],
     );
     assert!(report.claims[1].untested.raw().contains("`${n}` is not known"), "{report:?}");
-    // A step that acts with it cannot be left out.
+    // A later step acts with the bound value, so it cannot be played.
     let acts = r#"request: { by: A, method: "subscribe", params: { channel: "${n}" } }"#.to_owned();
     let report =
         check(&[finds, acts, snapshot(RIGHT, ESSENTIAL)], Status::Note, &["note", "untested"]);
     assert!(report.claims[1].untested.raw().contains("`${n}` is not known"), "{report:?}");
-    // What came is bound, whatever it looks like.
+    // The answer is bound, even if it does not match.
     let answer = format!(
         "request: {{ by: A, method: listSessions, result: {{ nowhere: $present }}, as: list, proves: {NOTE} }}"
     );
@@ -250,7 +251,7 @@ fn a_refusal_counts_beside_what_was_accepted() {
     let sound = r#"dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: T }, accept: true }"#;
     let report = check(&[malformed, sound.to_owned()], Status::Pass, &["pass"]);
     assert_eq!(certificate(&report)(MUST).0, RequirementOutcome::Pass);
-    // What clients may never dispatch has no twin but the others that are accepted.
+    // An action that clients may never dispatch has no twin of its own; the twin is any accepted dispatch.
     let report =
         check(&[refused("{ type: session/ready }"), sound.to_owned()], Status::Pass, &["pass"]);
     assert_eq!(report.claims[0].twin.as_deref(), Some("dispatch *"));
@@ -272,7 +273,7 @@ fn a_scenario_without_a_handshake_blames_nobody() {
     assert_eq!((report.status, words(&report)), (Status::Untested, vec!["untested"]));
 }
 
-/// What a certificate says of a requirement after a run of one scenario.
+/// Returns the requirement outcomes of a certificate for a run of one scenario.
 fn certificate(report: &CaseReport) -> impl Fn(&str) -> (RequirementOutcome, String) {
     let header = serde_json::json!({
         "run": "header", "format": FORMAT, "harness": "0", "seed": 1, "target": "embedded",

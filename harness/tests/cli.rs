@@ -1,4 +1,4 @@
-//! The command line as a script sees it: exit codes, and what is said.
+//! Tests of the command line: exit codes and output.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// Runs the program in a folder of its own, so that nothing is written beside the sources.
+/// Runs the program in a separate folder, so that it writes nothing next to the sources.
 fn run(arguments: &[&str]) -> Output {
     let folder = folder();
     let program = env!("CARGO_BIN_EXE_ahp-harness");
@@ -46,10 +46,10 @@ fn check(arguments: &[&str], code: i32, expected: &[&str]) -> String {
     said
 }
 
-/// Holds a text against the one that is kept; `UPDATE=1` keeps the new one.
+/// Compares a text with its golden file; `UPDATE=1` updates the file.
 fn golden(name: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    // Where the sources stand is nobody's business.
+    // The output must not depend on the path of the sources.
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).display().to_string();
     let text = text.replace(&here, "HARNESS");
     if std::env::var_os("UPDATE").is_some() {
@@ -135,7 +135,7 @@ fn a_scenario_sends_the_time_at_which_it_is_played() {
         .filter(|line| line["run"] == "case")
         .map(|line| line["epoch_us"].as_u64().unwrap_or_default())
         .collect();
-    // The first one rests for 1.2 s.
+    // The first scenario rests for 1.2 s.
     let [first, second] = began[..] else { panic!("{began:?}") };
     assert!(second >= first + 1_200_000, "{began:?}");
     let started: Vec<&str> = lines
@@ -273,7 +273,7 @@ fn every_published_version_is_known_by_its_actions_and_methods() {
         "0.2.0", "0.1.0", "1", "acp-1",
     ];
     assert_eq!(names, published);
-    // An action of an older version that the newest ones do not have.
+    // An action of an older version that the newest versions do not have.
     let expected = ["action session/delta in 0.3.0: on session channels"];
     check(&["explain", "session/delta", "--spec", "0.3.0"], 0, &expected);
     check(&["explain", "session/delta", "--spec", "1.0.0"], 2, &[]);

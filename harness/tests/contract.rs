@@ -1,5 +1,5 @@
-//! The vectors of the contract (`contract/vectors.json`): the reference host's own agent keeps what a host's developer is told
-//! to keep, and `agent check` names the step that a provider gets wrong.
+//! Tests of the contract vectors (`contract/vectors.json`): the reference host's own agent keeps the contract,
+//! and `agent check` names the step that a provider gets wrong.
 #![cfg(feature = "cli")]
 #![expect(clippy::expect_used, reason = "a test that cannot play has failed")]
 
@@ -15,7 +15,7 @@ use ahp_harness::run::setup::CaseSetup;
 use ahp_harness::run::sim;
 use ahp_harness::wire::protocol::Protocol;
 
-/// How the steps of a vector end with an agent that has these faults.
+/// Plays a vector with an agent that has these faults and returns the results of the steps.
 fn play(vector: &ContractVector, faults: &[HostFault]) -> Vec<StepResult> {
     let entry = vector.entry().expect("a scenario");
     let version = Protocol::known()[0];
@@ -42,7 +42,7 @@ fn the_reference_hosts_agent_keeps_the_contract() {
     }
 }
 
-/// Vectors that no agent could break would say nothing.
+/// Vectors that no agent could fail would be useless.
 #[test]
 fn an_agent_that_breaks_the_contract_is_noticed() {
     let check = |fault: HostFault, name: &str| {
@@ -64,7 +64,7 @@ fn an_agent_that_breaks_the_contract_is_noticed() {
     check(HostFault::ErrorCompletesTurn, "a failure ends the turn, and nothing after it happens");
 }
 
-/// `agent check` of a host that is served with these options: the exit code and what it says.
+/// Runs `agent check` on a host with these options and returns the exit code and the output.
 fn checked(version: &str, more: &[&str]) -> (Option<i32>, String) {
     let own = env!("CARGO_BIN_EXE_ahp-harness");
     let serve =

@@ -1,5 +1,5 @@
-//! A conversation that was recorded becomes a scenario that plays: every carried scenario is played,
-//! what crossed the wire is made into a scenario, and that one passes too.
+//! Tests of the conversion of recorded conversations to scenarios: every built-in scenario is played and
+//! recorded, the recording is converted, and the resulting scenario must pass.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -20,10 +20,10 @@ use ahp_harness::transcript::line::{TranscriptLine, read};
 use ahp_harness::verdict::Status;
 
 const EPOCH: Duration = Duration::from_secs(1_767_225_600);
-/// The seed of the recording, and another one: no id is the same the second time.
+/// The seeds of the recording and of the second run, so that every identifier differs.
 const SEEDS: [u64; 2] = [1, 2];
 
-/// Keeps what crossed the wire.
+/// A recorder that keeps the transcript in memory.
 #[derive(Clone, Default)]
 struct WireSheet(Arc<Mutex<Vec<TranscriptLine>>>);
 
@@ -58,17 +58,18 @@ fn play(
     (verdict, (1..).zip(lines).collect())
 }
 
-/// A made scenario, without mistakes.
+/// Loads a converted scenario, which must have no mistakes.
 fn loaded(made: &ConvertedScenario) -> Arc<ParsedScenario> {
     let loaded = load("recorded/x.yaml", &made.text, &NoNames);
     assert_eq!(loaded.errors, [], "{}", made.text);
     Arc::new(loaded.scenario.unwrap())
 }
 
-/// Members of steps that leave something out of the recording.
+/// Members of steps that do something that a recording does not contain.
 const LOST: &[&str] = &["flood", "mangle", "credentials", "origin"];
 
-/// Whether the text of a prompt names a client, which has another name when the recording is played again.
+/// Returns whether the text of a prompt contains a client identifier, which differs when the recording is
+/// played again.
 fn names_a_client(step: &ScenarioStep) -> bool {
     let mut named = false;
     if let Some(text) = step.template("text") {
@@ -83,8 +84,9 @@ fn names_a_client(step: &ScenarioStep) -> bool {
 fn every_carried_scenario_plays_again() {
     let mut played = 0;
     for entry in &ScenarioSuite::carried().entries {
-        // Settings of the host are not in its conversation, nor is who somebody was before it began; a flood
-        // is too much to be kept, and of many spoilt requests with one id nobody can say which answer is whose.
+        // Some scenarios cannot be restored from a recording: settings of the host and a client's credentials
+        // are not in the conversation, a flood is too long to be kept, and answers to several malformed
+        // requests with one identifier are ambiguous.
         let lost = |step: &ScenarioStep| step.members.iter().any(|(name, ..)| LOST.contains(name));
         let is_own = !entry.scenario.host.is_empty() || entry.scenario.embedded_only.is_some();
         if is_own || entry.scenario.steps.iter().any(|step| lost(step) || names_a_client(step)) {

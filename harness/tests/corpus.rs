@@ -1,5 +1,5 @@
-//! Every file of the corpora goes through its fuzz target, and so do some bytes that nobody chose: what
-//! a fuzzer does for hours, `cargo test` does for a moment.
+//! Runs every corpus file and some random bytes through their fuzz targets, as a short version of a fuzzing
+//! session.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 use ahp_harness::arb::targets::{ByteTarget, TARGETS};
 use ahp_harness::dice::Dice;
 
-/// How many inputs are drawn for each target, and how long they are at most.
+/// The number of random inputs per target, and their maximal length.
 const DRAWN: usize = 60;
 const LONGEST: usize = 400;
 
@@ -58,7 +58,7 @@ fn every_folder_is_a_target() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let known = TARGETS.iter().any(|target| target.name == name);
-        // These are held by tests of their own.
+        // Other tests use these folders.
         let beside = ["acp", "captures", "conversations"].contains(&name.as_str());
         assert!(known || beside || !path.is_dir(), "no fuzz target is called `{name}`");
     }

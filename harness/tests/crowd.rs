@@ -1,6 +1,5 @@
-//! A crowd of clients at the reference host: nobody is accused, and every rule that they can put to
-//! the test is. The bench `crowd` does the same for 32 clients and 100,000 actions, and looks at the
-//! memory.
+//! Tests the reference host with many clients: there is no finding, and every rule that they can exercise is
+//! observed. The bench `crowd` does the same with 32 clients and 100,000 actions, and measures the memory.
 
 #[path = "common/crowd.rs"]
 mod crowd;
@@ -9,7 +8,7 @@ use crowd::TestCrowd;
 
 const CLIENTS: u32 = 8;
 const ACTIONS: u64 = 400;
-/// What the crowd brings about.
+/// The checks that the crowd must exercise.
 const TESTED: &[&str] = &[
     "sequence.grows",
     "sequence.one-envelope",

@@ -1,4 +1,4 @@
-//! A host that ends, hangs or restarts: the scenario that does it is blamed, and no other.
+//! Tests with a host that ends, hangs or restarts: only the scenario that causes it is blamed.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -11,14 +11,14 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The requirement that is broken.
+/// The requirement that an outage breaks.
 const OUTLIVES: &str = "security.no-crash-fuzz";
-/// A scenario that no host minds.
+/// A scenario that does not harm the host.
 const CALM: &str = r#"
   - open: { by: A }
   - dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: calm }, accept: {}, proves: dispatch.table.client.session.titleChanged }
 "#;
-/// Scenarios that a host with the weakness does not survive, by the name in the tables below.
+/// Scenarios that end a host with the matching weakness, by their names in the tables below.
 const DEADLY: &[(&str, &str)] = &[
     (
         "dispatch",
@@ -51,7 +51,7 @@ const DEADLY: &[(&str, &str)] = &[
 "#,
     ),
 ];
-/// The ways of `examples/dying_host.rs` that one scenario brings about, with that scenario.
+/// The ways of `examples/dying_host.rs` that a single scenario can trigger, each with that scenario.
 const WAYS: &[(&str, &str)] = &[
     ("exits-at-a-handshake", "handshake"),
     ("exits-at-a-dispatch", "dispatch"),
@@ -66,7 +66,7 @@ const WAYS: &[(&str, &str)] = &[
     ("restarts", "dispatch"),
 ];
 
-/// A process that ends with the test.
+/// A process group that ends with the test.
 struct StartedGroup(Child);
 
 impl Drop for StartedGroup {
@@ -80,7 +80,7 @@ fn dying_host() -> PathBuf {
     Path::new(PROGRAM).with_file_name("examples").join("dying_host")
 }
 
-/// A folder with scenarios: three that are calm, and these.
+/// Makes a folder with three harmless scenarios and the given deadly ones.
 fn scenarios(name: &str, deadly: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("dying-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -100,7 +100,7 @@ fn scenarios(name: &str, deadly: &[&str]) -> PathBuf {
     folder
 }
 
-/// Plays the scenarios of a folder, and reads what came of each.
+/// Plays the scenarios of a folder, and returns the result of each.
 fn run(folder: &Path, arguments: &[&str]) -> (Output, BTreeMap<String, Value>) {
     let report = folder.join("run.jsonl");
     let output = Command::new(PROGRAM)
@@ -119,7 +119,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (Output, BTreeMap<String, Value>) {
     (output, results.collect())
 }
 
-/// Who is blamed for the end of the host; nobody may be blamed for anything else.
+/// Returns the scenarios that are blamed for an outage, and checks that there is no other failure.
 fn blamed(results: &BTreeMap<String, Value>) -> Vec<&str> {
     let failed = results.iter().filter(|(_, it)| it["status"] == "fail");
     failed
@@ -142,7 +142,7 @@ fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// A shell that starts something in a process group of its own.
+/// Starts a shell script in its own process group.
 fn shell(script: &str) -> StartedGroup {
     use std::os::unix::process::CommandExt as _;
     let mut shell = Command::new("sh");
@@ -174,7 +174,7 @@ fn a_host_that_was_started_for_the_run_is_started_again_and_the_culprit_found() 
                 assert_eq!(blamed(&results), ["deadly-1"], "{way}: {said}");
                 assert_eq!(passed(&results), CALM_IDS, "{way}: {said}");
                 assert_eq!(output.status.code(), Some(1), "{way}: {said}");
-                // The file comes to the same.
+                // Judging the file gives the same result.
                 let judged =
                     Command::new(PROGRAM).arg("judge").arg(folder.join("run.jsonl")).output();
                 let judged = String::from_utf8_lossy(&judged.unwrap().stdout).into_owned();
@@ -189,7 +189,7 @@ fn a_host_that_was_started_for_the_run_is_started_again_and_the_culprit_found() 
 fn a_host_at_a_url_is_restarted_by_the_users_command_or_by_whoever_watches_over_it() {
     std::thread::scope(|scope| {
         for (way, kind) in WAYS {
-            // Nobody restarts a host that only hangs.
+            // A host that only hangs is not restarted.
             let hangs = way.starts_with("hangs") || *way == "falls-silent";
             scope.spawn(move || {
                 let folder = scenarios(&format!("url-{way}"), &[kind]);
@@ -248,7 +248,8 @@ fn a_host_that_ends_by_itself_is_nobodys_fault() {
     assert!(blamed(&results).is_empty(), "{said}");
     assert!(said.contains("by itself"), "{said}");
 
-    // It has served too many, whatever they did: each scenario is judged, and nobody blamed.
+    // This host ends after a number of connections, whatever their content: each scenario is judged, and none
+    // is blamed.
     let folder = scenarios("connections", &["dispatch", "disposal", "reconnect"]);
     let command = format!("exec {} exits-after-connections {{port}}", dying_host().display());
     let (output, results) = run(&folder, &["--command", &command]);
@@ -268,7 +269,7 @@ fn a_host_that_stays_away_ends_the_run_with_one_reason() {
     drop(host);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(blamed(&results).is_empty(), "{said}");
-    // For the first scenario, for the others together, and where the worst causes are listed.
+    // The message appears for the first scenario, for the others together, and in the list of the worst causes.
     assert!((2..=5).contains(&said.matches("did not come back").count()), "{said}");
     assert!(said.contains("--restart-command"), "{said}");
     assert_eq!(output.status.code(), Some(1), "{said}");

@@ -1,4 +1,4 @@
-//! The first look, over a socket: whether the agent behind a host plays scripts.
+//! Tests of the first look at a host, over a socket: whether the agent behind a host plays scripts.
 #![cfg(all(feature = "cli", unix))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -16,15 +16,15 @@ use ahp_harness::wire::frame::Frame;
 use serde_json::{Value, json};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// A scenario that any host can be certified by, since the first look is what is looked at.
+/// A scenario that every host passes; only the result of the first look matters here.
 const SCENARIO: &str = "title: A ping is answered
 steps:
   - connect: A
   - initialize: A
   - request: { by: A, method: listSessions, result: true, proves: jsonrpc.response.exactly-one }
 ";
-/// An agent that shakes hands, opens sessions and answers a prompt by what stands in `PROMPT`. Its variables are
-/// `id`, that of the request, and `text`, the text of the prompt.
+/// An agent that performs the handshake, opens sessions and answers a prompt with the code in `PROMPT`. Its
+/// variables are `id`, the identifier of the request, and `text`, the text of the prompt.
 const AGENT: &str = r#"while IFS= read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   text=$(printf '%s' "$line" | sed -n 's/.*"text":"\([^"]*\)".*/\1/p')
@@ -39,7 +39,7 @@ const ENDS: &str =
     r#"printf '{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}\n' "$id""#;
 const FAILS: &str =
     r#"printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":"no model"}}\n' "$id""#;
-/// Says back what it was asked, the script included.
+/// Answers with the prompt itself, including the script.
 const ECHOES: &str = r#"printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}}}\n' "$text""#;
 
 /// A host that ends with the test.
@@ -77,7 +77,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// What a certificate says of `agentScripts`, and the lines that the run printed.
+/// Returns what a certificate says about `agentScripts`, and the output of the run.
 fn look(name: &str, serve: &[&str], certify: &[&str]) -> (bool, String, String) {
     let folder = folder(name);
     let host = TestHost::new(serve);
@@ -100,7 +100,7 @@ fn look(name: &str, serve: &[&str], certify: &[&str]) -> (bool, String, String) 
     (scripts["offered"] == true, scripts["how"].as_str().unwrap().to_owned(), said)
 }
 
-/// The arguments of a host whose agent answers prompts like this.
+/// Returns the arguments of a host whose agent answers prompts with this code.
 fn agent(name: &str, prompt: &str) -> String {
     let path = folder(name).join("agent.sh");
     std::fs::write(&path, AGENT.replace("PROMPT", prompt)).unwrap();
@@ -110,7 +110,7 @@ fn agent(name: &str, prompt: &str) -> String {
 fn plays_no_scripts(name: &str, serve: &[&str], certify: &[&str], expected: &str) {
     let (offered, how, said) = look(name, serve, certify);
     assert!(!offered && how.contains(expected), "{name}: {offered} {how}");
-    // What could be tested with another option is named by that option, once.
+    // The output names once each option that would make more tests possible.
     assert_eq!(said.matches("--agent-model").count(), 1, "{name}: {said}");
     assert!(!said.contains("agentScripts"), "{name}: {said}");
 }
@@ -191,7 +191,7 @@ fn an_agent_that_never_answers_plays_none() {
     plays_no_scripts("never", &["--agent-command", &command], &[], "nothing came");
 }
 
-/// A scenario that passes where the greeting of the host is `hello`, also after a restart.
+/// A scenario that passes if the greeting of the host is `hello`, also after a restart.
 const GREETED: &str = r#"scenario: look/greeted
 title: The greeting is the one that was set before the run
 alone: true
@@ -204,7 +204,8 @@ steps:
   - snapshot: { of: "ahp-root://", state: { config: { values: { greeting: hello } } }, proves: root.action.configChanged-merge }
 "#;
 
-/// How a run with these settings ends, of a host that is started for it and forgets them when it is restarted.
+/// Returns the result of a run with these settings, against a host that the run starts and that loses its
+/// settings on restart.
 fn set(name: &str, version: &str, settings: &[&str]) -> (Option<i32>, String) {
     let path = folder(name).join("look/greeted.yaml");
     std::fs::write(&path, GREETED).unwrap();
@@ -240,7 +241,7 @@ fn a_setting_that_the_host_rejects_ends_the_run() {
     assert!(said.contains(expected), "{said}");
 }
 
-/// A host that answers an offer of an older version as if it were malformed.
+/// A host that answers an offer of an older version as if the request were malformed.
 struct NewestOnlyHost {
     inner: RefHost,
     refusals: VecDeque<HostOutput>,
@@ -309,10 +310,12 @@ fn a_version_whose_handshake_is_refused_with_any_error_is_not_spoken() {
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert_eq!(said.matches("1 passed").count(), 1, "{said}");
-    // 0.1.0 to 0.9.0; the handshake of version 1 has another form, which this host passes on.
+    // Versions 0.1.0 to 0.9.0 are refused. The handshake of version 1 has another form, which this host
+    // forwards.
     assert!(said.matches("not spoken by the host").count() >= 11, "{said}");
 
-    // Where the one version is asked for, the user learns what the host speaks and what to do.
+    // If the user requests a version that the host does not support, the output names the supported versions
+    // and the remedy.
     let served = TestHost::new(&["--listen", "127.0.0.1:0"]);
     let output =
         Command::new(PROGRAM).args(["run", "--spec", "0.3.0", "--url", &served.url]).output();

@@ -1,4 +1,5 @@
-//! Drawn conversations: what is drawn is played, finds what is planted, becomes small, and plays again.
+//! Tests of generated conversations: they are playable, find injected faults, can be shrunk, and can be
+//! replayed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,9 +29,9 @@ use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
 
 const V1: Version = Version::new(1, 0, 0);
-/// Conversations that are played everywhere.
+/// The number of conversations played in each main version.
 const SOME: u64 = 120;
-/// Conversations of each version that is only spoken where it is asked for.
+/// The number of conversations played in each version that is only used on request.
 const FEWER: u64 = 40;
 
 fn drawn(version: Version, count: u64) -> impl Iterator<Item = ScenarioDraft> {
@@ -52,7 +53,7 @@ fn a_seed_draws_the_same_conversation() {
     );
 }
 
-/// A step that the stage cannot play ends a conversation, and what was to come after it with it.
+/// A step that the simulated host cannot play would end the conversation early.
 #[test]
 fn conversations_come_to_their_end() {
     for version in [V1, Version::new(0, 2, 0)] {
@@ -64,7 +65,7 @@ fn conversations_come_to_their_end() {
     }
 }
 
-/// Nothing that is drawn is more than the file that is written of it.
+/// The file of a conversation contains everything that was generated.
 #[test]
 fn a_conversation_comes_back_from_its_file() {
     for draft in drawn(V1, SOME) {
@@ -76,7 +77,7 @@ fn a_conversation_comes_back_from_its_file() {
     }
 }
 
-/// On the honest host no check trips, and nearly everything comes as it came on the stage.
+/// On the honest host, no check has a finding, and nearly all messages are the same as in the simulation.
 #[test]
 fn nothing_is_found_on_the_honest_host() {
     for version in Protocol::all_played() {
@@ -95,7 +96,7 @@ fn nothing_is_found_on_the_honest_host() {
     }
 }
 
-/// What `run` would skip on a host is not drawn for it.
+/// The generator does not use capabilities that `run` would skip on the host.
 #[test]
 fn nothing_is_drawn_that_a_host_does_not_offer() {
     const MISSING: [&str; 6] =
@@ -112,7 +113,7 @@ fn nothing_is_drawn_that_a_host_does_not_offer() {
     assert!(drawn * 6 > SOME * 5, "only {drawn} were drawn");
 }
 
-/// What is claimed of any host holds for hosts that make other legal choices, and fails for one that breaks it.
+/// The claims for foreign hosts hold for hosts that make other legal choices, and fail for a broken host.
 #[test]
 fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN);
@@ -142,11 +143,12 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     assert!(claimed, "a host that lets clients speak for it is not found by a claim");
 }
 
-/// A claim that a legal variant breaks as well is permitted, and another one is not.
+/// A finding that a legal variant also causes is dropped; other findings are kept.
 #[test]
 fn what_a_legal_variant_does_is_no_finding() {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
-    // A host may answer every reconnect with snapshots; the stage's own expectations do not know that.
+    // A host may answer every reconnect with snapshots, which the expectations from the simulation do not
+    // allow.
     let row = VARIANTS.iter().find(|row| row.name == "replays-nothing").unwrap();
     let shown = |draft: &ScenarioDraft| {
         let scenario = draft.scenario().unwrap();
@@ -170,7 +172,7 @@ fn what_a_legal_variant_does_is_no_finding() {
     assert_eq!(permitting(&honest, &draft, &other), None);
 }
 
-/// What conversations have found in our own host stays mended.
+/// Defects that conversations have found in the reference host stay fixed.
 #[test]
 fn what_was_found_is_not_found_again() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/conversations");
@@ -188,7 +190,7 @@ fn what_was_found_is_not_found_again() {
     }
 }
 
-/// A fixed sample of what `ahp-harness mutants --fuzz` does for all of them.
+/// A fixed sample of `ahp-harness mutants --fuzz`.
 #[test]
 fn planted_faults_are_found_and_become_small() {
     const SAMPLE: &[(HostFault, usize)] = &[
@@ -220,7 +222,7 @@ fn planted_faults_are_found_and_become_small() {
     }
 }
 
-/// Hosts that do nothing, and hosts that lie, are found out by the first conversations.
+/// The first conversations detect hosts that do nothing and hosts that lie.
 #[test]
 fn hosts_that_do_nothing_are_found_out_and_end_nothing() {
     let ground = EmbeddedGround::of(V1, AgentMode::Host, &[]);
@@ -242,7 +244,7 @@ fn hosts_that_do_nothing_are_found_out_and_end_nothing() {
     }
 }
 
-/// What shrinks keeps its names bound and its clients known, whatever is taken away.
+/// A shrunk conversation keeps its names bound and its clients declared, whatever is removed.
 #[test]
 fn what_is_made_small_stays_a_scenario() {
     struct AnyHost(u32);
@@ -295,11 +297,11 @@ fn a_campaign_keeps_what_it_finds_and_goes_on() {
     let scenarios = || std::fs::read_dir(out.join("fuzz")).unwrap().count();
     let found = scenarios();
     assert!(found > 0);
-    // It goes on where it was left, and what it has found is not found anew.
+    // The campaign continues where it ended, and does not report earlier findings again.
     let (code, said) = fuzz(&out, &["--fault", "title-not-applied", "--sequences", "60"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("60 conversations"), "{said}");
-    // What is known is none.
+    // A known finding is not reported.
     let known = out.join("known.yaml");
     let known = known.to_str().unwrap();
     let (_, _) = fuzz(&out, &["--sequences", "60", "--write-baseline", known]);
@@ -308,7 +310,7 @@ fn a_campaign_keeps_what_it_finds_and_goes_on() {
     args.extend(["--baseline", known]);
     let (code, said) = fuzz(&other, &args);
     assert_eq!(code, Some(0), "{said}");
-    // Another seed is another campaign.
+    // A campaign cannot continue with another seed.
     assert_eq!(fuzz(&out, &["--seed", "9", "--sequences", "1"]).0, Some(2));
 }
 
@@ -320,8 +322,8 @@ fn a_host_that_dies_ends_a_campaign_and_nothing_is_lost() {
     let (code, said) =
         fuzz(&out, &["--url", "ws://127.0.0.1:9", "--sequences", "1", "--timeout", "500ms"]);
     assert_eq!(code, Some(3), "{said}");
-    // A command is started again, and no conversation is blamed for a host that ends by itself; a campaign ends with its
-    // time, or when the host is seen to end with nobody using it.
+    // The host's command is started again, and no conversation is blamed for a host that ends by itself. The
+    // campaign ends after its time limit, or when the host ends while no conversation is played.
     let args =
         ["--command", &serve, "--scripted", "--reference", "--time", "20s", "--timeout", "500ms"];
     let (code, said) = fuzz(&out, &args);

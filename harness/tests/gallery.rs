@@ -1,7 +1,7 @@
-//! A gallery of hostile hosts: whatever one does, the harness does not panic, ends in the time that it says, keeps its memory
-//! and leaves reports that strict parsers read.
+//! A gallery of hostile hosts: in each case, the harness does not panic, ends within its time limit, stays
+//! within its memory limit, and writes reports that strict parsers accept.
 //!
-//! The quick rows are played always, all of them with `cargo test --test gallery -- --include-ignored`.
+//! The quick rows always run; `cargo test --test gallery -- --include-ignored` runs all rows.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 #![expect(clippy::print_stdout, reason = "says what each row cost")]
@@ -23,18 +23,18 @@ mod rows;
 use rows::GalleryRow;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The peak of memory that a target may cost.
+/// The maximal peak of memory per target.
 const CEILING_KIB: u64 = 256 << 10;
-/// What a command may take beyond its budget, to close everything, on a busy machine.
+/// The time that a command may take beyond its budget, for closing connections on a busy machine.
 const BEYOND: Duration = Duration::from_secs(16);
-/// Rows that are played at once.
+/// The number of rows that are played in parallel.
 const AT_ONCE: usize = 12;
 
-/// A command that meets a target.
+/// A command that is run against a target.
 struct GalleryCommand {
     arguments: &'static [&'static str],
     budget: &'static str,
-    /// Exit codes that it may end with.
+    /// The permitted exit codes.
     codes: &'static [i32],
 }
 
@@ -63,7 +63,7 @@ const FUZZ: GalleryCommand = GalleryCommand {
     codes: &[0, 1, 3],
 };
 
-/// What a process came to.
+/// The result of a process.
 struct GalleryPlay {
     code: Option<i32>,
     out: String,
@@ -110,7 +110,7 @@ fn play(command: &GalleryCommand, row: &GalleryRow, folder: &Path) -> GalleryPla
     GalleryPlay { code, out: said.concat(), peak_kib, took: began.elapsed() }
 }
 
-/// Everything that is wrong with what a row left behind.
+/// Returns all mistakes in the result of a row.
 fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Vec<String> {
     let mut wrong = Vec::new();
     match played.code {
@@ -161,7 +161,7 @@ fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Ve
     wrong
 }
 
-/// What a strict reader of XML does not take.
+/// Returns the first violation of strict XML.
 fn xml_mistake(text: &str) -> Option<String> {
     let allowed = |letter: char| matches!(letter, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
     if let Some(letter) = text.chars().find(|letter| !allowed(*letter)) {
@@ -195,7 +195,7 @@ fn xml_mistake(text: &str) -> Option<String> {
     }
 }
 
-/// Plays rows with a command, several at once.
+/// Plays rows with a command, several in parallel.
 fn check(name: &str, command: &GalleryCommand, rows: &[GalleryRow]) {
     let base = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("gallery-{name}"));
     let _ = fs::remove_dir_all(&base);
@@ -212,7 +212,7 @@ fn check(name: &str, command: &GalleryCommand, rows: &[GalleryRow]) {
                 let mut played = play(command, row, &folder);
                 let mut found = mistakes(command, &played, &folder);
                 if !found.is_empty() {
-                    // On a busy machine times and memory may be somebody else's: a mistake shows twice.
+                    // On a busy machine, other processes affect time and memory, so a mistake must occur twice.
                     let folder = base.join(format!("{number}-again"));
                     fs::create_dir_all(&folder).unwrap();
                     played = play(command, row, &folder);

@@ -1,4 +1,4 @@
-//! Hosts that are out to hang, crash or exhaust the harness: it ends in time and says what it saw.
+//! Tests with hosts that try to hang, crash or exhaust the harness: it ends in time and reports what it saw.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start a server has failed")]
 
@@ -13,10 +13,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
-/// However hostile the host, a run of one scenario is over by then.
+/// The time limit for a run of one scenario, however hostile the host.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Plays one scenario against a server of this behaviour.
+/// Plays one scenario against a server with this behaviour.
 fn play<F, B>(behave: B) -> Output
 where
     B: Fn(TcpStream) -> F + Clone + Send + 'static,
@@ -25,8 +25,8 @@ where
     play_waiting("300ms", behave)
 }
 
-/// The same, with the time that the harness waits for an answer: long where the server has much to
-/// do before what it does can be seen.
+/// Plays one scenario with this timeout for answers, which is long if the server needs time before its
+/// behaviour shows.
 fn play_waiting<F, B>(timeout: &str, behave: B) -> Output
 where
     B: Fn(TcpStream) -> F + Clone + Send + 'static,
@@ -73,7 +73,7 @@ fn check(output: &Output, code: i32, expected: &str) {
 
 type HostileSocket = WebSocketStream<TcpStream>;
 
-/// Shakes hands as the protocol wants, and hands over the socket with what it still answers.
+/// Performs the handshake correctly, and returns the socket.
 async fn shaken(stream: TcpStream) -> HostileSocket {
     let mut socket = accept_async(stream).await.unwrap();
     while let Some(Ok(message)) = socket.next().await {
@@ -210,7 +210,7 @@ fn an_end_in_the_middle_of_a_frame() {
     let output = play(|stream| async move {
         let mut socket = shaken(stream).await;
         let _ = socket.next().await;
-        // A text frame of 100 bytes, of which two come.
+        // The header of a text frame of 100 bytes, and only two of its bytes.
         let _ = socket.get_mut().write_all(&[0x81, 100, b'{', b'"']).await;
     });
     check(&output, 1, "the connection ended");

@@ -1,5 +1,5 @@
-//! Agents that mean harm, as real processes: each run ends, says what was wrong, leaves nothing running and touches
-//! nothing outside of the folder that the agent was given.
+//! Tests with malicious agents as real processes: each run ends, reports what was wrong, leaves no process
+//! running and touches nothing outside the agent's folder.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -9,9 +9,10 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// A run is bounded by its own waits; this only tells bounded from endless on a machine that has much else to do.
+/// The time limit of a run. Each run is bounded by its own timeouts; this limit only distinguishes bounded from
+/// endless on a busy machine.
 const ENDLESS: Duration = Duration::from_secs(240);
-/// What a shell agent says to whom it is asked by: `say RESULT`, and the scenario's prompt is `$1`.
+/// The functions of a shell agent: `say RESULT` answers a request; the scenario's prompt is `$1`.
 const AGENT: &str = r#"
 say() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
 ask() { printf '{"jsonrpc":"2.0","id":"%s","method":"%s","params":{"sessionId":"s",%s}}\n' "$1" "$2" "$3"; }
@@ -26,7 +27,7 @@ while IFS= read -r line; do
 done
 "#;
 
-/// A played run.
+/// The result of a run.
 struct HostileRun {
     said: String,
     transcript: String,
@@ -34,7 +35,7 @@ struct HostileRun {
     folder: PathBuf,
 }
 
-/// Plays a scenario against an agent that is this script; `{mark}` in it is a number that nothing else has.
+/// Plays a scenario against an agent with this script. `{mark}` in the script becomes a unique text.
 fn play(name: &str, script: &str, id: &str) -> HostileRun {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{name}"));
     let _ = fs::remove_dir_all(&folder);
@@ -67,12 +68,12 @@ fn play(name: &str, script: &str, id: &str) -> HostileRun {
 }
 
 fn mark(name: &str) -> String {
-    // The ends keep one name from being found in another; a shell makes nothing of them.
+    // The delimiters prevent one mark from being part of another; they have no meaning in a shell.
     format!("@{name}@{}@", std::process::id())
 }
 
-/// Processes that an agent of this mark has started, whether or not they kept their environment: their command lines
-/// or their variables have it.
+/// Returns the processes started by an agent with this mark, whether or not they kept their environment: the
+/// mark is in their command lines or their variables.
 fn running(mark: &str) -> Vec<String> {
     let has = |path: PathBuf| {
         let bytes = fs::read(path).unwrap_or_default();
@@ -94,7 +95,7 @@ impl HostileRun {
     }
 }
 
-/// An agent that answers, with this said for a prompt.
+/// Returns an agent that runs this code for a prompt.
 fn prompted(prompt: &str) -> String {
     format!("prompt() {{\n{prompt}\n}}\n{AGENT}")
 }
@@ -134,7 +135,7 @@ fn deep_and_huge_json_is_evidence() {
 #[test]
 fn a_flood_of_messages_ends_the_scenario() {
     let flood = r#"exec yes '{"jsonrpc":"2.0","method":"_flood","params":{}}'"#;
-    // Where there is too little time for that, the flood only keeps the answer from coming.
+    // On a slow machine, the flood may only prevent the answer from arriving in time.
     let said = play("flood", &prompted(flood), TURN).ends(1, &[]).said;
     let bounds = ["more than a scenario can need", "expected an answer within"];
     assert!(bounds.iter().any(|bound| said.contains(bound)), "{said}");
@@ -157,7 +158,8 @@ fn an_agent_that_never_exits_is_killed() {
 #[test]
 fn what_it_started_ends_with_it() {
     let mark = mark("forks");
-    // A child that ignores signals, one of its own session, one that forked twice, and one that has cleared its environment.
+    // A child that ignores signals, one with its own session, one that forked twice, and one that has cleared
+    // its environment.
     let forks = format!(
         "sh -c 'trap \"\" TERM HUP INT; while :; do sleep 1; done' {mark} >/dev/null 2>&1 &\n\
          setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done' {mark} >/dev/null 2>&1 </dev/null &\n\
@@ -174,7 +176,7 @@ fn an_agent_that_is_gone_leaves_nothing() {
     play("gone", script, TURN).ends(3, &["the agent ended"]);
 }
 
-/// Asks for files everywhere but where it may, by every way there is.
+/// Requests files outside the permitted folder in every possible way.
 #[test]
 fn nothing_outside_of_the_folder_is_touched() {
     let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-outside");
@@ -183,7 +185,7 @@ fn nothing_outside_of_the_folder_is_touched() {
     let secret = outside.join("secret");
     fs::write(&secret, "nobody may read this").unwrap();
     let out = outside.display();
-    // The names of links within the folder, and of what they lead to.
+    // The names of links within the folder, and of their targets.
     let prompt = format!(
         r#"w=$(pwd -P)
 ln -s '{out}' "$w/away"; ln -s '{out}/new' "$w/dangling"; ln -s '{out}/secret' "$w/straight"
@@ -216,7 +218,7 @@ rm "$w""#
     assert_eq!(fs::read_dir(played.folder.join("tmp")).unwrap().count(), 0);
 }
 
-/// The last scenario of a run that could go on for an hour is not waited for.
+/// The run does not wait for its last scenario, which could go on for an hour.
 #[test]
 fn a_run_has_its_time() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-budget");

@@ -1,5 +1,5 @@
-//! Captures that are none, or only in part: what can be read is judged, what cannot is named, and
-//! nothing grows without bound.
+//! Tests of invalid or incomplete captures: the readable part is judged, the unreadable part is named, and
+//! memory use is bounded.
 
 use std::io::{self, BufReader, Read};
 
@@ -7,7 +7,7 @@ use ahp_harness::report::replay::{JudgedFile, judge};
 use ahp_harness::transcript::reader::{CaptureUnreadable, MAX_LINE};
 use ahp_harness::verdict::FailOn;
 
-/// A conversation with a finding: a second answer to the same request.
+/// A conversation with a finding: two answers to the same request.
 const DIRTY: [&str; 5] = [
     r#"{"t":0,"conn":"A","dir":"open"}"#,
     r#"{"t":1,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","clientId":"a","protocolVersions":["1.0.0"]}}}"#,
@@ -20,7 +20,7 @@ fn judged(bytes: impl AsRef<[u8]>) -> Result<JudgedFile, CaptureUnreadable> {
     judge(bytes.as_ref(), None, FailOn::default())
 }
 
-/// Bytes, many times over, as a file that is never in memory.
+/// A reader that repeats some bytes, as a large file that is never in memory.
 struct RepeatedBytes {
     bytes: Vec<u8>,
     at: usize,
@@ -71,7 +71,7 @@ fn judges_what_can_be_read() {
         assert!(judged.notes.join("\n").contains(expected), "{:?}", judged.notes);
     };
     check(whole.as_bytes(), false, "");
-    // Cut off, as a file is that was being written.
+    // Cut off, like a file that was still being written.
     check(&whole.as_bytes()[..whole.len() - 9], false, "line 5 was cut off with the file");
     let with = |more: &[u8]| [whole.as_bytes(), b"\n", more, b"\n", DIRTY[0].as_bytes()].concat();
     check(
@@ -135,6 +135,6 @@ fn says_when_a_recording_has_no_end() {
     };
     check(r#"{"run":"capture","format":1}"#, r#"{"run":"end"}"#, 0);
     check(r#"{"run":"capture","format":1}"#, "", 1);
-    // Captures of others have neither.
+    // Captures from other recorders have neither.
     check("", "", 0);
 }

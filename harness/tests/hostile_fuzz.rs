@@ -1,7 +1,7 @@
-//! Campaigns against hosts that turn hostile in the middle: what was found before is kept, what the host does is a
-//! finding or an error, and the campaign goes on or ends.
+//! Tests of fuzz campaigns against hosts that turn hostile: earlier findings are kept, the hostile behaviour is
+//! a finding or an error, and the campaign continues or ends.
 //!
-//! The host is a real one behind a gate, which lets some connections through and spoils others on the way.
+//! A gate in front of a real host lets some connections through and tampers with others.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start a server has failed")]
 
@@ -15,28 +15,28 @@ use std::time::{Duration, Instant};
 
 use ahp_harness::arb::campaign::FuzzCampaign;
 
-/// However hostile the host, a campaign is over by then.
+/// The time limit of a campaign, however hostile the host.
 const LIMIT: Duration = Duration::from_secs(100);
-/// Conversations of a campaign.
+/// The number of conversations of a campaign.
 const SEQUENCES: u64 = 8;
-/// Connections that are let through before the first one is spoilt, and how many are spoilt then.
+/// The number of connections before the first one with tampering, and the number of connections with tampering.
 const HONEST: usize = 12;
 const SPOILT: usize = 8;
-/// What of the host's bytes passes on a connection before it is spoilt: the handshake of WebSocket, and a little.
+/// The number of the host's bytes that pass before the tampering: the WebSocket handshake and some more.
 const PASSES: usize = 900;
 
-/// What is done to a connection.
+/// The kind of tampering with a connection.
 #[derive(Clone, Copy, Debug)]
 enum ConnectionSpoil {
-    /// Nothing comes any more.
+    /// No more bytes arrive.
     Silence,
-    /// It is closed.
+    /// The connection is closed.
     Close,
-    /// Frames come without end.
+    /// Endless frames arrive.
     Flood,
-    /// Bytes come that are no frames.
+    /// Bytes arrive that are not frames.
     Garbage,
-    /// Frames come that are no messages.
+    /// Frames arrive that are not messages.
     Nonsense,
 }
 
@@ -52,7 +52,7 @@ impl Drop for HostileHost {
     }
 }
 
-/// A reference host with a fault, so that there is something to find besides.
+/// Starts a reference host with a fault, so that there is another finding.
 fn host() -> HostileHost {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
         .args(["serve", "--listen", "127.0.0.1:0", "--fault", "session-added-twice"])
@@ -67,11 +67,11 @@ fn host() -> HostileHost {
     HostileHost { child, address: address.parse().unwrap() }
 }
 
-/// A gate before a host: an address whose connections go to it, some of them spoilt.
+/// Starts a gate in front of a host and returns its address.
 fn gate(host: SocketAddr, spoil: ConnectionSpoil) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    // It ends with the process of the test.
+    // The gate ends with the process of the test.
     thread::spawn(move || {
         let connections = AtomicUsize::new(0);
         for client in listener.incoming().map_while(Result::ok) {
@@ -125,7 +125,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Plays a campaign, which has to end in time; its exit code and what it says.
+/// Runs a campaign, which must end in time. Returns the exit code and the output.
 fn fuzz(out: &Path, args: &[&str]) -> (Option<i32>, String) {
     let file = std::fs::File::create(out.join("said.txt")).unwrap();
     let mut child = Command::new(env!("CARGO_BIN_EXE_ahp-harness"))
@@ -163,7 +163,7 @@ fn fuzz(out: &Path, args: &[&str]) -> (Option<i32>, String) {
     (code, std::fs::read_to_string(out.join("said.txt")).unwrap())
 }
 
-/// The campaign in a folder; each of its findings has its scenario.
+/// Reads the campaign from a folder; each finding must have its scenario.
 fn campaign(out: &Path) -> FuzzCampaign {
     let text = std::fs::read_to_string(out.join("campaign.jsonl")).unwrap();
     let campaign = FuzzCampaign::of_text(&text).unwrap();
@@ -173,7 +173,7 @@ fn campaign(out: &Path) -> FuzzCampaign {
     campaign
 }
 
-/// The campaign goes on to its end past a host that turns hostile, and keeps what it found.
+/// Checks that a campaign continues to its end although the host turns hostile, and keeps its findings.
 fn goes_on(spoil: ConnectionSpoil, name: &str) {
     let host = host();
     let url = format!("ws://{}", gate(host.address, spoil));
@@ -212,7 +212,8 @@ fn a_host_that_sends_nonsense() {
     goes_on(ConnectionSpoil::Nonsense, "nonsense");
 }
 
-/// A host that ends by itself is nobody's finding; without a command to restart it the campaign ends, with one it goes on.
+/// A host that ends by itself is not a finding. Without a restart command the campaign ends; with one it
+/// continues.
 #[test]
 fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");
@@ -242,7 +243,8 @@ fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     assert_eq!(before.failures().count(), 0, "{said}");
     assert!(before.sequences > 0);
 
-    // The same campaign goes on with a command, and its end is not the host's.
+    // The same campaign continues with a restart command, and the end of that command is not the end of the
+    // host.
     let mut host = start(serve(8));
     assert!(listens());
     let again = format!("{} & sleep 1", serve(30));

@@ -1,4 +1,4 @@
-//! A run that is interrupted leaves a valid report behind, and nothing on the host.
+//! Tests that an interrupted run leaves a valid report, and no process.
 #![cfg(all(feature = "cli", unix))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -40,7 +40,7 @@ fn an_interrupted_run_ends_well() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // It is in the middle of it when something is written; on a busy machine that takes a while.
+    // The run has started when the report grows; that takes a while on a busy machine.
     let written = || std::fs::metadata(&report).map_or(0, |file| file.len());
     let began = Instant::now();
     while written() < 100_000 && began.elapsed() < Duration::from_secs(30) {
@@ -70,7 +70,7 @@ fn an_interrupted_run_ends_well() {
 fn a_started_host_is_ended_with_all_it_started() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let pids = folder.join("pids");
-    // The host is a grandchild of the harness, beside a process that would outlive it.
+    // The host is a grandchild of the harness, next to a process that would outlive it.
     let command = format!(
         "sleep 1000 & echo $! > {0}; echo $$ >> {0}; {PROGRAM} serve --listen 127.0.0.1:{{port}}",
         pids.display()
@@ -82,7 +82,7 @@ fn a_started_host_is_ended_with_all_it_started() {
         .unwrap();
     assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stdout));
     for pid in std::fs::read_to_string(&pids).unwrap().lines() {
-        // A process that has ended and waits for its parent has no command line.
+        // A process that has ended but was not reaped has no command line.
         let alive =
             std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty());
         assert!(!alive, "process {pid} is still there");

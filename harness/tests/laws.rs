@@ -1,5 +1,5 @@
-//! The laws of `arb::laws` hold of every story, reducers are pure, and a client that guesses ahead
-//! arrives where the host does.
+//! Property tests: the laws of `arb::laws` hold for every story, reducers are pure, and an optimistic client
+//! reaches the state of the host.
 
 #[path = "common/cases.rs"]
 mod cases;
@@ -18,7 +18,7 @@ use cases::cases;
 use proptest::prelude::*;
 use story::{stories, stories_of};
 
-/// The channel that holds the turns of a version, drawn with one of its versions.
+/// Generates stories for the channel that holds turns, each for one of its versions.
 fn turns() -> impl Strategy<Value = ActionStory> {
     let kind = prop_oneof![4 => Just(ChannelKind::Chat), 1 => Just(ChannelKind::Session)];
     kind.prop_flat_map(|kind| stories_of(Some(kind), false))
@@ -57,8 +57,8 @@ proptest! {
         prop_assert_eq!(laws::what_nobody_knows_survives(&story), Ok(()));
     }
 
-    /// The same state, action and clock give the same, whatever else was folded in between, and the
-    /// action is not touched.
+    /// The same state, action and clock give the same result, whatever else was folded in between, and the
+    /// action is not changed.
     #[test]
     fn reducers_are_pure(one in stories(true), other in stories(true)) {
         let fold = |story: &ActionStory| {
@@ -74,9 +74,9 @@ proptest! {
         prop_assert_eq!(fold(&one), first);
     }
 
-    /// A client applies its own actions at once. Whatever comes from others meanwhile, and whatever
-    /// the host refuses: with the confirmed state rolled back and the pending actions played again,
-    /// it ends where the host is, and on the way the confirmed state is the host's.
+    /// A client applies its own actions immediately. Other clients act in the meantime, and the host may reject
+    /// actions. After rolling back to the confirmed state and replaying the pending actions, the client reaches
+    /// the state of the host. At every moment, its confirmed state is the state of the host.
     #[test]
     fn guessing_ahead_ends_where_the_host_is(
         story in stories(false),

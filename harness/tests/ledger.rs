@@ -1,4 +1,4 @@
-//! The ledger, the checks, the scenarios and the vectors hold together.
+//! Tests that the ledger, the checks, the scenarios and the vectors are consistent.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,7 @@ fn nothing_that_is_more_than_a_note_is_open() {
     }
 }
 
-/// The MUST, essential and SHOULD requirements that nothing tests on somebody else's host, however much it offers.
+/// The MUST, essential and SHOULD requirements that nothing tests on a foreign host with every capability.
 const UNREACHED: &str = include_str!("files/unreached.txt");
 
 #[test]
@@ -90,7 +90,7 @@ fn what_no_scenario_reaches_does_not_count_as_reached() {
     let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
     let coverage = LedgerCoverage::of(Version::V1_0, &suite, &vectors);
     let row = |id: &str| coverage.rows.iter().find(|row| row.rule.id == id).unwrap();
-    // An agent without scripts starts no turn on request; a handshake needs none.
+    // An agent without scripts starts no turn on request; a handshake does not need scripts.
     let turn = &row("chat.attachment.chat.pin-latest").reached;
     assert!(
         turn.contains(&HostKind::Foreign) && !turn.contains(&HostKind::WithoutAgent),
@@ -98,7 +98,7 @@ fn what_no_scenario_reaches_does_not_count_as_reached() {
     );
     let handshake = &row("lifecycle.initialize.version-selected-from-offer").reached;
     assert_eq!(handshake[..], HostKind::ALL);
-    // Nothing is reached on a host with less that is not reached on one with more.
+    // Every requirement tested on a host with fewer capabilities is also tested on one with all of them.
     for row in &coverage.rows {
         let foreign = row.reached.contains(&HostKind::Foreign);
         let lesser = [HostKind::WithoutAgent, HostKind::WithoutFiles];

@@ -1,4 +1,4 @@
-//! The model stand-in over real sockets: many conversations at once, holds, answers that are cut.
+//! Tests of the model stand-in over real sockets: many concurrent conversations, holds, and truncated answers.
 #![expect(clippy::unwrap_used, reason = "a test that cannot ask has failed")]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// A stand-in on a free port, and where it is.
+/// Starts a stand-in on a free port, and returns its address.
 async fn stand() -> (Arc<ServedStandIn>, String) {
     stand_for(Arc::default()).await
 }
@@ -41,14 +41,14 @@ async fn send(address: &str, line: &str, body: &str) -> TcpStream {
     stream
 }
 
-/// Asks and reads everything.
+/// Sends a request and reads the whole answer.
 async fn ask(address: &str, line: &str, body: &str) -> String {
     let mut text = String::new();
     send(address, line, body).await.read_to_string(&mut text).await.unwrap();
     text
 }
 
-/// A conversation after some rounds of tool calls.
+/// Returns a conversation after this many rounds of tool calls.
 fn conversation(script: &str, rounds: usize) -> String {
     let mut messages =
         vec![json!({"role": "user", "content": (format!("ahp-script: 1\n{script}"))})];
@@ -117,10 +117,10 @@ async fn an_answer_holds_until_its_name_is_released() {
     assert!(released.starts_with("HTTP/1.1 200"), "{released}");
     timeout(Duration::from_secs(5), stream.read_to_string(&mut text)).await.unwrap().unwrap();
     assert!(text.contains("<b>"), "{text}");
-    // A release that comes first is kept; one release lets one answer go.
+    // An early release is stored; each release lets one answer continue.
     stand.release("", "go");
     assert!(ask(&address, MESSAGES, &conversation("hold go\nsay <c>", 0)).await.contains("<c>"));
-    // Who asks again for the same answer is not held again.
+    // A repeated request for the same answer is not held again.
     assert!(ask(&address, MESSAGES, &conversation("hold go\nsay <c>", 0)).await.contains("<c>"));
     let held = conversation("hold go", 0);
     let again = ask(&address, MESSAGES, &held);
@@ -175,7 +175,7 @@ async fn agents_that_never_come_back_hold_up_nobody() {
     let (stand, address) = stand().await;
     let mut silent = Vec::new();
     for _ in 0..100 {
-        // One half of a head, one half of a body, one answer that is not read and one that holds.
+        // Half a head, half a body, an answer that is not read, and an answer that holds.
         let mut half = TcpStream::connect(&address).await.unwrap();
         half.write_all(b"POST /v1/messages HTTP/1.1\r\nHost").await.unwrap();
         let mut body = TcpStream::connect(&address).await.unwrap();
@@ -190,7 +190,7 @@ async fn agents_that_never_come_back_hold_up_nobody() {
     let answer = ask(&address, MESSAGES, &body);
     let text = timeout(Duration::from_secs(5), answer).await.unwrap();
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
-    // A head has ten seconds.
+    // The timeout of a head is ten seconds.
     let mut text = Vec::new();
     let half = silent.first_mut().unwrap();
     timeout(Duration::from_secs(20), half.read_to_end(&mut text)).await.unwrap().unwrap();
@@ -216,7 +216,7 @@ async fn a_script_that_no_agent_can_play_is_said_to_be_so() {
     let lacking = record("tool edit x").await;
     assert!(lacking["problem"].to_text().contains("no tool of the class `edit`"), "{lacking}");
     assert_eq!(lacking["untestable"], true);
-    // The tools of clients come to the agent by the host.
+    // The host passes the tools of clients to the agent.
     let hosts = record("tool client lint x").await;
     assert!(hosts["problem"].to_text().contains("no tool `lint` is offered"), "{hosts}");
     assert!(hosts.get("untestable").is_none(), "{hosts}");

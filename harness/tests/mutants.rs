@@ -1,6 +1,6 @@
-//! The suite can fail: every planted fault trips what its row names, and everything that can trip
-//! does somewhere. Each fault is played until its row is fulfilled; `ahp-harness mutants` plays all of it with
-//! each, and judges what trips besides.
+//! Tests that the suite can fail: every injected fault is detected by what its row names, and every scenario
+//! and check detects some fault. Each fault is played until its row is fulfilled; `ahp-harness mutants` plays
+//! the whole suite with each fault and also judges other failures.
 
 use std::collections::HashSet;
 
@@ -66,7 +66,7 @@ fn rows_of_broken_rules_name_what_there_is() {
     }
 }
 
-/// The versions whose matrix is held here.
+/// The versions whose kill matrix is tested here.
 const HELD: [Version; 4] = [Version::V1_0, Version::V0_9, Version::V0_2, Version::V0_1];
 
 #[test]
@@ -74,7 +74,7 @@ fn every_fault_trips_what_its_row_names() {
     HELD.into_iter().for_each(every_fault_is_caught);
 }
 
-/// The other versions have to leave the honest host alone too.
+/// In the other versions, nothing may fail on the honest host.
 #[test]
 fn nothing_trips_on_the_honest_host() {
     let suite = ScenarioSuite::carried();

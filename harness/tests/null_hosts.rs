@@ -1,4 +1,5 @@
-//! Hosts that do nothing get nothing, and hosts that only shake hands get no more than that.
+//! Tests that hosts that do nothing pass nothing, and that hosts that only perform the handshake pass only what
+//! the handshake shows.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot write a report has failed")]
 
@@ -19,23 +20,23 @@ use ahp_harness::verdict::{FailOn, Status};
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
 
-/// What a run against a host that never says anything may take, with the usual limits: four rounds
-/// of 2 s until it is given up, and some time for slow machines.
+/// The time limit of a run against a silent host with default timeouts: four rounds of 2 s until the host is
+/// given up, and a margin for slow machines.
 const MUTE_LIMIT: Duration = Duration::from_secs(12);
 
-/// What a suite said of a host.
+/// The results of a suite against a host.
 struct SuiteResult {
-    /// Ids of scenarios and checks that passed.
+    /// The identifiers of scenarios and checks that passed.
     passed: BTreeSet<String>,
-    /// Ids of those that broke something that weighs less than a failure.
+    /// The identifiers of scenarios and checks that only broke a requirement with the weight "note".
     noted: BTreeSet<String>,
-    /// Names of test cases in the JUnit file that are neither failed, in error, nor skipped.
+    /// The names of test cases in the JUnit file that neither failed nor had an error nor were skipped.
     green: BTreeSet<String>,
-    /// How many test cases the JUnit file has.
+    /// The number of test cases in the JUnit file.
     cases: usize,
 }
 
-/// Plays the whole suite, each scenario against a host of its own.
+/// Plays the whole suite, each scenario against a new host.
 fn play(version: Version, mut host: impl FnMut() -> Box<dyn SansIoHost>) -> SuiteResult {
     let mut summary = RunSummary::new(FailOn::default());
     let mut junit = JunitReport::default();
@@ -59,7 +60,7 @@ fn play(version: Version, mut host: impl FnMut() -> Box<dyn SansIoHost>) -> Suit
     SuiteResult { passed, noted, green, cases }
 }
 
-/// The green test cases of a JUnit file, and how many there are of any colour.
+/// Returns the passed test cases of a JUnit file, and the number of all test cases.
 fn green(text: &str) -> (BTreeSet<String>, usize) {
     let mut green = BTreeSet::new();
     let cases = text.split("<testcase ").skip(1);
@@ -95,10 +96,11 @@ fn hosts_that_do_nothing_get_nothing() {
     }
 }
 
-/// What a liar may pass, and nothing else: ids, and areas with `/*` that its lie does not touch.
+/// Returns the identifiers that a lying host may pass, and no others. An entry that ends with `*` stands for
+/// all identifiers with that prefix.
 fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
     match liar {
-        // What can be seen in the handshake alone.
+        // What the handshake alone shows.
         LiarBehaviour::MuteAfterHandshake => &[
             "handshake.agreed",
             "handshake.refusal",
@@ -121,7 +123,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "handshake/unknown-version-is-refused",
             "handshake/what-a-client-is-called-changes-nothing",
         ],
-        // It answers everything, if always with the same error, and speaks on its channels only.
+        // The host answers every request, always with the same error, and sends messages only on its channels.
         LiarBehaviour::RefuseEverything => &[
             "handshake.agreed",
             "handshake.refusal",
@@ -149,8 +151,8 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "handshake/unknown-version-is-refused",
             "handshake/what-a-client-is-called-changes-nothing",
         ],
-        // Its requests, its list of sessions, the states that it begins with and the way its echoes
-        // travel are honest; whatever needs an action to be refused or to have an effect is not.
+        // The host's requests, its session list, its initial states and the delivery of its echoes are honest;
+        // everything that needs an action to be rejected or to have an effect is not.
         LiarBehaviour::EchoEverything => &[
             "chats/a-chat-needs-a-session-that-there-is",
             "metadata/nothing-is-completed-of-what-is-not-there",
@@ -169,7 +171,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
-            // What is asked for and answered, and no action is in it.
+            // Requests and their answers, without any action.
             "metadata/what-may-be-said-is-offered",
             "customizations.enablement-order",
             "customizations.unique-ids",
@@ -257,7 +259,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "metadata/what-is-offered-is-the-hosts-own",
             "reconnect/a-gap-too-old-is-answered-with-snapshots",
         ],
-        // Its actions travel as they should; whoever looks at a state sees the lie.
+        // The host's actions are delivered correctly; only a look at a state shows the lie.
         LiarBehaviour::FrozenSnapshot => &[
             "chats/a-chat-needs-a-session-that-there-is",
             "metadata/nothing-is-completed-of-what-is-not-there",
@@ -277,7 +279,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "catalog.one-owner",
             "catalog.updated-known",
             "chats/completions-come-promptly",
-            // What is asked for and answered, told by news alone, or true of a first snapshot.
+            // Requests and their answers, facts that actions alone show, or facts in the first snapshot.
             "sessions/the-list-shows-what-its-chats-do",
             "chats/workers-end-with-their-turn",
             "chats/workers-of-workers-come-to-an-end",
@@ -390,7 +392,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
             "reconnect/a-gap-too-old-is-answered-with-snapshots",
             "terminals/a-late-reader-holds-up-nobody",
         ],
-        // Until somebody reconnects it is the honest host.
+        // Until a client reconnects, the host is honest.
         LiarBehaviour::ForgetsOnReconnect => &[
             "reconnect/a-stranger-is-no-client-that-was-here",
             "handshake.agreed",
@@ -461,7 +463,7 @@ fn earned(liar: LiarBehaviour) -> &'static [&'static str] {
     }
 }
 
-/// Whether an id is in a list.
+/// Returns whether an identifier is in a list.
 fn listed(list: &[&str], id: &str) -> bool {
     list.iter().any(|name| match name.strip_suffix('*') {
         Some(area) => id.starts_with(area),
@@ -469,7 +471,7 @@ fn listed(list: &[&str], id: &str) -> bool {
     })
 }
 
-/// A mute host behind a socket costs a bounded time, and gets nothing either.
+/// A silent host behind a socket costs a bounded time, and also passes nothing.
 #[test]
 fn a_mute_host_is_given_up_in_time() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");

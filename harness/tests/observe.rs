@@ -1,5 +1,5 @@
-//! Observers look and do no harm: with them every carried scenario comes to what it came to without,
-//! the same seed gives the same transcript, and snapshots are compared far more often.
+//! Tests of observers: with them, every built-in scenario gives the same result as without, the same seed gives
+//! the same transcript, and snapshots are compared far more often.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -60,7 +60,7 @@ fn observers_do_no_harm() {
             bad.map(|finding| format!("{}: {}", finding.check, finding.message)).collect()
         };
         assert_eq!(worst(&observed), worst(&plain), "{id}\n{text}");
-        // The last observer comes after the last step, if that is reached.
+        // The last observer connects after the last step, if that step is reached.
         let newest = HostConfig::default().versions[0];
         let ended = plain.status != Status::Pass || !entry.scenario.spec.includes(newest);
         assert!(text.contains("observing-1") || ended, "{id}: nobody came");
@@ -72,7 +72,7 @@ fn observers_do_no_harm() {
     assert!(with > 2 * without, "{with} snapshots compared, {without} without observers");
 }
 
-/// A turn that only its own client watches says nothing about snapshots; an observer looks at one.
+/// A turn that only its own client watches shows nothing about snapshots; an observer reads one.
 #[test]
 fn observers_find_what_no_step_asks_for() {
     let found = |observe: bool| -> BTreeSet<String> {

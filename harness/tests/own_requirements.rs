@@ -1,4 +1,5 @@
-//! Requirements of an author's own, in a file next to the scenarios, and from which weight on a run fails.
+//! Tests of an author's own requirements, in a file next to the scenarios, and of the weight from which a run
+//! fails.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -8,7 +9,7 @@ use std::process::Command;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 
-/// A folder with one scenario, whose only claim fails, and these requirements.
+/// Makes a folder with these requirements and one scenario whose only claim fails.
 fn folder(name: &str, rule: &str, requirements: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own").join(name);
     let _ = fs::remove_dir_all(&folder);

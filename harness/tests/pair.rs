@@ -1,8 +1,8 @@
-//! Clients and the reference host, in virtual time and over lines that take their time: whatever
-//! the clients do, the conversation keeps the rules, and nobody is accused who kept them.
+//! Property tests of clients and the reference host, in virtual time with delayed delivery: whatever the
+//! clients do, the conversation keeps the rules, and no check reports a finding.
 //!
-//! A failure prints the shortest play that fails. `PROPTEST_CASES=2000` and
-//! `PROPTEST_RNG_SEED=<n>` look further.
+//! A failure prints the shortest failing play. `PROPTEST_CASES=2000` and `PROPTEST_RNG_SEED=<n>` extend the
+//! search.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-/// What the always-on checks find wrong with what the clients saw.
+/// Returns the findings of the always-on checks for the events that the clients saw.
 fn accusations(entries: &[TranscriptEntry]) -> Vec<String> {
     let mut oracle = Oracle::new(OracleOptions::default());
     for entry in entries {
@@ -46,7 +46,7 @@ proptest! {
     }
 }
 
-/// What the plays have to bring about, so that the property above says something.
+/// The behaviour that the plays must cover, so that the property above is meaningful.
 const COVERED: &[&str] = &[
     "0.9.0",
     "1.0.0",

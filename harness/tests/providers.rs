@@ -1,4 +1,5 @@
-//! Runs about each agent of a host: what is played with which, and that every file made of such a run agrees with it.
+//! Tests of runs about each agent of a host: which scenarios are played with which agent, and that every file
+//! of such a run agrees with that.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot run the harness has failed")]
 
@@ -7,13 +8,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A scenario of the host alone, one that every agent plays, and one that only some can.
+/// A scenario that does not depend on the agent, one that every agent plays, and one that only some agents can
+/// play.
 const IDS: [&str; 3] = [
     "handshake/server-seq-is-current",
     "turns/error-ends-the-turn",
     "chats/a-fork-goes-its-own-way",
 ];
-/// The agents of the reference host that need no token, in its order.
+/// The agents of the reference host that need no token, in the order of the host.
 const AGENTS: [&str; 5] = ["scripted", "obliging", "plain", "single", "roaming"];
 
 fn folder(name: &str) -> PathBuf {
@@ -30,7 +32,7 @@ fn harness(arguments: &[&str]) -> (Option<i32>, String) {
     (output.status.code(), format!("{out}{err}"))
 }
 
-/// Plays the scenarios with every agent of the embedded host, with these arguments besides.
+/// Plays the scenarios with every agent of the embedded host, with these additional arguments.
 fn run(file: &Path, more: &[&str]) -> String {
     let report = format!("jsonl={}", file.display());
     let mut arguments = vec!["run", "--provider", "all", "--report", &report];
@@ -47,7 +49,7 @@ fn lines(file: &Path, about: &str) -> Vec<Value> {
     lines.filter(|line| line["run"] == about).collect()
 }
 
-/// The scenario, the provider and the status of each result.
+/// Returns the scenario, the provider and the status of each result.
 fn results(file: &Path) -> Vec<(String, String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let results = lines(file, "result");
@@ -76,7 +78,7 @@ fn what_depends_on_the_agent_is_played_with_each_and_the_rest_once() {
         _ => (agent, "pass"),
     });
     assert_eq!(of(IDS[2]), forks);
-    // The frames say the same as the results.
+    // The frames must agree with the results.
     let named = |line: &Value| line["provider"].as_str().map(str::to_owned);
     let mut began: Vec<String> = lines(&file, "case").iter().filter_map(named).collect();
     let text = std::fs::read_to_string(&file).unwrap();

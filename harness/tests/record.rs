@@ -1,5 +1,5 @@
-//! The proxy of `record`, with real sockets on both sides: not a byte differs, what is refused is
-//! refused in the host's words, and a fault strikes one connection only.
+//! Tests of the proxy of `record`, with real sockets on both sides: no byte differs, a refusal is forwarded
+//! unchanged, and a fault affects only one connection.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -23,7 +23,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 const ANSWER: &str = "HTTP/1.1 101 Switching Protocols\r\nX-Odd:   spaces \r\nSec-WebSocket-Protocol: p\r\nUpgrade: websocket\r\n\r\n";
 const ASK: &str = "GET /a?b HTTP/1.1\r\nHost: us\r\nUpgrade: websocket\r\nX-Mine: yes\r\nSec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Protocol: p, q\r\nAuthorization: Bearer t0ken\r\n\r\n";
 
-/// A proxy in front of a host at this address.
+/// Starts a proxy in front of the host at this address.
 async fn proxied(
     host: SocketAddr,
     rules: &[&str],
@@ -39,7 +39,7 @@ async fn proxied(
     (address, proxy, noted)
 }
 
-/// What was recorded: the lines.
+/// Returns the recorded lines.
 fn recorded(proxy: &RecordProxy, mut noted: UnboundedReceiver<TimedNote>) -> Vec<String> {
     proxy.end();
     let sheet = SharedSheet::default();
@@ -58,7 +58,7 @@ async fn head(stream: &mut TcpStream) -> String {
     String::from_utf8(head).unwrap()
 }
 
-/// Frames of every kind, as one side sends them, ending with a close frame.
+/// Returns frames of every kind from one side, ending with a close frame.
 fn frames(seed: u64, count: usize, masked: bool) -> Vec<u8> {
     let mut dice = Dice::seeded(seed);
     let mut out = Vec::new();
@@ -78,7 +78,7 @@ fn frames(seed: u64, count: usize, masked: bool) -> Vec<u8> {
             0x80..=0x82 => false,
             _ => open,
         };
-        // Some of the texts are no UTF-8, which is the sender's affair.
+        // Some of the texts are invalid UTF-8, which the proxy must forward unchanged.
         let payload: Vec<u8> = (0..dice.below(most)).map(|_| dice.roll() as u8).collect();
         frame(&mut out, first, &payload, masked.then(|| dice.roll() as u32));
     }
@@ -120,7 +120,7 @@ async fn not_a_byte_differs() {
         let serving = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.unwrap();
             let asked = head(&mut stream).await;
-            // The first frames come right behind the answer.
+            // The first frames follow the answer without a pause.
             stream.write_all(ANSWER.as_bytes()).await.unwrap();
             let (mut reader, mut writer) = stream.split();
             let mut got = vec![0; expected.len()];

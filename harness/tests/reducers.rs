@@ -1,5 +1,5 @@
-//! The reducers of every version on states and actions drawn from that version's tables: what a
-//! valid action may come to, and what no action may do.
+//! Property tests of the reducers of every version, with states and actions generated from that version's
+//! tables: the possible outcomes of a valid action, and effects that no action may have.
 
 #[path = "common/cases.rs"]
 mod cases;
@@ -15,13 +15,13 @@ use cases::cases;
 use proptest::prelude::*;
 use story::{stories, stories_of};
 
-/// A member that no version knows.
+/// A member that no version has.
 const UNHEARD_OF: &str = "x-unheard-of";
 
 proptest! {
     #![proptest_config(cases(600))]
 
-    /// A valid action is never refused, and what does not take effect leaves no trace.
+    /// A valid action is never refused, and an action without effect does not change the state.
     #[test]
     fn valid_actions_are_taken_or_of_no_use(story in stories(false)) {
         let mut state = story.state.clone();
@@ -35,7 +35,7 @@ proptest! {
         }
     }
 
-    /// A valid state stays one.
+    /// A valid state stays valid.
     #[test]
     fn states_stay_valid(story in stories(false)) {
         let protocol = Protocol::of(story.version).unwrap();
@@ -49,8 +49,8 @@ proptest! {
         }
     }
 
-    /// The text of a state, read again, goes on as the state does; and the same once more is the
-    /// same.
+    /// A state that is serialized and read again behaves like the original, and serializing it again gives the
+    /// same text.
     #[test]
     fn a_state_that_was_written_down_goes_on_equally(story in stories(true)) {
         let mut state = story.state.clone();
@@ -63,7 +63,7 @@ proptest! {
         }
     }
 
-    /// An action that breaks the tables is taken whole or not at all, and equally every time.
+    /// An action that violates the tables is applied completely or not at all, and always with the same result.
     #[test]
     fn broken_actions_leave_no_trace_unless_taken(
         story in stories(true),
@@ -88,7 +88,8 @@ proptest! {
         }
     }
 
-    /// Members that nobody knows stay, and change nothing else. A canvas is replaced whole.
+    /// Unknown members of a state stay, and change nothing else. A canvas is an exception: it is replaced as a
+    /// whole.
     #[test]
     fn unknown_members_of_a_state_stay(story in stories(true)) {
         let mut plain = story.state.clone();
@@ -103,7 +104,7 @@ proptest! {
         prop_assert_eq!(plain, marked);
     }
 
-    /// Actions of a channel never touch another one, nor does what no reducer knows.
+    /// Actions of one channel never change another one, and actions that no reducer knows change nothing.
     #[test]
     fn actions_of_other_channels_leave_no_trace(one in stories(true), other in stories(true)) {
         let mut state = one.state.clone();
@@ -121,7 +122,7 @@ proptest! {
         }
     }
 
-    /// The output of a terminal only grows, until it is cleared.
+    /// The output of a terminal only grows until it is cleared.
     #[test]
     fn output_of_terminals_only_grows(story in stories_of(Some(ChannelKind::Terminal), false)) {
         let output = |state: &Value| -> String {

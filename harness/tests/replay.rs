@@ -1,5 +1,5 @@
-//! A run and its file come to the same: what was written down while the carried scenarios were
-//! played is judged again without a host, and a file that was cut off anywhere is said to be.
+//! Tests that a run and its file give the same result: the recordings of the built-in scenarios are judged
+//! again without a host, and a file that was cut off anywhere is reported as such.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -46,7 +46,7 @@ impl Write for MemoryFile {
     }
 }
 
-/// One scenario, played once and written down.
+/// The recording of one scenario.
 struct WrittenPlay {
     text: String,
     report: CaseReport,
@@ -57,7 +57,7 @@ fn played(entry: &SuiteEntry, version: &str) -> WrittenPlay {
     played_by(entry, version, |play| sim::play(play, &mut RefHost::new(config)))
 }
 
-/// The same with a host of the test's own.
+/// Plays a scenario against a host of the test.
 fn played_by(
     entry: &SuiteEntry,
     version: &str,
@@ -114,7 +114,7 @@ fn played_by(
     WrittenPlay { text: String::from_utf8(bytes).unwrap(), report }
 }
 
-/// Every carried scenario, once for each version that it holds for.
+/// Returns the recording of every built-in scenario, for each version that it applies to.
 fn all() -> &'static [WrittenPlay] {
     static ALL: OnceLock<Vec<WrittenPlay>> = OnceLock::new();
     ALL.get_or_init(|| {
@@ -137,7 +137,7 @@ fn comes_to_the_same_from_the_file() {
         let [again] = judged.cases.as_slice() else {
             panic!("{id}: {} cases", judged.cases.len());
         };
-        // What is only for drawing is not written, but made again from the same texts.
+        // The data for drawing is not in the file, but derived again from the same sources.
         let messages = |report: &CaseReport| {
             let drawn = report.drawn.iter().map(|(_, failure)| failure.message.clone());
             drawn.collect::<Vec<_>>()
@@ -148,7 +148,7 @@ fn comes_to_the_same_from_the_file() {
     }
 }
 
-/// A scenario whose last wait is in vain.
+/// Returns a scenario whose last wait times out.
 fn in_vain(more: &str) -> SuiteEntry {
     let text = format!(
         "scenario: mine/late\ntitle: t\nclients: [A]\nsteps:\n  - connect: A\n  - initialize: A\n{more}  \
@@ -159,8 +159,8 @@ fn in_vain(more: &str) -> SuiteEntry {
     suite.entries.pop().unwrap()
 }
 
-/// A host that answers everything, and says something `late` after each time-out was due, before the
-/// case has heard of it.
+/// Plays against a host that answers everything, and that sends a message `late` after each timeout was due but
+/// before the case has processed the timeout.
 fn speaks_late(mut play: ScenarioPlay, late: Duration) -> ScenarioVerdict {
     let mut now = Duration::ZERO;
     let mut conn = None;
@@ -219,7 +219,7 @@ fn a_client_that_connects_again_leaves_its_first_connection() {
     let WrittenPlay { text, report } = played(&in_vain(again), "1.0.0");
     let strays = report.checks.iter().find(|line| line.check == "jsonrpc.no-stray-response");
     assert!(strays.unwrap().findings.is_empty(), "{strays:?}");
-    // The same without the scenario, by the names of the connections alone.
+    // The same without the scenario, with only the connection names.
     let events = text.lines().filter(|line| !line.contains("\"run\":"));
     let bare: String = events.map(|line| line.replace("\"case\":1,", "") + "\n").collect();
     let judged = judge(bare.as_bytes(), None, FailOn::default()).unwrap();
@@ -270,7 +270,7 @@ proptest! {
                 }
             }
         }
-        // A file may be refused with a line and a reason; it may not be too much for the judge.
+        // The judge may refuse a file with a line and a reason, but must not fail otherwise.
         if let Err(error) = judge(kept.join("\n").as_bytes(), None, FailOn::default()) {
             prop_assert!(error.line as usize <= kept.len().max(1));
         }

@@ -1,4 +1,4 @@
-//! The carried suite: it parses, it says what it proves, and the reference host passes it.
+//! Tests of the built-in suite: it has no mistakes, names what it proves, and passes on the reference host.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -26,7 +26,7 @@ use ahp_harness::wire::places::PlaceKind;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{PUBLISHED, Version};
 
-/// What of its version's tables a scenario shows.
+/// A recorder of the protocol table places that a scenario shows.
 struct ShownTables {
     lines: u64,
     case: String,
@@ -55,9 +55,10 @@ fn play(entry: &SuiteEntry, version: Version, shown: &Arc<Mutex<ShownPlaces>>) -
     CaseReport::of(0, entry, &sim::play(play, &mut RefHost::new(config)))
 }
 
-/// The versions of the founding documents: everything that their tables spell out is seen.
+/// The first versions, of whose tables every place must be seen.
 const WHOLE: &[Version] = &[Version::V0_1, Version::V0_2];
-/// What is seen at every version: each action accepted, from clients where they may send it, and refused.
+/// The kinds of places that must be seen in every version: each action accepted, dispatched by clients if they
+/// may, and refused.
 const ACTIONS: &[PlaceKind] = &[PlaceKind::Accepted, PlaceKind::FromClient, PlaceKind::Refused];
 
 #[test]
@@ -72,11 +73,12 @@ fn has_no_mistakes() {
     assert!(!suite.entries.is_empty());
 }
 
-/// Scenarios for hosts that choose otherwise than the reference host; on it only a planted fault makes them say anything.
+/// Scenarios for hosts that make other choices than the reference host; on the reference host, they only apply
+/// with an injected fault.
 const OTHERWISE: [&str; 2] =
     ["automations/who-offers-none-serves-none", "terminals/a-command-is-a-turn-of-its-own"];
 
-/// How a scenario ends on the reference host.
+/// Returns the expected status of a scenario on the reference host.
 fn expected(scenario: &str) -> Status {
     if OTHERWISE.contains(&scenario) { Status::Skip } else { Status::Pass }
 }
@@ -124,7 +126,7 @@ fn passes_on_the_reference_host_at_every_version() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// Who speaks an older version at the same host is nobody's business.
+/// A client of another version at the same host makes no difference.
 #[test]
 fn a_host_of_many_versions_is_the_same_to_everybody() {
     let suite = ScenarioSuite::carried();
@@ -177,7 +179,7 @@ fn every_file_is_found() {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            // The vectors of reducers are no scenarios; they have a test of their own.
+            // The vectors of reducers are not scenarios; another test checks them.
             if path.is_dir() && !path.ends_with("reducers") {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| end == "yaml") {
@@ -198,7 +200,7 @@ fn the_schema_for_editors_is_the_tables() {
     assert_eq!(kept, schema::text(), "(hint: `UPDATE=1 cargo test` writes it anew)");
 }
 
-/// What no other host can be asked is the exception, and nothing that weighs depends on it.
+/// Only few scenarios are restricted to the embedded host, and no heavy requirement depends on them.
 #[test]
 fn few_scenarios_are_for_the_embedded_host_alone() {
     let suite = ScenarioSuite::carried();

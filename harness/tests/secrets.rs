@@ -1,5 +1,5 @@
-//! What is redacted is looked for: a secret in a frame of the host is found while it is recorded, and
-//! found again in the record, where it no longer stands.
+//! Tests that redacted secrets are still detected: a secret in a frame of the host is found during the
+//! recording, and again in the record, which no longer contains it.
 #![cfg(feature = "cli")]
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -22,7 +22,8 @@ const HELLO: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"
 const WELCOME: &str =
     r#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"1.0.0","serverSeq":0,"snapshots":[]}}"#;
 
-/// Whether a secret of the command line is missed in a frame of the host: live, and in the record.
+/// Returns whether a secret of the command line is found in a frame of the host: during the recording, and in
+/// the record.
 fn missed(secrets: &[&str], said: &str) -> (bool, bool) {
     let secrets = secrets.iter().map(|secret| (*secret).to_owned());
     let redactor = SecretRedactor::new(secrets.clone(), Vec::new());
@@ -62,7 +63,7 @@ fn what_is_redacted_is_looked_for() {
         (header, "canary-0123456789", true),
         (header, "Bearer canary-0123456789", true),
         (header, "canary", false),
-        // It may be an accident.
+        // A short text may occur by accident.
         (&["canary"], "canary", false),
     ] {
         let (live, again) = missed(secrets, said);

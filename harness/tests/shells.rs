@@ -1,4 +1,5 @@
-//! Terminals with real shells: what is typed runs on a pseudo-terminal, a flood holds up nobody, nothing goes on.
+//! Tests of terminals with real shells: input runs on a pseudo-terminal, a flood blocks no other client, and no
+//! process stays behind.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 const TOKEN: &str = "a-token-of-this-test";
 
-/// A host with shells, which ends with the test.
+/// A host with shells that ends with the test.
 struct ShellHost {
     process: Child,
     url: String,
@@ -40,7 +41,7 @@ impl ShellHost {
             .unwrap()
     }
 
-    /// The shells that it has started, and what they have.
+    /// Returns the shells that the host has started, and their descendants.
     fn shells(&self) -> Vec<String> {
         let mark = format!("AHP_HARNESS_PROCESS={}-", self.process.id());
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
@@ -51,7 +52,7 @@ impl ShellHost {
         marked.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     }
 
-    /// Waits until none is left.
+    /// Waits until no shell is left.
     fn none_left(&self) {
         let began = Instant::now();
         while !self.shells().is_empty() {
@@ -63,13 +64,13 @@ impl ShellHost {
 
 impl Drop for ShellHost {
     fn drop(&mut self) {
-        // Asked to end, it ends its shells.
+        // When the host is asked to end, it ends its shells.
         let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
         let _ = self.process.wait();
     }
 }
 
-/// A scenario of this test, in a file of the name that it has to have.
+/// Writes a scenario of this test to a file whose name matches its identifier.
 fn scenario(id: &str, text: &str) -> PathBuf {
     let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{id}.yaml"));
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -91,7 +92,7 @@ fn the_suite_plays_on_real_shells() {
     let host = ShellHost::new("sh");
     let output = host.run(Path::new("../scenarios/ahp/terminals"));
     passes(&output, "10 passed, 4 skipped");
-    // Terminals that scenarios leave are disposed of, and their shells with them.
+    // Terminals that scenarios leave behind are disposed of, together with their shells.
     host.none_left();
 }
 

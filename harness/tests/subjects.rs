@@ -1,6 +1,6 @@
-//! `ahp-harness reducers` against subjects that are broken on purpose, in every way there is.
+//! Tests of `ahp-harness reducers` with subjects that are broken on purpose in every way.
 //!
-//! The subjects are our own reducer behind filters of the shell.
+//! The subjects are the harness's reducer behind filters in a shell.
 #![cfg(all(feature = "cli", target_os = "linux"))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -71,7 +71,7 @@ fn broken_subjects_are_found_and_the_case_is_named() {
     broken("REDUCE | sed -u '9s/.*/\\xff/'", &["(garbage)", "expected an answer, found"]);
     broken("REDUCE | sed -u '9s/\"id\":9/\"id\":99/'", &["(out of order)", "to question 99"]);
     broken("REDUCE | sed -u '9p'", &["(answered twice)", "question 9 was answered twice"]);
-    // Two processes a start, some sixty starts: far from the time that a hang would cost.
+    // About sixty starts with two processes each take much less time than a timeout would.
     assert!(begun.elapsed() < Duration::from_secs(120), "{:?}", begun.elapsed());
 }
 
@@ -91,7 +91,7 @@ fn a_reducer_that_does_nothing_fails_nearly_everywhere() {
     check(identity, VECTORS, 1, &["state session/titleChanged /title", "warnings"]);
 }
 
-/// The title of a session never changes.
+/// A defect in which the title of a session never changes.
 const PLANTED: &str = "sed -u 's#session/titleChanged#session/nothing#' | REDUCE";
 
 #[test]
@@ -119,7 +119,7 @@ fn a_planted_defect_is_found_reported_written_and_known() {
     let written = Path::new(&cases).join("session-state-session-titleChanged-title.yaml");
     let text = fs::read_to_string(&written).unwrap();
     assert!(text.contains("type\":\"session/titleChanged"), "{text}");
-    // What was written is a vector file, which shows the defect by itself and not on ours.
+    // The written file is a vector file that shows the defect, but no defect of the harness's reducer.
     let written = written.display().to_string();
     check(PLANTED, &["--cases", "0", "--no-round-trips", &written], 1, &[key, "0 of 1 vectors"]);
     check("REDUCE", &["--cases", "0", "--no-round-trips", &written], 0, &["1 of 1 vectors pass"]);
@@ -174,7 +174,7 @@ fn the_worked_subjects_work() {
         if there {
             let subject = format!("{program} {}", examples.join(file).display());
             check(&subject, &arguments, 0, &["2 of 2 vectors pass"]);
-            // Reducers that they do not have are errors, and the process goes on.
+            // A missing reducer is reported as an error, and the process continues.
             let more = ["--cases", "6", "--timeout", "20s", vectors.as_str()];
             let refused = "(chat state): the subject refuses it (";
             let said = check(&subject, &more, 1, &[refused, "(terminal state): the subject"]);
@@ -182,14 +182,14 @@ fn the_worked_subjects_work() {
         }
     }
     if Command::new("node").arg("--version").output().is_ok() {
-        // A reducer with a third parameter of its own, such as a log, is not given the index for it.
+        // A reducer with its own third parameter, such as a log, must not get the index as that argument.
         let text = fs::read_to_string(examples.join("subject.mjs")).unwrap();
         let strict = "root: (...all) => { if (all.length !== 2) throw new Error(`got ${all.length}`); return agents(...all); }";
         let file = folder().join("strict.mjs");
         fs::write(&file, text.replace("root: agents", strict)).unwrap();
         check(&format!("node {}", file.display()), &arguments, 0, &["2 of 2 vectors pass"]);
     }
-    // Cargo builds the example beside the program when it builds all tests.
+    // Cargo builds the example next to the program when it builds all tests.
     let subject = Path::new(BIN).with_file_name("examples").join("subject");
     if subject.exists() {
         let subject = format!("{} 1.0.0", subject.display());

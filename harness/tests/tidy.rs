@@ -1,11 +1,11 @@
-//! House rules that a compiler does not know.
+//! Project rules that the compiler does not check.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules in reading order: each uses only those before it.
+/// The modules in reading order: each uses only the ones before it.
 const LAYERS: [&str; 21] = [
     "dice",
     "wire",
@@ -30,7 +30,7 @@ const LAYERS: [&str; 21] = [
     "cli",
 ];
 
-/// What the pure modules may not name: clocks, sockets, processes, the environment, the terminal.
+/// Names that pure modules must not use: clocks, sockets, processes, the environment, the terminal.
 const IMPURE: [&str; 10] = [
     "tokio",
     "Instant::now",
@@ -44,7 +44,7 @@ const IMPURE: [&str; 10] = [
     "getrandom",
 ];
 
-/// Files that are the shell inside a layer that is otherwise pure.
+/// Files with input and output inside otherwise pure modules.
 const SHELL: [&str; 7] = [
     "record/proxy.rs",
     "run/driver.rs",
@@ -55,14 +55,14 @@ const SHELL: [&str; 7] = [
     "transport/",
 ];
 
-/// Longest file, as a bound that a table may reach and logic should not.
+/// The maximal number of lines of a file.
 const MAX_LINES: usize = 700;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Every file below a folder but what Cargo built there.
+/// Collects every file below a folder, except Cargo's output.
 fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     let mut entries: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
     entries.sort();
@@ -78,7 +78,8 @@ fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Versions of one package, one below the other, share their reason.
+/// Returns whether two lines name the same package; versions of one package on consecutive lines share one
+/// reason.
 fn same_package(line: &str, other: &str) -> bool {
     let package = |line: &str| {
         let (_, rest) = line.split_once("package = \"")?;
@@ -87,7 +88,7 @@ fn same_package(line: &str, other: &str) -> bool {
     package(line).is_some() && package(line) == package(other)
 }
 
-/// Rust sources below a folder of the harness, with their names from there.
+/// Returns the Rust sources below a folder of the harness, with their relative paths.
 fn sources(folder: &str) -> Vec<(String, String)> {
     let base = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut files = Vec::new();
@@ -102,7 +103,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The sources of both packages, as the one tree of modules that they are.
+/// Returns the sources of both packages, which form one tree of modules.
 fn modules() -> impl Iterator<Item = (String, String)> {
     sources("core/src").into_iter().chain(sources("src"))
 }
@@ -116,7 +117,7 @@ fn layer(name: &str) -> Option<usize> {
     LAYERS.iter().position(|layer| *layer == module)
 }
 
-/// The code of a file without its tests.
+/// Returns the code of a file without its tests.
 fn code(text: &str) -> &str {
     text.split("#[cfg(test)]").next().unwrap_or_default()
 }
@@ -187,7 +188,7 @@ fn pure_modules_stay_pure() {
     report(&mistakes);
 }
 
-/// Files that show things to people.
+/// Files that format output for people.
 const SHOWING: [&str; 11] = [
     "report/brief.rs",
     "report/console.rs",
@@ -202,7 +203,7 @@ const SHOWING: [&str; 11] = [
     "cli/",
 ];
 
-/// Files of these that also hand texts on to the scenarios, which need them as they are.
+/// Files of this kind that also pass texts to the scenarios, which need them unescaped.
 const HANDING_ON: [&str; 1] = ["cli/run.rs"];
 
 #[test]
@@ -226,7 +227,7 @@ fn text_from_outside_is_never_shown_as_it_came() {
     report(&mistakes);
 }
 
-/// The only files that may write to the terminal: the one place that escapes, and those whose output is a protocol.
+/// The only files that may write to the terminal: the one that escapes, and those whose output is a protocol.
 const WRITING: [&str; 5] =
     ["cli/context.rs", "cli/agent.rs", "cli/official.rs", "cli/reduce.rs", "transport/acp.rs"];
 
@@ -261,7 +262,7 @@ fn files_fit_a_reader() {
     report(&mistakes);
 }
 
-/// Type names of one word: terms of the specification, of JSON or of the field that need no second word.
+/// Type names of one word: terms of the specification, of JSON or of the field.
 const ONE_WORD_TYPES: [&str; 16] = [
     "Dice",
     "Fault",
@@ -281,10 +282,10 @@ const ONE_WORD_TYPES: [&str; 16] = [
     "Weight",
 ];
 
-/// Files of which only one is compiled, each for another system; they define the same types.
+/// Files of which only one is compiled, depending on the operating system; they define the same types.
 const ALTERNATIVES: [&str; 1] = ["system/other.rs"];
 
-/// The type that a line defines: the name after `struct`, `enum`, `trait`, `union`, or after an
+/// Returns the type that a line defines: the name after `struct`, `enum`, `trait`, `union`, or after an
 /// unindented `type` (an indented one is an associated type).
 fn defined_type(line: &str) -> Option<&str> {
     let trimmed = line.trim_start();
@@ -346,7 +347,7 @@ fn every_type_has_a_name_of_its_own() {
 #[test]
 fn the_reference_host_names_no_fault() {
     let mut mistakes = Vec::new();
-    // The liars are made of faults.
+    // The lying hosts consist of faults.
     for (name, text) in host_alone().filter(|(name, _)| name != "liar.rs") {
         for (number, line) in text.lines().enumerate() {
             let mut before = line.rsplit("Fault::").skip(1);
@@ -361,7 +362,7 @@ fn the_reference_host_names_no_fault() {
     report(&mistakes);
 }
 
-/// The sources of the reference host without its faults, variants and tests.
+/// Returns the sources of the reference host without its faults, variants and tests.
 fn host_alone() -> impl Iterator<Item = (String, String)> {
     let apart = ["fault/", "tests/", "variant/"];
     sources("src/host")
@@ -400,7 +401,7 @@ fn nothing_names_a_machine_or_the_reference_folder() {
         walk(&root.join(folder), &mut files);
     }
     files.extend([root.join("README.md"), root.join("Cargo.toml")]);
-    // Spelled in parts, so that this file does not name what it forbids.
+    // Split into parts, so that this file does not contain the forbidden words.
     let words = [
         ["/ro", "ot/"],
         ["/ho", "me/"],

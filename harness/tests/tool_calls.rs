@@ -1,5 +1,5 @@
-//! The life of a tool call: whatever actions come, in whatever order, each call moves only along
-//! the table of transitions, and what does not move anything leaves the state as it was.
+//! Property tests of the life of a tool call: whatever the sequence of actions, each call follows the table of
+//! transitions, and an action without a transition leaves the state unchanged.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -20,7 +20,7 @@ use cases::cases;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// One action, spelled briefly.
+/// One action in a short form.
 #[derive(Clone)]
 struct BriefAction {
     kind: &'static str,
@@ -28,7 +28,7 @@ struct BriefAction {
     call: &'static str,
     flag: bool,
     fails: bool,
-    /// What is left out or made wrong, or nothing.
+    /// The member that is missing or invalid; `None` for a valid action.
     spoilt: Option<&'static str>,
 }
 
@@ -72,7 +72,7 @@ fn deed() -> impl Strategy<Value = BriefAction> {
 }
 
 impl BriefAction {
-    /// The action for a channel that holds turns: a chat, or up to 0.3.0 a session.
+    /// Returns the action for a channel that holds turns: a chat, or a session up to 0.3.0.
     fn action(&self, channel: ChannelKind) -> Value {
         let yes = self.flag;
         let action_type = format!("{}/{}", channel.family(), self.kind);
@@ -81,7 +81,7 @@ impl BriefAction {
             action["toolCallId"] = json!(self.call);
         }
         let more = match self.kind {
-            // Calls of one of the ids belong to an MCP server, which may want a sign-in.
+            // Calls with one of the identifiers belong to an MCP server, which may require authentication.
             "toolCallStart" if self.call == "a" => json!({"toolName": "x", "displayName": "X",
                 "contributor": {"kind": "mcp", "server": "s"}}),
             "toolCallStart" => json!({"toolName": "x", "displayName": "X"}),
@@ -115,7 +115,7 @@ impl BriefAction {
     }
 }
 
-/// Every call of the chat: where it stands in the list, its id and its status.
+/// Returns every tool call of the chat, in order: its identifier and its status.
 fn calls(state: &Value) -> Vec<(String, ToolCallStatus)> {
     let turns = state["turns"].as_array().into_iter().flatten();
     let parts = |turn: &Value| turn["responseParts"].as_array().cloned().unwrap_or_default();
@@ -128,7 +128,7 @@ fn calls(state: &Value) -> Vec<(String, ToolCallStatus)> {
     parts.filter_map(call).collect()
 }
 
-/// The channel that holds turns.
+/// Returns the kind of the channel that holds turns.
 fn channel(version: Version) -> ChannelKind {
     if ProtocolFeature::Chats.is_in(version) { ChannelKind::Chat } else { ChannelKind::Session }
 }
@@ -143,12 +143,12 @@ fn step(state: &mut Value, version: Version, deed: &BriefAction) -> Result<(), T
     }
     let (old, new) = (calls(&before), calls(state));
     let Some(event) = event_of(&action) else {
-        // A turn that begins takes the place of an active one, with all its calls.
+        // A new turn replaces the active one, with all its tool calls.
         if deed.kind == "turnStarted" {
             prop_assert_eq!(&old[..new.len()], &new[..]);
             return Ok(());
         }
-        // A turn that ends cancels what has not ended; nothing comes or goes.
+        // The end of a turn cancels its unfinished tool calls; no call appears or disappears.
         prop_assert_eq!(old.len(), new.len());
         for ((id, from), (same, to)) in old.iter().zip(&new) {
             let cancelled = !from.is_final() && *to == ToolCallStatus::Cancelled;
@@ -175,7 +175,7 @@ fn step(state: &mut Value, version: Version, deed: &BriefAction) -> Result<(), T
         }
     }
     prop_assert!(touched <= 1, "one action moved {} calls", touched);
-    // What was taken without moving anything is a row that stays where it is.
+    // An accepted action that changes no call must match a row that keeps the status.
     if touched == 0 {
         let id_of = |(id, _): &&(String, ToolCallStatus)| id == deed.call;
         let newest = old.iter().rfind(id_of).map(|(_, status)| *status);
@@ -205,13 +205,14 @@ proptest! {
     }
 }
 
-/// Every row of the table is taken by some sequence, so that the property above is not idle.
+/// Some sequence takes every row of the table, so that the property above is meaningful.
 #[test]
 fn takes_every_row() {
     let newest = idle(Version::V1_0);
     assert!(newest.is_empty(), "{newest:?}");
     for version in PUBLISHED {
-        // Up to 0.5.2 no call waits for a sign-in, and none that waits for a person is made ready.
+        // Up to 0.5.2, no call waits for authentication, and no call that waits for a confirmation becomes
+        // ready.
         let missing = |row: &&&ToolCallTransition| {
             let waits = row.from == Some(ToolCallStatus::PendingConfirmation);
             let ready =
@@ -225,7 +226,7 @@ fn takes_every_row() {
     }
 }
 
-/// The rows that no sequence takes in a version.
+/// Returns the rows that no sequence takes in a version.
 fn idle(version: Version) -> Vec<&'static ToolCallTransition> {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();

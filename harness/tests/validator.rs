@@ -1,7 +1,7 @@
-//! The tables against what the reference host says: every frame of a random play passes, and a
-//! frame with a required member missing, or a member of another JSON type, does not.
+//! Property tests of the protocol tables with messages of the reference host: every frame of a random play is
+//! valid, and a frame without a required member, or with a member of another JSON type, is not.
 //!
-//! What is required where is read off the tables by a walk of this file's own.
+//! This file determines the required members with its own walk over the tables.
 
 #![expect(clippy::unwrap_used, reason = "helpers of a test fail by panicking")]
 
@@ -39,13 +39,13 @@ enum InnerStep {
     Item(usize),
 }
 
-/// A place in a message that the tables know.
+/// A place in a message that the tables describe.
 struct MessageSite {
     path: String,
     way: Vec<InnerStep>,
-    /// Whether the member has to be there.
+    /// Whether the member is required.
     required: bool,
-    /// What the tables say of it.
+    /// The type expression of the tables.
     expression: String,
 }
 
@@ -122,7 +122,7 @@ impl SiteWalk<'_> {
                 continue;
             };
             if expression == "action" && value.get("rejectionReason").is_some() {
-                // The client's own words, given back.
+                // This member contains the client's own action.
                 continue;
             }
             if expression == "state" {
@@ -172,7 +172,7 @@ fn at<'a>(value: &'a mut Value, way: &[InnerStep]) -> &'a mut Value {
     })
 }
 
-/// Whether a type lets a value of this JSON type pass.
+/// Returns whether a type permits a value of this JSON type.
 fn admits(table: &Value, expression: &str, value: &Value) -> bool {
     if let Some(entry) = table["types"].get(expression) {
         let any = entry["any"].as_array();
@@ -197,13 +197,13 @@ fn admits(table: &Value, expression: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether one path is the other, or leads to it.
+/// Returns whether a path equals another one or is a prefix of it.
 fn leads(path: &str, to: &str) -> bool {
     to.strip_prefix(path)
         .is_some_and(|rest| path.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
-/// Breaks a message at one place; `None` where the place takes whatever comes.
+/// Breaks a message at one place; `None` if the place accepts any value.
 fn broken(said: &SentFrame, place: &MessageSite, drop: bool, type_: Index) -> Option<Message> {
     let mut value = said.message.value().clone();
     if drop && place.required {
@@ -225,7 +225,8 @@ fn broken(said: &SentFrame, place: &MessageSite, drop: bool, type_: Index) -> Op
     Some(Message::new(value))
 }
 
-/// Where a message is broken: at which place, by leaving out or by what other type.
+/// How a message is broken: which message, which place, whether the member is removed, and otherwise which
+/// other type it gets.
 type MessageBreak = (Index, Index, bool, Index);
 
 proptest! {
@@ -264,7 +265,7 @@ proptest! {
     }
 }
 
-/// The examples of the founding document about tool calls, member by member, and of each a twin that is not valid.
+/// The specification's examples of tool calls, each with a variant that is invalid.
 #[test]
 fn the_examples_about_tool_calls_are_valid_and_their_twins_are_not() {
     let table = Protocol::acp().unwrap();

@@ -1,5 +1,5 @@
-//! No rule is reported broken on a host or an agent that makes another legal choice: a fixed part of what
-//! `ahp-harness variants` and `ahp-harness variants --acp` play.
+//! Tests that no rule is reported as broken for a legal variant of a host or an agent: a fixed part of
+//! `ahp-harness variants` and `ahp-harness variants --acp`.
 
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use ahp_harness::run::{agent_variants, agents, sim};
 use ahp_harness::transcript::ConnectionEvent;
 use ahp_harness::wire::version::Version;
 
-/// Each variant plays one part of so many.
+/// Each variant plays one in this many parts of the suite.
 const PARTS: usize = 24;
 
 fn play(
@@ -41,7 +41,7 @@ fn each_variant_keeps_every_rule() {
     for (number, row) in VARIANTS.iter().enumerate() {
         let result = play(&suite, Version::V1_0, &[row], |place| place % PARTS == number % PARTS);
         assert!(result.held > 0, "{}: nothing was played", row.name);
-        // A feature that is no longer detected is no longer tested.
+        // If a capability is no longer detected, it is no longer tested.
         assert!(row.offers_less || result.lost.is_empty(), "{}: {:?}", row.name, result.lost);
         nobody_is_accused(&result);
     }
@@ -60,7 +60,7 @@ fn several_variants_keep_every_rule_together() {
     }
 }
 
-/// What was wrong when a variant was first played.
+/// Variants for which a check once reported a false finding.
 #[test]
 fn what_was_accused_once_is_not_accused_again() {
     const FOUND: &[(&str, Version, &str)] = &[
@@ -84,7 +84,7 @@ fn what_was_accused_once_is_not_accused_again() {
         ("agents-reversed", Version::V1_0, "metadata/the-first-directory-stays"),
         ("creating-for-a-second", Version::V1_0, "turns/what-a-message-carries-is-kept"),
     ];
-    /// What was accused, and now cannot be tested on such a host.
+    /// Scenarios with an earlier false finding that are untestable with such a variant now.
     const UNTESTED: &[(&str, &str)] = &[
         ("one-simple-agent", "metadata/what-there-is-is-told-anew"),
         ("without-risk-assessments", "tools/what-is-said-of-a-call-stays-with-it"),
@@ -120,7 +120,7 @@ fn what_was_accused_once_is_not_accused_again() {
     }
 }
 
-/// Each variant of an agent plays one part of so many.
+/// Each variant of an agent plays one in this many parts of the suite.
 const AGENT_PARTS: usize = 5;
 
 #[test]
@@ -130,7 +130,7 @@ fn each_variant_of_an_agent_keeps_every_rule() {
         let share = |place| place % AGENT_PARTS == number % AGENT_PARTS;
         let result = agent_variants::play(&suite, &[row], share);
         assert!(result.held + result.untested.len() > 0, "{}: nothing was played", row.name);
-        // What an agent shows without the variant, and not with it, is no longer tested.
+        // If the variant hides a capability, that capability is no longer tested.
         assert!(
             row.offers_less || result.untested.is_empty(),
             "{}: {:?}",
@@ -145,7 +145,7 @@ fn each_variant_of_an_agent_keeps_every_rule() {
 fn several_variants_of_an_agent_keep_every_rule_together() {
     let suite = ScenarioSuite::carried();
     let all: Vec<&AgentVariantRow> = AGENT_VARIANTS.iter().collect();
-    // Neighbours, which are about the same, and rows that stand far from each other.
+    // Groups of neighbouring rows, which concern the same topic, and groups of distant rows.
     let neighbours = all.chunks(6).map(<[_]>::to_vec);
     let groups = all.len().div_ceil(8);
     let strangers =
@@ -157,7 +157,7 @@ fn several_variants_of_an_agent_keep_every_rule_together() {
     }
 }
 
-/// Keeps what passes.
+/// A recorder that keeps the transcript as text.
 struct TranscriptText(Arc<Mutex<String>>, u64);
 
 impl TranscriptRecorder for TranscriptText {
@@ -169,7 +169,7 @@ impl TranscriptRecorder for TranscriptText {
     }
 }
 
-/// What passes in a scenario.
+/// Returns the transcript of a scenario.
 fn kept(entry: &SuiteEntry, rows: &[&'static AgentVariantRow]) -> String {
     let text = Arc::new(Mutex::new(String::new()));
     let recorder = Box::new(TranscriptText(Arc::clone(&text), 0));
@@ -189,7 +189,7 @@ fn each_variant_of_an_agent_shows_itself() {
     }
 }
 
-/// What was wrong when a variant of an agent was first played.
+/// Variants of an agent for which a check once reported a false finding.
 #[test]
 fn what_an_agent_was_accused_of_once_it_is_not_accused_of_again() {
     const FOUND: &[(&[&str], &str)] = &[
@@ -203,7 +203,7 @@ fn what_an_agent_was_accused_of_once_it_is_not_accused_of_again() {
             "acp/kinds/search",
         ),
     ];
-    /// What was accused, and now cannot be tested on such an agent.
+    /// Scenarios with an earlier false finding that are untestable with such an agent now.
     const UNTESTED: &[(&str, &str)] = &[
         ("asks-twice", "acp/permission/two-at-a-time"),
         ("asks-twice", "acp/reports/pending-then-in-progress-then-completed"),

@@ -1,5 +1,5 @@
-//! The carried vectors: no mistakes, our reducer passes every one, and a reducer that does nothing
-//! passes none that has no twin beside it.
+//! Tests of the built-in vectors: they have no mistakes, the harness's reducer passes all of them, and a
+//! reducer that does nothing passes none without a twin.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use ahp_harness::wire::json::Value;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::{PUBLISHED, Version};
 
-/// Every file, read once for all tests.
+/// All vector files, read once for all tests.
 static FILES: LazyLock<Vec<VectorFile>> = LazyLock::new(carried);
 
 fn vectors(files: &[VectorFile]) -> impl Iterator<Item = &ReducerVector> {
@@ -100,8 +100,8 @@ fn a_reducer_that_does_nothing_passes_none_without_a_twin() {
     }
 }
 
-/// Whether a vector shows what its action of that type does: it is taken, or it is one that never
-/// changes a state.
+/// Returns whether a vector shows the effect of its action of that type: the action is applied, or it is one
+/// that never changes a state.
 fn shows(vector: &ReducerVector, action_type: &str, never: bool) -> bool {
     let types = vector.actions.iter().map(|action| action.get("type").and_then(Value::as_str));
     let mut outcomes = types.zip(&vector.outcomes);
@@ -148,7 +148,7 @@ fn every_reason_to_do_nothing_has_one() {
         })
         .collect();
     assert!(missing.is_empty(), "no vector shows {missing:?}");
-    // And no vector shows one that nobody can give.
+    // No vector names an unknown reason.
     for vector in vectors(files) {
         for outcome in &vector.outcomes {
             let ExpectedResult::NoOp(reason) = outcome else { continue };
@@ -158,8 +158,8 @@ fn every_reason_to_do_nothing_has_one() {
     }
 }
 
-/// A vector that breaks the tables would prove nothing: a subject may refuse it. Only what says
-/// that it is open may.
+/// A vector with an invalid state or action would prove nothing, because a subject may refuse it. Only a vector
+/// that is marked as open may have one.
 #[test]
 fn states_and_actions_are_those_of_the_tables() {
     let files = &*FILES;

@@ -1,4 +1,4 @@
-//! Transcripts as lines: what is written is read back as it was, whatever the frames hold, and
+//! Property tests of transcript lines: a written line is read back unchanged, whatever its frames contain, and
 //! no text makes the reader panic.
 
 #[path = "common/cases.rs"]
@@ -17,7 +17,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Texts that look like JSON, or nearly.
+/// Generates texts that are JSON, or nearly.
 fn jsonish() -> impl Strategy<Value = String> {
     let token = select(
         &[
@@ -110,7 +110,8 @@ proptest! {
     #[test]
     fn reads_what_it_writes(
         case in any::<Option<u32>>(),
-        // The capture format holds a time as a number: up to weeks it is exact to the microsecond.
+        // The capture format writes a time as a floating-point number, which is exact to the microsecond for
+        // several weeks.
         at in 0..10_000_000_000_000_u64,
         conn in any::<String>(),
         event in event(),

@@ -1,7 +1,7 @@
-//! A fixed sample of what `mutants --wire` does: how many faults of a host the always-on checks find in captures, by
-//! class, and that they accuse nobody over a legal rewrite of a capture.
+//! Tests a fixed sample of `mutants --wire`: the share of a host's faults that the always-on checks detect in
+//! captures, by class, and that they report nothing for a legal rewrite of a capture.
 //!
-//! The whole table is `reports/oracle/`. A score that falls here is a check that finds less than it did.
+//! The whole table is in `reports/oracle/`. A lower score here means that a check detects less than before.
 
 use std::sync::OnceLock;
 
@@ -17,15 +17,15 @@ use wire_trial::{expect_mutants_by_seed, expect_no_accusation, on_all_cores};
 #[path = "common/wire_trial.rs"]
 mod wire_trial;
 
-/// One of so many scenarios of the suite is played.
+/// One in this many scenarios of the suite is played.
 const PART: usize = 9;
-/// Drawn conversations beside them.
+/// The number of generated conversations that are played as well.
 const DRAWN: u64 = 4;
-/// Mutants, and rewrites, of each operator.
+/// The number of mutants and of rewrites per operator.
 const COUNT: usize = 3;
 
-/// What of a hundred mutants of each class is killed at least: as it is, less a margin for what other conversations of
-/// the suite would bring.
+/// The minimal share of killed mutants per class, in percent: the actual share with a margin for different
+/// conversations after a change of the suite.
 const LEAST: &[(FaultClass, usize)] = &[
     (FaultClass::Delivery, 86),
     (FaultClass::Numbers, 91),

@@ -1,5 +1,5 @@
-//! The scenario language as text: the same scenario in YAML and in JSON is the same scenario,
-//! mistakes included; no text is too much for the loader; and every mistake stands in its file.
+//! Property tests of the scenario language as text: a scenario in YAML and the same scenario in JSON are equal,
+//! including their mistakes; no text makes the loader fail; and every mistake has a place in its file.
 
 #[path = "common/cases.rs"]
 mod cases;
@@ -15,7 +15,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 
-/// Words that mean something somewhere, to YAML or to the language, and some that do not.
+/// Words with a meaning in YAML or in the language, and some without.
 const WORDS: &[&str] = &[
     "A",
     "B",
@@ -86,7 +86,7 @@ fn scalar() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// A template or a pattern.
+/// Generates a template or a pattern.
 fn value() -> impl Strategy<Value = Value> {
     let names: Vec<&str> = OPERATORS.iter().map(|operator| operator.name).collect();
     scalar().prop_recursive(3, 12, 3, move |inner| {
@@ -125,7 +125,7 @@ fn given(form: MemberForm) -> BoxedStrategy<Value> {
     prop_oneof![9 => fitting, 1 => value()].boxed()
 }
 
-/// Members of a row: those that have to be there mostly are, the others mostly not.
+/// Generates the members of a row: required ones usually, optional ones rarely.
 fn members(fields: &'static [FormField]) -> BoxedStrategy<Value> {
     let mut all = Just(Map::new()).boxed();
     for field in fields {
@@ -176,13 +176,13 @@ fn scenario() -> impl Strategy<Value = Value> {
 /// A depth at which everything is in flow style.
 const FLOW: usize = 1_000;
 
-/// How a YAML file is written.
+/// The style of a YAML file.
 #[derive(Clone, Debug)]
 struct YamlStyle {
     indent: usize,
     plain: bool,
     single: bool,
-    /// Depth at which block style gives way to flow style.
+    /// The depth from which flow style is used.
     flow: usize,
 }
 
@@ -204,7 +204,7 @@ impl YamlStyle {
         if self.single && text.chars().all(|c| c == ' ' || c.is_ascii_graphic()) {
             return format!("'{}'", text.replace('\'', "''"));
         }
-        // A JSON text is a double-quoted YAML text; YAML wants these written as escapes too.
+        // A JSON string is a double-quoted YAML string, but YAML requires escapes for these characters, too.
         let mut quoted = String::new();
         for c in Value::from(text).to_string().chars() {
             match c {
@@ -272,7 +272,7 @@ impl YamlStyle {
     }
 }
 
-/// Everything of a file that does not depend on how it is written.
+/// Returns everything in a file that does not depend on its style.
 fn meaning(loaded: &LoadedFile) -> (Vec<String>, Option<String>) {
     let mut errors: Vec<String> = loaded.errors.iter().map(ToString::to_string).collect();
     errors.sort();
@@ -290,7 +290,7 @@ fn meaning(loaded: &LoadedFile) -> (Vec<String>, Option<String>) {
     (errors, scenario)
 }
 
-/// Whatever the text: a scenario, a fragment or a mistake; and every mistake in its file.
+/// Checks that a text gives a scenario, a fragment or a mistake, and that every mistake is within its file.
 fn check_sound(loaded: &LoadedFile) -> Result<(), TestCaseError> {
     let nothing = loaded.scenario.is_none() && !loaded.fragment && loaded.errors.is_empty();
     prop_assert!(!nothing, "no scenario, and no word about it");

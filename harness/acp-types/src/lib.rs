@@ -1,8 +1,8 @@
-//! The types of `agent-client-protocol-schema`, method by method: a message is read into the type that it has there and written
-//! again, and the crate's schema is laid out as the harness's tables are.
+//! The types of `agent-client-protocol-schema` by method. A message is deserialized into the crate's type and
+//! serialized again, and the crate's schema is converted to the form of the harness's tables.
 //!
-//! Real clients read with these types, and they read leniently: a member that does not fit is dropped, not refused. So what comes
-//! back is compared with what went in, which shows both.
+//! Real clients use these types, which are lenient: a member that does not fit is dropped, not refused. The
+//! comparison of input and output therefore detects both dropped and refused members.
 //!
 //! Knows: the crate. Never knows: the harness, scenarios, rules.
 //!
@@ -17,28 +17,28 @@ use serde_json::Value;
 
 pub mod table;
 
-/// Reads a value into a type and writes it again.
+/// Deserializes a value into a type and serializes it again.
 ///
 /// # Errors
-/// The type does not take it; the text says why.
+/// The type does not accept the value; the text contains the reason.
 type RoundTrip = fn(&Value) -> Result<Value, String>;
 
-/// Has a type drawn up in a schema.
+/// Adds a type to a schema.
 type DrawSchema = fn(&mut SchemaGenerator);
 
-/// What a method's messages are in the crate.
+/// A method with the crate's types of its messages.
 pub struct CrateMethod {
-    /// Its name.
+    /// The name of the method.
     pub name: &'static str,
-    /// The parameters: the name of the type, and the way through it.
+    /// The params: the name of the type, and its round trip.
     pub params: (&'static str, RoundTrip),
-    /// The result, where it is a request.
+    /// The result of a request; `None` for a notification.
     pub result: Option<(&'static str, RoundTrip)>,
     draw: DrawSchema,
 }
 
 fn again<T: DeserializeOwned + Serialize>(value: &Value) -> Result<Value, String> {
-    // By way of a text, as on the wire.
+    // The value passes through text, as on the wire.
     let typed: T = serde_json::from_str(&value.to_string()).map_err(|error| error.to_string())?;
     serde_json::to_value(typed).map_err(|error| error.to_string())
 }
@@ -49,7 +49,7 @@ fn draw<T: JsonSchema>(generator: &mut SchemaGenerator) {
 
 macro_rules! methods {
     ($($name:literal $params:ident $($result:ident)?;)*) => {
-        /// Every method that the crate knows without its unstable features.
+        /// Every method of the crate without its unstable features.
         pub const METHODS: &[CrateMethod] = &[$(CrateMethod {
             name: $name,
             params: (stringify!($params), again::<v1::$params>),
@@ -92,7 +92,7 @@ methods! {
     "$/cancel_request" CancelRequestNotification;
 }
 
-/// The names of methods by the side that serves them: `agent`, `client`, `protocol` for both.
+/// Returns the names of methods by the side that handles them: `agent`, `client`, or `protocol` for both.
 pub fn names() -> Vec<(&'static str, String)> {
     let sides = [
         ("agent", serde_json::to_value(v1::AGENT_METHOD_NAMES)),
@@ -108,23 +108,23 @@ pub fn names() -> Vec<(&'static str, String)> {
     names
 }
 
-/// The error of a response, through the crate's type.
+/// Passes the error of a response through the crate's type.
 ///
 /// # Errors
-/// The type does not take it.
+/// The type does not accept it.
 pub fn error_again(value: &Value) -> Result<Value, String> {
     again::<v1::Error>(value)
 }
 
-/// The id of a request, through the crate's type.
+/// Passes the identifier of a request through the crate's type.
 ///
 /// # Errors
-/// The type does not take it.
+/// The type does not accept it.
 pub fn id_again(value: &Value) -> Result<Value, String> {
     again::<v1::RequestId>(value)
 }
 
-/// The schema of every type that a message can hold, by name.
+/// Returns the schema of every type that a message can contain, by name.
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     METHODS.iter().for_each(|method| (method.draw)(&mut generator));

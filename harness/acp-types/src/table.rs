@@ -1,10 +1,11 @@
-//! The crate's schema in the words of the harness's tables: `fields`, `enum`, or `tag` and `variants`, and types as short texts.
+//! Converts the crate's schema to the form of the harness's tables: `fields`, `enum`, or `tag` and `variants`,
+//! with types as short texts.
 //!
 //! Start at [`entry`].
 
 use serde_json::{Map, Value, json};
 
-/// What a type is in the words of a table, where the schema has one of that name.
+/// Returns a type in the form of a table entry; `None` if the schema has no type of that name.
 pub fn entry(schema: &Value, name: &str) -> Option<Value> {
     let definition = schema.get(name)?;
     let cases = cases(definition);
@@ -38,13 +39,13 @@ pub fn entry(schema: &Value, name: &str) -> Option<Value> {
     Some(json!({"tag": tag, "variants": variants}))
 }
 
-/// The cases of a choice.
+/// Returns the alternatives of a `oneOf` or `anyOf`.
 fn cases(schema: &Value) -> Vec<Value> {
     let list = ["oneOf", "anyOf"].into_iter().find_map(|name| schema[name].as_array());
     list.cloned().unwrap_or_default()
 }
 
-/// The member that tells a case apart, and its word.
+/// Returns the member that distinguishes an alternative, and its value.
 fn tag(case: &Value) -> Option<(String, String)> {
     let members = case["properties"].as_object()?;
     members
@@ -56,7 +57,8 @@ fn tag_word(case: &Value, name: &str) -> Option<String> {
     tag(case).filter(|(tag, _)| tag == name).map(|(_, word)| word)
 }
 
-/// The members of an object, with those of what it is made of; the optional ones with a question mark.
+/// Returns the members of an object, including those of the types that it is composed of; the names of optional
+/// members end with a question mark.
 fn fields(schema: &Value, object: &Value) -> Map<String, Value> {
     let mut fields = Map::new();
     for part in object["allOf"].as_array().into_iter().flatten() {
@@ -74,7 +76,7 @@ fn fields(schema: &Value, object: &Value) -> Map<String, Value> {
     fields
 }
 
-/// The definition that a reference names, and its name.
+/// Returns the name of the definition that a reference points to.
 fn reference(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.rsplit('/').next()
 }
@@ -83,7 +85,8 @@ fn named<'a>(schema: &'a Value, part: &Value) -> Option<&'a Value> {
     schema.get(reference(part)?)
 }
 
-/// A type in one word. A name stays one where it stands for an object or a choice; what is a mere text or number is that.
+/// Returns a type as a short text. A named object or choice keeps its name; a named text or number is replaced
+/// by its plain type.
 pub fn word(schema: &Value, part: &Value) -> String {
     if let Some(name) = reference(part) {
         let definition = schema.get(name).unwrap_or(&Value::Null);

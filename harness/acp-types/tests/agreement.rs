@@ -1,5 +1,6 @@
-//! What the client and the honest reference agent send in the whole suite for agents, through the types of the protocol's own
-//! crate and back; and the harness's tables beside the crate's schema. What differs stands in a list here, with its reason.
+//! Compares the harness with the protocol's own crate. All messages of the client and of the honest reference
+//! agent in the suite for agents pass through the crate's types, and the harness's tables are compared with the
+//! crate's schema. The lists here contain the known differences with reasons.
 #![expect(clippy::unwrap_used, reason = "a test that cannot read its files has failed")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,7 @@ use serde_json::{Value, json};
 /// The harness's tables.
 const TABLES: &str = include_str!("../../protocol/acp/1.json");
 
-/// What does not come back as it went in: the type, the place (`*` for an index), what was sent there, why.
+/// The known changes in a round trip: the type, the place (`*` for an index), the sent value, the reason.
 const CHANGED: &[(&str, &str, &str, &str)] = &[
     ("InitializeRequest", "/clientCapabilities/auth", ABSENT, DEFAULT),
     ("SessionNotification", "/update/kind", "\"other\"", DEFAULT),
@@ -39,7 +40,7 @@ const ABSENT: &str = "\"(absent)\"";
 const DEFAULT: &str = "what it says is the default, which the types leave out here and write there";
 const NULL: &str = "null and absent are the same, and the types leave null out";
 
-/// Where the tables say something else than the schema: the type, the member, why.
+/// The known differences between the tables and the schema: the type, the member, the reason.
 const OTHERWISE: &[(&str, &str, &str)] = &[
     (
         "AuthMethod",
@@ -78,14 +79,14 @@ const OPEN: &str = "the list of words is open: any text fits";
 const UNTAGGED: &str = "a choice that no member tells apart; the table has the members of all cases, so that it \
                         never blames an agent that the schema does not";
 
-/// Who sent a message.
+/// The sender of a message.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum MessageSender {
     Client,
     Agent,
 }
 
-/// Keeps the messages of a conversation.
+/// A recorder that keeps the messages of a conversation.
 #[derive(Clone, Default)]
 struct KeptMessages(Arc<Mutex<Vec<(MessageSender, Value)>>>);
 
@@ -103,21 +104,21 @@ impl TranscriptRecorder for KeptMessages {
     }
 }
 
-/// Plays the suite against an honest agent; every message of each scenario, in order.
+/// Plays the suite against an honest agent and returns every message of each scenario, in order.
 fn conversations(
     config: &AgentConfig,
     side: &AgentSide,
 ) -> Vec<(String, Vec<(MessageSender, Value)>)> {
     let mut all = Vec::new();
     for entry in playable(&ScenarioSuite::carried()) {
-        // What is malformed on purpose.
+        // These messages are malformed on purpose.
         if entry.scenario.id.starts_with("acp/params/") {
             continue;
         }
         let kept = KeptMessages::default();
         let mut agent = AgentSubject::new(config.clone());
         let verdict = play_recorded(&entry, &mut agent, side.clone(), Box::new(kept.clone()));
-        // A mode or an option that the agent does not have ends the scenario: the request is what counts there.
+        // An agent without the requested mode or option ends the scenario early; only the request matters then.
         let asked = side.mode.is_some() || !side.options.is_empty();
         assert!(verdict.status == Status::Pass || asked, "{}", entry.scenario.id);
         let messages = kept.0.lock().unwrap().clone();
@@ -126,14 +127,14 @@ fn conversations(
     all
 }
 
-/// A message and what it is: the type's name, what went in, what came back.
+/// A message after the round trip: the name of its type, the input, the output.
 struct PassedMessage {
     what: String,
     sent: Value,
     back: Result<Value, String>,
 }
 
-/// Takes the messages of a conversation through the types. A method that begins with `_` is nobody's.
+/// Passes the messages of a conversation through the types. Methods that begin with `_` have no type.
 fn through(messages: &[(MessageSender, Value)]) -> Vec<PassedMessage> {
     let mut asked: BTreeMap<(MessageSender, String), String> = BTreeMap::new();
     let mut passed = Vec::new();
@@ -175,7 +176,7 @@ fn through(messages: &[(MessageSender, Value)]) -> Vec<PassedMessage> {
     passed
 }
 
-/// Where two values differ, as places.
+/// Collects the places where two values differ.
 fn differences(at: &str, sent: &Value, back: &Value, found: &mut Vec<(String, Value, Value)>) {
     match (sent, back) {
         (Value::Object(one), Value::Object(other)) => {
@@ -202,7 +203,7 @@ fn differences(at: &str, sent: &Value, back: &Value, found: &mut Vec<(String, Va
     }
 }
 
-/// What is wrong with messages that were taken through the types, but for what is known.
+/// Returns the mistakes in messages that passed through the types, without the known ones.
 fn mistakes(passed: &[PassedMessage], used: &mut BTreeSet<usize>) -> BTreeSet<String> {
     let mut mistakes = BTreeSet::new();
     for PassedMessage { what, sent, back } in passed {
@@ -259,10 +260,10 @@ fn what_is_sent_is_what_the_crates_types_send() {
     }
 }
 
-/// Methods that neither side of ours sends: sessions that outlive a process, and elicitation, are not played.
+/// Methods that neither side of the harness sends, because the suite does not play elicitation.
 const UNSENT: &[&str] = &["elicitation/create", "elicitation/complete"];
 
-/// The test above can fail: each of these is an honest message with one thing changed.
+/// Shows that the test above can fail: each of these is an honest message with one change.
 #[test]
 fn a_message_that_is_spoiled_does_not_come_back() {
     let plain = sim::side(Some(Version::ACP_1));
@@ -316,7 +317,8 @@ fn methods_are_those_of_the_crate() {
     assert_eq!(METHODS.len(), rows.len());
 }
 
-/// Every type of the tables, with its members, which of them are required, and its words, but for what is listed.
+/// Every type of the tables must agree with the schema in its members, required members and words, except for
+/// the listed differences.
 #[test]
 fn tables_say_what_the_crates_schema_says() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();
@@ -341,7 +343,7 @@ fn tables_say_what_the_crates_schema_says() {
     assert!(compared > 80, "{compared}");
 }
 
-/// Words of a list in an order of their own.
+/// Sorts the words of a list, because their order does not matter.
 fn sorted(value: &Value) -> Value {
     let mut value = value.clone();
     if let Some(words) = value.get_mut("enum").and_then(Value::as_array_mut) {
@@ -350,7 +352,7 @@ fn sorted(value: &Value) -> Value {
     value
 }
 
-/// The words that this seed is about are known to the types, each by itself, and no others are.
+/// Each word of the tables passes through the types; a word that is not in the tables does not.
 #[test]
 fn words_come_back_and_others_do_not() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();

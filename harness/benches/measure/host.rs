@@ -1,5 +1,5 @@
-//! The least that a host can be: it knows one session and one chat, reads nothing that it need not,
-//! and answers by putting texts together. What it costs is nobody's to optimise.
+//! A minimal host: it has one session and one chat, parses only what it needs, and builds its answers by
+//! concatenation. Its cost is the baseline of the measurements.
 
 use ahp_harness::wire::json::{Value, json};
 use futures_util::{SinkExt, StreamExt};
@@ -9,13 +9,13 @@ use tokio_tungstenite::{WebSocketStream, accept_async_with_config};
 
 use ahp_harness::transport::websocket::config;
 
-/// The chat of every session.
+/// The URI of the only chat.
 pub const CHAT: &str = "ahp-chat:/bench";
 
-/// Envelopes that are sent after one flush.
+/// The number of envelopes per flush.
 const BATCH: u64 = 64;
 
-/// A listener on a free loopback port, and its URL.
+/// Returns a listener on a free loopback port, and its URL.
 pub fn listener() -> (std::net::TcpListener, String) {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     listener.set_nonblocking(true).expect("a listener that does not block");
@@ -23,7 +23,7 @@ pub fn listener() -> (std::net::TcpListener, String) {
     (listener, url)
 }
 
-/// The next connection.
+/// Accepts the next connection.
 pub async fn accepted(listener: &std::net::TcpListener) -> WebSocketStream<TcpStream> {
     let listener = listener.try_clone().and_then(TcpListener::from_std).expect("a listener");
     let (stream, _) = listener.accept().await.expect("a connection");
@@ -31,7 +31,7 @@ pub async fn accepted(listener: &std::net::TcpListener) -> WebSocketStream<TcpSt
     accept_async_with_config(stream, Some(config())).await.expect("a handshake")
 }
 
-/// Sends back what comes, until the connection ends.
+/// Echoes every message until the connection ends.
 pub async fn echo(mut socket: WebSocketStream<TcpStream>) {
     while let Some(Ok(message)) = socket.next().await {
         if !message.is_text() || socket.send(message).await.is_err() {
@@ -40,7 +40,7 @@ pub async fn echo(mut socket: WebSocketStream<TcpStream>) {
     }
 }
 
-/// Sends a flood of texts and closes.
+/// Sends this many texts and closes the connection.
 pub async fn pour(mut socket: WebSocketStream<TcpStream>, count: u64) {
     let _ = socket.next().await;
     for seq in 1..=count {
@@ -54,8 +54,8 @@ pub async fn pour(mut socket: WebSocketStream<TcpStream>, count: u64) {
     let _ = socket.close(None).await;
 }
 
-/// Serves a client of the protocol. A `chat/draftChanged` comes back as an envelope; a
-/// `chat/turnStarted` comes back and starts a turn of `deltas` envelopes.
+/// Serves a client of the protocol. It echoes a `chat/draftChanged` as an envelope; it echoes a
+/// `chat/turnStarted` and then sends a turn of `deltas` envelopes.
 pub async fn serve(mut socket: WebSocketStream<TcpStream>, deltas: u64) {
     let mut client_id = String::new();
     let mut seq = 0;
@@ -91,14 +91,15 @@ pub async fn serve(mut socket: WebSocketStream<TcpStream>, deltas: u64) {
     }
 }
 
-/// The action of a dispatch and its number, cut out of the text. The action comes last.
+/// Returns the action of a dispatch and its `clientSeq`, cut out of the text. The action must be the last
+/// member.
 fn dispatched(text: &str) -> Option<(&str, &str)> {
     let (_, rest) = text.split_once("\"clientSeq\":")?;
     let (client_seq, action) = rest.split_once(",\"action\":")?;
     Some((action.strip_suffix("}}")?, client_seq))
 }
 
-/// The envelope of an own action.
+/// Returns the envelope of a client's action.
 pub fn envelope(action: &str, seq: u64, client_id: &str, client_seq: &str) -> String {
     let parts = [
         "{\"jsonrpc\":\"2.0\",\"method\":\"action\",\"params\":{\"channel\":\"",
@@ -116,7 +117,7 @@ pub fn envelope(action: &str, seq: u64, client_id: &str, client_seq: &str) -> St
     parts.concat()
 }
 
-/// The frames of a turn that has started: a part, `deltas` times text for it, and the end.
+/// Returns the envelopes of a started turn: a part, `deltas` texts for it, and the end.
 fn turn(started: u64, deltas: u64) -> impl Iterator<Item = String> {
     let part = json!({"type": "chat/responsePart", "turnId": "t1",
         "part": {"kind": "markdown", "id": "p1", "content": ""}});
@@ -127,14 +128,14 @@ fn turn(started: u64, deltas: u64) -> impl Iterator<Item = String> {
         .chain(std::iter::once(plain(&end.to_string(), first + deltas)))
 }
 
-/// An envelope of the host's own, some 230 bytes long.
+/// Returns an envelope of the host's own action, about 230 bytes long.
 pub fn delta(seq: u64) -> String {
     let action = "{\"type\":\"chat/delta\",\"turnId\":\"t1\",\"partId\":\"p1\",\"content\":\"lorem \
                   ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod\"}";
     plain(action, seq)
 }
 
-/// An envelope without an origin.
+/// Returns an envelope without `origin`.
 pub fn plain(action: &str, seq: u64) -> String {
     format!(
         "{{\"jsonrpc\":\"2.0\",\"method\":\"action\",\"params\":{{\"channel\":\"{CHAT}\",\"action\":\
@@ -142,7 +143,7 @@ pub fn plain(action: &str, seq: u64) -> String {
     )
 }
 
-/// The answer to a request, by the state that never changes.
+/// Returns the answer to a request, from a state that never changes.
 fn answer(text: &str, seq: u64, client_id: &mut String) -> Option<String> {
     let request: Value = serde_json::from_str(text).ok()?;
     let id = request.get("id")?;
@@ -163,7 +164,7 @@ fn answer(text: &str, seq: u64, client_id: &mut String) -> Option<String> {
     Some(json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string())
 }
 
-/// The state of a session with the one chat.
+/// Returns the state of the session with its only chat.
 pub fn session() -> Value {
     let chat = json!({"resource": CHAT, "title": "c", "status": 1,
         "modifiedAt": "2026-01-01T00:00:00.000Z"});
@@ -171,7 +172,7 @@ pub fn session() -> Value {
         "activeClients": [], "chats": [chat], "defaultChat": CHAT})
 }
 
-/// The state of a chat with that many turns in its history.
+/// Returns the state of a chat with this many turns in its history.
 pub fn chat(turns: u64) -> Value {
     let turn = |n: u64| {
         let part = json!({"kind": "markdown", "id": format!("p{n}"), "content": "lorem ipsum"});

@@ -1,7 +1,7 @@
-//! What the benches share: CPU time of this process, one core, medians, and generated scenarios.
+//! Code shared by the benches: CPU time of this process, pinning to one core, medians, and generated scenarios.
 //!
-//! Two peers are measured alternately in one process, several rounds each, and compared by the
-//! median of their CPU time: a machine that others use at the same time changes both alike.
+//! Two programs are measured alternately in one process, in several rounds, and compared by the medians of
+//! their CPU times. The load of other processes then affects both in the same way.
 
 use std::fs::File;
 use std::time::Duration;
@@ -15,19 +15,20 @@ use rustix::time::{ClockId, clock_gettime};
 pub mod host;
 pub mod traffic;
 
-/// Whether the bench shall run: `cargo test --all-targets` starts benches too, without `--bench`.
+/// Returns whether the bench should run: `cargo test --all-targets` also starts benches, but without `--bench`.
 pub fn wanted() -> bool {
     std::env::args().any(|argument| argument == "--bench")
 }
 
-/// Whether a side is to be measured: `--only ours` and `--only bare` leave the other out, for a
-/// profile or a count of instructions of one alone.
+/// Returns whether a side is to be measured. `--only ours` and `--only bare` omit the other side, for a profile
+/// or an instruction count.
 pub fn asked_for(side: &str) -> bool {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--only");
     arguments.nth(1).is_none_or(|only| only == side)
 }
 
-/// The two numbers behind `--instructions`: what is to be done alone, for a run under callgrind.
+/// Returns the two numbers after `--instructions`, which restrict the bench to one task for a run under
+/// callgrind.
 pub fn instructions() -> Option<(u64, u64)> {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--instructions");
     arguments.next()?;
@@ -35,8 +36,8 @@ pub fn instructions() -> Option<(u64, u64)> {
     number().zip(number())
 }
 
-/// CPU time, user and system, that this process has used. Where instructions are counted nobody asks
-/// for the time, and valgrind cannot bear how it is read.
+/// Returns the CPU time, user and system, of this process. When instructions are counted, the time is not
+/// needed, and valgrind does not support reading it.
 pub fn cpu() -> Duration {
     if instructions().is_some() {
         return Duration::ZERO;
@@ -45,7 +46,7 @@ pub fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Stays on one core: the last of those that are allowed.
+/// Pins the process to one core: the last of the allowed ones.
 pub fn pin() {
     let Ok(allowed) = sched_getaffinity(None) else {
         return;
@@ -56,26 +57,27 @@ pub fn pin() {
     let _ = sched_setaffinity(None, &one);
 }
 
-/// The median.
+/// Returns the median.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// Runs the other end on a thread of its own, as a host is a process of its own. Threads stay on the
-/// core that [`pin`] chose for the first. Give it a bound listener; join it when the client is done.
+/// Runs the other end on a separate thread, in place of a separate process. Threads stay on the core that
+/// [`pin`] chose for the first thread. The caller passes a bound listener in `end`, and joins the thread when
+/// the client is done.
 pub fn beside<F: Future<Output = ()>>(
     end: impl FnOnce() -> F + Send + 'static,
 ) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || runtime().block_on(end()))
 }
 
-/// A runtime on this thread, as the harness makes it.
+/// Makes a runtime on this thread, with the same settings as in the harness.
 pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// A scenario of generated steps, ready to be played.
+/// Makes a playable scenario from generated steps.
 pub fn setup(steps: &str) -> CaseSetup {
     let text = format!(
         "scenario: bench/generated\ntitle: generated\nsteps:\n  - open: A\n{steps}  \
@@ -88,7 +90,7 @@ pub fn setup(steps: &str) -> CaseSetup {
     CaseSetup::of(&entry.scenario, Version::new(1, 0, 0), 1, epoch, limit)
 }
 
-/// A file that goes away with the bench.
+/// Makes a file that is deleted when the bench ends.
 pub fn tempfile() -> File {
     let path = std::env::temp_dir().join(format!("ahp-bench-{}.jsonl", std::process::id()));
     let file = File::create(&path).expect("a file");
@@ -96,14 +98,14 @@ pub fn tempfile() -> File {
     file
 }
 
-/// Bytes of this process that are in memory.
+/// Returns the resident memory of this process, in bytes.
 pub fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("the size of the process");
     let pages: u64 = text.split(' ').nth(1).and_then(|field| field.parse().ok()).expect("pages");
     pages * rustix::param::page_size() as u64
 }
 
-/// Bytes as MiB.
+/// Converts bytes to MiB.
 pub fn mib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }

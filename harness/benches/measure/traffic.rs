@@ -1,4 +1,4 @@
-//! Generated traffic of one chat: connections that are subscribed, and turns one after another.
+//! Generates the traffic of one chat: subscribed connections, and turns one after another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,24 +10,25 @@ use ahp_harness::wire::json::{Value, json};
 
 use super::host;
 
-/// What is to be generated.
+/// The parameters of the traffic.
 #[derive(Clone, Copy)]
 pub struct TrafficRow {
-    /// What is different in it.
+    /// The name of the row: how it differs from the base.
     pub name: &'static str,
-    /// Turns in the history of the chat.
+    /// The number of turns in the history of the chat.
     pub turns: u64,
-    /// Further channels that the client is subscribed to.
+    /// The number of additional channels that the client is subscribed to.
     pub channels: u64,
-    /// Connections that are subscribed to the chat, all of which get every envelope.
+    /// The number of connections that are subscribed to the chat; each gets every envelope.
     pub clients: u32,
-    /// Text envelopes of a turn; then it ends and another begins.
+    /// The number of text envelopes per turn.
     pub deltas: u64,
-    /// Envelopes, over all connections.
+    /// The number of envelopes, over all connections.
     pub frames: u64,
 }
 
-/// An oracle that has seen handshakes and subscriptions, and what makes the entries after them.
+/// Returns an oracle that has seen the handshakes and subscriptions, and a function that makes the next
+/// entries.
 pub fn begun(row: &TrafficRow) -> (Oracle, impl FnMut(u32, ConnectionEvent) -> TranscriptEntry) {
     let mut oracle = Oracle::new(OracleOptions::default());
     let mut line = 0;
@@ -41,7 +42,7 @@ pub fn begun(row: &TrafficRow) -> (Oracle, impl FnMut(u32, ConnectionEvent) -> T
     (oracle, next)
 }
 
-/// Handshakes and subscriptions.
+/// Returns the handshakes and subscriptions.
 fn opening(
     row: &TrafficRow,
     next: &mut impl FnMut(u32, ConnectionEvent) -> TranscriptEntry,
@@ -77,7 +78,7 @@ fn opening(
     entries
 }
 
-/// Turns, one after another.
+/// Returns the frames of an endless sequence of turns.
 pub fn stream(row: &TrafficRow) -> impl Iterator<Item = String> {
     let length = row.deltas + 3;
     (0..).map(move |index: u64| {

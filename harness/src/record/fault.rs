@@ -6,7 +6,7 @@
 //! behind B on A response subscribe
 //! ```
 //!
-//! [`FAULTS`] and [`EVENTS`] are the tables of its words; the parser and the help are read off them.
+//! The tables [`FAULTS`] and [`EVENTS`] define the words of the language; the parser and the help use them.
 //!
 //! Knows: `scenario` (durations, "did you mean"), messages. Never knows: connections, time.
 //!
@@ -22,62 +22,62 @@ use crate::transcript::ClosingSide;
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 
-/// What is done to a message, or behind it.
+/// An injected fault in the transport of a message.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ProxyFault {
-    /// Both sides are cut off behind the message.
+    /// After the message, both sides are cut off.
     Drop,
-    /// Both sides get a close frame behind the message.
+    /// After the message, both sides get a close frame with this code.
     Close(u16),
-    /// So many bytes of the message's frames pass, half of them unless said; then both sides are cut off.
+    /// Only this many bytes of the message's frames pass, by default half of them; then both sides are cut off.
     Cut(Option<usize>),
-    /// The message does not arrive.
+    /// The message is lost.
     Lose,
-    /// The message arrives later, and what follows it in its direction waits for it.
+    /// The message is delayed, and so is everything after it in its direction.
     Delay(Duration),
     /// The message arrives twice.
     Duplicate,
-    /// The next message of its direction overtakes it.
+    /// The next message of its direction overtakes the message.
     Swap,
-    /// It waits until another client has sent or received the next message in its direction.
+    /// The message waits until another client has sent or received the next message in this direction.
     Behind(String),
 }
 
-/// What a fault waits for.
+/// The kind of message that triggers a fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum EventKind {
-    /// A live envelope from the host with this number or a higher one.
+    /// A live envelope from the host with this `serverSeq` or a higher one.
     ServerSeq,
     /// A live action from the host.
     Action,
-    /// An action of the client's.
+    /// An action that the client dispatches.
     Dispatch,
-    /// A request of the client's.
+    /// A request from the client.
     Request,
-    /// The host's answer to a request.
+    /// The host's response to a request.
     Response,
-    /// A notification from the host that is no action.
+    /// A notification from the host that is not an action.
     Notification,
-    /// The message from the host of this number.
+    /// The message from the host with this number.
     Received,
-    /// The message from the client of this number.
+    /// The message from the client with this number.
     Sent,
 }
 
-/// What has to follow a word.
+/// The argument that a word takes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ArgumentKind {
-    /// Nothing.
+    /// No argument.
     None,
     /// A number.
     Number,
-    /// A number, or nothing.
+    /// An optional number.
     MaybeNumber,
     /// A number with a unit.
     Duration,
     /// The name of a client's connection.
     Client,
-    /// A name, in which `*` stands for anything at its end.
+    /// A name; a `*` at its end matches any rest.
     Name,
 }
 
@@ -86,15 +86,15 @@ pub enum ArgumentKind {
 pub struct FaultWord<T: 'static> {
     /// The word.
     pub name: &'static str,
-    /// What follows it.
+    /// The argument of the word.
     pub argument: ArgumentKind,
-    /// What it stands for.
+    /// The meaning of the word.
     pub means: T,
-    /// What it does.
+    /// The description for users.
     pub doc: &'static str,
 }
 
-/// Makes a fault of its argument.
+/// Makes a fault from the argument of its word.
 type MakeFault = fn(&WordArgument) -> ProxyFault;
 
 /// Every fault.
@@ -103,13 +103,13 @@ pub const FAULTS: &[FaultWord<MakeFault>] = &[
         name: "drop",
         argument: ArgumentKind::None,
         means: |_| ProxyFault::Drop,
-        doc: "cut both sides off right behind the message",
+        doc: "cut both sides off right after the message",
     },
     FaultWord {
         name: "close",
         argument: ArgumentKind::Number,
         means: |given| ProxyFault::Close(u16::try_from(given.number).unwrap_or(u16::MAX)),
-        doc: "send both sides a close frame with this code behind the message",
+        doc: "send both sides a close frame with this code after the message",
     },
     FaultWord {
         name: "cut",
@@ -119,19 +119,19 @@ pub const FAULTS: &[FaultWord<MakeFault>] = &[
                 given.is_given.then(|| usize::try_from(given.number).unwrap_or(usize::MAX)),
             )
         },
-        doc: "pass only so many bytes of the frame, half of it unless said, and cut both sides off",
+        doc: "pass only this many bytes of the frame, by default half of it, and cut both sides off",
     },
     FaultWord {
         name: "lose",
         argument: ArgumentKind::None,
         means: |_| ProxyFault::Lose,
-        doc: "swallow the message",
+        doc: "lose the message",
     },
     FaultWord {
         name: "delay",
         argument: ArgumentKind::Duration,
         means: |given| ProxyFault::Delay(given.duration),
-        doc: "let the message, and what follows it in its direction, arrive so much later",
+        doc: "delay the message, and everything after it in its direction, by this time",
     },
     FaultWord {
         name: "duplicate",
@@ -153,7 +153,7 @@ pub const FAULTS: &[FaultWord<MakeFault>] = &[
     },
 ];
 
-/// Every event, with the side that its message comes from.
+/// Every event, with the side that sends the message.
 pub const EVENTS: &[FaultWord<(EventKind, ClosingSide)>] = &[
     FaultWord {
         name: "serverSeq",
@@ -183,7 +183,7 @@ pub const EVENTS: &[FaultWord<(EventKind, ClosingSide)>] = &[
         name: "response",
         argument: ArgumentKind::Name,
         means: (EventKind::Response, ClosingSide::Host),
-        doc: "the host's answer to such a request",
+        doc: "the host's response to a request of this method",
     },
     FaultWord {
         name: "notification",
@@ -195,17 +195,17 @@ pub const EVENTS: &[FaultWord<(EventKind, ClosingSide)>] = &[
         name: "received",
         argument: ArgumentKind::Number,
         means: (EventKind::Received, ClosingSide::Host),
-        doc: "the message of this number from the host, from 1",
+        doc: "the message with this number from the host, counted from 1",
     },
     FaultWord {
         name: "sent",
         argument: ArgumentKind::Number,
         means: (EventKind::Sent, ClosingSide::Client),
-        doc: "the message of this number from the client, from 1",
+        doc: "the message with this number from the client, counted from 1",
     },
 ];
 
-/// The argument of a word, as far as it has one.
+/// The argument of a word; the members that do not apply have default values.
 #[derive(Clone, Debug, Default)]
 pub struct WordArgument {
     is_given: bool,
@@ -214,18 +214,18 @@ pub struct WordArgument {
     name: String,
 }
 
-/// A fault and what it waits for.
+/// A rule of `--fault-on`: a fault and the event that triggers it.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TransportFault {
-    /// As it was written.
+    /// The rule as the user wrote it.
     pub text: String,
-    /// What is done.
+    /// The fault.
     pub fault: ProxyFault,
-    /// Whether it is done every time, and not only the first.
+    /// Whether every matching message triggers the fault, and not only the first.
     pub every: bool,
-    /// Whose connection it is about: its name, or the client's id. Anybody's unless given.
+    /// The connection's name or the client's identifier; `None` for any client.
     pub client: Option<String>,
-    /// What it waits for.
+    /// The event that triggers the fault.
     pub event: EventKind,
     /// The side that the message comes from.
     pub from: ClosingSide,
@@ -233,30 +233,30 @@ pub struct TransportFault {
     name: String,
 }
 
-/// A rule that says nothing.
+/// An error in a rule.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum RuleError {
-    /// It has no `on`.
+    /// The rule has no `on`.
     #[error("expected FAULT on [every] [CLIENT] EVENT, such as `drop on B serverSeq 42`")]
     Form,
-    /// A word that is not in the table.
+    /// A word is not in the table.
     #[error("no {what} is called `{word}` (hint: {hint})")]
     Unknown {
-        /// What kind of word it should be.
+        /// The expected kind of word.
         what: &'static str,
         /// The word.
         word: String,
-        /// What was meant.
+        /// A similar word, or all words.
         hint: String,
     },
-    /// A word without the argument it needs, or with one that it cannot have.
+    /// The argument of a word is missing or wrong.
     #[error("expected {expected} after `{word}`, found {found}")]
     Argument {
         /// The word.
         word: &'static str,
-        /// What it needs.
+        /// The argument that the word needs.
         expected: &'static str,
-        /// What there is.
+        /// The argument found.
         found: String,
     },
     /// A close code that must not be sent (RFC 6455, 7.4).
@@ -292,7 +292,7 @@ impl FromStr for TransportFault {
             Some((&second, others)) if !is_event(first) && is_event(second) => {
                 (Some(first.to_owned()), second, others)
             }
-            // Two words more than an event has: the first may be a client's name.
+            // Two words more than an event takes: the first may be the name of a client.
             Some((&second, others)) if !is_event(first) && others.len() == 1 => {
                 (Some(first.to_owned()), second, others)
             }
@@ -327,7 +327,7 @@ fn find<T>(
     })
 }
 
-/// Reads the argument of a word.
+/// Parses the argument of a word.
 fn given(
     word: &'static str,
     argument: ArgumentKind,
@@ -368,7 +368,7 @@ fn given(
 }
 
 impl ArgumentKind {
-    /// What has to be there, in words.
+    /// Returns a description of the argument for error messages.
     fn expected(self) -> &'static str {
         match self {
             ArgumentKind::None => "nothing",
@@ -380,7 +380,7 @@ impl ArgumentKind {
         }
     }
 
-    /// What stands for it in the help.
+    /// Returns the placeholder of the argument in the help.
     fn placeholder(self) -> &'static str {
         match self {
             ArgumentKind::None => "",
@@ -394,8 +394,8 @@ impl ArgumentKind {
 }
 
 impl TransportFault {
-    /// Whether a message is what the rule waits for. `number` counts the messages of its direction
-    /// from 1, `method` is that of the request which it answers.
+    /// Returns whether a message triggers the rule. `number` is the position of the message in its direction,
+    /// from 1; `method` is the method of the request that the message answers.
     pub fn fits(&self, message: Option<&Message>, number: u64, method: Option<&str>) -> bool {
         let named = |name: Option<&str>| name.is_some_and(|name| self.names(name));
         let is = |kind| message.is_some_and(|message| message.kind() == kind);
@@ -429,7 +429,7 @@ impl TransportFault {
     }
 }
 
-/// The words of the language with what they do, for `--help`.
+/// Formats the words of the language with their descriptions, for `--help`.
 pub fn help() -> String {
     fn section<T>(out: &mut String, title: &str, words: &[FaultWord<T>]) {
         let _ = writeln!(out, "{title}:");

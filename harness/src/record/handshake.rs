@@ -1,11 +1,12 @@
-//! The HTTP before the first frame: a client's request as it goes on to the host, and the answer.
+//! The HTTP handshake of a recorded connection: the client's request as it is forwarded to the host, and the
+//! answer.
 //!
-//! Everything passes as it was sent but for three things. `Host` names the host instead of us, the
-//! path and the query are those of `--url` where the client gave none, and the client's offer of
-//! extensions is left out: a compressed frame could not be recorded. Headers of ours are put in the
-//! place of the client's.
+//! Everything is forwarded unchanged, with four exceptions. `Host` names the host instead of the proxy. The
+//! path and query are those of `--url` if the client gives none. The client's offer of extensions is removed,
+//! because compressed frames cannot be recorded. Headers of the command line replace the client's headers of
+//! the same name.
 //!
-//! Knows: HTTP heads, URLs. Never knows: sockets, what is secret about a header.
+//! Knows: HTTP heads, URLs. Never knows: sockets, which headers are secret.
 //!
 //! Start at [`UpstreamHost::request`].
 
@@ -13,58 +14,59 @@ use crate::transport::websocket::Uri;
 
 use crate::report::redact::{secrets_of_header, secrets_of_target};
 
-/// Longest head of a request or an answer.
+/// The maximal length of the head of a request or response, in bytes.
 pub const MAX_HEAD: usize = 64 << 10;
 
-/// Where the host listens.
+/// The address of the host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct UpstreamHost {
-    /// Whether by TLS.
+    /// Whether to connect with TLS.
     pub tls: bool,
-    /// Its name or address.
+    /// The host's name or IP address.
     pub host: String,
-    /// Its port.
+    /// The port.
     pub port: u16,
-    /// What its `Host` header says.
+    /// The value of the `Host` header.
     authority: String,
     path: String,
     query: Option<String>,
-    /// Headers that take the place of the client's.
+    /// Headers that replace the client's headers.
     headers: Vec<(String, String)>,
 }
 
-/// A request as it goes on to the host.
+/// A request as it is forwarded to the host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RelayedRequest {
-    /// Its bytes, to the empty line.
+    /// The bytes of the head, including the empty line.
     pub bytes: Vec<u8>,
-    /// Its lines.
+    /// The lines of the head.
     pub lines: Vec<String>,
-    /// Texts in it that nobody else may see.
+    /// The secrets in the request.
     pub secrets: Vec<String>,
 }
 
-/// The answer to it.
+/// The answer to a forwarded request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RelayedResponse {
     /// The HTTP status; 101 opens the connection.
     pub status: u16,
-    /// Its lines.
+    /// The lines of the head.
     pub lines: Vec<String>,
-    /// Texts in it that nobody else may see.
+    /// The secrets in the answer.
     pub secrets: Vec<String>,
 }
 
-/// Where a head ends, once it stands whole in `bytes`: behind its empty line.
+/// Returns the position after the empty line that ends the head; `None` if `bytes` does not contain the whole
+/// head.
 pub fn end_of_head(bytes: &[u8]) -> Option<usize> {
     memchr::memmem::find(bytes, b"\r\n\r\n").map(|at| at + 4)
 }
 
 impl UpstreamHost {
-    /// Reads a URL, `ws://` or `wss://`.
+    /// Parses a URL, `ws://` or `wss://`.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason why the URL is invalid.
     pub fn new(url: &str, headers: Vec<(String, String)>) -> Result<UpstreamHost, String> {
         let wrong =
             || format!("expected a URL that begins with `ws://` or `wss://`, found `{url}`");
@@ -88,10 +90,10 @@ impl UpstreamHost {
         })
     }
 
-    /// The client's request as it goes on to the host.
+    /// Returns the client's request as it is forwarded to the host.
     ///
     /// # Errors
-    /// It is no HTTP request.
+    /// The head is not an HTTP request.
     pub fn request(&self, head: &[u8]) -> Result<RelayedRequest, String> {
         let lines = lines_of(head);
         let (first, headers) = lines.split_first().ok_or("an empty request")?;
@@ -124,7 +126,7 @@ impl UpstreamHost {
         Ok(RelayedRequest { bytes, lines, secrets })
     }
 
-    /// The client's path and query, each as the URL has it where the client gave none.
+    /// Returns the client's path and query; a missing part is taken from the URL.
     fn target(&self, asked: &str) -> String {
         let (path, query) = match asked.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -138,10 +140,10 @@ impl UpstreamHost {
     }
 }
 
-/// Reads the host's answer.
+/// Parses the host's answer.
 ///
 /// # Errors
-/// It is no HTTP answer.
+/// The head is not an HTTP response.
 pub fn response(head: &[u8]) -> Result<RelayedResponse, String> {
     let lines = texts(&lines_of(head));
     let first = lines.first().map_or("", String::as_str);
@@ -157,7 +159,7 @@ pub fn response(head: &[u8]) -> Result<RelayedResponse, String> {
     Ok(RelayedResponse { status, lines, secrets })
 }
 
-/// The lines of a head, without the empty one that ends it.
+/// Returns the lines of a head, without the empty line at its end.
 fn lines_of(head: &[u8]) -> Vec<&[u8]> {
     let head = head.strip_suffix(b"\r\n\r\n").unwrap_or(head);
     let lines = head.split(|byte| *byte == b'\n');
@@ -168,7 +170,7 @@ fn texts<T: AsRef<[u8]>>(lines: &[T]) -> Vec<String> {
     lines.iter().map(|line| String::from_utf8_lossy(line.as_ref()).into_owned()).collect()
 }
 
-/// The name of a header.
+/// Returns the name of a header.
 fn name_of(line: &[u8]) -> String {
     let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
     String::from_utf8_lossy(name).trim().to_owned()

@@ -1,6 +1,6 @@
-//! What passed, written down and judged as it comes.
+//! Writes down and judges the messages of a recording as they arrive.
 //!
-//! Knows: the capture format, the oracle. Never knows: sockets, how a message passed.
+//! Knows: the capture format, the oracle. Never knows: sockets, how a message was forwarded.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,32 +14,32 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::relay::{ConnectionRelay, RecordedItem, RelayNote};
 
-/// Judges a conversation while it is recorded.
+/// A journal that records and judges a conversation.
 pub struct RecordJournal {
     recorder: Box<dyn TranscriptRecorder>,
     redactor: SecretRedactor,
     oracle: Oracle,
-    /// What was recorded.
+    /// The number of recorded events.
     pub counts: RecordCounts,
 }
 
-/// How much was recorded.
+/// The number of recorded events of each kind.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, serde::Serialize)]
 pub struct RecordCounts {
-    /// Connections that stood.
+    /// Connections that were opened.
     pub connections: u64,
-    /// Messages of clients.
+    /// Messages from clients.
     pub sent: u64,
-    /// Messages of the host.
+    /// Messages from the host.
     pub received: u64,
-    /// Faults of ours.
+    /// Injected faults.
     pub faults: u64,
-    /// Rules seen broken.
+    /// Findings of the always-on checks.
     pub findings: u64,
 }
 
 impl RecordJournal {
-    /// A journal that has seen nothing yet.
+    /// Makes an empty journal.
     pub fn new(recorder: Box<dyn TranscriptRecorder>, redactor: SecretRedactor) -> RecordJournal {
         let options = OracleOptions { foreign: true, ..OracleOptions::default() };
         RecordJournal {
@@ -50,7 +50,7 @@ impl RecordJournal {
         }
     }
 
-    /// Takes in what happened and returns what it proves wrong.
+    /// Records an event and returns the findings that it causes.
     pub fn take(&mut self, at: Duration, note: RelayNote) -> Vec<Finding> {
         let name = ConnectionRelay::name(note.conn);
         let event = match note.what {
@@ -66,7 +66,7 @@ impl RecordJournal {
         match &event {
             ConnectionEvent::Open { .. } => {
                 self.counts.connections += 1;
-                // Its handshake may have told new ones.
+                // The handshake of this connection may have revealed new secrets.
                 self.redactor.secrets().iter().for_each(|it| self.oracle.keep_secret(it));
             }
             ConnectionEvent::Sent(seen) => {
@@ -90,13 +90,13 @@ impl RecordJournal {
         findings
     }
 
-    /// What the always-on checks saw.
+    /// Returns the results of the always-on checks.
     pub fn finish(self) -> Vec<CheckReport> {
         self.oracle.finish()
     }
 }
 
-/// The token that a client pushes with `authenticate`.
+/// Returns the token in an `authenticate` request.
 fn token(message: &Message) -> Option<&str> {
     let pushes = message.kind() == MessageKind::Request && message.method() == Some("authenticate");
     pushes.then(|| message.params()["token"].as_str()).flatten()

@@ -1,9 +1,9 @@
-//! Conversations of others: recorded between a client and its host, disturbed on request, and made
-//! into scenarios.
+//! Recordings: a proxy between a client and its host that records their conversation, injects faults on
+//! request, and converts conversations to scenarios.
 //!
-//! [`relay`] is what passes between two sides and what a fault makes of it, [`fault`] the language
-//! of those faults, [`convert`] makes scenarios, [`handshake`] the HTTP before the first frame; all of them are pure. [`proxy`]
-//! moves the bytes, [`journal`] writes and judges them.
+//! [`relay`] decides what passes between the two sides and applies faults, [`fault`] is the language of those
+//! faults, [`convert`] makes scenarios, [`handshake`] handles the HTTP before the first frame; all of these are
+//! pure. [`proxy`] moves the bytes, [`journal`] records and judges them.
 //!
 //! Knows: `wire`, `transcript`, `oracle`, `transport`, `report`. Never knows: arguments, files.
 //!

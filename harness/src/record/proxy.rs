@@ -1,10 +1,10 @@
 //! The sockets of a recording: clients on one side, their host on the other.
 //!
-//! One task for each connection, two pumps in it. A pump reads from one side only while the other
-//! takes what came, so a slow peer slows its sender down and nothing piles up here; nothing is read
-//! either while the journal is too far behind. What is decided is decided in [`ConnectionRelay`].
+//! Each connection has one task with two pumps. A pump reads from one side only as fast as the other side
+//! accepts the data, so backpressure reaches the sender and nothing accumulates in the proxy. A pump also stops
+//! reading while the journal is too far behind. [`ConnectionRelay`] makes all decisions about the data.
 //!
-//! Knows: tokio, TLS. Never knows: what passes, what is made of it.
+//! Knows: tokio, TLS. Never knows: the content of messages, faults.
 //!
 //! Start at [`RecordProxy::serve`].
 
@@ -31,42 +31,42 @@ use super::handshake::{
 };
 use super::relay::{ConnectionRelay, LaneFollowUp, RecordedItem, RelayNote};
 
-/// Bytes read at once.
+/// The size of a read, in bytes.
 const CHUNK: usize = 64 << 10;
-/// Bytes of messages that the journal may be behind before nothing more is read.
+/// The backlog of the journal, in bytes of messages, at which reading stops.
 const MAX_BACKLOG: usize = 64 << 20;
-/// What a note weighs besides its message.
+/// The fixed weight of a note in the backlog, added to the length of its message.
 const NOTE: usize = 64;
-/// How long a handshake may take, on both sides together.
+/// The timeout of a handshake, for both sides together.
 const SHAKING: Duration = Duration::from_secs(10);
-/// How long one side may go on when the other has ended.
+/// The time that one side has for its remaining data after the other side has ended.
 const LINGER: Duration = Duration::from_secs(2);
-/// A wait that never ends.
+/// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A note with the time of its making, since the recording began.
+/// A note with its time since the start of the recording.
 #[derive(Debug)]
 pub struct TimedNote {
-    /// When.
+    /// The time since the start of the recording.
     pub at: Duration,
-    /// What.
+    /// The note.
     pub note: RelayNote,
 }
 
-/// Passes on what clients and their host say to one another.
+/// A proxy that forwards the data between clients and their host.
 pub struct RecordProxy {
     upstream: UpstreamHost,
     tls: Option<TlsConnector>,
     redactor: SecretRedactor,
     relay: Mutex<ConnectionRelay>,
     wakes: Mutex<HashMap<ConnId, Arc<[Notify; 2]>>>,
-    /// Taken away at the end, so that the journal knows it.
+    /// The sender of notes. It is removed at the end, which tells the journal that no more notes follow.
     notes: Mutex<Option<mpsc::UnboundedSender<TimedNote>>>,
     backlog: JournalBacklog,
     began: Instant,
 }
 
-/// How far the journal is behind.
+/// The backlog of the journal.
 #[derive(Debug, Default)]
 struct JournalBacklog {
     bytes: AtomicUsize,
@@ -76,10 +76,10 @@ struct JournalBacklog {
 type ProxyHost = MaybeTlsStream<TcpStream>;
 
 impl RecordProxy {
-    /// A proxy in front of a host, and where its notes come out.
+    /// Makes a proxy for a host, and the receiver of its notes.
     ///
     /// # Errors
-    /// The host is reached by TLS, and the system trusts nobody.
+    /// The host needs TLS, and the system has no trusted certificates.
     pub fn new(
         upstream: UpstreamHost,
         relay: ConnectionRelay,
@@ -100,7 +100,7 @@ impl RecordProxy {
         Ok((Arc::new(proxy), noted))
     }
 
-    /// Serves until the future is dropped; [`end`](Self::end) belongs behind it.
+    /// Serves until the future is dropped. The caller must then call [`end`](Self::end).
     pub async fn serve(self: &Arc<RecordProxy>, listener: TcpListener) {
         let mut tasks = JoinSet::new();
         let mut next = 0;
@@ -112,7 +112,7 @@ impl RecordProxy {
                         next += 1;
                         tasks.spawn(async move { proxy.connection(conn, client).await });
                     }
-                    // Out of descriptors, say: wait for some to come back.
+                    // For example, no file descriptors are left: wait until some are free again.
                     Err(_) => sleep(Duration::from_millis(20)).await,
                 },
                 Some(_) = tasks.join_next() => {}
@@ -120,7 +120,7 @@ impl RecordProxy {
         }
     }
 
-    /// Ends every connection in the record.
+    /// Records the end of every connection, and closes the channel of notes.
     pub fn end(&self) {
         self.act(|relay, _| {
             for conn in relay.open_connections() {
@@ -130,18 +130,18 @@ impl RecordProxy {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// A note has been dealt with.
+    /// Removes a processed note from the backlog.
     pub fn done(&self, weight: usize) {
         self.backlog.bytes.fetch_sub(weight, Ordering::Relaxed);
         self.backlog.eased.notify_waiters();
     }
 
-    /// The rules of which nothing came.
+    /// Returns the rules that no message triggered.
     pub fn unused(&self) -> Vec<String> {
         self.act(|relay, _| relay.unused().map(|rule| rule.text.clone()).collect())
     }
 
-    /// Does something to the relay, and passes its notes on in the order in which they were made.
+    /// Calls `act` with the relay, and forwards the resulting notes in order.
     fn act<T>(&self, act: impl FnOnce(&mut ConnectionRelay, Duration) -> T) -> T {
         let mut relay = self.relay.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.began.elapsed();
@@ -200,7 +200,7 @@ impl RecordProxy {
         }
     }
 
-    /// Passes the handshake on and comes back with the host's answer.
+    /// Forwards the handshake and returns the host's answer.
     async fn shake(&self, client: &mut TcpStream) -> Result<AnsweredHandshake, ProxyRefusal> {
         let bad = |reason: String| ProxyRefusal { status: 400, reason };
         let gone = |reason: String| ProxyRefusal { status: 502, reason };
@@ -232,7 +232,7 @@ impl RecordProxy {
         stream.map(MaybeTlsStream::Rustls).map_err(|error| format!("no TLS with the host: {error}"))
     }
 
-    /// Both directions of a connection, to its end.
+    /// Forwards both directions of a connection until it ends.
     async fn relayed(&self, conn: ConnId, client: TcpStream, host: ProxyHost) {
         let wake = Arc::new([Notify::new(), Notify::new()]);
         let wakes = || self.wakes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -242,7 +242,7 @@ impl RecordProxy {
             let (host_in, host_out) = tokio::io::split(host);
             let mut up = Box::pin(self.pump(conn, ClosingSide::Client, client_in, host_out, &wake));
             let mut down = Box::pin(self.pump(conn, ClosingSide::Host, host_in, client_out, &wake));
-            // The other side may say its last words, unless this was a cut.
+            // The other side may send its remaining data, unless the connection was cut.
             let first = tokio::select! {
                 then = &mut up => (ClosingSide::Client, then),
                 then = &mut down => (ClosingSide::Host, then),
@@ -256,7 +256,7 @@ impl RecordProxy {
         wakes().remove(&conn);
     }
 
-    /// One direction, to its end.
+    /// Forwards one direction until it ends.
     async fn pump(
         &self,
         conn: ConnId,
@@ -279,7 +279,8 @@ impl RecordProxy {
                     writer.flush().await
                 };
                 if written.await.is_err() {
-                    // The one who does not take it has gone; what it said last is read elsewhere.
+                    // A failed write means that the receiver is gone. The other pump still reads what the
+                    // receiver sent last.
                     return LaneFollowUp::End;
                 }
             }
@@ -299,7 +300,7 @@ impl RecordProxy {
                     }
                     Ok(count) => {
                         self.act(|relay, now| relay.bytes(now, conn, from, &buffer[..count]));
-                        // A fault may have put something into the other lane.
+                        // A fault may have put something into the lane of the other direction.
                         across.notify_one();
                     }
                     Err(error) => {
@@ -318,22 +319,22 @@ impl RecordProxy {
 struct AnsweredHandshake {
     request: RelayedRequest,
     response: RelayedResponse,
-    /// The answer as it came, and what came behind it.
+    /// The head of the answer, and the bytes received after it.
     head: Vec<u8>,
     rest: Vec<u8>,
     host: ProxyHost,
-    /// What the client sent before it had an answer.
+    /// The bytes that the client sent before the answer.
     early: Vec<u8>,
 }
 
-/// Why a client gets no answer of the host's.
+/// The HTTP error for a client that gets no answer from the host.
 struct ProxyRefusal {
     status: u16,
     reason: String,
 }
 
 impl TimedNote {
-    /// What it counts for while it waits for the journal.
+    /// Returns the weight of the note in the journal's backlog.
     pub fn weight(&self) -> usize {
         let frame = match &self.note.what {
             RecordedItem::Message(_, frame) => frame.len(),
@@ -356,7 +357,7 @@ impl JournalBacklog {
     }
 }
 
-/// Reads a head, and what came behind it.
+/// Reads a head, and returns it with the bytes received after it.
 async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Vec<u8>, Vec<u8>), String> {
     let mut head = Vec::new();
     loop {
@@ -375,7 +376,7 @@ async fn read_head(stream: &mut (impl AsyncRead + Unpin)) -> Result<(Vec<u8>, Ve
     }
 }
 
-/// Passes on what belongs to a refusal, for as long as something comes.
+/// Forwards the body of a refusal until the host sends nothing more.
 async fn refusal(host: &mut ProxyHost, client: &mut TcpStream) {
     let mut buffer = vec![0; CHUNK];
     while let Ok(Ok(count @ 1..)) = timeout(LINGER, host.read(&mut buffer)).await {
@@ -385,7 +386,7 @@ async fn refusal(host: &mut ProxyHost, client: &mut TcpStream) {
     }
 }
 
-/// TLS with those whom the system trusts.
+/// Makes a TLS connector that trusts the certificates of the system.
 fn connector() -> Result<TlsConnector, String> {
     let mut roots = RootCertStore::empty();
     let found = rustls_native_certs::load_native_certs();

@@ -1,12 +1,13 @@
-//! What passes between two sides, and what a fault makes of it. No sockets, no clock.
+//! Decides what passes between the two sides of a connection, and applies faults, without sockets or a clock.
 //!
-//! A connection has two lanes, one for each direction. What comes in on one side stands in the lane
-//! until it may go out on the other: at once, unless a fault holds it. Without faults bytes pass as
-//! they come; with faults a message passes when it is complete, since only then it is known.
+//! A connection has two lanes, one for each direction. Data from one side is queued in the lane until it may go
+//! out on the other side: immediately, unless a fault holds it back. Without faults, bytes are forwarded as
+//! they arrive; with faults, a message is forwarded when it is complete, because only then it is known whether
+//! a fault applies.
 //!
-//! What is recorded is what the *host's* end of the wire saw: what the host sent, as it came, and
-//! what was passed on to the host, when it was. A fault towards the client is therefore never held
-//! against the host, and one towards the host is what the host really got.
+//! The record contains the view of the *host*: messages from the host when they arrive, and messages to the
+//! host when they are forwarded. A fault towards the client is therefore never blamed on the host, and a fault
+//! towards the host is recorded as the host sees it.
 //!
 //! Knows: taps, faults. Never knows: sockets, files, rules of the protocol.
 //!
@@ -25,59 +26,60 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::fault::{ProxyFault, TransportFault};
 
-/// How long `swap` and `behind` wait for a message that never comes.
+/// The time for which `swap` and `behind` wait for another message.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// Bytes that a lane holds before nothing more is read into it.
+/// The number of bytes in a lane at which reading into it stops.
 const MAX_HELD: usize = 8 << 20;
-/// Requests whose method is remembered for the answer.
+/// The maximal number of open requests whose methods are remembered.
 const MAX_REQUESTS: usize = 1_024;
 
-/// Something to be recorded.
+/// An item of the record.
 #[derive(Debug, PartialEq)]
 pub enum RecordedItem {
-    /// A message, from this side.
+    /// A message from this side.
     Message(ClosingSide, Frame),
     /// Anything else.
     Event(ConnectionEvent),
 }
 
-/// Something to be recorded, with its connection.
+/// An item of the record, with its connection.
 #[derive(Debug, PartialEq)]
 pub struct RelayNote {
     /// The connection.
     pub conn: ConnId,
-    /// What happened there.
+    /// The item.
     pub what: RecordedItem,
 }
 
-/// What a lane gives out.
+/// The output of a lane.
 #[derive(Debug, Default, PartialEq)]
 pub struct LaneOutput {
-    /// Bytes to be written.
+    /// The bytes to write.
     pub bytes: Vec<u8>,
-    /// What follows them.
+    /// The state of the lane after these bytes.
     pub then: LaneFollowUp,
 }
 
-/// What follows the bytes of a lane.
+/// The state of a lane after some bytes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum LaneFollowUp {
-    /// Others, later.
+    /// More bytes may follow later.
     #[default]
     More,
-    /// Nothing: this direction has ended.
+    /// This direction has ended.
     End,
-    /// Nothing: the connection is to be cut off, both ways.
+    /// The connection must be cut off in both directions.
     Cut,
 }
 
-/// All connections, and the faults that are asked for.
+/// All connections, and the rules for faults.
 #[derive(Debug, Default)]
 pub struct ConnectionRelay {
     rules: Vec<(TransportFault, bool)>,
     wires: LiteMap<ConnId, RelayedConnection>,
     notes: Vec<RelayNote>,
-    /// Lanes wait for one another, and something has passed since the last look.
+    /// Whether some lane may wait for another lane, and whether a message has passed since the last call of
+    /// [`ConnectionRelay::has_stirred`].
     behind: bool,
     passed: bool,
 }
@@ -87,10 +89,10 @@ pub struct ConnectionRelay {
 struct RelayedConnection {
     name: String,
     client_id: Option<String>,
-    /// Open requests: id and method.
+    /// The methods of the open requests, by identifier.
     requests: HashMap<String, String>,
     lanes: [RelayLane; 2],
-    /// Nothing more is recorded.
+    /// Whether the end of the connection is recorded, so that nothing more is.
     closed: bool,
 }
 
@@ -98,35 +100,35 @@ struct RelayedConnection {
 #[derive(Debug, Default)]
 struct RelayLane {
     tap: DirectionTap,
-    /// The fragments of a message that a fault may be about, and what came between them.
+    /// The bytes of an incomplete message, including control frames between its fragments.
     begun: Vec<u8>,
     queue: VecDeque<HeldBytes>,
     held: usize,
-    /// Messages that the next one overtakes, and until when they wait for it.
+    /// Messages that the next message overtakes, each with the time at which it stops waiting.
     aside: Vec<(HeldBytes, Duration)>,
-    /// Messages that came, and that passed.
+    /// The number of messages that have arrived, and that have passed.
     came: u64,
     passed: u64,
 }
 
-/// Bytes that stand in a lane.
+/// Bytes in a lane.
 #[derive(Debug)]
 struct HeldBytes {
     bytes: Vec<u8>,
     until: HoldUntil,
-    /// What is recorded when they pass.
+    /// The items to record when the bytes pass.
     notes: Vec<RecordedItem>,
-    /// They end a message.
+    /// Whether the bytes end a message.
     message: bool,
     then: LaneFollowUp,
 }
 
-/// When bytes may pass.
+/// The condition under which bytes may pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum HoldUntil {
     Now,
     At(Duration),
-    /// When the lane of another connection has let so many messages pass, or at this time.
+    /// The lane of another connection has passed this many messages, or this time is reached.
     Passed(ConnId, u64, Duration),
 }
 
@@ -146,7 +148,7 @@ fn index(side: ClosingSide) -> usize {
     usize::from(side == ClosingSide::Host)
 }
 
-/// The name of a connection: A to Z, then AA and so on.
+/// Returns the name of a connection: A to Z, then AA and so on.
 fn name_of(conn: ConnId) -> String {
     let mut rest = conn.0;
     let mut name = Vec::new();
@@ -160,7 +162,7 @@ fn name_of(conn: ConnId) -> String {
 }
 
 impl ConnectionRelay {
-    /// A relay that does this to messages.
+    /// Makes a relay with these rules for faults.
     pub fn new(rules: Vec<TransportFault>) -> ConnectionRelay {
         ConnectionRelay {
             rules: rules.into_iter().map(|rule| (rule, false)).collect(),
@@ -168,12 +170,12 @@ impl ConnectionRelay {
         }
     }
 
-    /// The rules that never found what they waited for.
+    /// Returns the rules that no message triggered.
     pub fn unused(&self) -> impl Iterator<Item = &TransportFault> {
         self.rules.iter().filter(|(_, used)| !used).map(|(rule, _)| rule)
     }
 
-    /// A connection stands. Returns its name.
+    /// Adds an open connection and returns its name.
     pub fn open(&mut self, conn: ConnId, handshake: HandshakeLines) -> String {
         let name = name_of(conn);
         let wire = RelayedConnection {
@@ -190,12 +192,12 @@ impl ConnectionRelay {
         name
     }
 
-    /// The name of a connection, also of one that never stood.
+    /// Returns the name of a connection, even if it was never opened.
     pub fn name(conn: ConnId) -> String {
         name_of(conn)
     }
 
-    /// Bytes came from this side.
+    /// Accepts bytes from one side.
     pub fn bytes(&mut self, now: Duration, conn: ConnId, from: ClosingSide, bytes: &[u8]) {
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;
@@ -221,7 +223,7 @@ impl ConnectionRelay {
         }
     }
 
-    /// This side has ended without a closing handshake, or after it.
+    /// Records that one side has ended, with or without a closing handshake.
     pub fn ended(&mut self, conn: ConnId, from: ClosingSide, reason: &str) {
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;
@@ -230,7 +232,7 @@ impl ConnectionRelay {
         let (rest, begun) = lane.tap.rest();
         let mut bytes = std::mem::take(&mut lane.begun);
         if !self.rules.is_empty() {
-            // Without faults they have passed already.
+            // Without faults, these bytes have already been forwarded.
             bytes.extend_from_slice(&rest);
         }
         let mut held = HeldBytes::new(bytes);
@@ -243,19 +245,19 @@ impl ConnectionRelay {
         self.put(conn, from, held);
     }
 
-    /// A connection could not be opened.
+    /// Records that a connection could not be opened.
     pub fn failed(&mut self, conn: ConnId, reason: String) {
         let event = ConnectionEvent::Closed { by: ClosingSide::Host, code: None, reason };
         self.notes.push(RelayNote { conn, what: RecordedItem::Event(event) });
     }
 
-    /// The host has answered the handshake of a connection with something else.
+    /// Records that the host refused the handshake of a connection.
     pub fn refused(&mut self, conn: ConnId, handshake: HandshakeLines) {
         let event = ConnectionEvent::Refused(Box::new(handshake));
         self.notes.push(RelayNote { conn, what: RecordedItem::Event(event) });
     }
 
-    /// The connection is over, whoever ended it; nothing more is taken from its lanes.
+    /// Closes a connection. Nothing more is taken from its lanes.
     pub fn close(&mut self, conn: ConnId, by: ClosingSide, reason: &str) {
         self.note(
             conn,
@@ -269,12 +271,12 @@ impl ConnectionRelay {
         self.wires.remove(&conn);
     }
 
-    /// Every connection that still stands.
+    /// Returns every open connection.
     pub fn open_connections(&self) -> Vec<ConnId> {
         self.wires.keys().copied().collect()
     }
 
-    /// What may go out towards the other side of `from` now.
+    /// Takes the data that may now go out to the other side of `from`.
     pub fn take(&mut self, now: Duration, conn: ConnId, from: ClosingSide) -> LaneOutput {
         let mut taken = LaneOutput::default();
         while taken.then == LaneFollowUp::More {
@@ -294,7 +296,7 @@ impl ConnectionRelay {
         taken
     }
 
-    /// When something in the lane may go out that may not yet.
+    /// Returns the next time at which held data may go out; `None` if nothing waits for a time.
     pub fn next_timeout(&self, conn: ConnId, from: ClosingSide) -> Option<Duration> {
         let lane = &self.wires.get(&conn)?.lanes[index(from)];
         let first = lane.queue.front().and_then(|held| match held.until {
@@ -305,23 +307,23 @@ impl ConnectionRelay {
         [first, aside].into_iter().flatten().min()
     }
 
-    /// Whether more may be read from this side.
+    /// Returns whether the relay accepts more data from this side.
     pub fn has_room(&self, conn: ConnId, from: ClosingSide) -> bool {
         self.wires.get(&conn).is_some_and(|wire| wire.lanes[index(from)].held < MAX_HELD)
     }
 
-    /// Whether lanes of one connection may wait for those of another, and something has passed since
-    /// the last time that this was asked: then all of them have to be looked at.
+    /// Returns whether a message has passed since the last call and lanes may wait for other connections. If
+    /// so, the caller must check all lanes.
     pub fn has_stirred(&mut self) -> bool {
         std::mem::take(&mut self.passed) && self.behind
     }
 
-    /// What is to be recorded since the last time, in order.
+    /// Takes the items to record since the last call, in order.
     pub fn notes(&mut self) -> Vec<RelayNote> {
         std::mem::take(&mut self.notes)
     }
 
-    /// Something happened at the host's end of a connection.
+    /// Adds an item to the record, unless the connection's end is already recorded.
     fn note(&mut self, conn: ConnId, what: RecordedItem) {
         let Some(wire) = self.wires.get_mut(&conn).filter(|wire| !wire.closed) else {
             return;
@@ -330,8 +332,8 @@ impl ConnectionRelay {
         self.notes.push(RelayNote { conn, what });
     }
 
-    /// The lane that bytes belong to, with room taken for them. What the host sent is recorded as it
-    /// comes, what the client sent as it goes on to the host.
+    /// Returns the lane for some bytes and reserves room for them. Messages from the host are recorded when
+    /// they arrive, messages from the client when they are forwarded.
     fn take_in(
         &mut self,
         conn: ConnId,
@@ -348,14 +350,14 @@ impl ConnectionRelay {
         Some(lane)
     }
 
-    /// Puts bytes at the end of their lane.
+    /// Appends bytes to their lane.
     fn put(&mut self, conn: ConnId, from: ClosingSide, mut held: HeldBytes) {
         if let Some(lane) = self.take_in(conn, from, &mut held) {
             lane.queue.push_back(held);
         }
     }
 
-    /// A frame of a connection that faults may be about.
+    /// Accepts a frame, and applies a fault if the frame completes a matching message.
     fn piece(
         &mut self,
         now: Duration,
@@ -396,7 +398,7 @@ impl ConnectionRelay {
         self.overtaken(conn, from);
     }
 
-    /// The rule that a message calls for; takes note of what the message says.
+    /// Returns the rule that a message triggers, and updates the state of the connection from the message.
     fn rule_for(
         &mut self,
         conn: ConnId,
@@ -425,7 +427,7 @@ impl ConnectionRelay {
         Some(rule.clone())
     }
 
-    /// Does to a message what a fault says.
+    /// Applies a fault to a message.
     fn disturb(
         &mut self,
         now: Duration,
@@ -456,7 +458,8 @@ impl ConnectionRelay {
                 }
             }
             ProxyFault::Cut(bytes) => {
-                // The host has sent all of it, but has not got all of it.
+                // A cut message from the host was sent completely; one from the client does not reach the host
+                // completely.
                 if from == ClosingSide::Client {
                     held.notes.clear();
                 }
@@ -489,7 +492,8 @@ impl ConnectionRelay {
             }
             ProxyFault::Swap => {
                 if let Some(lane) = self.take_in(conn, from, &mut held) {
-                    // One that is swapped already is behind this one, which is swapped itself.
+                    // A message that is already set aside goes out behind this one, although this one is set
+                    // aside as well.
                     lane.aside.push((held, now.saturating_add(MAX_WAIT)));
                 }
             }
@@ -511,7 +515,7 @@ impl ConnectionRelay {
         }
     }
 
-    /// Puts what stands aside behind the message that came after it.
+    /// Appends the messages that were set aside behind the message that has overtaken them.
     fn overtaken(&mut self, conn: ConnId, from: ClosingSide) {
         let Some(wire) = self.wires.get_mut(&conn) else {
             return;
@@ -538,7 +542,7 @@ impl ConnectionRelay {
         let held = if ready {
             lane.queue.pop_front()?
         } else {
-            // Nothing has come that could overtake it.
+            // No message has arrived in time to overtake this one.
             let late = lane.aside.iter().position(|(_, until)| *until <= now)?;
             lane.aside.remove(late).0
         };
@@ -550,7 +554,8 @@ impl ConnectionRelay {
 }
 
 impl RelayedConnection {
-    /// Takes note of who the client is and what it asked. Returns the method that a response answers.
+    /// Remembers the client's identifier and its open requests. Returns the method of the request that a
+    /// response answers.
     fn learn(&mut self, from: ClosingSide, message: &Message) -> Option<String> {
         let id = message.id().map(Value::to_string);
         match (from, message.kind()) {
@@ -573,7 +578,7 @@ impl RelayedConnection {
 }
 
 impl RecordedItem {
-    /// The same message once more.
+    /// Returns a copy of a message; `None` for any other event.
     fn again(&self) -> Option<RecordedItem> {
         match self {
             RecordedItem::Message(side, frame) => Some(RecordedItem::Message(*side, frame.clone())),
@@ -589,7 +594,7 @@ fn other(side: ClosingSide) -> ClosingSide {
     }
 }
 
-/// What a frame is to the record.
+/// Returns the item to record for a frame.
 fn what_of(from: ClosingSide, found: FrameEnd) -> Option<RecordedItem> {
     match found {
         FrameEnd::Part | FrameEnd::Fragment => None,
@@ -604,8 +609,8 @@ fn what_of(from: ClosingSide, found: FrameEnd) -> Option<RecordedItem> {
     }
 }
 
-/// A close frame as the side `from` sends it: what clients send is masked (RFC 6455, 5.3), here with
-/// nothing.
+/// Returns a close frame from the side `from`. Frames from clients must be masked (RFC 6455, 5.3); this one
+/// uses a mask of zeros.
 fn close_frame(code: u16, from: ClosingSide) -> Vec<u8> {
     let [high, low] = code.to_be_bytes();
     match from {

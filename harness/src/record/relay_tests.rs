@@ -1,17 +1,17 @@
-//! What passes, when, and what is recorded of it.
+//! Tests of which bytes the relay forwards, when, and what it records.
 
 use super::*;
 
 const A: ConnId = ConnId(0);
 const B: ConnId = ConnId(1);
 
-/// Two connections, told what comes and asked what goes out.
+/// A relay with two connections, and the clock of the test.
 struct RelayBench {
     relay: ConnectionRelay,
     now: Duration,
 }
 
-/// A frame of the host's with this text.
+/// Returns a frame from the host with this text.
 fn frame(text: &str) -> Vec<u8> {
     let length = u8::try_from(text.len()).unwrap();
     [&[0x81, length], text.as_bytes()].concat()
@@ -41,7 +41,7 @@ impl RelayBench {
         (taken.bytes, taken.then)
     }
 
-    /// What is recorded, in short.
+    /// Returns the recorded items in a short form.
     fn notes(&mut self) -> Vec<String> {
         let show = |note: RelayNote| {
             let conn = ConnectionRelay::name(note.conn);

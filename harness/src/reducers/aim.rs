@@ -1,7 +1,7 @@
-//! Aiming: the ids of a drawn action are replaced by ids of the state that it is meant for.
+//! Replaces the identifiers of a generated action by identifiers of the state to which the action is applied.
 //!
-//! It goes by the names of members alone, so that new actions are aimed as soon as there is a table
-//! with them.
+//! The replacement uses only the names of members, so it works for new actions as soon as the protocol tables
+//! contain them.
 //!
 //! Knows: names of members. Never knows: single actions.
 
@@ -10,7 +10,7 @@ use litemap::LiteMap;
 use crate::dice::Dice;
 use crate::wire::json::{Map, Value, json};
 
-/// Where an action's reference is found in a state under another name.
+/// Members of actions that refer to a state member with another name.
 const ALIASES: &[(&str, &str)] = &[
     ("turnId", "id"),
     ("partId", "id"),
@@ -30,29 +30,29 @@ const ALIASES: &[(&str, &str)] = &[
     ("workingDirectory", "workingDirectories"),
 ];
 
-/// Members that put a list of the state in order.
+/// Members that set the order of a list in the state.
 const ORDERS: &[(&str, &str)] =
     &[("order", "queuedMessages"), ("chats", "chats"), ("fileIds", "files"), ("files", "files")];
 
-/// Whether a member of this name refers to something by its id.
+/// Returns whether a member of this name refers to something by its identifier.
 pub(crate) fn is_reference(name: &str) -> bool {
     const NAMES: &[&str] =
         &["id", "resource", "uri", "chat", "defaultChat", "directory", "workingDirectory"];
     NAMES.contains(&name) || name.ends_with("Id") || name.ends_with("Directory")
 }
 
-/// What a state has that an action can mean.
+/// The identifiers in a state that an action can refer to.
 #[derive(Debug, Default)]
 pub(crate) struct StateTargets {
     active_turn: Option<String>,
-    /// Texts by the name of their member, and elements of lists of texts by the name of the list.
+    /// Texts by the name of their member, and elements of text lists by the name of the list.
     by_name: LiteMap<String, Vec<String>>,
-    /// The ids of the entries of a list, in its order.
+    /// The identifiers of the entries of each list, in order.
     lists: LiteMap<String, Vec<String>>,
 }
 
 impl StateTargets {
-    /// What a state holds.
+    /// Collects the identifiers of a state.
     pub(crate) fn of(state: &Value) -> StateTargets {
         let active = state.pointer("/activeTurn/id").and_then(Value::as_str);
         let mut targets =
@@ -88,7 +88,7 @@ impl StateTargets {
         }
     }
 
-    /// Replaces the ids of an action by ids of the state.
+    /// Replaces the identifiers of an action by identifiers of the state.
     pub(crate) fn aim(&self, dice: &mut Dice, value: &mut Value) {
         let Value::Object(members) = value else { return };
         for (name, member) in members.iter_mut() {
@@ -106,7 +106,7 @@ impl StateTargets {
                         *member = order;
                     }
                 }
-                // One level down stands what is set or added; its id decides what it replaces.
+                // A nested object is the value to set or add; its identifier decides which entry it replaces.
                 Value::Object(inner) => self.aim_inner(dice, inner),
                 _ => {}
             }
@@ -129,7 +129,7 @@ impl StateTargets {
         if !is_reference(name) {
             return None;
         }
-        // The active turn is nearly always meant.
+        // An action nearly always refers to the active turn.
         if name == "turnId"
             && dice.chance(85)
             && let Some(id) = &self.active_turn
@@ -144,7 +144,7 @@ impl StateTargets {
         if dice.chance(92) { dice.pick(pool).cloned() } else { None }
     }
 
-    /// A list of names becomes a list of what is there: mostly all of it, in any order.
+    /// Returns a shuffled list of identifiers for a member that sets an order, usually a complete one.
     fn order(&self, dice: &mut Dice, name: &str) -> Option<Value> {
         let (_, source) = ORDERS.iter().find(|(member, _)| *member == name)?;
         let mut ids = self.lists.get(*source)?.clone();

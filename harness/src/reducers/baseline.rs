@@ -1,15 +1,15 @@
-//! Known differences of a subject: each with its reason.
+//! The known differences of a subject, with reasons.
 //!
 //! ```yaml
-//! seed: 7          # the run that it was written by: its entries have to show again there
+//! seed: 7          # the run that wrote the file; in an equal run, all its entries must occur again
 //! cases: 300
 //! known:
 //!   - disagreement: state chat/queuedMessagesReordered /queuedMessages/*/id
 //!     reason: "#1234, fixed in the next release"
 //! ```
 //!
-//! Another seed generates other sequences, which need not show every difference: an entry that does
-//! not show is a mistake only in a run of the same seed and number of cases, vectors among them.
+//! Another seed generates other sequences, which may not show every difference. An entry that does not occur is
+//! therefore a mistake only in a run with the same seed and number of cases that includes the vectors.
 //!
 //! Knows: reports. Never knows: files.
 //!
@@ -36,14 +36,14 @@ const FORM: ListingForm = ListingForm {
     entry: &["disagreement", "reason"],
 };
 
-/// The reason that is written for a difference nobody has looked at yet.
+/// The reason that the harness writes for a new difference.
 const UNREAD: &str = "not looked at yet";
 
 impl DifferenceBaseline {
-    /// Reads a baseline.
+    /// Parses a baseline.
     ///
     /// # Errors
-    /// Every mistake in it, a line each: where, and what.
+    /// All mistakes in the file, one per line with their place.
     pub fn parse(name: &str, text: &str) -> Result<DifferenceBaseline, String> {
         let mut baseline = DifferenceBaseline::default();
         let root = read_list(name, text, &FORM, &mut |entry| baseline.entry(entry))?;
@@ -60,7 +60,8 @@ impl DifferenceBaseline {
         }
     }
 
-    /// Settles what is known, and says which entries did not show in a run that had to show them.
+    /// Marks the known findings of a report, and returns a message for each entry that should have occurred in
+    /// this run and did not.
     pub fn settle(&self, report: &mut SubjectReport) -> Vec<String> {
         for finding in &mut report.findings {
             if let Some(reason) = self.known.get(&finding.key)
@@ -70,7 +71,7 @@ impl DifferenceBaseline {
                 finding.known = Some(reason.clone());
             }
         }
-        // A vector whose differences are all known is known, too.
+        // A vector is known if all its differences are known.
         let open_ended: Vec<String> = report
             .of_status(Status::Fail)
             .flat_map(|finding| finding.vectors.iter().cloned())
@@ -80,7 +81,7 @@ impl DifferenceBaseline {
                 vector.status = Status::Known;
             }
         }
-        // Some are known by the place where a vector shows them.
+        // Some entries occur only in vectors, so a run without vectors cannot show all of them.
         if self.run != Some((report.seed, report.sequences)) || report.vectors.is_empty() {
             return Vec::new();
         }
@@ -93,7 +94,7 @@ impl DifferenceBaseline {
             .collect()
     }
 
-    /// The baseline of a report: what fails in it is known from now on. Reasons are kept.
+    /// Returns the text of a new baseline that contains every failure of the report. Existing reasons are kept.
     pub fn written(&self, report: &SubjectReport) -> String {
         let mut text = format!("seed: {}\ncases: {}\nknown:\n", report.seed, report.sequences);
         let mut any = false;
@@ -138,8 +139,8 @@ mod tests {
         assert!(DifferenceBaseline::parse("b.yaml", "known: []").is_ok());
     }
 
-    /// What is committed of the official crates: baselines, words about defects, and what is written
-    /// from both.
+    /// Checks the committed files about the official crates: the baselines, the descriptions of defects, and
+    /// the files generated from both.
     #[test]
     fn every_reason_is_a_defect_that_the_readme_lists() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../reports/reducers");

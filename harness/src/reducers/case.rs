@@ -1,7 +1,7 @@
-//! One thing to hold a subject against: a state and actions, what we make of them, and how what
-//! somebody else makes of them differs.
+//! A case for a comparison: a state and actions, the result of the harness's reducer, and how a subject's
+//! result differs from it.
 //!
-//! Knows: our own reducers, the protocol tables. Never knows: where a case came from.
+//! Knows: the harness's reducers, the protocol tables. Never knows: where a case comes from.
 //!
 //! Start at [`judge`].
 
@@ -14,74 +14,74 @@ use crate::model::{self, ActionOutcome};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
-/// A state and what happens to it.
+/// A state and the actions that are applied to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReducerCase {
-    /// The channel whose reducer is meant.
+    /// The channel whose reducer is used.
     pub channel: ChannelKind,
     /// The state before.
     pub state: Value,
-    /// The actions, in order. None at all asks what decoding and encoding leave of the state.
+    /// The actions, in order. If there are none, the case tests decoding and encoding of the state.
     pub actions: Vec<Value>,
     /// The clock, in milliseconds since 1970.
     pub now: u64,
 }
 
-/// What our reducer makes of a case.
+/// The result of the harness's reducer for a case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FoldedCase {
     /// The state after.
     pub state: Value,
-    /// What came of each action.
+    /// The outcome of each action.
     pub outcomes: Vec<ActionOutcome>,
 }
 
-/// How a subject differs from us in one case.
+/// A difference between a subject and the harness in one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseDisagreement {
-    /// What kind of difference it is.
+    /// The kind of difference.
     pub kind: DisagreementKind,
-    /// The type of the action that it is about; `(chat state)` where there was none, [`SEQUENCE`]
-    /// where it takes several.
+    /// The type of the action that causes the difference; for example `(chat state)` if the case has no action,
+    /// [`SEQUENCE`] if it has several.
     pub action: String,
-    /// The place, with `*` for indices: together with the action it tells disagreements apart.
+    /// The place, with `*` for indices. Together with the action, it identifies the disagreement.
     pub path: String,
-    /// What we have there, or what we say.
+    /// The harness's value or outcome.
     pub ours: String,
-    /// What the subject has there, or what it says.
+    /// The subject's value or outcome.
     pub theirs: String,
-    /// The point that the specification leaves open, where it explains the difference.
+    /// The point that the specification leaves open and that explains the difference.
     pub open: Option<&'static OpenPoint>,
 }
 
-/// What kind of difference it is.
+/// The kind of a difference.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum DisagreementKind {
     /// The states differ.
     State,
     /// The subject answered with an error.
     Refused,
-    /// The subject broke the line protocol or ended.
+    /// The subject violated the line protocol or ended.
     Broken,
-    /// The same question had two answers.
+    /// The same question got two different answers.
     Unsteady,
-    /// The states agree, what is said about the action does not.
+    /// The states agree, but the reported outcomes of an action differ.
     Outcome,
-    /// A value is not what it was after decoding and encoding.
+    /// Decoding and encoding changed a value.
     Lost,
 }
 
-/// Stands for the action where it takes more than one.
+/// The label for a case with several actions.
 pub const SEQUENCE: &str = "(sequence)";
 
-/// How far our clock is put forward where the subject reads its own, in milliseconds. No state that is
-/// drawn or written has the time that this gives.
+/// The time by which the harness's clock is moved forward if the subject reads its own clock, in milliseconds.
+/// No generated state and no vector contains the resulting time.
 const ANOTHER_TIME: u64 = 123_456_789;
-/// Longest value that a report shows, in characters.
+/// The maximal length of a value in a report, in characters.
 const SHOWN: usize = 160;
 
 impl DisagreementKind {
-    /// The kind in a word, as reports write it.
+    /// Returns the kind as a word for reports.
     pub fn word(self) -> &'static str {
         match self {
             DisagreementKind::State => "state",
@@ -95,7 +95,7 @@ impl DisagreementKind {
 }
 
 impl ReducerCase {
-    /// What our reducer makes of it.
+    /// Applies the harness's reducer.
     pub fn fold(&self, version: Version) -> FoldedCase {
         let mut state = self.state.clone();
         let fold = |action| model::apply_at(version, self.channel, self.now, &mut state, action);
@@ -103,7 +103,8 @@ impl ReducerCase {
         FoldedCase { state, outcomes }
     }
 
-    /// Each action as a case of its own, from the state that our reducer finds it in.
+    /// Returns each action as a separate case that starts from the state before it, as computed by the
+    /// harness's reducer.
     pub fn steps(&self, version: Version) -> Vec<ReducerCase> {
         let mut state = self.state.clone();
         let step = |action: &Value| {
@@ -115,7 +116,7 @@ impl ReducerCase {
         self.actions.iter().map(step).collect()
     }
 
-    /// The state alone: what decoding and encoding leave of it.
+    /// Returns the case without its actions, which tests decoding and encoding of the state.
     pub fn bare(&self) -> ReducerCase {
         ReducerCase {
             channel: self.channel,
@@ -125,7 +126,7 @@ impl ReducerCase {
         }
     }
 
-    /// The case as a question.
+    /// Returns the case as a question to a subject.
     pub fn question(&self) -> SubjectQuestion {
         SubjectQuestion::Reduce {
             channel: self.channel,
@@ -135,7 +136,8 @@ impl ReducerCase {
         }
     }
 
-    /// What the case is filed under: the type of its only action, or the state where it has none.
+    /// Returns the label of the case: the type of its only action, the name of the state if there is none, or
+    /// [`SEQUENCE`].
     pub fn label(&self) -> String {
         match self.actions.as_slice() {
             [] => format!("({} state)", self.channel.reducer_name()),
@@ -144,7 +146,7 @@ impl ReducerCase {
         }
     }
 
-    /// How big it is, in bytes of JSON.
+    /// Returns the size of the case, in bytes of JSON.
     pub fn size(&self) -> usize {
         let actions: usize = self.actions.iter().map(|action| action.to_string().len()).sum();
         self.state.to_string().len() + actions
@@ -152,15 +154,15 @@ impl ReducerCase {
 }
 
 impl CaseDisagreement {
-    /// Whether another disagreement is this one, seen at a smaller place.
+    /// Returns whether another disagreement is the same one, possibly at a deeper place.
     pub fn holds_in(&self, other: &CaseDisagreement) -> bool {
         let deeper = other.path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
         let alike = self.kind == other.kind && self.action == other.action;
         self.key() == other.key() || alike && deeper && self.open.is_none() && other.open.is_none()
     }
 
-    /// What tells it apart, also in a baseline: the kind, the action and the place. What is said
-    /// about actions is said about many of them in the same way, and told apart by the words alone.
+    /// Returns the key that identifies the disagreement, also in baselines: the kind, the action and the place.
+    /// A difference in outcomes has the same form for many actions, so its key contains only the outcomes.
     pub fn key(&self) -> String {
         match self.open {
             Some(point) => format!("open {}", point.id),
@@ -170,13 +172,13 @@ impl CaseDisagreement {
     }
 }
 
-/// The type of an action as reports show it.
+/// Returns the type of an action as shown in reports.
 pub fn action_type(action: &Value) -> String {
     let named = action.get("type").and_then(Value::as_str);
     named.map_or_else(|| "(no type)".to_owned(), |name| cut(name, SHOWN))
 }
 
-/// How an answer differs from what we make of a case; `None` where it does not.
+/// Returns how an answer differs from the harness's result; `None` if it agrees.
 pub fn judge(
     version: Version,
     clock: SubjectClock,
@@ -191,7 +193,8 @@ pub fn judge(
         theirs,
         open: None,
     };
-    // A state that an earlier step stamped has that time already; another one shows who stamps.
+    // The state may already contain the time of an earlier step. With another time, a stamp always changes the
+    // state, so the comparison sees which reducer stamps.
     let folded = match clock {
         SubjectClock::Given => case.fold(version),
         SubjectClock::Own => {
@@ -242,8 +245,8 @@ pub fn judge(
     }
 }
 
-/// The place that all differences have in common, whatever their indices are; that of the first one
-/// where it is the whole state.
+/// Returns the longest common path of all differences, ignoring indices. If they have nothing in common,
+/// returns the path of the first one.
 pub fn common(differences: &[StateDifference]) -> String {
     let Some(first) = differences.first() else { return String::new() };
     let class = place_class(&first.path);
@@ -259,8 +262,9 @@ pub fn common(differences: &[StateDifference]) -> String {
     first.path.split('/').take(shared).collect::<Vec<_>>().join("/")
 }
 
-/// The first outcome that differs. Whether an action that sets a title to itself was applied is
-/// a matter of words, so an outcome is compared only where it is said, and weighs little.
+/// Returns the first outcome that differs. For some actions it is a matter of wording whether they were
+/// applied, for example setting a title to its current value. Outcomes are therefore compared only if the
+/// subject reports them, and a difference has a low weight.
 fn outcome_differs(
     case: &ReducerCase,
     folded: &FoldedCase,
@@ -279,7 +283,7 @@ fn outcome_differs(
     })
 }
 
-/// An outcome in words.
+/// Formats an outcome.
 pub fn say(outcome: &ActionOutcome) -> String {
     match outcome {
         ActionOutcome::Applied | ActionOutcome::OutOfScope => ActionResult::of(outcome).to_string(),
@@ -302,7 +306,7 @@ fn fault_class(fault: &ExchangeError) -> &'static str {
     }
 }
 
-/// A message without what differs from case to case: quoted values and numbers.
+/// Returns a message without the parts that differ from case to case: quoted values and numbers.
 fn message_class(message: &str) -> String {
     const LENGTH: usize = 60;
     let mut class = String::new();
@@ -326,7 +330,7 @@ fn message_class(message: &str) -> String {
     class
 }
 
-/// A place with `*` for indices and for keys of one letter, which are ids that the generator drew.
+/// Returns a place with `*` for indices and for one-letter keys, which are generated identifiers.
 pub fn place_class(path: &str) -> String {
     let step = |step: &str| {
         let index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
@@ -337,7 +341,7 @@ pub fn place_class(path: &str) -> String {
     if class.is_empty() { "/".to_owned() } else { class }
 }
 
-/// A value as a report shows it.
+/// Formats a value for a report.
 pub fn shown(value: &Option<Value>) -> String {
     value.as_ref().map_or_else(|| "nothing".to_owned(), |value| cut(&value.to_string(), SHOWN))
 }

@@ -1,12 +1,11 @@
-//! Where two states differ, and when they count as equal.
+//! Compares two states.
 //!
-//! A member that is null counts as absent, as everywhere in the protocol. Numbers are equal when
-//! their values are, `1` and `1.0` included. An element of an array is never absent: null is null
-//! there.
+//! A null member equals an absent member, as everywhere in the protocol. Numbers are equal if their values are
+//! equal, so `1` equals `1.0`. An element of an array is never absent, so a null element equals only null.
 //!
-//! Reducers up to 0.8.0 read a clock and stamp it into the state. Where a subject reads its own,
-//! what it stamped cannot be told beforehand: with [`SubjectClock::Own`] the comparison asks only whether
-//! both stamped or neither did.
+//! Reducers up to 0.8.0 read a clock and stamp it into the state. If a subject reads its own clock, the stamped
+//! time is unpredictable. With [`SubjectClock::Own`], the comparison only checks whether both reducers stamped
+//! or neither did.
 //!
 //! Knows: JSON, the members that old reducers stamp. Never knows: subjects, vectors.
 //!
@@ -16,13 +15,13 @@ use crate::wire::json::{Map, Text, Value};
 
 use super::pointer;
 
-/// Whose clock a subject reads.
+/// The clock that a subject reads.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SubjectClock {
-    /// The `now` that it is given.
+    /// The `now` of the question.
     #[default]
     Given,
-    /// The machine's.
+    /// The clock of the machine.
     Own,
 }
 
@@ -31,20 +30,20 @@ pub enum SubjectClock {
 pub struct StateDifference {
     /// The place, as a JSON Pointer.
     pub path: String,
-    /// What stands there on our side; `None` where nothing does.
+    /// The harness's value; `None` if there is none.
     pub ours: Option<Value>,
-    /// What stands there on the other side.
+    /// The other value; `None` if there is none.
     pub theirs: Option<Value>,
 }
 
-/// More differences than this say nothing new.
+/// The maximal number of differences to collect.
 pub const MAX_DIFFERENCES: usize = 64;
 
-/// Where reducers up to 0.8.0 stamp the clock. The first place is that of states whose summary is a
-/// member of its own, up to 0.4.x.
+/// The places where reducers up to 0.8.0 stamp the clock. The first place is that of states up to 0.4.x, in
+/// which the summary is a member.
 pub const STAMPED: &[&str] = &["/summary/modifiedAt", "/modifiedAt"];
 
-/// Whether two states count as equal.
+/// Returns whether two states are equal.
 pub fn same(ours: &Value, theirs: &Value) -> bool {
     match (ours, theirs) {
         (Value::Object(ours), Value::Object(theirs)) => {
@@ -64,15 +63,15 @@ pub fn same(ours: &Value, theirs: &Value) -> bool {
     }
 }
 
-/// Every place where two states differ, up to [`MAX_DIFFERENCES`].
+/// Returns every place where two states differ, up to [`MAX_DIFFERENCES`].
 pub fn differences(ours: &Value, theirs: &Value) -> Vec<StateDifference> {
     let mut found = Vec::new();
     CompareWalk { found: &mut found }.value(&mut String::new(), Some(ours), Some(theirs));
     found
 }
 
-/// The same, with what a clock of the subject's own stamped left out. `before` is the state that
-/// both started from.
+/// Returns the differences, without those that are only stamps of the subject's own clock. `before` is the
+/// common initial state.
 pub fn differences_with(
     clock: SubjectClock,
     before: &Value,
@@ -93,7 +92,7 @@ pub fn differences_with(
     found
 }
 
-/// A value without the members that are null, at any depth.
+/// Returns a value without null members, at any depth.
 pub fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Object(members) => Value::Object(

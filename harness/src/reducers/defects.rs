@@ -1,4 +1,4 @@
-//! What is known of the defects behind the disagreements of a subject, in words for its maintainer.
+//! Descriptions of the defects that cause a subject's disagreements, for its maintainer.
 //!
 //! ```yaml
 //! subject: The crate `ahp` that speaks {spec}
@@ -9,11 +9,11 @@
 //!     decides: "The action's definition: all others in their original order."
 //!     means: Two clients that show the same queue show different orders.
 //!     remedy: Keep the leftovers as a list.
-//!     keys: ["outcome *"]   # optional, for what no baseline has: warnings
+//!     keys: ["outcome *"]   # optional, for disagreements without a baseline entry: warnings
 //! ```
 //!
-//! A disagreement belongs to the defect whose id begins its reason in the baseline
-//! (`reason: "queue-order: .."`), else to the first one that has its key among its `keys`.
+//! A disagreement belongs to the defect whose identifier is the prefix of its reason in the baseline (`reason:
+//! "queue-order: .."`), or else to the first defect that lists its key in `keys`.
 //!
 //! Knows: findings. Never knows: files, how they are shown.
 //!
@@ -35,20 +35,20 @@ pub struct SubjectDefects {
 /// One defect. All texts are Markdown of one paragraph.
 #[derive(Clone, Debug)]
 pub struct SubjectDefect {
-    /// Its name, with which reasons in baselines begin.
+    /// The identifier, which is the prefix of reasons in baselines.
     pub id: String,
-    /// What is wrong, in a line.
+    /// A title of one line.
     pub title: String,
-    /// What is wrong.
+    /// The description of the defect.
     pub what: String,
-    /// What decides that it is wrong.
+    /// The source that shows that it is a defect.
     pub decides: String,
-    /// What comes of it for users.
+    /// The consequence for users.
     pub means: String,
-    /// What would mend it.
+    /// The proposed fix.
     pub remedy: String,
-    /// The keys of disagreements that belong here; one that ends with `*` stands for all that begin
-    /// so.
+    /// The keys of disagreements that belong to the defect. A key that ends with `*` matches all keys with this
+    /// prefix.
     keys: Vec<String>,
 }
 
@@ -60,10 +60,10 @@ const FORM: ListingForm = ListingForm {
 };
 
 impl SubjectDefects {
-    /// Reads a file of defects.
+    /// Parses a file of defects.
     ///
     /// # Errors
-    /// Every mistake in it, a line each: where, and what.
+    /// All mistakes in the file, one per line with their place.
     pub fn parse(name: &str, source: &str) -> Result<SubjectDefects, String> {
         let mut all: Vec<SubjectDefect> = Vec::new();
         let root = read_list(name, source, &FORM, &mut |entry| {
@@ -77,13 +77,13 @@ impl SubjectDefects {
         Ok(SubjectDefects { subject: text(&root, "subject").map(str::to_owned), all })
     }
 
-    /// How the subject of a version is called here.
+    /// Returns the name of the subject for a version.
     pub fn subject(&self, version: Version) -> Option<String> {
         let subject = self.subject.as_ref()?;
         Some(subject.replace("{spec}", &version.to_string()))
     }
 
-    /// The defect that a disagreement comes from.
+    /// Returns the defect that causes a disagreement.
     pub fn behind(&self, finding: &SubjectFinding) -> Option<&SubjectDefect> {
         let reason = finding.known.as_deref().unwrap_or_default();
         let named = reason.split_once(':').map(|(id, _)| id);

@@ -1,11 +1,11 @@
-//! Asking a subject: what goes out on a line, and what a line that comes back is worth.
+//! Questions to a subject, and the check of the lines that it answers.
 //!
-//! A [`ReducerSubject`] is anybody's reducer. The process that speaks the line protocol is one (see the
-//! command line), and so is every reducer in this process that a test or a feature brings.
+//! A [`ReducerSubject`] is any reducer: a process that speaks the line protocol (see the command line), or a
+//! reducer in this process, from a test or a feature.
 //!
-//! Knows: the line protocol of `REDUCERS.md`. Never knows: processes, clocks, what a good answer is.
+//! Knows: the line protocol of `REDUCERS.md`. Never knows: processes, clocks, which answer is correct.
 //!
-//! Start at [`ReducerSubject`]; [`read`] judges a line.
+//! Start at [`ReducerSubject`]; [`read`] checks a line.
 
 use std::fmt;
 
@@ -14,12 +14,12 @@ use crate::wire::json::{Map, Value, json};
 use crate::model::ActionOutcome;
 use crate::wire::channel::ChannelKind;
 
-/// Something to ask a subject.
+/// A question to a subject.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SubjectQuestion {
-    /// What becomes of a state.
+    /// Apply actions to a state.
     Reduce {
-        /// Whose reducer.
+        /// The channel whose reducer is used.
         channel: ChannelKind,
         /// The state before.
         state: Value,
@@ -28,7 +28,7 @@ pub enum SubjectQuestion {
         /// The clock, in milliseconds since 1970.
         now: u64,
     },
-    /// What decoding and encoding leave of a value.
+    /// Decode and encode a value.
     RoundTrip {
         /// The name of its type, such as `ChatState`.
         name: String,
@@ -37,95 +37,96 @@ pub enum SubjectQuestion {
     },
 }
 
-/// What a subject says.
+/// The answer of a subject.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SubjectAnswer {
-    /// The state after, or the value.
+    /// The state after the actions, or the encoded value.
     Value {
-        /// It.
+        /// The value.
         value: Value,
-        /// What came of each action, where the subject says so.
+        /// The outcome of each action, if the subject reports outcomes.
         outcomes: Option<Vec<ActionResult>>,
     },
-    /// It could not serve the question, and says why.
+    /// The subject could not answer the question; its reason.
     Error(String),
 }
 
-/// What a subject says about one action, without its words.
+/// The outcome of one action as a subject reports it, without a reason.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ActionResult {
-    /// Taken.
+    /// The action was applied.
     Applied,
-    /// The state had no use for it.
+    /// The action had no effect on the state.
     NoOp,
-    /// No action of the channel or version.
+    /// The action does not belong to the channel or version.
     OutOfScope,
-    /// Unusable.
+    /// The action is invalid.
     Invalid,
 }
 
-/// How a subject broke the line protocol. Whatever it was, the process is ended.
+/// A violation of the line protocol. After any of them, the process is ended.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ExchangeError {
-    /// It ended.
+    /// The subject ended.
     #[error("the subject ended{0} instead of answering")]
     Died(String),
-    /// It did not answer in time.
+    /// The subject did not answer in time.
     #[error(
         "the subject did not answer within {0} ms (hint: an answer has to be flushed at the end of its line)"
     )]
     Silent(u128),
-    /// Its line is longer than any answer may be.
+    /// The line is longer than an answer may be.
     #[error(
         "expected an answer of at most {limit} bytes, found a longer line (it begins with `{begins}`)"
     )]
     TooLong {
-        /// The limit.
+        /// The maximal length, in bytes.
         limit: usize,
-        /// The first bytes.
+        /// The first bytes of the line.
         begins: String,
     },
-    /// Its line is no answer.
+    /// The line is not an answer.
     #[error("expected an answer, found `{found}`: {why}")]
     Garbage {
-        /// The line's beginning.
+        /// The beginning of the line.
         found: String,
-        /// What is wrong with it.
+        /// The reason why it is not an answer.
         why: String,
     },
-    /// Its answer is to another question.
+    /// The answer belongs to another question.
     #[error("expected the answer to question {expected}, found that to question {found}")]
     OutOfOrder {
-        /// The id that was due.
+        /// The expected identifier.
         expected: u64,
-        /// The id that came.
+        /// The identifier found.
         found: String,
     },
-    /// It answered a question a second time.
+    /// The subject answered a question a second time.
     #[error("question {0} was answered twice")]
     Twice(u64),
-    /// It broke the protocol so often before that it was given up.
+    /// The subject violated the protocol too often, so no more questions are sent.
     #[error("not asked: the subject was given up after it had failed too often")]
     GivenUp,
 }
 
-/// Anybody's reducer.
+/// A reducer under test.
 pub trait ReducerSubject {
-    /// Asks questions and returns as many answers, in order. After a fault the subject is as new.
+    /// Asks questions and returns one answer per question, in order. After a violation of the protocol, the
+    /// subject starts afresh.
     fn ask(&mut self, questions: Vec<SubjectQuestion>)
     -> Vec<Result<SubjectAnswer, ExchangeError>>;
 
-    /// Whether nothing more can be got out of it.
+    /// Returns whether the subject can answer no more questions.
     fn is_lost(&self) -> bool {
         false
     }
 }
 
-/// Longest part of a line that a message shows, in characters.
+/// The maximal length of a line's excerpt in a message, in characters.
 const SHOWN: usize = 60;
 
 impl ActionResult {
-    /// Our outcome in these words.
+    /// Converts an outcome of the harness's reducer.
     pub fn of(outcome: &ActionOutcome) -> ActionResult {
         match outcome {
             ActionOutcome::Applied => ActionResult::Applied,
@@ -135,7 +136,7 @@ impl ActionResult {
         }
     }
 
-    /// The outcome of that name.
+    /// Returns the outcome with this name.
     pub fn from_name(name: &str) -> Option<ActionResult> {
         let all = [
             ActionResult::Applied,
@@ -146,7 +147,7 @@ impl ActionResult {
         all.into_iter().find(|told| told.name() == name)
     }
 
-    /// As the line protocol spells it.
+    /// Returns the name in the line protocol.
     pub fn name(self) -> &'static str {
         match self {
             ActionResult::Applied => "applied",
@@ -164,13 +165,13 @@ impl fmt::Display for ActionResult {
 }
 
 impl SubjectQuestion {
-    /// One that every reducer can answer: the first one.
+    /// Returns the first question, which every reducer can answer.
     pub fn hello() -> SubjectQuestion {
         let state = json!({"agents": []});
         SubjectQuestion::Reduce { channel: ChannelKind::Root, state, actions: Vec::new(), now: 0 }
     }
 
-    /// The question as a line, with its end.
+    /// Returns the question as a line, including its line break.
     pub fn line(&self, id: u64) -> String {
         let mut line = match self {
             SubjectQuestion::Reduce { channel, state, actions, now } => json!({
@@ -186,7 +187,7 @@ impl SubjectQuestion {
         line
     }
 
-    /// The member of an answer that holds what was asked for.
+    /// Returns the member of the answer that contains the result.
     fn member(&self) -> &'static str {
         match self {
             SubjectQuestion::Reduce { .. } => "state",
@@ -195,10 +196,11 @@ impl SubjectQuestion {
     }
 }
 
-/// What a line is worth as the answer to a question of that id.
+/// Parses a line as the answer to the question with this identifier. `answered` is the identifier of the last
+/// answered question.
 ///
 /// # Errors
-/// It is none. `answered` is the id of the last question that has its answer.
+/// The line is not an answer to this question.
 pub fn read(
     question: &SubjectQuestion,
     id: u64,
@@ -261,13 +263,13 @@ fn outcomes(
     Ok(Some(told))
 }
 
-/// The beginning of a line, fit to be shown.
+/// Returns the beginning of a line, safe for display.
 pub fn excerpt(line: &[u8]) -> String {
     let start = line.get(..line.len().min(SHOWN * 4)).unwrap_or_default();
     cut(&String::from_utf8_lossy(start), SHOWN)
 }
 
-/// A text, cut where it is longer than that many characters, without what controls a terminal.
+/// Truncates a text to this many characters and replaces control characters.
 pub fn cut(text: &str, limit: usize) -> String {
     let plain = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
     let mut shown: String = plain.take(limit).collect();

@@ -1,13 +1,12 @@
-//! Sequences of actions that mostly hit: drawn from the protocol tables, aimed at the state that is
-//! there, and now and then beside it on purpose.
+//! Generates sequences of actions. Most of them change the state; a few deviate on purpose.
 //!
-//! An action is drawn as a valid value of its type, its ids are replaced by ids of the present
-//! state, and of a few tries the first that our own reducer takes is kept. So generation needs no
-//! knowledge of single actions, and new actions of a new table are generated as soon as there is a
-//! row for them. What goes beside the state on purpose (wrong ids, unknown actions and members,
-//! payloads that break the schema) is a small share, and named in [`DeviantAction`].
+//! The generator draws a valid action of a type and replaces its identifiers by identifiers of the current
+//! state. It repeats this a few times until the harness's reducer changes the state. The generator therefore
+//! needs no knowledge about single actions, and it generates new actions as soon as the protocol tables contain
+//! them. Deviations (wrong identifiers, unknown actions and members, payloads that violate the schema) are
+//! rare; [`DeviantAction`] lists them.
 //!
-//! Knows: the protocol tables, our reducers, dice. Never knows: subjects.
+//! Knows: the protocol tables, the harness's reducers, the random generator. Never knows: subjects.
 //!
 //! Start at [`SequenceGenerator::sequence`].
 
@@ -25,7 +24,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::sample::SamplingOptions;
 use crate::wire::version::Version;
 
-/// Generates sequences for one version.
+/// A generator of sequences for one version.
 #[derive(Debug)]
 pub struct SequenceGenerator {
     version: Version,
@@ -35,29 +34,29 @@ pub struct SequenceGenerator {
     channels: Vec<(ChannelKind, Vec<String>)>,
 }
 
-/// A sequence, and every step of it alone.
+/// A sequence, and each of its steps as a separate case.
 #[derive(Clone, Debug)]
 pub struct ReducerSequence {
-    /// All actions that a host could send, from the first state.
+    /// All actions that a host could send, starting from the initial state.
     pub whole: ReducerCase,
-    /// Each action from the state it finds, those that break the schema included.
+    /// Each action as a case that starts from the state before it, including actions that violate the schema.
     pub steps: Vec<ReducerCase>,
 }
 
-/// How an action goes beside the state.
+/// A way in which an action deviates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum DeviantAction {
-    /// Its ids may lead nowhere.
+    /// Its identifiers may refer to nothing.
     Anywhere,
-    /// A member of it breaks the schema.
+    /// One of its members violates the schema.
     Malformed,
-    /// Its type is nobody's.
+    /// Its type is unknown.
     UnknownType,
     /// It belongs to another channel.
     OtherChannel,
 }
 
-/// Of a hundred actions, how many miss in each way.
+/// The deviations, each with its share in percent of all actions.
 const MISSES: &[(usize, DeviantAction)] = &[
     (12, DeviantAction::Anywhere),
     (6, DeviantAction::Malformed),
@@ -65,26 +64,26 @@ const MISSES: &[(usize, DeviantAction)] = &[
     (2, DeviantAction::OtherChannel),
 ];
 
-/// How often an action is drawn anew until one hits.
+/// The maximal number of draws until an action changes the state.
 const TRIES: usize = 10;
-/// Of a hundred actions, how many are of the type that the sequence tries more often.
+/// The share of the preferred action type in a sequence, in percent.
 const WISHED: usize = 35;
-/// How many first states are tried for one in which the wished action takes effect.
+/// The maximal number of initial states tried until the preferred action changes one of them.
 const STATES: usize = 16;
-/// How often the wished action is drawn for each of them.
+/// The number of draws of the preferred action for each initial state.
 const WISHES: usize = 3;
-/// How many other states the lists of a first state are taken from.
+/// The number of other states from which an initial state takes list entries.
 const RICHER: usize = 3;
-/// Fewest actions of a sequence.
+/// The minimal length of a sequence.
 const SHORTEST: usize = 4;
-/// How many more there can be.
+/// The number of different lengths, from the minimal one upwards.
 const LONGER: usize = 12;
-/// Clocks that sequences are folded by.
+/// The clock values with which sequences are folded.
 const CLOCKS: &[u64] = &[9_999, 1_798_761_599_999, 0];
 
 impl SequenceGenerator {
-    /// A generator for a version and those of its channels that `wanted` says yes to. `None` where
-    /// there is nothing to generate.
+    /// Makes a generator for a version and the channels that `wanted` accepts. Returns `None` if there is
+    /// nothing to generate.
     pub fn new(
         version: Version,
         seed: u64,
@@ -101,7 +100,7 @@ impl SequenceGenerator {
         (!channels.is_empty()).then_some(SequenceGenerator { version, protocol, seed, channels })
     }
 
-    /// The plainest state of each channel, to see whether a subject serves it.
+    /// Returns the simplest state of each channel, for checking whether a subject supports the channel.
     pub fn plainest(&self) -> Vec<ReducerCase> {
         let plain = |(channel, _): &(ChannelKind, Vec<String>)| {
             let mut choose = |_: usize| 0;
@@ -112,11 +111,11 @@ impl SequenceGenerator {
         self.channels.iter().filter_map(plain).collect()
     }
 
-    /// The sequence of that number: the same seed and number, the same sequence.
+    /// Returns the sequence with this number. It depends only on the seed and the number.
     pub fn sequence(&self, number: u64) -> ReducerSequence {
         let mut dice = Dice::new(self.seed, number);
-        // Every type of action has its turn at being tried more often than the others, so that rare
-        // ones have their chance; channels come as often as they have actions.
+        // Each type of action is preferred in turn, so that rare types occur. The share of a channel is
+        // therefore proportional to its number of action types.
         let types = || self.channels.iter().flat_map(|(_, types)| types);
         let turn = usize::try_from(number).unwrap_or_default() % types().count().max(1);
         let wish = types().nth(turn).cloned().unwrap_or_default();
@@ -144,7 +143,7 @@ impl SequenceGenerator {
         walk.walk(state)
     }
 
-    /// A state to begin with: the plainest one there is, or any.
+    /// Draws an initial state: sometimes the simplest one, otherwise a random one.
     fn state(&self, channel: ChannelKind, sampling: SamplingOptions, dice: &mut Dice) -> Value {
         let plain = dice.chance(30);
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
@@ -162,8 +161,8 @@ impl SequenceGenerator {
     }
 }
 
-/// Takes over the lists of another state: what is not there yet, and entries whose ids are new.
-/// Lists of one entry know no order and hide most of what can go wrong in them.
+/// Adds the lists of another state: missing lists, and entries with new identifiers. A list with one entry has
+/// no order and hides most errors in list handling.
 fn enrich(state: &mut Value, other: Value) {
     let (Value::Object(state), Value::Object(other)) = (state, other) else { return };
     for (name, value) in other {
@@ -182,8 +181,8 @@ fn enrich(state: &mut Value, other: Value) {
     }
 }
 
-/// Gives a state with turns an active one with parts that something can happen to: half of all
-/// actions are about these, and a part that is drawn blindly is seldom one of them.
+/// Adds an active turn with useful parts to a state with turns. Half of all actions apply to such parts, and
+/// randomly drawn parts are rarely useful.
 fn busy(state: &mut Value, sampling: SamplingOptions, protocol: &Protocol, dice: &mut Dice) {
     const DRAWS: usize = 10;
     const KINDS: [&str; 3] = ["toolCall", "inputRequest", "markdown"];
@@ -195,7 +194,7 @@ fn busy(state: &mut Value, sampling: SamplingOptions, protocol: &Protocol, dice:
         part.get("kind").and_then(Value::as_str).is_some_and(|kind| KINDS.contains(&kind))
     };
     let mut parts: Vec<Value> = parts.filter(lively).collect();
-    // Whose call it is decides what can happen to it, and is left out of most.
+    // The contributor of a tool call decides which actions apply, but most drawn tool calls have none.
     for call in parts.iter_mut().filter_map(|part| part.get_mut("toolCall")) {
         if call.get("contributor").is_none()
             && let Some(contributor) = sampler.of_type("ToolCallContributor")
@@ -220,14 +219,14 @@ fn busy(state: &mut Value, sampling: SamplingOptions, protocol: &Protocol, dice:
     }
 }
 
-/// What tells the entries of a list apart.
+/// Returns the identifier of a list entry.
 fn identity(item: &Value) -> Option<&Value> {
     const PLACES: [&str; 6] =
         ["/id", "/toolCall/toolCallId", "/request/id", "/resource", "/clientId", "/commandId"];
     PLACES.iter().find_map(|place| item.pointer(place))
 }
 
-/// One sequence in the making.
+/// The state of generating one sequence.
 struct SequenceWalk<'a> {
     generator: &'a SequenceGenerator,
     channel: ChannelKind,
@@ -239,7 +238,7 @@ struct SequenceWalk<'a> {
 }
 
 impl SequenceWalk<'_> {
-    /// A state in which the wished action takes effect, if a few tries find one.
+    /// Returns an initial state in which the preferred action has an effect, if a few draws find one.
     fn first(&mut self) -> Value {
         let mut state = json!({});
         for _ in 0..STATES {
@@ -257,7 +256,7 @@ impl SequenceWalk<'_> {
         state
     }
 
-    /// Whether our reducer changes a state by an action.
+    /// Returns whether the action changes the state, according to the harness's reducer.
     fn changes(&self, state: &Value, action: &Value) -> bool {
         let mut after = state.clone();
         let version = self.generator.version;
@@ -277,7 +276,7 @@ impl SequenceWalk<'_> {
                 actions: vec![action.clone()],
                 now: self.now,
             };
-            // What a broken payload leaves behind is no state that a host could have.
+            // A malformed action could not come from a host, so its result is not used as the next state.
             if miss != Some(DeviantAction::Malformed) {
                 state = step.fold(self.generator.version).state;
                 actions.push(action);
@@ -327,7 +326,7 @@ impl SequenceWalk<'_> {
         }
     }
 
-    /// An action that changes the state, if a few tries find one.
+    /// Draws an action that changes the state; if a few draws find none, returns the last one.
     fn hit(&mut self, state: &Value) -> Value {
         let targets = StateTargets::of(state);
         let mut last = json!({"type": "x"});
@@ -343,7 +342,7 @@ impl SequenceWalk<'_> {
         last
     }
 
-    /// A valid action of any type of the channel.
+    /// Draws a valid action of the channel; the preferred type is more frequent.
     fn draw(&mut self) -> Value {
         let wish = self.dice.chance(WISHED);
         let any = self.dice.pick(self.types).cloned().unwrap_or_default();
@@ -352,7 +351,7 @@ impl SequenceWalk<'_> {
     }
 
     fn draw_type(&mut self, name: &str) -> Value {
-        // Optional members are drawn half of the time; some actions come without any.
+        // Normally, each optional member is drawn with a chance of one half; some actions have none.
         let plain = self.dice.chance(20);
         let dice = &mut self.dice;
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
@@ -360,7 +359,7 @@ impl SequenceWalk<'_> {
         protocol.sampler(self.sampling, &mut choose).action(name).unwrap_or_else(|| json!({}))
     }
 
-    /// A valid action of another channel.
+    /// Draws a valid action of another channel.
     fn foreign(&mut self) -> Value {
         let others: Vec<&(ChannelKind, Vec<String>)> =
             self.generator.channels.iter().filter(|row| row.0 != self.channel).collect();
@@ -410,7 +409,7 @@ mod tests {
             }
         }
         assert!(hits * 100 > total * 60, "{hits} of {total} hit");
-        // Nothing changes by these: they are requests, or events that others act upon.
+        // These actions change no state: they are requests, or events to which other actions react.
         missing.retain(|name| !(name.ends_with("Requested") && name.starts_with("automation")));
         missing
             .retain(|name| !["terminal/input", "resourceWatch/changed"].contains(&name.as_str()));

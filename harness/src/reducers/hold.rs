@@ -1,12 +1,12 @@
-//! Holding a subject against our reducers, from the first question to the report.
+//! Compares a subject with the harness's reducers, from the first question to the report.
 //!
-//! The vectors come first. Then each step of each generated sequence is asked by itself, from the
-//! state that our reducer found, so that one disagreement never hides another, and every sequence
-//! as a whole, so that nothing is carried from step to step but the state. What decoding alone
-//! loses of a state is asked for first and reported once; the steps begin at what is left of it.
-//! Each kind of disagreement is then made as small as it gets.
+//! The vectors come first. Then each step of each generated sequence is asked separately, from the state that
+//! the harness's reducer computed, so that one disagreement never hides another. Each sequence is also asked as
+//! a whole, to detect a subject that keeps state between actions. What decoding alone loses of a state is asked
+//! first and reported once; the steps start from the decoded state. Finally, each disagreement is shrunk to its
+//! smallest case.
 //!
-//! Knows: everything of this layer. Never knows: processes, files, clocks.
+//! Knows: all other modules of this layer. Never knows: processes, files, clocks.
 //!
 //! Start at [`hold`].
 
@@ -27,48 +27,48 @@ use crate::verdict::Status;
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
-/// How a subject is held.
+/// The options of a comparison.
 #[derive(Clone, Debug)]
 pub struct HoldOptions {
     /// The protocol version.
     pub version: Version,
-    /// How the subject is called.
+    /// The name of the subject.
     pub subject: String,
-    /// Whose clock it reads.
+    /// The clock that the subject reads.
     pub clock: SubjectClock,
     /// The seed of the generated sequences.
     pub seed: u64,
-    /// How many sequences to generate.
+    /// The number of generated sequences.
     pub sequences: u64,
-    /// The channels whose reducers are held; all of them where it is empty.
+    /// The channels to compare; empty for all channels.
     pub channels: Vec<ChannelKind>,
-    /// Whether round trips are asked for.
+    /// Whether to test round trips.
     pub round_trips: bool,
-    /// What goes through a round trip, by type; generated values of all types where it is empty.
+    /// The values for round trips, by type; if empty, values of all types are generated.
     pub said: LiteMap<String, Vec<Value>>,
 }
 
-/// Where a run has come to.
+/// The progress of a run: finished items and the number of all items.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum HoldProgress {
-    /// So many vectors are done, of so many.
+    /// Vectors.
     Vectors(usize, usize),
-    /// So many sequences, of so many.
+    /// Sequences.
     Sequences(u64, u64),
-    /// So many disagreements are made small, of so many.
+    /// Shrunk disagreements.
     Shrunk(usize, usize),
 }
 
-/// Sequences that are asked about at once.
+/// The number of sequences per batch.
 const CHUNK: u64 = 16;
-/// Vectors that are asked about at once.
+/// The number of vectors per batch.
 const VECTORS: usize = 64;
-/// Kinds of disagreement that are made small and shown; more say that little agrees at all.
+/// The maximal number of disagreements that are shrunk. With more, the subject agrees on hardly anything.
 const MAX_FINDINGS: usize = 200;
-/// One sequence in so many is asked twice.
+/// One in this many sequences is asked twice.
 const TWICE_IN: u64 = 8;
 
-/// Holds a subject against our reducers.
+/// Compares a subject with the harness's reducers.
 pub fn hold(
     subject: &mut dyn ReducerSubject,
     vectors: &[VectorFile],
@@ -114,9 +114,9 @@ struct HoldRun<'a> {
     subject: &'a mut dyn ReducerSubject,
     options: &'a HoldOptions,
     report: SubjectReport,
-    /// What differs, by key.
+    /// The disagreements, by key.
     classes: LiteMap<String, SubjectFinding>,
-    /// The channels of which the subject refuses even the plainest state.
+    /// The channels whose simplest state the subject refuses.
     refused: HashSet<ChannelKind>,
 }
 
@@ -134,7 +134,7 @@ impl HoldRun<'_> {
         answers
     }
 
-    /// The first question is one that every reducer can answer. Says why it could not.
+    /// Asks a question that every reducer can answer. Returns the reason if the subject does not answer it.
     fn greet(&mut self) -> Option<String> {
         match self.subject.ask(vec![SubjectQuestion::hello()]).pop() {
             Some(Ok(SubjectAnswer::Value { .. } | SubjectAnswer::Error(_))) => None,
@@ -147,13 +147,13 @@ impl HoldRun<'_> {
         self.options.channels.is_empty() || self.options.channels.contains(&channel)
     }
 
-    /// Whether a channel is held: it was asked for, and is not refused altogether.
+    /// Returns whether a channel is compared: it is selected, and the subject does not refuse it.
     fn holds(&self, channel: ChannelKind) -> bool {
         self.wanted(channel) && !self.refused.contains(&channel)
     }
 
-    /// Asks for the plainest state of each channel. One that is refused is one disagreement, and
-    /// nothing more is asked about the channel.
+    /// Asks for the simplest state of each channel. A refused state is one disagreement, and no further
+    /// questions about that channel follow.
     fn served(&mut self) {
         let HoldOptions { version, seed, .. } = *self.options;
         let Some(generator) = SequenceGenerator::new(version, seed, |kind| self.holds(kind)) else {
@@ -179,7 +179,7 @@ impl HoldRun<'_> {
         case::judge(self.options.version, self.options.clock, case, answer)
     }
 
-    /// Files a disagreement: a new one, or one more of its kind, of which the smallest is kept.
+    /// Records a disagreement. Of disagreements with the same key, only the smallest case is kept.
     fn file(&mut self, what: CaseDisagreement, case: &ReducerCase, vector: Option<&ReducerVector>) {
         if what.kind == DisagreementKind::Broken && what.path == "given up" {
             return;
@@ -242,7 +242,7 @@ impl HoldRun<'_> {
         }
     }
 
-    /// How a vector went, and why.
+    /// Returns the status of a vector and the reason.
     fn vector(
         &mut self,
         vector: &ReducerVector,
@@ -281,7 +281,7 @@ impl HoldRun<'_> {
         (if notes { Status::Note } else { Status::Fail }, reason)
     }
 
-    /// A difference where the vector itself says that the specification is open.
+    /// Records a difference in a vector that itself says that the specification is open.
     fn file_open(&mut self, vector: &ReducerVector, case: &ReducerCase, reason: &str) {
         let what = CaseDisagreement {
             kind: DisagreementKind::State,
@@ -304,8 +304,7 @@ impl HoldRun<'_> {
         self.classes.insert(finding.key.clone(), finding);
     }
 
-    /// Files the step of a vector at which a subject leaves our way. Says whether all that differs
-    /// is open.
+    /// Records the disagreements of the single steps of a vector. Returns whether all of them are open points.
     fn locate(
         &mut self,
         vector: &ReducerVector,
@@ -331,7 +330,7 @@ impl HoldRun<'_> {
                 return open;
             }
         }
-        // The vector's own expectation may be another than ours, in a file of the user's.
+        // A vector in a user's file may expect a result that differs from the harness's.
         let found = whole.filter(|found| found.kind != DisagreementKind::Outcome).unwrap_or(
             CaseDisagreement {
                 kind: DisagreementKind::State,
@@ -367,7 +366,7 @@ impl HoldRun<'_> {
         }
     }
 
-    /// Asks what is left of each state, and then each step from there.
+    /// Asks about decoding and encoding of each state, and then about each step from the decoded state.
     fn steps(&mut self, steps: Vec<ReducerCase>) {
         let bares: Vec<ReducerCase> = steps.iter().map(ReducerCase::bare).collect();
         let answers = self.ask(bares.iter().map(ReducerCase::question).collect());
@@ -401,8 +400,8 @@ impl HoldRun<'_> {
         }
     }
 
-    /// Asks sequences as a whole. Where a step of one disagrees by itself, so may the whole; it is
-    /// filed as a disagreement of its own only where every step agrees.
+    /// Asks about whole sequences. If a step disagrees by itself, the whole sequence may disagree for the same
+    /// reason, so the whole is recorded only if every step agrees.
     fn wholes(&mut self, wholes: Vec<(u64, ReducerCase)>) {
         let mut questions = Vec::new();
         for (number, whole) in &wholes {
@@ -447,7 +446,7 @@ impl HoldRun<'_> {
         self.file(what, whole, None);
     }
 
-    /// Whether every step of a sequence agrees by itself, and no state loses anything.
+    /// Returns whether every step of a sequence agrees by itself and decoding loses nothing of any state.
     fn agrees_by_steps(&mut self, whole: &ReducerCase) -> bool {
         let steps = whole.steps(self.options.version).into_iter();
         let cases: Vec<ReducerCase> = steps.flat_map(|step| [step.bare(), step]).collect();
@@ -474,7 +473,7 @@ impl HoldRun<'_> {
     }
 
     fn shrink_one(&mut self, finding: &SubjectFinding) {
-        // A subject that hangs costs its whole time for every candidate.
+        // For a subject that hangs, each candidate would cost a full timeout.
         if finding.what.kind == DisagreementKind::Broken && finding.what.path == "silent"
             || finding.what.kind == DisagreementKind::Unsteady
         {
@@ -515,7 +514,7 @@ impl HoldRun<'_> {
         self.refile(&finding.key, what, shrinker.best().clone());
     }
 
-    /// Puts a finding under what its smallest case shows, together with what is there already.
+    /// Moves a finding to the key of its smallest case, and merges it with an existing finding of that key.
     fn refile(&mut self, key: &str, what: CaseDisagreement, case: ReducerCase) {
         let Some(mut finding) = self.classes.remove(key) else { return };
         finding.key = what.key();
@@ -534,7 +533,7 @@ impl HoldRun<'_> {
         self.classes.insert(finding.key.clone(), finding);
     }
 
-    /// Puts the findings in order, and takes those together that have the same smallest case.
+    /// Sorts the findings, and merges findings with the same smallest case.
     fn finish(mut self) -> SubjectReport {
         let mut findings: Vec<SubjectFinding> =
             std::mem::take(&mut self.classes).into_iter().map(|(_, finding)| finding).collect();

@@ -1,6 +1,6 @@
-//! One line of the reducer protocol: what is asked, and the answer.
+//! Answers one line of the reducer protocol.
 //!
-//! Knows: the model and the protocol tables. Never knows: what came before this line.
+//! Knows: the model and the protocol tables. Never knows: earlier lines.
 //!
 //! Start at [`answer`].
 
@@ -11,11 +11,12 @@ use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// Types of round trips that no table has under that name, since the tables have a better one.
+/// Types that a round trip accepts although no table contains them under this name, because the tables have a
+/// more specific type.
 const UNNAMED_TYPES: [&str; 3] = ["JsonRpcMessage", "StateAction", "SessionStatus"];
 
-/// The answer to a line, without its end: `{"id":..,"state":..,"outcomes":[..]}`,
-/// `{"id":..,"value":..}`, or `{"id":..,"error":".."}` for a line that cannot be served.
+/// Returns the answer to a line, without a line break: `{"id":..,"state":..,"outcomes":[..]}`,
+/// `{"id":..,"value":..}`, or `{"id":..,"error":".."}` if the line cannot be processed.
 pub fn answer(version: Version, line: &[u8]) -> String {
     let request: Value = match serde_json::from_slice(line) {
         Ok(request) => request,
@@ -35,12 +36,12 @@ pub fn answer(version: Version, line: &[u8]) -> String {
     }
 }
 
-/// The answer to a line of which only the beginning was read.
+/// Returns the answer to a line that exceeds the limit.
 pub fn too_long(beginning: &[u8], limit: usize) -> String {
     refuse(id_in(beginning), &format!("expected a line of at most {limit} bytes"))
 }
 
-/// How an outcome is written, such as `{"outcome":"noop","reason":"no turn is active"}`.
+/// Formats an outcome, such as `{"outcome":"noop","reason":"no turn is active"}`.
 pub fn outcome(outcome: &ActionOutcome) -> Value {
     match outcome {
         ActionOutcome::Applied => json!({"outcome": "applied"}),
@@ -56,8 +57,8 @@ fn refuse(id: Value, why: &str) -> String {
     json!({"id": id, "error": why}).to_string()
 }
 
-/// The number after a leading `{"id":` of a line that cannot be read, else null. Answers come in
-/// order, so that a subject's caller is not lost without it.
+/// Returns the number after a leading `{"id":` of an unreadable line, otherwise null. Because answers are in
+/// order, the caller can match the answer even with null.
 fn id_in(line: &[u8]) -> Value {
     const FAR_ENOUGH: usize = 64;
     let start = line.get(..line.len().min(FAR_ENOUGH)).unwrap_or_default();
@@ -103,7 +104,8 @@ fn reduce(version: Version, request: &mut Map) -> Result<Map, String> {
     ]))
 }
 
-/// Our states and messages are kept as they came, so that decoding and encoding loses nothing.
+/// Returns the value unchanged: the harness stores states and messages as received, so decoding and encoding
+/// lose nothing.
 fn round_trip(version: Version, request: &mut Map) -> Result<Map, String> {
     let name =
         request.get("type").and_then(Value::as_str).ok_or("expected `type` to be a string")?;

@@ -1,16 +1,16 @@
-//! The reducers as a service, and anybody's reducer held against them.
+//! The reducers as a service, and the comparison of other reducers with them.
 //!
-//! Served: a request a line in, an answer a line out ([`serve`], [`mod@line`]). Held: [`vector`] files
-//! and generated cases ([`generate`]) are asked of a [`exchange::ReducerSubject`], every answer is judged
-//! against ours ([`case`]), what differs is made as small as it gets ([`shrink`]) and reported once
-//! ([`report`]), unless the specification is [`open`] there. [`hold`] is the whole way; a [`baseline`]
-//! says what is known already, [`defects`] what is behind it. What was [`said`] in a transcript can be asked instead of
-//! what is generated.
+//! The service reads one request per line and writes one answer per line ([`serve`], [`mod@line`]). The
+//! comparison sends [`vector`] files and generated cases ([`generate`]) to an [`exchange::ReducerSubject`] and
+//! judges each answer against the harness's result ([`case`]). Each difference is shrunk ([`shrink`]) and
+//! reported once ([`report`]), unless it is a point that the specification leaves [`open`]. [`hold`] runs the
+//! whole comparison; a [`baseline`] lists the known differences, [`defects`] describes their causes. The values
+//! in a transcript ([`said`]) can replace the generated ones.
 //!
-//! Knows: the model, the protocol tables, and the line protocol of `REDUCERS.md`.
-//! Never knows: where the lines come from, processes, clocks.
+//! Knows: the model, the protocol tables, and the line protocol of `REDUCERS.md`. Never knows: where the lines
+//! come from, processes, clocks.
 //!
-//! Start at [`serve`] for the one, at [`hold`] for the other.
+//! Start at [`serve`] for the service, at [`hold`] for the comparison.
 
 pub(crate) mod aim;
 pub mod baseline;
@@ -32,16 +32,16 @@ use std::io::{self, BufRead, Write};
 
 use crate::wire::version::Version;
 
-/// Longest line that is read, in bytes. The rest of a longer one is skipped.
+/// The maximal length of a line, in bytes. The rest of a longer line is skipped.
 pub const MAX_LINE: usize = 64 * 1024 * 1024;
 
-/// Answers every line of the input, in order and each at once, until the input ends.
+/// Answers every line of the input, in order and without delay, until the input ends.
 ///
-/// A line that cannot be served gets an error for an answer; blank lines get none.
+/// The answer to an invalid line is an error; a blank line gets no answer.
 ///
 /// # Errors
 ///
-/// Only those of reading and writing.
+/// An error of reading or writing.
 pub fn serve(version: Version, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<()> {
     let mut line = Vec::new();
     while let Some(complete) = read_line(input, MAX_LINE, &mut line)? {
@@ -57,8 +57,8 @@ pub fn serve(version: Version, input: &mut dyn BufRead, output: &mut dyn Write) 
     Ok(())
 }
 
-/// Reads a line without its end, at most `limit` bytes of it, and says whether that was all of it.
-/// `None` at the end of the input.
+/// Reads a line without its line break, at most `limit` bytes, and returns whether the line is complete.
+/// Returns `None` at the end of the input.
 fn read_line(
     input: &mut dyn BufRead,
     limit: usize,

@@ -1,5 +1,5 @@
-//! The points that the specification leaves open, as data: where a subject differs from us because
-//! of one of these, it is told the readings and not blamed.
+//! The points that the specification leaves open, as data. If such a point explains a difference, the report
+//! lists the possible readings and does not blame the subject.
 //!
 //! Knows: cases, the protocol tables. Never knows: which subject it is.
 //!
@@ -19,34 +19,34 @@ use crate::wire::version::Version;
 
 /// A point with more than one defensible reading.
 pub struct OpenPoint {
-    /// Its name, never reused.
+    /// The identifier, which is never reused.
     pub id: &'static str,
-    /// What is open, in one sentence.
+    /// The open question, in one sentence.
     pub title: &'static str,
-    /// The readings.
+    /// The possible readings.
     pub readings: &'static [&'static str],
-    /// Whether it explains a difference.
+    /// Returns whether the point explains a difference.
     matches: fn(&SeenDifference<'_>) -> bool,
 }
 
-/// A difference, with everything that was seen of it.
+/// A difference with its context.
 pub struct SeenDifference<'a> {
     /// The protocol version.
     pub version: Version,
     /// The case.
     pub case: &'a ReducerCase,
-    /// What we make of it.
+    /// The result of the harness's reducer.
     pub folded: &'a FoldedCase,
-    /// The subject's state; `None` where it answered with an error.
+    /// The subject's state; `None` if the subject answered with an error.
     pub theirs: Option<&'a Value>,
-    /// Where the states differ.
+    /// The places where the states differ.
     pub differences: &'a [StateDifference],
 }
 
-/// Members whose names begin so are nobody's: the generator adds them to see what becomes of them.
+/// The prefix of unknown members that the generator adds, to test how a subject treats them.
 pub const STRANGER: &str = "x-";
 
-/// Every open point. The first that explains a difference counts.
+/// Every open point. The first one that explains a difference applies.
 pub const POINTS: &[OpenPoint] = &[
     OpenPoint {
         id: "malformed-action",
@@ -133,12 +133,12 @@ pub const POINTS: &[OpenPoint] = &[
     },
 ];
 
-/// The point that explains a difference.
+/// Returns the point that explains a difference.
 pub fn explains(seen: &SeenDifference<'_>) -> Option<&'static OpenPoint> {
     POINTS.iter().find(|point| (point.matches)(seen))
 }
 
-/// Whether an action of a known type breaks the schema.
+/// Returns whether an action of a known type violates the schema.
 pub fn is_malformed(version: Version, action: &Value) -> bool {
     let known = action.get("type").and_then(Value::as_str);
     Protocol::of(version).is_some_and(|protocol| {
@@ -151,7 +151,7 @@ fn malformed(seen: &SeenDifference<'_>) -> bool {
     seen.case.actions.iter().any(|action| is_malformed(seen.version, action))
 }
 
-/// Whether the state or an action lacks a member about which the sources disagree.
+/// Returns whether the state or an action lacks a member about which the sources of the specification disagree.
 fn disputed(seen: &SeenDifference<'_>) -> bool {
     let Some(protocol) = Protocol::of(seen.version) else { return false };
     let ReducerCase { channel, state, actions, .. } = seen.case;
@@ -161,7 +161,7 @@ fn disputed(seen: &SeenDifference<'_>) -> bool {
         || actions.iter().any(|action| absent(protocol.check_action(action)))
 }
 
-/// Whether a value of that type lacks a member about which the sources disagree.
+/// Returns the point that applies if a value of this type lacks a member about which the sources disagree.
 pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'static OpenPoint> {
     let protocol = Protocol::of(version)?;
     let errors = match protocol.action(name) {
@@ -172,11 +172,11 @@ pub(super) fn disputes(version: Version, name: &str, value: &Value) -> Option<&'
     POINTS.iter().find(|point| absent && point.id == "disputed-members")
 }
 
-/// How the validator calls a member that is not there.
+/// The validator's word for a missing member.
 const NOTHING: &str = "nothing";
 
 fn strangers(seen: &SeenDifference<'_>) -> bool {
-    // Each difference by itself: what a clock stamped is no longer among them.
+    // Each difference is checked separately; differences that a clock stamped are already removed.
     let strange = |difference: &StateDifference| {
         let within = difference.path.split('/').any(|step| step.starts_with(STRANGER));
         let bare = |side: &Option<Value>| side.as_ref().map(without_strangers).unwrap_or_default();
@@ -185,12 +185,12 @@ fn strangers(seen: &SeenDifference<'_>) -> bool {
     seen.theirs.is_some() && !seen.differences.is_empty() && seen.differences.iter().all(strange)
 }
 
-/// The point about members that no type has.
+/// Returns the point about unknown members.
 pub(super) fn unknown_members() -> Option<&'static OpenPoint> {
     POINTS.iter().find(|point| point.id == "unknown-members")
 }
 
-/// A value without the members that are nobody's.
+/// Returns a value without the unknown members that the generator added.
 pub(super) fn without_strangers(value: &Value) -> Value {
     match value {
         Value::Object(members) => Value::Object(
@@ -224,7 +224,8 @@ fn tool_call_twice(seen: &SeenDifference<'_>) -> bool {
     active_parts(&seen.case.state).filter(|part| id(part)).nth(1).is_some()
 }
 
-/// Whether a list with an id twice differs, or the action means such an id.
+/// Returns whether the difference is in a list that contains an identifier twice, or the action refers to such
+/// an identifier.
 fn ids_twice(seen: &SeenDifference<'_>) -> bool {
     if seen.theirs.is_none() {
         return false;
@@ -243,7 +244,7 @@ fn ids_twice(seen: &SeenDifference<'_>) -> bool {
     })
 }
 
-/// The lists of a value that have an id twice, with their places, and those ids.
+/// Collects the lists of a value that contain an identifier twice, with their places and those identifiers.
 fn repeated(value: &Value, path: &mut String, lists: &mut Vec<(String, Vec<Value>)>) {
     let length = path.len();
     match value {
@@ -287,7 +288,7 @@ fn mentions(value: &Value, ids: &[Value]) -> bool {
     }
 }
 
-/// What tells the entries of a list apart, wherever it stands in them.
+/// Returns the identifier of a list entry, whichever member contains it.
 fn identity(item: &Value) -> Option<&Value> {
     const PLACES: [&str; 7] = [
         "/id",
@@ -368,8 +369,8 @@ fn time_spelling(seen: &SeenDifference<'_>) -> bool {
     !seen.differences.is_empty() && seen.differences.iter().all(alike)
 }
 
-/// A start that is no time at all is another matter: such a turn has to be endable all the same
-/// (requirement reducer.chat.endTurn-bad-startedAt).
+/// Returns whether a duration added to the start of the turn gives no valid time. An invalid start is a
+/// different case: such a turn must still be able to end (requirement reducer.chat.endTurn-bad-startedAt).
 fn time_beyond(seen: &SeenDifference<'_>) -> bool {
     let Some((_, action)) = only_action(seen) else { return false };
     let Some(duration) = action.get("duration").and_then(Value::as_i64) else { return false };

@@ -1,4 +1,4 @@
-//! Changing one place of a JSON value, named by a JSON Pointer (RFC 6901).
+//! Changes one place of a JSON value, given by a JSON Pointer (RFC 6901).
 //!
 //! Knows: JSON. Never knows: what a state means.
 //!
@@ -6,25 +6,25 @@
 
 use crate::wire::json::Value;
 
-/// Why a change could not be made.
+/// The reason why a change is impossible.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PointerError {
-    /// The text is no pointer.
+    /// The text is not a pointer.
     #[error("expected a pointer such as `/turns/0/id`, found `{0}`")]
     NotAPointer(String),
-    /// What the change would stand in is not there.
+    /// The parent of the place does not exist.
     #[error("nothing stands at `{0}`, so nothing can be changed in it")]
     NoParent(String),
-    /// An array has no such place.
+    /// The array has no such index.
     #[error("expected an index of the array, or `-` to append, found `{0}`")]
     NoIndex(String),
 }
 
-/// Puts a value where the pointer says. Null removes a member or an element; `-` appends to an
-/// array; an index replaces the element.
+/// Sets the value at the pointer. Null removes a member or an element; `-` appends to an array; an index
+/// replaces the element.
 ///
 /// # Errors
-/// The pointer leads nowhere. The value is untouched then.
+/// The place does not exist. The value is then unchanged.
 pub fn set(root: &mut Value, pointer: &str, value: Value) -> Result<(), PointerError> {
     let (parent, last) = match pointer.rsplit_once('/') {
         Some((parent, last)) if parent.is_empty() || parent.starts_with('/') => (parent, last),
@@ -56,12 +56,12 @@ pub fn set(root: &mut Value, pointer: &str, value: Value) -> Result<(), PointerE
     Ok(())
 }
 
-/// A key as a pointer spells it.
+/// Escapes a key for a pointer.
 pub fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// A key that a pointer spells.
+/// Unescapes a key of a pointer.
 pub fn unescaped(segment: &str) -> String {
     segment.replace("~1", "/").replace("~0", "~")
 }

@@ -1,5 +1,5 @@
-//! What holding a subject against our reducers has brought: plain data, its lines of JSON, and the
-//! vector files of what was found.
+//! The result of comparing a subject with the harness's reducers: plain data, its JSON lines, and vector files
+//! for the findings.
 //!
 //! Knows: cases, verdicts. Never knows: files, terminals, how a case was found.
 //!
@@ -13,19 +13,19 @@ use super::case::{CaseDisagreement, DisagreementKind, ReducerCase, say};
 use crate::verdict::Status;
 use crate::wire::version::Version;
 
-/// The format of the lines of JSON; see `REDUCERS.md`.
+/// The format version of the JSON lines; see `REDUCERS.md`.
 pub const FORMAT: u32 = 1;
 
-/// Everything there is to say about a subject.
+/// The result for a subject.
 #[derive(Clone, Debug)]
 pub struct SubjectReport {
     /// The protocol version.
     pub version: Version,
-    /// How the subject is called: its command.
+    /// The name of the subject: its command.
     pub subject: String,
     /// The seed of the generated sequences.
     pub seed: u64,
-    /// How many sequences were generated.
+    /// The number of generated sequences.
     pub sequences: u64,
     /// The vectors of this version, in the order of their files.
     pub vectors: Vec<VectorResult>,
@@ -33,35 +33,35 @@ pub struct SubjectReport {
     pub actions: LiteMap<String, AgreementTally>,
     /// Agreement over round trips, by type.
     pub round_trips: LiteMap<String, AgreementTally>,
-    /// Types that the subject decodes none of.
+    /// Types of which the subject decodes no value.
     pub unserved: Vec<String>,
-    /// What differs, each once, the heaviest first.
+    /// The findings without duplicates, the heaviest first.
     pub findings: Vec<SubjectFinding>,
-    /// Why the subject could not be held against anything.
+    /// The reason why the subject could not be tested at all.
     pub unusable: Option<String>,
-    /// Questions that were not asked, since the subject was given up.
+    /// The number of questions that were not asked because the subject failed too often.
     pub unasked: u64,
 }
 
-/// How one vector went.
+/// The result of one vector.
 #[derive(Clone, Debug)]
 pub struct VectorResult {
-    /// Its name.
+    /// The name of the vector.
     pub name: String,
-    /// What it shows.
+    /// The title of the vector.
     pub title: String,
-    /// Its file.
+    /// The file of the vector.
     pub file: String,
-    /// How it went.
+    /// The status.
     pub status: Status,
-    /// Why, where it did not pass.
+    /// The reason, if it did not pass.
     pub reason: String,
 }
 
-/// How often a subject agreed.
+/// The number of agreements of a subject.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct AgreementTally {
-    /// Answers that are ours.
+    /// Answers equal to the harness's.
     pub agreed: u64,
     /// Answers that differ where the specification is open.
     pub open: u64,
@@ -69,24 +69,24 @@ pub struct AgreementTally {
     pub total: u64,
 }
 
-/// One way in which a subject differs.
+/// A finding: one way in which a subject differs.
 #[derive(Clone, Debug)]
 pub struct SubjectFinding {
-    /// What tells it apart from others, in baselines too.
+    /// The key that identifies the finding, also in baselines.
     pub key: String,
-    /// What it weighs.
+    /// The status.
     pub status: Status,
-    /// How it differs, in its smallest case.
+    /// The difference in the smallest case.
     pub what: CaseDisagreement,
-    /// Its smallest case.
+    /// The smallest case.
     pub case: ReducerCase,
-    /// How often it was seen.
+    /// The number of times that it was seen.
     pub seen: u64,
     /// The vectors that show it.
     pub vectors: Vec<String>,
-    /// The readings, where the specification is open.
+    /// The possible readings, if the specification is open.
     pub readings: Vec<String>,
-    /// Why it is known, where a baseline says so.
+    /// The reason from the baseline, if the finding is known.
     pub known: Option<String>,
 }
 
@@ -104,7 +104,7 @@ impl AgreementTally {
 }
 
 impl SubjectFinding {
-    /// What a disagreement weighs by itself.
+    /// Returns the status of a disagreement without a baseline.
     pub fn weigh(what: &CaseDisagreement) -> Status {
         match what.kind {
             _ if what.open.is_some() => Status::Note,
@@ -113,7 +113,7 @@ impl SubjectFinding {
         }
     }
 
-    /// One sentence: what differs, and where.
+    /// Describes in one sentence what differs, and where.
     pub fn title(&self) -> String {
         let CaseDisagreement { action, path, open, .. } = &self.what;
         match (open, self.what.kind) {
@@ -142,17 +142,17 @@ impl SubjectFinding {
 }
 
 impl SubjectReport {
-    /// The findings of a status.
+    /// Returns the findings with a status.
     pub fn of_status(&self, status: Status) -> impl Iterator<Item = &SubjectFinding> {
         self.findings.iter().filter(move |finding| finding.status == status)
     }
 
-    /// Whether the subject is at fault somewhere.
+    /// Returns whether the subject has a failure.
     pub fn failed(&self) -> bool {
         self.unasked > 0 || self.of_status(Status::Fail).next().is_some()
     }
 
-    /// The report as lines of JSON; `exit` is the code that the program ends with.
+    /// Returns the report as JSON lines. `exit` is the exit code of the program.
     pub fn lines(&self, exit: u8) -> Vec<Value> {
         let mut lines = vec![json!({
             "line": "header", "format": FORMAT, "harness": env!("CARGO_PKG_VERSION"),
@@ -203,8 +203,8 @@ impl SubjectReport {
         })
     }
 
-    /// The minimal case of a finding as a vector file: its name and text. `None` for what is no
-    /// reducer's case: a round trip, or a value alone.
+    /// Returns the smallest case of a finding as a vector file: its name and text. Returns `None` if the case
+    /// needs no reducer: a round trip, or a state without actions.
     pub fn vector_file(&self, finding: &SubjectFinding) -> Option<(String, String)> {
         let SubjectFinding { what, case, .. } = finding;
         if what.kind == DisagreementKind::Lost || case.actions.is_empty() {
@@ -238,7 +238,7 @@ impl SubjectReport {
     }
 }
 
-/// An outcome as vector files spell it.
+/// Formats an outcome as in vector files.
 fn spelled(outcome: &crate::model::ActionOutcome) -> Value {
     use crate::model::ActionOutcome;
     match outcome {
@@ -248,17 +248,17 @@ fn spelled(outcome: &crate::model::ActionOutcome) -> Value {
     }
 }
 
-/// A status in a word, in small letters.
+/// Returns a status as a lowercase word.
 fn word(status: Status) -> String {
     status.word().to_lowercase()
 }
 
-/// A text on one line.
+/// Returns a text on one line.
 fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// A key as a name of a file: `state chat/delta /a/*/b` becomes `state-chat-delta-a-b`.
+/// Converts a key to a file name: `state chat/delta /a/*/b` becomes `state-chat-delta-a-b`.
 fn slug(key: &str) -> String {
     const LONGEST: usize = 80;
     let mut slug = String::new();

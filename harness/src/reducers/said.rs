@@ -1,7 +1,7 @@
-//! What was said in a transcript, as values of types: params, results, actions and states that are of their shape.
+//! Collects the values in a transcript by type: valid params, results, actions and states.
 //!
-//! The same value is there once. What is not of its shape was meant that way, or is somebody's mistake that the
-//! transcript's own verdicts tell.
+//! Equal values are collected once. Invalid values are skipped: they are sent on purpose, or they are mistakes
+//! that the judgement of the transcript reports.
 //!
 //! Knows: transcripts, the protocol tables. Never knows: subjects.
 //!
@@ -20,19 +20,19 @@ use crate::wire::message::{Message, MessageKind};
 use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 
-/// Values of one type that are kept.
+/// The maximal number of values per type.
 const MAX_VALUES: usize = 20_000;
-/// Requests without an answer that are remembered.
+/// The maximal number of unanswered requests that are remembered.
 const MAX_OPEN: usize = 100_000;
 
-/// What a transcript holds of a version's types.
+/// The values in a transcript, by type.
 #[derive(Clone, Debug, Default)]
 pub struct TranscriptTypes {
-    /// Values by type; those of actions stand under the action's.
+    /// Values by type; actions are listed under the type of the action.
     pub values: LiteMap<String, Vec<Value>>,
-    /// Messages that were of their shape.
+    /// The number of valid messages.
     pub messages: u64,
-    /// Messages that were not, and of methods that the version does not have.
+    /// The number of invalid messages, including those of methods that the version does not have.
     pub misshapen: u64,
 }
 
@@ -40,14 +40,14 @@ pub struct TranscriptTypes {
 struct TypeReading {
     said: TranscriptTypes,
     seen: HashSet<(String, String)>,
-    /// The methods of open requests, by connection, sender and id.
+    /// The methods of open requests, by connection, sender and identifier.
     open: HashMap<(String, bool, String), String>,
 }
 
 /// Reads a transcript of a version.
 ///
 /// # Errors
-/// A line that is none.
+/// A line is invalid.
 pub fn read(
     protocol: &Protocol,
     input: impl BufRead,
@@ -121,7 +121,7 @@ impl TypeReading {
         }
     }
 
-    /// The states in a result, and the actions that it replays.
+    /// Collects the states in a result, and the actions that it replays.
     fn snapshots(&mut self, protocol: &Protocol, result: &Value) {
         let list = |name: &str| result[name].as_array().map(Vec::as_slice).unwrap_or_default();
         let one = result.get("snapshot").into_iter();

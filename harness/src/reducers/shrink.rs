@@ -1,12 +1,13 @@
-//! Making a case small: whatever can go, goes, as long as the disagreement stays the same.
+//! Shrinks a case as far as possible while the disagreement stays the same.
 //!
-//! Nothing is asked here. [`CaseShrinker::candidates`] gives smaller cases, the caller asks a subject
-//! about all of them at once and tells with [`CaseShrinker::take`] which of them still disagree in the
-//! same way; this goes on until none does. First actions are dropped, then members and elements of
-//! the state and of the actions, big ones first, then texts and numbers become plain and entries of a list alike.
+//! The shrinker asks no questions itself. [`CaseShrinker::candidates`] returns smaller cases; the caller asks a
+//! subject about all of them and reports with [`CaseShrinker::take`] which ones still disagree in the same way.
+//! This repeats until no candidate is left. The shrinker first drops actions, then members and elements of the
+//! state and of the actions, large ones first. Then it simplifies texts and numbers, and makes the entries of a
+//! list alike.
 //!
-//! A case that keeps to the schema stays within it: otherwise a small case would show something
-//! else than the big one did.
+//! If the original case is valid by the schema, so are all candidates. Otherwise, the shrunk case might show a
+//! different problem.
 //!
 //! Knows: cases, the protocol tables. Never knows: subjects, what the disagreement is.
 //!
@@ -23,22 +24,22 @@ use super::pointer;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// How many candidates are tried at once.
+/// The maximal number of candidates per batch.
 pub const BATCH: usize = 48;
-/// How many batches one case is worth.
+/// The maximal number of batches per case.
 const MAX_BATCHES: usize = 150;
 
-/// One case that is being made small.
+/// The state of shrinking one case.
 #[derive(Debug)]
 pub struct CaseShrinker {
     version: Version,
     best: ReducerCase,
-    /// Whether the case kept to the schema, its state and its actions.
+    /// Whether the state and the actions of the original case are valid by the schema.
     valid: (bool, bool),
     phase: ShrinkPhase,
-    /// Edits of the best case that have not been tried, in the order in which they are.
+    /// The untried edits of the best case, in order.
     edits: VecDeque<CaseEdit>,
-    /// Whether an edit of this round was taken, so that another round is worth it.
+    /// Whether an edit succeeded in this round, so that another round may help.
     progress: bool,
     batches: usize,
     tried: Vec<(CaseEdit, ReducerCase)>,
@@ -52,19 +53,19 @@ enum ShrinkPhase {
     Done,
 }
 
-/// One way to make the case smaller.
+/// An edit that makes the case smaller.
 #[derive(Clone, Debug, PartialEq)]
 enum CaseEdit {
-    /// Drops actions: the first, and how many.
+    /// Drops actions: the index of the first, and the number.
     Drop(usize, usize),
-    /// Takes a place out of the state, or out of an action.
+    /// Removes a place from the state (`None`) or from the action with this index.
     Remove(Option<usize>, String),
-    /// Puts something plain in a place.
+    /// Replaces the value at a place by a simple one.
     Plain(Option<usize>, String, Value),
 }
 
 impl CaseShrinker {
-    /// Begins with a case that disagrees.
+    /// Starts with a case that disagrees.
     pub fn new(version: Version, case: ReducerCase) -> CaseShrinker {
         let valid = (state_is_valid(version, &case), actions_are_valid(version, &case));
         let mut shrinker = CaseShrinker {
@@ -81,13 +82,13 @@ impl CaseShrinker {
         shrinker
     }
 
-    /// The smallest case so far.
+    /// Returns the smallest case so far.
     pub fn best(&self) -> &ReducerCase {
         &self.best
     }
 
-    /// Smaller cases to try, none when there is nothing left to try. [`CaseShrinker::take`] has to be
-    /// told about them before more are given.
+    /// Returns smaller cases to try; empty if nothing is left to try. The caller must call
+    /// [`CaseShrinker::take`] before the next call.
     pub fn candidates(&mut self) -> Vec<ReducerCase> {
         self.tried.clear();
         while self.tried.is_empty() && self.phase != ShrinkPhase::Done {
@@ -109,14 +110,13 @@ impl CaseShrinker {
         self.tried.iter().map(|(_, case)| case.clone()).collect()
     }
 
-    /// Takes the first of the candidates that still disagrees; `holds` says of each whether it
-    /// does.
+    /// Takes the first candidate that still disagrees; `holds` says for each candidate whether it does.
     pub fn take(&mut self, holds: &[bool]) {
         let tried = std::mem::take(&mut self.tried);
         let first = tried.iter().zip(holds).position(|(_, holds)| *holds);
         let Some(first) = first else { return };
-        // What failed before the one that held is not tried again in this round. What comes after
-        // it goes back: its places may have moved, and an edit that no longer fits falls out.
+        // Edits before the successful one have failed and are not retried in this round. Edits after it are
+        // kept: their places may have moved, and an edit that no longer fits is discarded later.
         let mut rest: Vec<CaseEdit> = Vec::new();
         for (index, (edit, case)) in tried.into_iter().enumerate() {
             match index {
@@ -151,8 +151,8 @@ impl CaseShrinker {
         };
     }
 
-    /// Every place of the state and the actions, the biggest first; of one list the last first, so
-    /// that the places of those before it stay.
+    /// Returns an edit for removing each place of the state and the actions, the largest first. Within a list,
+    /// later elements come first, so that the places of the earlier ones stay valid.
     fn removals(&self) -> VecDeque<CaseEdit> {
         let mut places = Vec::new();
         walk(&self.best.state, &mut String::new(), &mut |path, value| {
@@ -199,7 +199,7 @@ impl CaseShrinker {
         edits
     }
 
-    /// The case after an edit; `None` where it does not fit, or leaves the schema.
+    /// Applies an edit; `None` if it does not fit or makes a valid case invalid.
     fn edited(&self, case: &ReducerCase, edit: &CaseEdit) -> Option<ReducerCase> {
         let mut case = case.clone();
         match edit {
@@ -223,25 +223,25 @@ impl CaseShrinker {
         }
         let states = !self.valid.0 || state_is_valid(self.version, &case);
         let actions = actions_are_valid(self.version, &case);
-        // A case about a broken payload stays one.
+        // A case about a malformed action must keep a malformed action.
         let actions = self.valid.1 == actions || !self.valid.1 && case.actions.is_empty();
         (states && actions).then_some(case)
     }
 }
 
-/// What stands in the first entry of a list at the place where another entry has this: where both
-/// say the same, what differs between them is what matters.
+/// Returns the value at the same place in the first entry of the list, if it is a text. Making entries equal
+/// leaves only the differences that matter.
 fn first_alike<'a>(root: &'a Value, path: &str) -> Option<&'a Value> {
     let mut segments: Vec<&str> = path.split('/').collect();
     let index = |segment: &&str| segment.parse().is_ok_and(|index: usize| index > 0);
     let last = segments.iter().rposition(index)?;
-    // The entry itself, such as an id in a list of ids, is not one of its members.
+    // The entry itself, such as an identifier in a list of identifiers, is not one of its members.
     let inside = last + 1 < segments.len();
     *segments.get_mut(last).filter(|_| inside)? = "0";
     root.pointer(&segments.join("/")).filter(|first| first.is_string())
 }
 
-/// Whether a text is more than a text: it tells a kind or a time.
+/// Returns whether a text has a meaning, such as a kind or a time, so that it must not be simplified.
 fn tells(path: &str) -> bool {
     const TELLING: [&str; 8] =
         ["kind", "type", "status", "state", "lifecycle", "reason", "confirmed", "interactivity"];
@@ -272,7 +272,7 @@ fn actions_are_valid(version: Version, case: &ReducerCase) -> bool {
     !case.actions.iter().any(|action| is_malformed(version, action))
 }
 
-/// Halves, quarters and so on down to single actions, the last first.
+/// Returns edits that drop halves, quarters and so on down to single actions, the last actions first.
 fn drops(count: usize) -> VecDeque<CaseEdit> {
     let mut edits = VecDeque::new();
     let mut width = count / 2;
@@ -288,7 +288,7 @@ fn drops(count: usize) -> VecDeque<CaseEdit> {
     edits
 }
 
-/// How much a value weighs: its nodes and the length of its texts.
+/// Returns the size of a value: the number of its nodes and the length of its texts.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),

@@ -1,10 +1,10 @@
-//! Vectors: a state, actions, and what has to come of them, many to a YAML file.
+//! Vectors: a state, actions and the expected result. A YAML file contains many of them.
 //!
-//! The members of a file and of a vector are the tables [`FILE`] and [`VECTOR`]; the parser and the
-//! documentation are read off them. Mistakes are reported all at once, each where it stands.
+//! The tables [`FILE`] and [`VECTOR`] define the members of a file and of a vector; the parser and the
+//! documentation use them. All mistakes in a file are reported at once, with their places.
 //!
-//! Knows: the scenario language's nodes and mistakes, the ledger, the reasons to do nothing. Never
-//! knows: reducers.
+//! Knows: the scenario language's nodes and mistakes, the ledger, the reasons for a no-op. Never knows:
+//! reducers.
 //!
 //! Start at [`load`].
 
@@ -25,16 +25,16 @@ use crate::scenario::source::{
 };
 use crate::wire::channel::ChannelKind;
 
-/// What has to come of a state and actions.
+/// A state, actions and the expected result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReducerVector {
-    /// Its name, with that of the reducer before it: `chat/a-delta-appends`.
+    /// The name, with the reducer as a prefix: `chat/a-delta-appends`.
     pub name: String,
-    /// What it shows, in one sentence.
+    /// The title: what the vector shows, in one sentence.
     pub title: String,
-    /// The channel whose reducer is meant.
+    /// The channel whose reducer is used.
     pub channel: ChannelKind,
-    /// The versions it holds for.
+    /// The versions that the vector applies to.
     pub spec: SpecRange,
     /// The state before.
     pub state: Value,
@@ -42,53 +42,53 @@ pub struct ReducerVector {
     pub actions: Vec<Value>,
     /// The reducer's clock, in milliseconds since 1970.
     pub now: u64,
-    /// The state after.
+    /// The expected state after the actions.
     pub expected: Value,
-    /// What comes of each action; empty where the vector does not say.
+    /// The expected outcome of each action; empty if the vector does not specify outcomes.
     pub outcomes: Vec<ExpectedResult>,
-    /// The readings that the specification leaves open; a subject that differs is not at fault.
+    /// The possible readings if the specification is open; a subject that differs is then not at fault.
     pub open: Vec<String>,
-    /// The requirements it rests on.
+    /// The requirements that the vector tests.
     pub proves: Vec<String>,
-    /// For a vector whose state stays as it is: the one in which the action takes effect.
+    /// For a vector with an unchanged state: the name of the vector in which the same action has an effect.
     pub twin: Option<String>,
-    /// Where its name stands.
+    /// The place of its name.
     pub span: SourceSpan,
 }
 
-/// What has to come of one action.
+/// The expected outcome of one action.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ExpectedResult {
-    /// It is taken.
+    /// The action is applied.
     Applied,
-    /// The state has no use for it, for this reason; see [`crate::model::NoOp::reason`].
+    /// The action has no effect on the state, for this reason; see [`crate::model::NoOp::reason`].
     NoOp(String),
-    /// It is no action of this channel or version.
+    /// The action does not belong to this channel or version.
     OutOfScope,
-    /// It cannot be used; the member at fault.
+    /// The action is invalid; the path of the member at fault.
     Invalid(String),
 }
 
-/// A file of vectors that was read, with everything that is wrong with it.
+/// A file of vectors after reading, with all mistakes in it.
 #[derive(Debug)]
 pub struct VectorFile {
-    /// Its name and text.
+    /// The name and the text.
     pub source: SourceFile,
-    /// Its vectors without mistakes.
+    /// The vectors without mistakes.
     pub vectors: Vec<ReducerVector>,
-    /// Its mistakes, in the order of the text.
+    /// The mistakes, in the order of the text.
     pub errors: Vec<ScenarioError>,
 }
 
 impl ReducerVector {
-    /// Whether it shows that events change no state: what no action of the channel could do, so
-    /// that a reducer that does nothing is right.
+    /// Returns whether the vector shows that an event changes no state. No action of such a type ever changes
+    /// the state, so a reducer that does nothing is correct.
     pub fn is_of_an_event(&self) -> bool {
         let event = ExpectedResult::NoOp(NoOp::EventOnly.reason().to_owned());
         !self.outcomes.is_empty() && self.outcomes.iter().all(|outcome| *outcome == event)
     }
 
-    /// Its state and actions.
+    /// Returns the state and actions as a case.
     pub fn case(&self) -> ReducerCase {
         ReducerCase {
             channel: self.channel,
@@ -99,37 +99,45 @@ impl ReducerVector {
     }
 }
 
-/// The clock of a vector that does not say: the one that the official fixtures freeze.
+/// The clock of a vector without `now`: the value that the official fixtures use.
 pub const NOW: u64 = 9999;
 
 /// The members of a vector file.
 pub const FILE: &[FormField] = &[
     needed("reducer", MemberForm::Text, "the reducer, such as `chat`"),
-    field("spec", MemberForm::Text, "the versions its vectors hold for, such as `\">=0.9.0\"`"),
-    field("found", MemberForm::Text, "by which run they were found; found vectors need no twin"),
+    field(
+        "spec",
+        MemberForm::Text,
+        "the versions that its vectors apply to, such as `\">=0.9.0\"`",
+    ),
+    field("found", MemberForm::Text, "the run that found its vectors; found vectors need no twin"),
     field("states", MemberForm::Template, "states that several vectors start from, by name"),
     needed("vectors", MemberForm::Template, "the vectors"),
 ];
 
-/// The members of a state that is made from another.
+/// The members of a state that is derived from another one.
 const DERIVED: &[FormField] = &[
     needed("from", MemberForm::Text, "the state it is made from"),
-    needed("set", MemberForm::Template, "what is different in it: pointers and values"),
+    needed("set", MemberForm::Template, "the changes to that state: pointers and values"),
 ];
 
 /// The members of a vector.
 pub const VECTOR: &[FormField] = &[
     needed("name", MemberForm::Text, "its name, unique among those of the reducer"),
     needed("title", MemberForm::Text, "what it shows, in one sentence"),
-    field("spec", MemberForm::Text, "the versions it holds for, instead of the file's"),
-    field("proves", MemberForm::Texts, "the requirements it rests on"),
+    field("spec", MemberForm::Text, "the versions that it applies to, instead of the file's"),
+    field("proves", MemberForm::Texts, "the requirements that it tests"),
     needed("state", MemberForm::Template, "the state before: the name of one, or written out"),
-    field("set", MemberForm::Template, "what is different in that state: pointers and values"),
+    field("set", MemberForm::Template, "the changes to that state: pointers and values"),
     needed("actions", MemberForm::Template, "the actions, in order"),
-    field("now", MemberForm::Count, "the clock in milliseconds since 1970, 9999 unless given"),
+    field("now", MemberForm::Count, "the clock in milliseconds since 1970, by default 9999"),
     field("expected", MemberForm::Template, "the whole state after, or `unchanged`"),
-    field("changes", MemberForm::Template, "what has become different: pointers and values"),
-    field("outcomes", MemberForm::Template, "what comes of each action"),
+    field(
+        "changes",
+        MemberForm::Template,
+        "the changes from the state before: pointers and values",
+    ),
+    field("outcomes", MemberForm::Template, "the outcome of each action"),
     field("open", MemberForm::Texts, "the readings that the specification leaves open"),
     field("twin", MemberForm::Text, "the vector in which the same action takes effect"),
 ];
@@ -137,14 +145,14 @@ pub const VECTOR: &[FormField] = &[
 /// The vector files of the repository, by path.
 const CARRIED: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/vectors.rs"));
 
-/// The vectors that the binary carries.
+/// Returns the vectors that are built into the binary.
 pub fn carried() -> Vec<VectorFile> {
     let mut files: Vec<_> = CARRIED.iter().map(|(path, text)| load(path, text)).collect();
     unique(&mut files);
     files
 }
 
-/// Whether a text is a vector file rather than a scenario.
+/// Returns whether a text is a vector file and not a scenario.
 pub fn is_vectors(path: &str, text: &str) -> bool {
     let (root, _) = read(&SourceFile::new(path, text), 0);
     root.is_some_and(|root| root.get("reducer").is_some() || root.get("vectors").is_some())
@@ -164,7 +172,7 @@ pub fn load(path: &str, text: &str) -> VectorFile {
     VectorFile { source, vectors, errors }
 }
 
-/// Names that two files share are mistakes of the later one.
+/// Reports names that occur in two files as mistakes of the later file.
 pub fn unique(files: &mut [VectorFile]) {
     let mut seen: LiteMap<String, String> = LiteMap::new();
     for file in files {
@@ -266,7 +274,7 @@ impl VectorParser {
         found
     }
 
-    /// Makes the changes of a mapping from pointers to values, in the order of the file.
+    /// Applies a mapping from pointers to values, in the order of the file.
     fn set(&mut self, state: &mut Value, node: &SourceNode) {
         let Some(members) = node.as_map() else {
             return wrong_form(&mut self.errors, node, "a mapping of pointers and values");
@@ -419,7 +427,7 @@ impl VectorParser {
         }
     }
 
-    /// What makes a vector prove something.
+    /// Reports a vector that cannot prove anything.
     fn plausible(
         &mut self,
         node: &SourceNode,
@@ -442,8 +450,8 @@ impl VectorParser {
         }
     }
 
-    /// A reducer that does nothing passes a vector whose state stays: it needs one beside it in
-    /// which the same action takes effect.
+    /// Checks that each vector with an unchanged state has a twin, that is, a vector in which the same action
+    /// has an effect. Otherwise, a reducer that does nothing would pass.
     fn twins(&mut self, items: &[SourceNode]) {
         let stays = |vector: &ReducerVector| compare::same(&vector.state, &vector.expected);
         let last = |vector: &ReducerVector| {

@@ -1,5 +1,5 @@
-//! What a run says about each agent of a host that has several: the same verdicts, from what was played with that agent and
-//! what was played once for all of them.
+//! The result of a run for each agent of a host with several agents. It has the same verdicts as the whole run,
+//! from the scenarios played with that agent and the scenarios played once for all agents.
 //!
 //! Knows: the cases of a run. Never knows: how a rule is judged.
 //!
@@ -21,33 +21,33 @@ use super::finished::FinishedRun;
 use super::profile_verdict::{ProfileResult, ProfileVerdict};
 use super::summary::{CheckTotal, RunSummary};
 
-/// One agent of a host.
+/// The result of a run for one agent of a host.
 #[derive(Clone, Debug, Serialize)]
 pub struct AgentResult {
-    /// Its provider.
+    /// The provider of the agent.
     pub provider: String,
-    /// Why it could not be tested; missing where it was.
+    /// The reason why the agent could not be tested; `None` if it was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untested: Option<String>,
-    /// The verdict on the host with this agent; missing where it was not tested.
+    /// The verdict on the host with this agent; `None` if the agent was not tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<ProfileVerdict>,
-    /// The scenarios that were planned for it, by status.
+    /// The scenarios planned for the agent, counted by status.
     pub scenarios: LiteMap<Status, u64>,
     /// The profiles with this agent, `core` first.
     pub profiles: Vec<ProfileResult>,
-    /// What it offers itself, and what showed it.
+    /// The capabilities of the agent itself, with the evidence for each.
     pub detected: Vec<DetectedFeature>,
-    /// What is known of each requirement with this agent.
+    /// The outcome of each requirement with this agent.
     #[serde(skip)]
     outcomes: LiteMap<String, RequirementOutcome>,
-    /// The requirements of the scenarios that were planned for it.
+    /// The requirements tested by the scenarios that were planned for this agent.
     #[serde(skip)]
     own: HashSet<String>,
 }
 
 impl AgentResult {
-    /// Folds what was played with one agent, and what was played once.
+    /// Folds the scenarios played with one agent and the scenarios played once for all agents.
     pub(super) fn of(agent: &AgentOfHost, run: &FinishedRun, version: Version) -> AgentResult {
         let mut result = AgentResult {
             provider: agent.provider.clone(),
@@ -74,17 +74,17 @@ impl AgentResult {
         result
     }
 
-    /// What is known of a requirement with this agent.
+    /// Returns the outcome of a requirement with this agent.
     pub(super) fn outcome_of(&self, requirement: &str) -> Option<RequirementOutcome> {
         self.outcomes.get(requirement).copied()
     }
 
-    /// Whether a scenario that depends on the agent tests a requirement.
+    /// Returns whether a scenario that depends on the agent tests the requirement.
     pub(super) fn is_tested_on(&self, requirement: &str) -> bool {
         self.own.contains(requirement)
     }
 
-    /// The verdict, or why there is none.
+    /// Returns the verdict in words, or the reason why there is none.
     pub fn words(&self) -> String {
         match (self.verdict, &self.untested) {
             (Some(verdict), _) => verdict.words().to_owned(),
@@ -93,20 +93,20 @@ impl AgentResult {
     }
 }
 
-/// The cases of a run that a verdict is about.
+/// The cases of a run that one verdict is based on.
 pub(super) struct RunView<'a> {
     pub(super) cases: Vec<&'a CaseReport>,
     pub(super) checks: Cow<'a, LiteMap<String, CheckTotal>>,
 }
 
 impl<'a> RunView<'a> {
-    /// All of them.
+    /// Returns a view of all cases of a run.
     pub(super) fn whole(run: &'a FinishedRun) -> RunView<'a> {
         let cases = run.cases.iter().map(|case| &case.report).collect();
         RunView { cases, checks: Cow::Borrowed(&run.summary.checks) }
     }
 
-    /// Those that were played with an agent, and those that were played once.
+    /// Returns a view of the cases played with an agent and the cases played once for all agents.
     fn with_agent(run: &'a FinishedRun, provider: &str) -> RunView<'a> {
         let reports = run.cases.iter().map(|case| &case.report);
         let mine = |case: &&CaseReport| case.provider.as_deref().is_none_or(|it| it == provider);
@@ -114,7 +114,7 @@ impl<'a> RunView<'a> {
         let mut summary = RunSummary::of(run.header.standard(), FailOn::default());
         cases.iter().for_each(|case| summary.add(case));
         for (id, total) in &mut summary.checks {
-            // A baseline is about checks of the whole run.
+            // A baseline excuses a check over the whole run.
             let known = run.summary.checks.get(id).and_then(|whole| whole.worst);
             if known == Some(Status::Known) && total.worst.is_some() {
                 total.worst = known;
@@ -123,9 +123,9 @@ impl<'a> RunView<'a> {
         RunView { cases, checks: Cow::Owned(summary.checks) }
     }
 
-    /// Whether the host accepted what the refusal of a case has to be compared with, anywhere in the run but with another
-    /// agent. What no host accepts (an action that only hosts dispatch, a method that does not exist) has nothing to be
-    /// compared with.
+    /// Returns whether the host accepted `twin`, the acceptable counterpart of a refused action or request,
+    /// anywhere in the run. Cases with another agent do not count. Messages that every host refuses (an action
+    /// that only hosts dispatch, an unknown method) have no counterpart.
     pub(super) fn accepted(&self, twin: &str, of: &CaseReport) -> bool {
         let comparable = |case: &&&CaseReport| {
             of.provider.is_none() || case.provider.is_none() || case.provider == of.provider

@@ -1,9 +1,9 @@
-//! The profile that a scenario, a check or a requirement belongs to, by its id.
+//! Maps the identifier of a scenario, check or requirement to its profile.
 //!
 //! Start at [`area`].
 
-/// The profile of each area of scenarios, checks and requirements that has one of its own; the first
-/// that an id begins with.
+/// The areas with a profile of their own. The first area that is a prefix of an identifier determines the
+/// profile.
 const AREAS: &[(&str, &str)] = &[
     ("acp.calls", "tool-calls"),
     ("acp.content", "tool-calls"),
@@ -60,7 +60,8 @@ const AREAS: &[(&str, &str)] = &[
     ("watches", "resources"),
 ];
 
-/// The profile of what has this id.
+/// Returns the profile of the scenario, check or requirement with this identifier; `otherwise` if its area has
+/// none.
 pub(super) fn area(id: &str, otherwise: &str) -> String {
     let within = |area: &str| {
         id.strip_prefix(area).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))
@@ -69,7 +70,7 @@ pub(super) fn area(id: &str, otherwise: &str) -> String {
     named.unwrap_or(otherwise).to_owned()
 }
 
-/// The profile of a scenario, which is `core` where its file names none.
+/// Returns the profile of a scenario; `core` if its file names none.
 pub(super) fn or_core(profile: &str) -> &str {
     if profile.is_empty() { "core" } else { profile }
 }

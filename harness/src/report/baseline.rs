@@ -1,17 +1,19 @@
-//! Known failures: each with its reason, and a failure itself once it no longer fails.
+//! The baseline: known failures with reasons. A known failure that no longer occurs is reported as a failure
+//! itself.
 //!
 //! ```yaml
 //! known:
 //!   - finding: session.create.duplicate~1f0c88d2     # as reports name it
 //!     seen_in: sessions/a-uri-in-use-is-refused
 //!     reason: "#1234, fixed in the next release"
-//!   - scenario: turns/cancel-stops-the-stream        # whatever fails in it
+//!   - scenario: turns/cancel-stops-the-stream        # every failure in the scenario
 //!     reason: only on slow machines
-//!   - check: jsonrpc.error-code                      # whatever it finds
+//!   - check: jsonrpc.error-code                      # every finding of the check
 //!     reason: the old code is kept for old clients
 //! ```
 //!
-//! A finding goes by what is broken and how ([`BreachId`](super::cause::BreachId)), so that a known one hides no other.
+//! A finding is identified by the broken rule and the way in which it is broken
+//! ([`BreachId`](super::cause::BreachId)), so a known finding hides no other.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -36,7 +38,7 @@ const FORM: ListingForm = ListingForm {
     entry: &["scenario", "check", "finding", "seen_in", "what", "reason"],
 };
 
-/// The reason of an entry that nobody has looked at yet.
+/// The reason that the harness writes into a new entry, for a person to replace.
 const WHY: &str = "TODO: give the reason";
 
 /// The known failures of a target.
@@ -45,25 +47,25 @@ pub struct FailureBaseline {
     scenarios: LiteMap<String, KnownFailure>,
     checks: LiteMap<String, KnownFailure>,
     findings: LiteMap<String, KnownFailure>,
-    /// Findings that are not known: where each was seen first, and what was said.
+    /// The new findings, each with the scenario that showed it first and its message.
     fresh: BTreeMap<String, (String, String)>,
 }
 
 #[derive(Clone, Debug)]
 struct KnownFailure {
     reason: String,
-    /// The scenario that shows a finding, and what it said; empty where the file does not say.
+    /// The scenario that shows the finding, and the finding's message; empty if the file does not give them.
     seen_in: String,
     what: String,
-    /// Whether it was played and did fail, or did not.
+    /// Whether the failure occurred in this run; `None` if its scenario was not played.
     failed: Option<bool>,
 }
 
 impl FailureBaseline {
-    /// Reads a baseline.
+    /// Parses a baseline.
     ///
     /// # Errors
-    /// Every mistake in it, a line each: where, and what.
+    /// All mistakes in the file, one per line with their place.
     pub fn parse(name: &str, text: &str, suite: &ScenarioSuite) -> Result<FailureBaseline, String> {
         let mut baseline = FailureBaseline::default();
         read_list(name, text, &FORM, &mut |entry| baseline.entry(entry, suite))?;
@@ -97,7 +99,8 @@ impl FailureBaseline {
         }
     }
 
-    /// Settles a scenario: a known failure becomes `known`, and so does what a check found and is known.
+    /// Applies the baseline to a scenario: a known failure gets the status `known`, and so do known findings of
+    /// its checks.
     pub fn settle(&mut self, case: &mut CaseReport, fail_on: FailOn) {
         let judged = !matches!(case.status, Status::Skip | Status::Error);
         if judged {
@@ -144,7 +147,7 @@ impl FailureBaseline {
         }
     }
 
-    /// Settles the always-on checks of the whole run.
+    /// Applies the baseline to the always-on checks of the whole run.
     pub fn settle_checks(&mut self, summary: &mut RunSummary) {
         for (id, known) in &mut self.checks {
             let Some(total) = summary.checks.get_mut(id) else {
@@ -159,7 +162,7 @@ impl FailureBaseline {
         }
     }
 
-    /// Entries that were played and no longer fail.
+    /// Returns a message for each entry whose scenario was played and no longer fails.
     pub fn stale(&self) -> Vec<String> {
         let stale = |(id, known): (&String, &KnownFailure)| {
             let line =
@@ -170,11 +173,12 @@ impl FailureBaseline {
         all.filter_map(stale).collect()
     }
 
-    /// The file anew, from a run that this baseline has settled: what still fails and what was not played stays with its
-    /// reason, what passes goes, what is new comes with [`WHY`].
+    /// Returns the text of an updated baseline, after this baseline was applied to a run. Entries that still
+    /// fail or were not played keep their reasons, entries that pass are removed, and new findings get the
+    /// reason [`WHY`].
     pub fn renewed(&self) -> String {
         let mut out = String::new();
-        // A text of JSON is one of YAML, whatever is in it.
+        // JSON text is valid YAML, whatever characters it contains.
         let text = |text: &str| serde_json::Value::from(text).to_string();
         for (kind, known) in [("scenario", &self.scenarios), ("check", &self.checks)] {
             for (id, known) in known.iter().filter(|(_, known)| known.failed != Some(false)) {
@@ -198,13 +202,13 @@ impl FailureBaseline {
         if out.is_empty() { "known: []\n".to_owned() } else { format!("known:\n{out}") }
     }
 
-    /// How many findings there are that were not known before this run.
+    /// Returns the number of findings that the baseline did not contain before this run.
     pub fn fresh(&self) -> usize {
         self.fresh.len()
     }
 }
 
-/// Whether a status makes a run a failure that a baseline can know of.
+/// Returns whether a status is a failure that a baseline may list.
 fn fails(status: Status, fail_on: FailOn) -> bool {
     status != Status::Error && fail_on.counts(status)
 }

@@ -1,4 +1,4 @@
-//! A certificate in short: as Markdown for a page or a pull request, as a badge.
+//! Short forms of a certificate: Markdown for a page or a pull request, and a badge.
 //!
 //! Start at [`markdown`].
 
@@ -12,10 +12,10 @@ use super::summary::word;
 use crate::verdict::Weight;
 use crate::wire::foreign_text;
 
-/// Broken requirements that the summary lists.
+/// The maximal number of broken requirements in the summary.
 const LISTED: usize = 50;
 
-/// The certificate as Markdown.
+/// Formats the certificate as Markdown.
 pub fn markdown(certificate: &HostCertificate) -> String {
     let host = certificate.host.as_ref().unwrap_or(&certificate.target);
     let mut out = format!("# {} conformance of {}\n\n", certificate.title, host.markdown());
@@ -77,7 +77,8 @@ pub fn markdown(certificate: &HostCertificate) -> String {
     out
 }
 
-/// The verdicts with each agent of a host that has several, and the requirements in which they differ.
+/// Formats the verdicts for each agent of a host with several agents, and the requirements whose outcomes
+/// differ between agents.
 fn agents(certificate: &HostCertificate) -> String {
     if certificate.agents.is_empty() {
         return String::new();
@@ -109,7 +110,7 @@ fn agents(certificate: &HostCertificate) -> String {
     out
 }
 
-/// The requirements that came to something else with one agent than with another, the heaviest first.
+/// Returns the requirements whose outcome differs between agents, the heaviest first.
 pub fn differing(certificate: &HostCertificate) -> impl Iterator<Item = &RequirementResult> {
     let differ = |row: &&RequirementResult| {
         let mut outcomes = row.agents.values();
@@ -122,7 +123,7 @@ pub fn differing(certificate: &HostCertificate) -> impl Iterator<Item = &Require
     rows.into_iter()
 }
 
-/// How many MUST and essential requirements the run could not test, and why.
+/// Formats how many MUST and essential requirements the run could not test, with the reasons.
 fn unreached(certificate: &HostCertificate) -> String {
     let Some(line) = out_of_reach(certificate) else { return String::new() };
     let mut out =
@@ -139,7 +140,7 @@ fn unreached(certificate: &HostCertificate) -> String {
     out
 }
 
-/// The same in one line; `None` where everything that may apply was in reach.
+/// Formats the same in one line; `None` if every requirement that may apply was in reach.
 pub fn out_of_reach(certificate: &HostCertificate) -> Option<String> {
     let rows = &certificate.out_of_reach;
     let must: usize = rows.iter().map(|it| it.must.len()).sum();
@@ -152,7 +153,7 @@ pub fn out_of_reach(certificate: &HostCertificate) -> Option<String> {
     })
 }
 
-/// What a badge says, and the colour it says it in.
+/// Returns the text of a badge, and its colour by name and as a hexadecimal code.
 fn words(certificate: &HostCertificate) -> (String, &'static str, &'static str) {
     let of = |verdict| certificate.profiles.iter().filter(move |p| p.verdict == verdict).count();
     let all = certificate.profiles.len() - of(ProfileVerdict::NotApplicable);
@@ -166,18 +167,18 @@ fn words(certificate: &HostCertificate) -> (String, &'static str, &'static str) 
     (format!("{words} ({} of {all} profiles)", of(ProfileVerdict::Conformant)), name, colour)
 }
 
-/// The badge for services that draw it themselves.
+/// Returns the badge as JSON, for services that draw it themselves.
 pub fn endpoint(certificate: &HostCertificate) -> Value {
     let (message, colour, _) = words(certificate);
     let label = &certificate.title;
     json!({"schemaVersion": 1, "label": label, "message": message, "color": colour})
 }
 
-/// The badge as a picture.
+/// Returns the badge as an SVG image.
 pub fn badge(certificate: &HostCertificate) -> String {
     let (message, _, colour) = words(certificate);
     let label = &certificate.title;
-    // Verdana at 11 pixels is some 6.6 pixels a letter.
+    // In Verdana at 11 pixels, a letter is about 6.6 pixels wide.
     let width = |text: &str| text.chars().count() * 66 / 10 + 12;
     let (left, right) = (width(label), width(&message));
     let all = left + right;

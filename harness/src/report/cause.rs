@@ -1,12 +1,12 @@
-//! What did not hold in a run, put together by cause, the worst first.
+//! Groups the failures of a run by cause, the worst first.
 //!
-//! A *breach* is one way in which one rule is broken: its identity is the rule, how it was seen and the
-//! shape of what was said about it, without names and numbers. Breaches of neighbouring rules are one
-//! *cause*: `dispatch.table.server-only.chat.delta` and `dispatch.table.server-only.chat.usage` are
-//! mended at one place. What an always-on check says about the very frame that a step of the scenario
-//! failed at is part of that breach and no cause of its own.
+//! A *breach* is one way in which one rule is broken. It is identified by the rule, the way in which it was
+//! seen, and the shape of its message, without names and numbers. Breaches of neighbouring rules form one
+//! *cause*: `dispatch.table.server-only.chat.delta` and `dispatch.table.server-only.chat.usage` are fixed in
+//! the same place. If an always-on check reports the same frame at which a step of the scenario failed, its
+//! finding is part of the step's breach and not a cause of its own.
 //!
-//! Everything that reports what did not hold (console, page, JUnit, annotations, baseline) counts these.
+//! All reports of failures (console, page, JUnit, annotations, baseline) count causes and breaches.
 //!
 //! Knows: reports of scenarios, the ledger. Never knows: how anything is shown.
 //!
@@ -27,34 +27,35 @@ use crate::wire::foreign_text::ForeignText;
 use super::event::{CaseReport, FindingLine};
 use super::summary::{OWN_FRAMES, row};
 
-/// How a breach was seen.
+/// The way in which a breach was seen.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SeenBy {
-    /// A step of a scenario that names the rule did not hold.
+    /// A failed step of a scenario that names the rule.
     Step,
-    /// An always-on check found it.
+    /// A finding of an always-on check.
     Check,
-    /// A step that prepares something failed: nobody is blamed, and what depends on it is untested.
+    /// A failed premise: it breaks no rule, and the claims that depend on it are untested.
     Premise,
-    /// The scenario was not judged.
+    /// A scenario that was not judged.
     Nothing,
 }
 
-/// What makes two breaches the same, in one run and from run to run.
+/// The identity of a breach, within one run and across runs.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct BreachId {
-    /// The requirement; the check where it names none; the scenario where nobody is blamed.
+    /// The requirement that is broken; the check if its finding names no requirement; the scenario if no rule
+    /// is broken.
     pub rule: String,
-    /// How it was seen.
+    /// The way in which it was seen.
     pub seen_by: SeenBy,
-    /// What was said about it, without names, values and numbers.
+    /// The message without names, values and numbers.
     pub shape: String,
 }
 
 impl fmt::Display for BreachId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // FNV-1a: the same in every build, and short enough for a baseline.
+        // FNV-1a gives the same hash in every build, and a short one for baselines.
         let fold = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
         let seen_by = [self.seen_by as u8];
         let hash = self.shape.as_bytes().iter().chain(&seen_by).fold(0x811c_9dc5, fold);
@@ -62,33 +63,33 @@ impl fmt::Display for BreachId {
     }
 }
 
-/// Where a breach was seen.
+/// A place where a breach was seen.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct BreachPlace {
     /// The number of the scenario in the run.
     pub case: u32,
-    /// Its id.
+    /// The identifier of the scenario.
     pub scenario: String,
-    /// The agent that it was played with, in a run about several.
+    /// The agent that the scenario was played with, in a run about several agents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The file of the step that failed; empty for what a check found.
+    /// The file of the failed step; empty for a finding of a check.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub file: String,
-    /// The line of the step, from 1; 0 where there is no file.
+    /// The line of the step, from 1; 0 if there is no file.
     #[serde(skip_serializing_if = "is_zero")]
     pub line: usize,
-    /// What was expected, and what came.
+    /// The expected and the actual behaviour.
     pub message: ForeignText,
-    /// The lines of the transcript that prove it; the last decides.
+    /// The lines of the transcript that prove the breach; the last one is decisive.
     pub transcript: Vec<u64>,
-    /// The difference of the states involved, as `-` and `+` lines.
+    /// The difference between the states involved, as `-` and `+` lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<ForeignText>,
-    /// What always-on checks say about the same frame: the check, and its message.
+    /// The findings of always-on checks about the same frame: the check and its message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<(String, ForeignText)>,
-    /// How often it was seen there.
+    /// The number of times that the breach was seen in this place.
     pub times: u64,
 }
 
@@ -100,34 +101,34 @@ fn is_zero(number: &usize) -> bool {
 /// One way in which one rule is broken.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct RuleBreach {
-    /// What it is known by.
+    /// The identity of the breach.
     #[serde(flatten)]
     pub id: BreachId,
-    /// The check that saw it, where one did.
+    /// The check that found the breach; `None` if a step found it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
     /// Other requirements that the same failure breaks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<String>,
-    /// What it amounts to.
+    /// The status of the breach.
     pub status: Status,
-    /// What the rule weighs.
+    /// The weight of the rule.
     pub weight: Weight,
-    /// How often it was seen, in all places.
+    /// The number of times that the breach was seen, in all places.
     pub times: u64,
-    /// Scenarios in which it was seen.
+    /// The number of scenarios in which it was seen.
     pub scenarios: u64,
-    /// The first of them.
+    /// The first places, at most [`PLACES`].
     pub places: Vec<BreachPlace>,
 }
 
-/// Places of a breach that are kept.
+/// The maximal number of places kept per breach.
 const PLACES: usize = 100;
-/// Kinds of breaches that are kept.
+/// The maximal number of different breaches kept.
 const BREACHES: usize = 2_000;
 
 impl RuleBreach {
-    /// How much harm it does; that of a check is the worst of its requirements.
+    /// Returns the severity of the broken rule; for a check, the highest severity of its requirements.
     fn severity(&self) -> RequirementSeverity {
         let of = |id: &str| RequirementLedger::look_up(id).map(|rule| rule.severity);
         let own = of(&self.id.rule);
@@ -139,7 +140,7 @@ impl RuleBreach {
             .unwrap_or(RequirementSeverity::Low)
     }
 
-    /// The worse, the smaller.
+    /// Returns the sort key: a worse breach has a smaller key.
     fn rank(&self) -> impl Ord + use<> {
         let status = match self.status {
             Status::Fail => 0,
@@ -153,32 +154,32 @@ impl RuleBreach {
     }
 }
 
-/// Breaches that have to be mended at one place.
+/// A group of breaches that are fixed in one place.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FailureCause<'a> {
-    /// What they have in common: a requirement, the first parts of several, or a check.
+    /// What the breaches have in common: a requirement, the common prefix of several requirements, or a check.
     pub family: String,
     /// The breaches, the worst first; never empty.
     pub breaches: Vec<&'a RuleBreach>,
 }
 
 impl FailureCause<'_> {
-    /// What it amounts to.
+    /// Returns the status of the worst breach.
     pub fn status(&self) -> Status {
         self.worst().map_or(Status::Note, |breach| breach.status)
     }
 
-    /// The breach that stands for the others.
+    /// Returns the worst breach, which represents the others.
     pub fn worst(&self) -> Option<&RuleBreach> {
         self.breaches.first().copied()
     }
 
-    /// The place that is shown in full.
+    /// Returns the place that reports show in full.
     pub fn shown(&self) -> Option<&BreachPlace> {
         self.worst()?.places.first()
     }
 
-    /// Scenarios in which it was seen, each once.
+    /// Returns the scenarios in which the cause was seen, without duplicates.
     pub fn scenarios(&self) -> Vec<&str> {
         let places = self.breaches.iter().flat_map(|breach| &breach.places);
         let mut names: Vec<&str> = places.map(|place| place.scenario.as_str()).collect();
@@ -187,12 +188,12 @@ impl FailureCause<'_> {
         names
     }
 
-    /// How often it was seen.
+    /// Returns the number of times that the cause was seen.
     pub fn times(&self) -> u64 {
         self.breaches.iter().map(|breach| breach.times).sum()
     }
 
-    /// The requirements that are broken, each once, the worst first.
+    /// Returns the broken requirements without duplicates, the worst first.
     pub fn rules(&self) -> Vec<&str> {
         let mut rules: Vec<&str> = Vec::new();
         for breach in &self.breaches {
@@ -206,34 +207,34 @@ impl FailureCause<'_> {
     }
 }
 
-/// The fold over the scenarios of a run.
+/// The breaches of a run, folded over its scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct CauseFold {
     breaches: Vec<RuleBreach>,
     known: HashMap<BreachId, usize>,
-    /// Breaches beyond [`BREACHES`] kinds.
+    /// The number of breaches that were dropped because there were already [`BREACHES`] different ones.
     pub left_out: u64,
 }
 
-/// A breach that was seen in one place.
+/// A breach in one place.
 #[derive(Clone, Debug)]
 pub struct SeenBreach {
-    /// What it is known by.
+    /// The identity of the breach.
     pub id: BreachId,
-    /// The check that saw it, where one did.
+    /// The check that found the breach; `None` if a step found it.
     pub check: Option<String>,
     /// Other requirements that the same failure breaks.
     pub others: Vec<String>,
-    /// What it amounts to.
+    /// The status of the breach.
     pub status: Status,
-    /// What the rule weighs.
+    /// The weight of the rule.
     pub weight: Weight,
-    /// Where it was seen.
+    /// The place.
     pub place: BreachPlace,
 }
 
 impl CauseFold {
-    /// All of a run's scenarios.
+    /// Folds all scenarios of a run.
     pub fn of<'a>(cases: impl IntoIterator<Item = &'a CaseReport>) -> CauseFold {
         let mut causes = CauseFold::default();
         cases.into_iter().for_each(|case| causes.add(case));
@@ -281,12 +282,12 @@ impl CauseFold {
         }
     }
 
-    /// Every breach, in the order in which the first of each was seen.
+    /// Returns all breaches, in the order of their first occurrence.
     pub fn breaches(&self) -> &[RuleBreach] {
         &self.breaches
     }
 
-    /// The breaches by cause, the worst first.
+    /// Returns the breaches grouped by cause, the worst cause first.
     pub fn by_cause(&self) -> Vec<FailureCause<'_>> {
         let steps = self.breaches.iter().filter(|breach| breach.id.seen_by == SeenBy::Step);
         let of_steps: Vec<&str> = steps.map(|breach| family(&breach.id.rule)).collect();
@@ -296,7 +297,7 @@ impl CauseFold {
             let name = match &breach.check {
                 Some(check) => of_check(check, &breach.id.rule, &of_steps),
                 None if blamed => wider(family(&breach.id.rule), &of_steps),
-                // What prepares the same thing fails everywhere for one reason.
+                // Premises that prepare the same thing fail for the same reason in every scenario.
                 None => &breach.id.shape,
             };
             families.entry((name, blamed)).or_default().push(breach);
@@ -314,7 +315,7 @@ impl CauseFold {
         causes
     }
 
-    /// How many causes there are of each status.
+    /// Returns the number of causes of each status.
     pub fn counts(&self) -> LiteMap<Status, u64> {
         let mut counts: LiteMap<Status, u64> = LiteMap::new();
         for cause in self.by_cause() {
@@ -324,26 +325,27 @@ impl CauseFold {
     }
 }
 
-/// Parts of an id that neighbouring rules have in common.
+/// The number of identifier parts that neighbouring rules have in common.
 const COMMON: usize = 3;
 
-/// The neighbours of a rule: its first parts, where there are more than that; else the rule itself.
+/// Returns the family of a rule: its first [`COMMON`] parts, or the whole identifier if it has no more parts.
 fn family(rule: &str) -> &str {
     rule.match_indices('.').nth(COMMON - 1).map_or(rule, |(end, _)| &rule[..end])
 }
 
-/// The shortest of the families that this one's id begins with: `session.create.duplicate-race` is about what
-/// `session.create.duplicate` is about.
+/// Returns the shortest family that is a prefix of this one. For example, `session.create.duplicate-race`
+/// belongs to `session.create.duplicate`.
 fn wider<'a>(own: &'a str, families: &[&'a str]) -> &'a str {
     let begins =
         |it: &&&str| own.strip_prefix(**it).is_some_and(|rest| rest.starts_with(['-', '.']));
     families.iter().filter(begins).min_by_key(|it| it.len()).copied().unwrap_or(own)
 }
 
-/// Requirements up to which what a check finds is the matter of the first of them.
+/// The maximal number of requirements of a check whose findings may be grouped with the breach of a step.
 const NARROW: usize = 4;
 
-/// What a check's finding is counted with: the first of its requirements that a step breaks too, else the check.
+/// Returns the group of a check's finding: the family of the first of its requirements that a step breaks too,
+/// or else the check.
 fn of_check<'a>(check: &'a str, rule: &'a str, of_steps: &[&'a str]) -> &'a str {
     let own = family(rule);
     if of_steps.contains(&own) {
@@ -357,7 +359,7 @@ fn of_check<'a>(check: &'a str, rule: &'a str, of_steps: &[&'a str]) -> &'a str 
     shared.next().map_or(check, |it| wider(it, of_steps))
 }
 
-/// What a scenario shows broken, each once.
+/// Returns the breaches that a scenario shows, without duplicates.
 pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
     let mut found = Vec::new();
     if case.status == Status::Skip {
@@ -437,7 +439,7 @@ pub fn breaches_of(case: &CaseReport) -> Vec<SeenBreach> {
     found
 }
 
-/// What a scenario that did not hold lacks where no rule is broken.
+/// Returns the breach of a scenario that did not pass although no rule is broken, such as a failed premise.
 fn unblamed(case: &CaseReport) -> Option<SeenBreach> {
     let seen_by = match case.status {
         Status::Untested => SeenBy::Premise,
@@ -509,7 +511,7 @@ fn seen_by_check(case: &CaseReport, check: &str, finding: &FindingLine) -> SeenB
     }
 }
 
-/// What the heaviest of some rules weighs.
+/// Returns the weight of the heaviest of the rules.
 fn weight_of(case: &CaseReport, rules: &[String]) -> Option<Weight> {
     let weight = |id: &String| {
         let own = case.own.iter().find(|own| own.id == *id).map(|own| own.weight);
@@ -518,13 +520,14 @@ fn weight_of(case: &CaseReport, rules: &[String]) -> Option<Weight> {
     rules.iter().filter_map(weight).max()
 }
 
-/// A message with the client at its end, where it disturbs nobody.
+/// Returns the message with the name of the client moved from the beginning to the end, so that messages of
+/// different clients compare equal.
 fn plain_message(message: &str) -> String {
     let rest = message.strip_prefix("client `").and_then(|rest| rest.split_once("`: "));
     rest.map_or_else(|| message.to_owned(), |(client, what)| format!("{what} (client {client})"))
 }
 
-/// A message without what differs from run to run: names, values and numbers.
+/// Returns the message without the parts that differ from run to run: names, values and numbers.
 fn shape(message: &str) -> String {
     let message = message.rsplit_once(" (client ").map_or(message, |(what, _)| what);
     let mut out = String::new();
@@ -630,7 +633,7 @@ mod tests {
         assert_eq!(cause.family, "dispatch.table.server-only");
         assert_eq!((cause.breaches.len(), cause.times()), (2, 3));
         assert_eq!(cause.scenarios(), ["area/0", "area/1"]);
-        // The number and the client are no part of what makes it the same.
+        // The number and the client do not belong to the identity of a breach.
         let breach = causes.breaches().first().unwrap();
         assert_eq!((breach.scenarios, breach.id.rule.as_str()), (2, DELTA));
     }

@@ -1,13 +1,12 @@
-//! What a run says about a host: each requirement of the version with its verdict and the evidence,
-//! and each profile with what its requirements come to.
+//! The certificate of a host: each requirement of the version with its outcome and the evidence, and a verdict
+//! on each profile.
 //!
-//! A requirement *holds* when something that puts it to the test was observed and nothing was found
-//! against it. Of a scenario, each step speaks for the requirements that it names, however the others
-//! end. A refusal speaks for one only if the host accepted the same kind of action or request somewhere
-//! in the run: a host that refuses everything has not shown that it knows what to refuse. An always-on
-//! check is a rule of its own; what
-//! it finds speaks against a requirement only where it cites no other, since it cannot say which of
-//! several its finding breaks.
+//! A requirement *holds* if something tested it and nothing was found against it. In a scenario, each step
+//! counts for the requirements that it names, whatever the results of the other steps. A refusal counts for a
+//! requirement only if the host accepted the same kind of action or request somewhere in the run: a host that
+//! refuses everything has not shown that it knows what to refuse. An always-on check is a rule of its own. If a
+//! finding of a check does not name a requirement, it counts against a requirement only if the check has no
+//! other requirement, because the check cannot say which of several is broken.
 //!
 //! Start at [`HostCertificate::of`].
 
@@ -36,53 +35,54 @@ use super::summary::CheckTotal;
 /// The format of `certificate.json`.
 pub const FORMAT: u32 = 1;
 
-/// What a run says about a host.
+/// The result of a run, as a statement about the host.
 #[derive(Clone, Debug, Serialize)]
 pub struct HostCertificate {
     /// The format of the file.
     pub format: u32,
     /// Version of the harness.
     pub harness: String,
-    /// What was certified: `embedded`, or a URL without its secrets.
+    /// The target: `embedded`, or a URL without its secrets.
     pub target: ForeignText,
-    /// How the host calls itself, where it said so.
+    /// The name that the host gives itself, if it gives one.
     pub host: Option<ForeignText>,
     /// The protocol version.
     pub version: String,
     /// The protocol and its version, such as `AHP 1.0.0`.
     #[serde(skip)]
     pub title: String,
-    /// The versions that were offered.
+    /// The versions that the clients offered.
     pub offers: Vec<String>,
-    /// The versions that the host says it speaks; empty where it does not say.
+    /// The versions that the host declares; empty if it declares none.
     pub versions: Vec<ForeignText>,
-    /// The providers of its agents.
+    /// The providers of the host's agents.
     pub providers: Vec<ForeignText>,
-    /// What it offers of what scenarios may need, and what showed it.
+    /// The capabilities of the host, with the evidence for each.
     pub detected: Vec<DetectedFeature>,
     /// The properties of the host's configuration that were set before the run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
-    /// Who played the agent: `host`, `model` or `acp`.
+    /// The component that plays the agent: `host`, `model` or `acp`.
     pub agent: AgentMode,
-    /// The provider that sessions were created with, where one was asked for.
+    /// The requested provider for sessions; `None` if no provider was requested.
     pub provider: Option<ForeignText>,
     /// The seed of the run.
     pub seed: u64,
-    /// When it began.
+    /// The start time.
     pub started: String,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub took_ms: u64,
-    /// Whether the run came to its end.
+    /// Whether the run was completed.
     pub complete: bool,
-    /// Scenarios by status.
+    /// The number of scenarios by status.
     pub scenarios: LiteMap<Status, u64>,
     /// The profiles, `core` first.
     pub profiles: Vec<ProfileResult>,
-    /// Each agent of the host, in a run about several.
+    /// The result for each agent of the host, in a run about several agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentResult>,
-    /// The MUST and essential requirements that this run could not test, by reason, the commonest first.
+    /// The MUST and essential requirements that this run could not test, by reason; the most frequent reason
+    /// comes first.
     pub out_of_reach: Vec<UnreachedRules>,
     /// Every requirement of the version.
     pub requirements: Vec<RequirementResult>,
@@ -90,7 +90,7 @@ pub struct HostCertificate {
     pub checks: Vec<CheckResult>,
 }
 
-/// Requirements that a run could not test, for one reason.
+/// Requirements that a run could not test for the same reason.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct UnreachedRules {
     /// The reason.
@@ -122,98 +122,98 @@ impl UnreachedRules {
     }
 }
 
-/// What an always-on check came to.
+/// The result of an always-on check.
 #[derive(Clone, Debug, Serialize)]
 pub struct CheckResult {
-    /// Its id.
+    /// The identifier of the check.
     pub id: &'static str,
-    /// How much its rule weighs.
+    /// The weight of its rule.
     pub weight: Weight,
     /// The profile it belongs to.
     pub profile: String,
-    /// Its rule.
+    /// The rule that it checks.
     pub statement: &'static str,
-    /// What is known.
+    /// The outcome.
     pub outcome: RequirementOutcome,
-    /// How often it was put to the test.
+    /// The number of times that the rule was tested.
     pub observations: u64,
-    /// How often it was seen broken.
+    /// The number of times that the rule was broken.
     pub findings: u64,
-    /// The requirements it is about.
+    /// The requirements that the check covers.
     pub requirements: &'static [&'static str],
-    /// What speaks against it.
+    /// The evidence against the rule.
     pub evidence: Vec<RequirementEvidence>,
 }
 
-/// What is known of one requirement.
+/// The result of one requirement.
 #[derive(Clone, Debug, Serialize)]
 pub struct RequirementResult {
-    /// Its id.
+    /// The identifier.
     pub id: String,
-    /// What a breach weighs.
+    /// The weight of a breach.
     pub weight: Weight,
-    /// Who has to keep it.
+    /// The party that must fulfil the requirement.
     pub party: String,
     /// The profile it belongs to.
     pub profile: String,
-    /// The rule.
+    /// The text of the requirement.
     pub statement: String,
-    /// Where it comes from.
+    /// The source in the specification.
     pub source: String,
-    /// What is known.
+    /// The outcome.
     pub outcome: RequirementOutcome,
-    /// How often it was put to the test.
+    /// The number of times that the requirement was tested.
     pub observations: u64,
-    /// Why, where that is not plain.
+    /// The reason for the outcome; empty if the outcome needs none.
     pub reason: ForeignText,
-    /// What speaks against it.
+    /// The evidence against the requirement.
     pub evidence: Vec<RequirementEvidence>,
-    /// The scenarios that put it to the test, with how each ended.
+    /// The scenarios that test the requirement, with their statuses.
     pub scenarios: Vec<(String, Status)>,
-    /// The always-on checks of it.
+    /// The always-on checks that cover the requirement.
     pub checks: Vec<&'static str>,
-    /// What is known of it with each agent that was tested, in a run about several, where that may differ.
+    /// The outcome with each tested agent, in a run about several agents; empty if the outcome cannot differ.
     #[serde(skip_serializing_if = "LiteMap::is_empty")]
     pub agents: LiteMap<String, RequirementOutcome>,
 }
 
-/// What speaks against a requirement.
+/// Evidence against a requirement.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct RequirementEvidence {
-    /// The scenario, followed by the agent in brackets where it was played with several.
+    /// The scenario, followed by the agent in brackets if the run has several agents.
     pub scenario: String,
-    /// The always-on check, where one found it.
+    /// The always-on check, if the evidence comes from one.
     pub check: Option<&'static str>,
-    /// What is wrong.
+    /// The description of the breach.
     pub message: ForeignText,
     /// The lines of `run.jsonl` that prove it.
     pub transcript: Vec<u64>,
 }
 
-/// What is known of a requirement.
+/// The outcome of a requirement.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequirementOutcome {
-    /// Observed, and held.
+    /// It was tested and held.
     Pass,
     /// A MUST or essential rule is broken.
     Fail,
     /// A SHOULD is broken.
     Warn,
-    /// An implied or open rule did not hold in the reading taken.
+    /// A rule that is only implied, or open in the specification, did not hold as the harness reads it.
     Note,
-    /// Broken exactly as the baseline says.
+    /// It is broken exactly as the baseline lists it.
     Known,
-    /// Applicable, and not observed.
+    /// It applies, but nothing tested it.
     Untested,
-    /// It may apply, but this run could not test it: an option was not given, the agent plays no scripts, or the harness
-    /// tests it on its own host only.
+    /// It may apply, but this run could not test it: an option was missing, the agent plays no scripts, or the
+    /// harness tests the requirement only on its embedded host.
     OutOfReach,
-    /// Not applicable to this host.
+    /// It does not apply to this host.
     Skip,
-    /// Nothing can put it to the test.
+    /// Nothing can test it.
     Excluded,
-    /// No check of this harness puts it to the test.
+    /// No scenario and no check of this harness tests it.
     Unchecked,
 }
 
@@ -232,7 +232,7 @@ impl RequirementOutcome {
         RequirementOutcome::Excluded,
     ];
 
-    /// In a word.
+    /// Returns the outcome in one word.
     pub fn word(self) -> &'static str {
         match self {
             RequirementOutcome::Pass => "pass",
@@ -248,7 +248,7 @@ impl RequirementOutcome {
         }
     }
 
-    /// The same, but no worse than a breach of a rule of this weight.
+    /// Returns the outcome, but no worse than a breach of a rule of this weight.
     fn at_most(self, weight: Weight) -> RequirementOutcome {
         let rank = |outcome| RequirementOutcome::ALL.iter().position(|known| *known == outcome);
         let most = RequirementOutcome::broken(weight.broken()).unwrap_or(RequirementOutcome::Note);
@@ -269,11 +269,11 @@ impl RequirementOutcome {
     }
 }
 
-/// Breaches of one requirement that are listed.
+/// The maximal number of breaches listed per requirement.
 const EVIDENCE: usize = 5;
 
 impl HostCertificate {
-    /// Folds a run.
+    /// Makes the certificate of a run.
     pub fn of(run: &FinishedRun) -> HostCertificate {
         let version: Option<Version> = run.header.version.parse().ok();
         let version = version.unwrap_or(RequirementLedger::newest().version);
@@ -310,7 +310,8 @@ impl HostCertificate {
         }
     }
 
-    /// The verdict on everything that applies: the worst of the profiles, with each agent that was tested.
+    /// Returns the overall verdict: the worst one of all profiles and all tested agents. A run that was not
+    /// completed is never conformant.
     pub fn verdict(&self) -> ProfileVerdict {
         let agents = self.agents.iter().filter_map(|agent| agent.verdict);
         let profiles = self.profiles.iter().map(|profile| profile.verdict);
@@ -322,7 +323,7 @@ impl HostCertificate {
     }
 }
 
-/// What a view of a run comes to.
+/// The results of one view of a run.
 pub(super) struct ViewResults {
     pub(super) requirements: Vec<RequirementResult>,
     pub(super) checks: Vec<CheckResult>,
@@ -388,7 +389,8 @@ impl CheckResult {
     }
 }
 
-/// The profiles of which at least one scenario was played. What a host does not offer is none of them.
+/// The profiles of which at least one scenario was played. A profile that the host does not offer is not among
+/// them.
 pub(super) struct TriedProfiles(HashSet<String>);
 
 impl TriedProfiles {
@@ -405,25 +407,25 @@ impl TriedProfiles {
     }
 }
 
-/// The profile, the party and the source of an author's own requirements.
+/// The profile, party and source of an author's own requirements.
 const OWN: &str = "own";
 
-/// Why nothing was observed about a requirement; the strongest cause of all scenarios counts.
+/// The reason why a requirement was not observed. Of several causes, the strongest counts.
 struct UnmetReason {
     cause: UnmetCause,
     why: String,
 }
 
-/// Causes, the weakest first.
+/// The causes, the weakest first.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 enum UnmetCause {
-    /// A scenario is written for other versions.
+    /// The scenario is for other versions.
     OtherVersion,
-    /// A scenario, or a claim, does not apply to the host.
+    /// The scenario or claim does not apply to the host.
     NotApplicable,
-    /// A scenario could not be played.
+    /// The scenario could not be played.
     OutOfReach,
-    /// A scenario was played and did not reach the claim.
+    /// The scenario was played and did not reach the claim.
     Untested,
 }
 
@@ -440,7 +442,7 @@ impl From<SkipCause> for UnmetCause {
 impl UnmetCause {
     fn outcome(self) -> RequirementOutcome {
         match self {
-            // The requirement holds at the version, and no scenario that can be played there tests it.
+            // The requirement applies to this version, but no playable scenario tests it.
             UnmetCause::OtherVersion | UnmetCause::OutOfReach => RequirementOutcome::OutOfReach,
             UnmetCause::NotApplicable => RequirementOutcome::Skip,
             UnmetCause::Untested => RequirementOutcome::Untested,
@@ -448,11 +450,11 @@ impl UnmetCause {
     }
 }
 
-/// Why a requirement is untested of which nothing that was played shows anything.
+/// The reason for a requirement about which the played scenarios show nothing.
 const UNOBSERVED: &str = "nothing was observed";
 
 impl RequirementResult {
-    /// The row of a requirement of the author's own.
+    /// Makes the row of a requirement that the author defines.
     fn own(rule: &OwnRequirement, cases: &[&CaseReport], run: &RunView<'_>) -> RequirementResult {
         let mut row = RequirementResult {
             id: rule.id.clone(),
@@ -485,7 +487,7 @@ impl RequirementResult {
             (None, Some(check)) => area(check.id, "core"),
             (None, None) => "core".to_owned(),
         };
-        // What a rule is about says more than where it is tested.
+        // The area of the rule is more precise than the profile of the scenarios that test it.
         let profile = area(rule.id, &profile);
         let mut row = RequirementResult {
             id: rule.id.to_owned(),
@@ -505,7 +507,7 @@ impl RequirementResult {
         if let Some(reason) = rule.excluded {
             (row.outcome, row.reason) = (RequirementOutcome::Excluded, reason.into());
         } else if rule.party == BoundParty::Reducer {
-            // A host is not asked for its reducers; what it sends was folded by ours.
+            // A host does not expose its reducers; the harness folds the host's actions with its own.
             row.reason = "a reducer is held to it by `ahp-harness reducers`".into();
             row.outcome = RequirementOutcome::Skip;
         } else {
@@ -534,7 +536,7 @@ impl RequirementResult {
             let of_rule = |claim: &&ClaimReport| claim.rules.contains(&self.id);
             let claims: Vec<&ClaimReport> = case.claims.iter().filter(of_rule).collect();
             if claims.is_empty() {
-                // It was not played, or its step is not taken at this version.
+                // The scenario was not played, or its step does not apply to this version.
                 match (case.status, case.skip) {
                     (Status::Skip, cause) => miss(cause.into(), case.reason.raw().to_owned()),
                     _ if case.reason.is_empty() => {}
@@ -588,7 +590,7 @@ impl RequirementResult {
                 _ => known.and_then(|known| known.worst),
             };
             if let Some(broken) = worst.and_then(RequirementOutcome::broken) {
-                // The rule of a check may weigh more than one of the requirements that it is about.
+                // The weight of a check may exceed that of a requirement that it covers.
                 worse(broken.at_most(self.weight));
                 let mine = |id: &Option<String>| id.as_ref().is_none_or(|id| *id == self.id);
                 self.evidence.extend(findings(check, total, mine));
@@ -618,7 +620,7 @@ impl RequirementResult {
         (self.outcome, self.reason) = (outcome, reason.into());
     }
 
-    /// Takes over what is known of it with each agent.
+    /// Adds the outcome with each agent.
     fn put_beside(&mut self, agents: &[AgentResult]) {
         let found = agents.iter().filter(|agent| agent.verdict.is_some()).filter_map(|agent| {
             let outcome = agent.outcome_of(&self.id)?;
@@ -631,8 +633,8 @@ impl RequirementResult {
         }
     }
 
-    /// What nothing that was played shows does not apply where the host offers nothing of its profile,
-    /// or never does what the rule is about.
+    /// Changes the outcome of an unobserved requirement to "not applicable" if the host offers nothing of its
+    /// profile, or if the host never does what the requirement is about.
     fn excuse(&mut self, tried: &TriedProfiles, when: Option<&str>) {
         if self.outcome != RequirementOutcome::Untested || self.reason != UNOBSERVED {
             return;
@@ -648,7 +650,7 @@ impl RequirementResult {
     }
 }
 
-/// The findings of a check as evidence, of those requirements that `mine` says.
+/// Returns the findings of a check as evidence, restricted to the requirements that `mine` accepts.
 fn findings(
     check: &'static CheckRow,
     total: &CheckTotal,

@@ -1,4 +1,4 @@
-//! What is different between two runs: of scenarios, of always-on checks and of requirements.
+//! Compares two runs: their scenarios, always-on checks and requirements.
 //!
 //! Start at [`RunChanges::between`].
 
@@ -9,38 +9,37 @@ use crate::verdict::Status;
 use super::certificate::{HostCertificate, RequirementOutcome};
 use super::finished::FinishedRun;
 
-/// Everything that is different in the newer run.
+/// All differences between an older and a newer run.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RunChanges {
-    /// What got worse, or is new and does not hold.
+    /// Entries that got worse, and new entries that fail.
     pub worse: Vec<RunChange>,
-    /// What got better.
+    /// Entries that got better.
     pub better: Vec<RunChange>,
-    /// What is new, or is judged now and was not before.
+    /// Entries that are new or are judged only in the newer run.
     pub new: Vec<RunChange>,
-    /// What is not there any more, or not judged any more.
+    /// Entries that are missing or not judged in the newer run.
     pub gone: Vec<RunChange>,
 }
 
-/// One thing that is different.
+/// One difference between two runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RunChange {
     /// `scenario`, `check` or `requirement`.
     pub kind: &'static str,
-    /// Its id.
+    /// The identifier.
     pub id: String,
-    /// How it was; empty where it was not there.
+    /// The result in the older run; empty if the entry was missing.
     pub before: &'static str,
-    /// How it is; empty where it is not there any more.
+    /// The result in the newer run; empty if the entry is missing.
     pub after: &'static str,
 }
 
-/// How one thing stands in one run: in a word, and how bad that is. Without a badness nothing was
-/// judged.
+/// The result of one entry in one run: a word and its badness. `None` means that the entry was not judged.
 type RunStanding = (&'static str, Option<u8>);
 
 impl RunChanges {
-    /// Holds the newer run against the older one.
+    /// Compares the newer run with the older one.
     pub fn between(old: &FinishedRun, new: &FinishedRun) -> RunChanges {
         let mut changes = RunChanges::default();
         changes.of("scenario", &scenarios(old), &scenarios(new));
@@ -64,7 +63,7 @@ impl RunChanges {
             match (was, *badness) {
                 (Some(was), Some(is)) if is > was => self.worse.push(change),
                 (Some(_), Some(_)) => self.better.push(change),
-                // What does not hold from its first day on is no less bad for that.
+                // A new entry that fails counts as worse.
                 (None, Some(is)) if is > HELD => self.worse.push(change),
                 (None, Some(_)) => self.new.push(change),
                 (Some(_), None) => self.gone.push(change),
@@ -79,7 +78,7 @@ impl RunChanges {
     }
 }
 
-/// The badness of what held.
+/// The badness of a pass.
 const HELD: u8 = 0;
 
 fn badness(status: Status) -> Option<u8> {
@@ -98,7 +97,7 @@ fn scenarios(run: &FinishedRun) -> LiteMap<String, RunStanding> {
     let mut standings: LiteMap<String, RunStanding> = LiteMap::new();
     for case in &run.cases {
         let standing = (case.report.status.word(), badness(case.report.status));
-        // Of repetitions the worst counts.
+        // Of several repetitions, the worst counts.
         let known = standings.entry(case.report.name()).or_insert(standing);
         if standing.1 > known.1 {
             *known = standing;
@@ -109,7 +108,7 @@ fn scenarios(run: &FinishedRun) -> LiteMap<String, RunStanding> {
 
 fn checks(run: &FinishedRun) -> LiteMap<String, RunStanding> {
     let standing = |status: Status| match status {
-        // Nothing to see is not worse than something that held.
+        // A check without observations is not judged, so it is not worse than a pass.
         Status::Untested => ("not exercised", None),
         status => (status.word(), badness(status)),
     };

@@ -1,14 +1,14 @@
-//! The command that plays one scenario of a run again, ready to paste into a shell.
+//! The shell command that plays one scenario of a run again.
 //!
-//! Knows: what the run was started with, as its header has it. Never knows: the command line's own types.
+//! Knows: the arguments of the run, from its header. Never knows: the types of the command line.
 //!
 //! Start at [`again`].
 
 use super::cause::BreachPlace;
 use super::event::RunHeader;
 
-/// The command that plays one scenario again, as it was in the run of this header; `provider` is the agent that it was played
-/// with, and `seed` its seed, where these are not the header's.
+/// Returns the command that plays one scenario again, as in the run of this header. `provider` and `seed`
+/// override the agent and seed of the header.
 pub fn again(
     header: &RunHeader,
     scenario: &str,
@@ -26,12 +26,12 @@ pub fn again(
     format!("ahp-harness run{arguments}{provider} --profile all --seed {seed} --id {scenario}")
 }
 
-/// The command that shows a breach again, where it was seen.
+/// Returns the command that reproduces a breach in this place.
 pub fn again_at(header: &RunHeader, place: &BreachPlace) -> String {
     again(header, &place.scenario, place.provider.as_deref(), None)
 }
 
-/// The command that plays the whole run again.
+/// Returns the command that plays the whole run again.
 pub fn whole(header: &RunHeader) -> String {
     let arguments = match &header.arguments[..] {
         [] => target_of(header),
@@ -40,7 +40,7 @@ pub fn whole(header: &RunHeader) -> String {
     format!("ahp-harness run {arguments} --profile all --seed {}", header.seed)
 }
 
-/// What can be said of the target where an older version wrote the file.
+/// Returns the options for the target, as far as a header from an older version contains them.
 fn target_of(header: &RunHeader) -> String {
     let mut words = Vec::new();
     if ["ws://", "wss://"].iter().any(|scheme| header.target.raw().starts_with(scheme)) {
@@ -52,7 +52,7 @@ fn target_of(header: &RunHeader) -> String {
     words.join(" ")
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@%+".contains(letter);
     match !word.is_empty() && word.chars().all(plain) {

@@ -1,7 +1,7 @@
-//! A conversation written as logs, a file for each connection, as VS Code's agent host keeps them, so that
-//! viewers of such logs open it, and `judge` comes to the same as from a capture.
+//! Writes a conversation as logs with one file per connection, in the format of VS Code's agent host. Viewers
+//! of such logs open them, and `judge` gives the same result as for a capture.
 //!
-//! What passes below a host is not in them: it is on no connection of a client.
+//! Messages between the host and its agent are not written, because they belong to no connection of a client.
 //!
 //! Knows: lines of logs, redaction. Never knows: where the files are.
 //!
@@ -19,17 +19,17 @@ use crate::transcript::{ConnectionEvent, line};
 
 use super::redact::SecretRedactor;
 
-/// Characters of a connection's name in the name of its file.
+/// The maximal length of a connection's name in the name of its file, in characters.
 const MAX_NAME: usize = 64;
-/// Files of ended connections that stay open, for what is said of them afterwards.
+/// The number of files that stay open after their connection ends, for later events about it.
 const MAX_ENDED: usize = 64;
-/// What a log about no connection is called.
+/// The name of the log for events without a connection.
 const HOST: &str = "host";
 
-/// Opens a file by its name.
+/// A function that opens a file by its name.
 pub type OpenFile = Box<dyn FnMut(&str) -> io::Result<Box<dyn Write + Send>> + Send>;
 
-/// Writes a log for each connection. Cheap to clone; all clones write to the same files.
+/// A writer of one log per connection. Cheap to clone; all clones write to the same files.
 #[derive(Clone)]
 pub struct LogWriter {
     inner: Arc<Mutex<ConnectionLogsState>>,
@@ -40,7 +40,7 @@ struct ConnectionLogsState {
     redactor: SecretRedactor,
     recording: RecordingFacts,
     order: u64,
-    /// How often each name was opened.
+    /// The number of times that each connection name was opened.
     opened: HashMap<String, u64>,
     files: HashMap<String, BufWriter<Box<dyn Write + Send>>>,
     names: HashSet<String>,
@@ -48,14 +48,14 @@ struct ConnectionLogsState {
     error: Option<io::Error>,
 }
 
-/// A text as a part of a file's name.
+/// Converts a text to a part of a file name.
 pub fn file_part(text: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     text.chars().take(MAX_NAME).map(plain).collect()
 }
 
 impl LogWriter {
-    /// Writes what the redactor leaves to files that `open` makes.
+    /// Makes a writer that redacts each event and writes it to the files that `open` opens.
     pub fn new(open: OpenFile, redactor: SecretRedactor, recording: RecordingFacts) -> LogWriter {
         let inner = ConnectionLogsState {
             open,
@@ -71,12 +71,12 @@ impl LogWriter {
         LogWriter { inner: Arc::new(Mutex::new(inner)) }
     }
 
-    /// A recorder that writes here.
+    /// Returns a recorder that writes to these logs.
     pub fn recorder(&self) -> Box<dyn TranscriptRecorder> {
         Box::new(self.clone())
     }
 
-    /// Brings what was written so far to its place.
+    /// Flushes everything written so far.
     pub fn flush(&self) {
         self.with(|inner| {
             for file in inner.files.values_mut() {
@@ -87,10 +87,10 @@ impl LogWriter {
         });
     }
 
-    /// Brings everything to its place.
+    /// Flushes all files.
     ///
     /// # Errors
-    /// The first thing that went wrong since the beginning.
+    /// The first error since the beginning.
     pub fn finish(&self) -> io::Result<()> {
         self.flush();
         self.with(|inner| inner.error.take().map_or(Ok(()), Err))
@@ -118,7 +118,7 @@ impl ConnectionLogsState {
         if matches!(event, ConnectionEvent::Below { .. }) {
             return Ok(());
         }
-        // What is secret is taken out of the same text as in a capture.
+        // Secrets are redacted in the same text as in a capture.
         let mut text = String::new();
         line::write(&mut text, None, at, client, event);
         self.redactor.event(&mut text);
@@ -159,7 +159,7 @@ impl ConnectionLogsState {
     }
 }
 
-/// Writes the same to several places; the lines are those of the first.
+/// A recorder that passes each event to several recorders. The line numbers are those of the first recorder.
 pub struct RecorderGroup(pub Vec<Box<dyn TranscriptRecorder>>);
 
 impl TranscriptRecorder for RecorderGroup {

@@ -1,4 +1,4 @@
-//! The run for the person who started it: progress, failures, and what it comes to.
+//! The console report of a run: progress, failures and the summary.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -21,26 +21,26 @@ use super::event::{CaseReport, FailureReport, FindingLine, RunHeader};
 use super::first::{fix_first, is_to_mend, name, one_line};
 use super::summary::{OWN_FRAMES, RunSummary, row, word};
 
-/// Where the transcript is kept that lines are told of.
+/// The place of the transcript that line numbers refer to.
 #[derive(Clone, Debug)]
 pub enum TranscriptPlace {
-    /// Nowhere.
+    /// No place: the transcript is not kept.
     Nowhere,
-    /// In this file.
+    /// One file.
     File(String),
-    /// In a folder of logs, whose lines are counted over all connections.
+    /// A folder of logs, whose lines are counted over all connections.
     Folder(String),
-    /// In these logs.
+    /// Logs that were read.
     Logs(Arc<ConnectionLogs>),
 }
 
 impl TranscriptPlace {
-    /// In a file, where there is one.
+    /// Returns the place for an optional file.
     pub fn in_file(file: Option<String>) -> TranscriptPlace {
         file.map_or(TranscriptPlace::Nowhere, TranscriptPlace::File)
     }
 
-    /// All of it, in a word.
+    /// Returns a name for the whole transcript.
     fn name(&self) -> Option<String> {
         match self {
             TranscriptPlace::Nowhere => None,
@@ -52,7 +52,7 @@ impl TranscriptPlace {
         }
     }
 
-    /// Where a line is.
+    /// Returns the place of a line.
     fn place(&self, line: u64) -> String {
         match self {
             TranscriptPlace::Nowhere => format!("line {line}"),
@@ -66,45 +66,46 @@ impl TranscriptPlace {
     }
 }
 
-/// How much of a run is said.
+/// The amount of detail.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ConsoleDetail {
-    /// What does not hold, by cause, the worst first; what passes is counted.
+    /// The failures by cause, the worst first, and the number of passes.
     #[default]
     Brief,
     /// A line for each scenario, and everything that was found.
     Full,
-    /// One JSON object at the end, and nothing else.
+    /// One JSON object at the end, and no other output.
     Json,
 }
 
-/// Scenarios up to which brief output has a line for each.
+/// The number of scenarios above which brief output has no line per scenario.
 const FEW: usize = 20;
-/// Lines of a difference of states that brief output says.
+/// The maximal number of lines of a state difference in brief output.
 const DIFF_LINES: usize = 12;
-/// Causes up to which brief output draws each of them.
+/// The number of causes above which brief output lists causes without drawing them.
 const DRAWN: usize = 3;
-/// Bytes of a reason on a line of its scenario, where there are many.
+/// The maximal length of a reason in a scenario's line, in bytes.
 const REASON: usize = 100;
-/// Names of what is not offered that brief output says.
+/// The maximal number of names of missing capabilities in brief output.
 const NAMES: usize = 8;
-/// Names that a host may have made up, of which a line shows a few.
+/// The maximal number of names in a line; a host may declare any number of names.
 const MANY: usize = 20;
 
-/// Renders a run as text, piece by piece.
+/// A renderer that writes a run as text, piece by piece.
 #[derive(Clone, Debug)]
 pub struct ConsoleReport {
     style: DrawStyle,
     kept: TranscriptPlace,
-    /// Whether the scenarios are the user's own, so that what is wrong with their frames is of interest.
+    /// Whether the report includes findings about the harness's own frames, because the user wrote the
+    /// scenarios.
     own_frames: bool,
-    /// How much is said.
+    /// The amount of detail.
     format: ConsoleDetail,
-    /// Whether a line for each scenario is too much.
+    /// Whether there are too many scenarios for one line per scenario.
     many: bool,
 }
 
-/// The first of many names, and how many more there are.
+/// Returns the first names, and the number of further names.
 fn lines(names: &[ForeignText]) -> Vec<String> {
     let mut lines: Vec<String> = names.iter().take(MANY).map(ForeignText::line).collect();
     if names.len() > MANY {
@@ -113,51 +114,51 @@ fn lines(names: &[ForeignText]) -> Vec<String> {
     lines
 }
 
-/// What the first look at the host found missing: what the user can do something about, and the rest.
+/// Returns the capabilities that the host lacks: first those that an option could provide, then the others.
 fn lacking(header: &RunHeader) -> (Vec<&DetectedFeature>, Vec<&DetectedFeature>) {
     let lacking = header.detected.iter().filter(|detected| !detected.offered);
     lacking.partition(|detected| detected.how.raw().contains("(hint: "))
 }
 
-/// The options that a reason names in its hint.
+/// Returns the option that the hint of a reason names.
 fn hint_in(how: &str) -> Option<String> {
     let (_, hint) = how.split_once("(hint: ")?;
     hint.split_once('`')?.1.split('`').next().map(str::to_owned)
 }
 
 impl ConsoleReport {
-    /// A console that knows where the transcript is kept.
+    /// Makes a console report with full detail.
     pub fn new(style: DrawStyle, kept: TranscriptPlace) -> ConsoleReport {
         ConsoleReport { style, kept, own_frames: false, format: ConsoleDetail::Full, many: false }
     }
 
-    /// The same, that says so much of so many scenarios.
+    /// Sets the amount of detail for a run of this many scenarios.
     pub fn with_format(self, format: ConsoleDetail, scenarios: usize) -> ConsoleReport {
         ConsoleReport { format, many: format == ConsoleDetail::Brief && scenarios > FEW, ..self }
     }
 
-    /// Whether the scenarios are the user's own.
+    /// Returns whether the report includes findings about the harness's own frames.
     pub fn own_frames(&self) -> bool {
         self.own_frames
     }
 
-    /// How much is said.
+    /// Returns the amount of detail.
     pub fn format(&self) -> ConsoleDetail {
         self.format
     }
 
-    /// Whether a line is said about a scenario that ended like this.
+    /// Returns whether a scenario with this status gets a line.
     pub fn tells(&self, status: Status) -> bool {
         let held = matches!(status, Status::Pass | Status::Skip | Status::Note | Status::Known);
         !(self.many && held)
     }
 
-    /// Shows what the always-on checks say about the frames that scenarios send, too.
+    /// Includes findings about the frames that the scenarios send.
     pub fn shows_own_frames(&mut self) {
         self.own_frames = true;
     }
 
-    /// What is said before the first scenario.
+    /// Formats the lines before the first scenario.
     pub fn header(&self, header: &RunHeader, scenarios: usize) -> String {
         let host =
             header.host.as_ref().map(|host| format!(" ({})", host.line())).unwrap_or_default();
@@ -201,7 +202,7 @@ impl ConsoleReport {
                 let _ = writeln!(text, "not tested: agent {agent}: {why}");
             }
         }
-        // Each capability is named once: scenarios that are skipped for it do not repeat the reason.
+        // Each capability is named once here; skipped scenarios do not repeat the reason.
         let hints: Vec<String> =
             with_hint.iter().filter_map(|it| hint_in(&it.how.line())).collect();
         if brief && !hints.is_empty() {
@@ -218,8 +219,8 @@ impl ConsoleReport {
         text
     }
 
-    /// What does not hold, by cause: drawn where there are few causes, else in at most ten lines. `drawings` has what
-    /// [`ConsoleReport::failure`] says of scenarios, by their numbers.
+    /// Formats the failures by cause: as drawings if there are few causes, otherwise as a list of at most ten
+    /// lines. `drawings` contains the output of [`ConsoleReport::failure`] by scenario number.
     pub fn causes(
         &self,
         causes: &CauseFold,
@@ -229,7 +230,7 @@ impl ConsoleReport {
         let all = causes.by_cause();
         let to_mend: Vec<_> = all.iter().filter(|cause| is_to_mend(cause)).collect();
         if to_mend.len() > DRAWN {
-            // Of few scenarios the worst failure is worth its lines.
+            // If there are few scenarios, the worst failure is drawn above the list.
             let mut places = to_mend.iter().filter_map(|cause| cause.shown());
             let worst = places.find_map(|place| drawings.get(&place.case)).filter(|_| !self.many);
             let list = fix_first(causes, header, |status| self.tag(status));
@@ -266,7 +267,7 @@ impl ConsoleReport {
         out
     }
 
-    /// One line as a scenario ends.
+    /// Formats the line of a scenario that has ended.
     pub fn progress(&self, case: &CaseReport) -> String {
         let detail = match case.status {
             Status::Pass => match case.flaky {
@@ -279,7 +280,8 @@ impl ConsoleReport {
         format!("{} {:<44} {detail}\n", self.tag(case.status), case.name())
     }
 
-    /// The failures in full: the author's line, what was expected, what came, the rule, the lines.
+    /// Formats the failures in full: the author's line, the expected and the actual value, the rule and the
+    /// lines of the transcript.
     pub fn failure(&self, case: &CaseReport) -> String {
         let title = format!("{} {}: {}\n", self.tag(case.status), case.name(), case.title);
         let help = |report: &FailureReport| {
@@ -328,12 +330,12 @@ impl ConsoleReport {
         }
     }
 
-    /// What the always-on checks found.
+    /// Formats the findings of the always-on checks.
     pub fn findings(&self, summary: &RunSummary) -> String {
         let mut out = String::new();
         for (check, total) in &summary.checks {
             let Some(worst) = total.worst else { continue };
-            // The carried scenarios send odd frames on purpose.
+            // The built-in scenarios send malformed frames on purpose.
             if check == OWN_FRAMES && !self.own_frames {
                 continue;
             }
@@ -358,7 +360,7 @@ impl ConsoleReport {
         out
     }
 
-    /// A finding as it comes.
+    /// Formats a finding at the time when it occurs.
     pub fn found(&self, finding: &Finding) -> String {
         let line = self.finding("", &FindingLine::from(finding));
         format!("{}: {line}", finding.check)
@@ -383,7 +385,7 @@ impl ConsoleReport {
         text
     }
 
-    /// What the run comes to.
+    /// Formats the summary of the run.
     pub fn summary(&self, summary: &RunSummary, took: Duration) -> String {
         let order = [
             (Status::Pass, "passed"),
@@ -410,7 +412,7 @@ impl ConsoleReport {
         format!("{scenarios}\n{}", self.checks(summary))
     }
 
-    /// What the always-on checks come to.
+    /// Formats the summary of the always-on checks.
     pub fn checks(&self, summary: &RunSummary) -> String {
         let observations: u64 = summary.checks.values().map(|total| total.observations).sum();
         let mut out = format!(

@@ -1,5 +1,5 @@
-//! The conversation of a scenario as a reader wants to see it: who said what to whom, which answer
-//! belongs to which request, which echo to which dispatch, and which lines prove what was found.
+//! The conversation of a scenario for a reader: who sent which message to whom, which answer belongs to which
+//! request, which echo to which dispatch, and which lines prove a finding.
 //!
 //! Knows: lines of a transcript. Never knows: files, how the picture is drawn.
 //!
@@ -19,100 +19,101 @@ use super::excerpt;
 /// One line of a transcript, for a person.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConversationLine {
-    /// Its number in the file.
+    /// The number of the line in the file.
     pub line: u64,
-    /// When, in microseconds since the scenario began.
+    /// The time in microseconds since the scenario began.
     pub at_us: u64,
-    /// The client; [`AGENT`] for what passes below the host.
+    /// The client; [`AGENT`] for a message between the host and its agent.
     pub client: String,
-    /// Which way.
+    /// The direction of the message.
     pub way: LineDirection,
-    /// What, in a few words.
+    /// A short description of the message.
     pub what: ForeignText,
-    /// The channel that it is about; empty where it is about none.
+    /// The channel of the message; empty if it has none.
     pub channel: ForeignText,
-    /// The frame, shortened where it is long; empty where there is none.
+    /// The frame, shortened if it is long; empty if there is none.
     pub text: ForeignText,
-    /// The line that it answers: the request of a response, the dispatch of an action that came back.
+    /// The line that this one answers: the request of a response, or the dispatch of an echoed action.
     pub answers: Option<u64>,
-    /// What it is to what was found.
+    /// The role of the line in the evidence.
     pub role: LineRole,
 }
 
-/// Which way something went.
+/// The direction of an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LineDirection {
     /// To the host: from a client, or from the agent.
     Out,
     /// From the host.
     In,
-    /// Neither: a connection opened or ended.
+    /// No direction: a connection opened or ended.
     Across,
 }
 
-/// What a line is to what was found.
+/// The role of a line in the evidence for a finding.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum LineRole {
-    /// It stands beside.
+    /// A line that proves nothing.
     Beside,
-    /// What was sent, and led to a line that proves something.
+    /// A sent message that led to a line of evidence.
     Sent,
-    /// It proves something.
+    /// A line of evidence.
     Proof,
 }
 
-/// A line that proves something.
+/// A line of evidence for a finding.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ProofLine {
-    /// Its number in the file.
+    /// The number of the line in the file.
     pub line: u64,
-    /// The names of the members in question, which are never cut off.
+    /// The names of the members in question, which are never truncated.
     pub members: Vec<String>,
-    /// The client that it is about, where it is known.
+    /// The client concerned, if it is known.
     pub client: Option<String>,
 }
 
 /// The lane of the host's agent.
 pub const AGENT: &str = "agent";
 
-/// Rows before and after one that proves something, which are chosen with it.
+/// The number of rows before and after a line of evidence that are chosen with it.
 const AROUND: usize = 5;
-/// Rows that are chosen at most, besides those that prove something.
+/// The maximal number of chosen rows that are not evidence.
 const CHOSEN: usize = 400;
-/// Rows of a picture that prove nothing, and of those that do.
+/// The maximal numbers of rows in a picture that are not evidence, and of rows that are.
 const BESIDE: usize = 16;
 const PROOFS: usize = 10;
-/// Bytes of a frame that proves something; of another one.
+/// The maximal lengths of frames in bytes: of a frame that is evidence, and of another frame.
 const PROOF_BYTES: usize = 3_000;
 const FRAME_BYTES: usize = 240;
 
-/// All lines of a scenario, or of a capture.
+/// All lines of a scenario or of a capture.
 #[derive(Clone, Debug, Default)]
 pub struct DrawnConversation {
     rows: Vec<ConversationLine>,
     messages: Vec<Option<Value>>,
 }
 
-/// By what an answer is known: the connection or client, and the id or number.
+/// The key under which an answer finds its request or dispatch.
 #[derive(Eq, Hash, PartialEq)]
 enum AnswerKey {
-    /// The connection, whether the host asks, and the id as JSON.
+    /// The connection, whether the host is the requester, and the identifier as JSON.
     Request(String, bool, String),
-    /// `clientSeq` of a client, by the name of its connection, since ids are made of it.
+    /// The name of the connection and the `clientSeq`. The client identifier is not used, because it is derived
+    /// from the name.
     Dispatch(String, u64),
 }
 
-/// What was asked: its line, and the method or the type of the action.
+/// The open requests and dispatches: the line, and the method or the action's type.
 type OpenQuestion = HashMap<AnswerKey, (u64, String)>;
 
 impl DrawnConversation {
-    /// Reads lines, each with its number; those that cannot be read are left out.
+    /// Reads numbered lines and skips unreadable ones.
     pub fn of<'a>(lines: impl IntoIterator<Item = (u64, &'a str)>) -> DrawnConversation {
         let read = |(number, text)| Some((number, line::read(text).ok()?));
         DrawnConversation::of_lines(lines.into_iter().filter_map(read))
     }
 
-    /// The same of lines that were read.
+    /// Builds the conversation from parsed lines.
     pub fn of_lines(
         lines: impl IntoIterator<Item = (u64, line::TranscriptLine)>,
     ) -> DrawnConversation {
@@ -127,7 +128,8 @@ impl DrawnConversation {
         conversation
     }
 
-    /// The line of what led to a line that proves something: what it answers, else what the client said last.
+    /// Returns the line that led to a line of evidence: the line that it answers, or else the last message from
+    /// the client before it.
     fn led_to(&self, proof: &ProofLine) -> Option<u64> {
         let place = self.rows.iter().position(|row| row.line == proof.line)?;
         let row = self.rows.get(place)?;
@@ -140,7 +142,8 @@ impl DrawnConversation {
         said.next().map(|row| row.line)
     }
 
-    /// The rows that prove something marked, and what led to them, among all rows; `whole` keeps long frames.
+    /// Returns all rows and marks the evidence and the messages that led to it. With `whole`, long frames are
+    /// kept.
     pub fn marked(self, proofs: &[ProofLine], whole: bool) -> Vec<ConversationLine> {
         let sent: Vec<u64> = proofs.iter().filter_map(|proof| self.led_to(proof)).collect();
         let bytes = if whole { 100 * PROOF_BYTES } else { PROOF_BYTES };
@@ -155,7 +158,7 @@ impl DrawnConversation {
         rows
     }
 
-    /// Every row, with its frame as it was, shortened to so many bytes.
+    /// Returns every row with its frame, shortened to this many bytes.
     pub fn all(self, bytes: usize) -> Vec<ConversationLine> {
         let DrawnConversation { mut rows, messages } = self;
         for (row, message) in rows.iter_mut().zip(&messages) {
@@ -166,8 +169,8 @@ impl DrawnConversation {
         rows
     }
 
-    /// The rows that prove something, what led to them, and some around them, shortened; and how many rows
-    /// are left out.
+    /// Returns the evidence, the messages that led to it and some rows around them, shortened; and the number
+    /// of omitted rows.
     pub fn chosen(mut self, proofs: &[ProofLine]) -> (Vec<ConversationLine>, u64) {
         let is_proof = |line: u64| proofs.iter().any(|proof| proof.line == line);
         let sent: Vec<u64> = proofs.iter().filter_map(|proof| self.led_to(proof)).collect();
@@ -210,8 +213,8 @@ impl DrawnConversation {
     }
 }
 
-/// The rows that belong to one thing that was found, of those that were chosen for all of a scenario: with its lines,
-/// and the place of each row among the others, so that a reader sees where some are left out.
+/// Selects the rows that belong to one finding from the rows chosen for a whole scenario. `lines` are the lines
+/// of the finding's evidence.
 pub fn about(rows: &[ConversationLine], lines: &[u64]) -> Vec<ConversationLine> {
     let lines = lines.get(lines.len().saturating_sub(PROOFS)..).unwrap_or_default();
     let proof = |row: &&ConversationLine| lines.contains(&row.line);
@@ -252,7 +255,7 @@ pub fn about(rows: &[ConversationLine], lines: &[u64]) -> Vec<ConversationLine> 
     places.into_iter().filter_map(row).collect()
 }
 
-/// What the same client said last before a row, where that led to something that was found.
+/// Returns the last message of the same client before a row, if that message led to some evidence.
 fn said_before(rows: &[ConversationLine], row: &ConversationLine) -> Option<u64> {
     let before = rows.iter().rev().skip_while(|it| it.line >= row.line);
     let mut said = before.filter(|it| it.way == LineDirection::Out && it.role == LineRole::Sent);
@@ -340,7 +343,8 @@ fn channel_of(message: &Value) -> String {
     named.into_iter().find_map(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// A message in a few words, and the line that it answers. `from_host`: or to the agent, below the host.
+/// Returns a short description of a message, and the line that it answers. `from_host` also covers messages to
+/// the agent.
 fn told(
     message: Option<&Message>,
     conn: &str,
@@ -405,7 +409,7 @@ fn told(
     }
 }
 
-/// A frame that is no message, as text.
+/// Formats a frame that is not a message.
 fn raw(frame: &Frame) -> String {
     match frame {
         Frame::Text(text) => excerpt::cut(text, FRAME_BYTES),

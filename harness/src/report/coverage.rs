@@ -1,12 +1,11 @@
-//! Which requirement is put to the test by what: the ledger against checks, scenarios and vectors.
+//! Coverage of the ledger: which checks, scenarios and vectors test each requirement.
 //!
-//! A requirement is *covered* when an always-on check, a scenario or a vector names it, *excluded*
-//! when its row says why nothing can put it to the test, and *open* otherwise. What names it is read
-//! off the scenarios and the catalogue of checks, the only place where it is written; what has been
-//! seen to fail is read off the rows of the kill matrix.
+//! A requirement is *covered* if an always-on check, a scenario or a vector names it, *excluded* if its row
+//! says why nothing can test it, and *open* otherwise. The scenarios and the catalogue of checks name the
+//! requirements that they test; the kill matrix says which of them are known to detect an injected fault.
 //!
-//! A scenario counts only where it is played, and a step only at the versions at which it is taken. What is
-//! played differs between our own host and somebody else's: [`HostKind`] says between which.
+//! A scenario counts only on hosts where it is played, and a step only in versions that it applies to. The set
+//! of played scenarios depends on the host; [`HostKind`] lists the kinds of hosts.
 //!
 //! Start at [`LedgerCoverage::of`].
 
@@ -29,16 +28,16 @@ use crate::wire::version::Version;
 
 use super::area::{area, or_core};
 
-/// The hosts that requirements may be tested on.
+/// The kinds of hosts on which requirements may be tested.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum HostKind {
-    /// The host that the harness carries, whose settings a scenario may choose.
+    /// The embedded host, whose settings a scenario may choose.
     Embedded,
-    /// Somebody else's host that offers everything, with every option of the run given.
+    /// A foreign host with every capability, in a run with every option.
     Foreign,
-    /// The same, but its agent plays no scripts.
+    /// A foreign host with every capability, except that its agent plays no scripts.
     WithoutAgent,
-    /// The same with an agent, but the run was given no folders on its disk.
+    /// A foreign host with every capability, except that the run has no folders on its disk.
     WithoutFiles,
 }
 
@@ -47,7 +46,7 @@ impl HostKind {
     pub const ALL: [HostKind; 4] =
         [HostKind::Embedded, HostKind::Foreign, HostKind::WithoutAgent, HostKind::WithoutFiles];
 
-    /// The heading of this kind's column in the table.
+    /// Returns the heading of this kind's column in the table.
     pub fn heading(self) -> &'static str {
         match self {
             HostKind::Embedded => "anywhere",
@@ -57,7 +56,7 @@ impl HostKind {
         }
     }
 
-    /// Its name in JSON.
+    /// Returns the key of this kind in JSON.
     pub fn key(self) -> &'static str {
         match self {
             HostKind::Embedded => "anywhere",
@@ -91,9 +90,9 @@ impl HostKind {
     }
 }
 
-/// What is played of a suite on one kind of host.
+/// The part of a suite that is played on one kind of host.
 struct PlayedSuite<'a> {
-    /// Each scenario, with the reason where it is not played.
+    /// Each scenario, with the reason if it is not played.
     planned: Vec<(&'a SuiteEntry, Option<String>)>,
     /// The profiles of which at least one scenario is played.
     profiles: HashSet<String>,
@@ -111,12 +110,13 @@ impl<'a> PlayedSuite<'a> {
         PlayedSuite { planned, profiles }
     }
 
-    /// Whether an always-on check has something to look at that a requirement is about.
+    /// Returns whether the played scenarios exercise the area of a requirement, so that an always-on check has
+    /// something to observe.
     fn shows(&self, rule: &Requirement) -> bool {
         self.profiles.contains(&area(rule.id, "core"))
     }
 
-    /// The scenarios that test each requirement, by its id.
+    /// Returns the scenarios that test each requirement, by the requirement's identifier.
     fn tests(&self, version: Version) -> HashMap<&'a str, Vec<String>> {
         let mut tests: HashMap<&str, Vec<String>> = HashMap::new();
         for (entry, _) in self.planned.iter().filter(|(_, skip)| skip.is_none()) {
@@ -130,13 +130,13 @@ impl<'a> PlayedSuite<'a> {
         tests
     }
 
-    /// Why no scenario tests a requirement, in the words of the first of those that would.
+    /// Returns the reason why no scenario tests a requirement, taken from a scenario that would test it.
     fn why_not(&self, id: &str, version: Version) -> String {
         let mut about = self
             .planned
             .iter()
             .filter(|(entry, _)| entry.scenario.proves.iter().any(|proved| proved == id));
-        // One that is about the version says more than one that is not.
+        // The reason of a scenario for this version is more useful than that of a scenario for another one.
         let missing = about.clone().filter(|(_, skip)| skip.is_some());
         let missing = missing.min_by_key(|(entry, _)| !entry.scenario.spec.includes(version));
         let missing = missing.and_then(|(entry, skip)| {
@@ -151,7 +151,7 @@ impl<'a> PlayedSuite<'a> {
     }
 }
 
-/// The ledger of a version with what puts each requirement to the test.
+/// The ledger of a version, with the checks, scenarios and vectors that test each requirement.
 #[derive(Debug)]
 pub struct LedgerCoverage {
     /// The version.
@@ -160,38 +160,38 @@ pub struct LedgerCoverage {
     pub rows: Vec<CoveredRequirement>,
 }
 
-/// A requirement with what puts it to the test.
+/// A requirement, with the checks, scenarios and vectors that test it.
 #[derive(Debug)]
 pub struct CoveredRequirement {
     /// The requirement.
     pub rule: &'static Requirement,
-    /// Ids of always-on checks.
+    /// The identifiers of the always-on checks.
     pub checks: Vec<&'static str>,
-    /// Ids of scenarios that are played at the version.
+    /// The identifiers of the scenarios that are played in this version.
     pub scenarios: Vec<String>,
-    /// How many vectors there are for it.
+    /// The number of vectors.
     pub vectors: usize,
-    /// Planted faults that a check or scenario of it has to catch.
+    /// The injected faults that its checks and scenarios must detect.
     pub faults: Vec<&'static str>,
-    /// The kinds of hosts on which a check or scenario looks at it.
+    /// The kinds of hosts on which a check or scenario tests it.
     pub reached: Vec<HostKind>,
-    /// Why it is not tested on somebody else's host that offers everything.
+    /// The reason why it is not tested on a foreign host with every capability; `None` if it is tested there.
     pub unreached: Option<String>,
 }
 
-/// What is known of a requirement.
+/// The coverage of a requirement.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum RequirementStanding {
-    /// Something puts it to the test.
+    /// Something tests it.
     Covered,
-    /// Nothing can, for a reason that its row gives.
+    /// Nothing can test it, for the reason in its row.
     Excluded,
-    /// Nothing does.
+    /// Nothing tests it.
     Open,
 }
 
 impl CoveredRequirement {
-    /// What is known of it.
+    /// Returns the coverage of the requirement.
     pub fn standing(&self) -> RequirementStanding {
         let tested = !self.checks.is_empty() || !self.scenarios.is_empty() || self.vectors > 0;
         match (tested, self.rule.excluded) {
@@ -202,18 +202,18 @@ impl CoveredRequirement {
     }
 }
 
-/// How many requirements stand how.
+/// The number of requirements by coverage.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct CoverageTally {
-    /// All of them.
+    /// The number of all requirements.
     pub all: usize,
-    /// Those that something puts to the test.
+    /// The number of covered requirements.
     pub covered: usize,
-    /// Those that something looks at on each kind of host.
+    /// The number of requirements tested on each kind of host.
     pub reached: [usize; HostKind::ALL.len()],
-    /// Those that nothing can.
+    /// The number of excluded requirements.
     pub excluded: usize,
-    /// Those that nothing does.
+    /// The number of open requirements.
     pub open: usize,
 }
 
@@ -232,7 +232,7 @@ impl CoverageTally {
 }
 
 impl LedgerCoverage {
-    /// Holds the ledger of a version against a suite and its vectors.
+    /// Determines the coverage of the ledger of a version by a suite and its vectors.
     pub fn of(version: Version, suite: &ScenarioSuite, vectors: &[VectorFile]) -> LedgerCoverage {
         let mut checks: HashMap<&str, Vec<&'static str>> = HashMap::new();
         for check in checks_of(version.standard) {
@@ -290,7 +290,7 @@ impl LedgerCoverage {
         LedgerCoverage { version, rows: ledger.map(cover).collect() }
     }
 
-    /// How many requirements of each weight and party stand how, the heaviest first.
+    /// Returns the numbers for each weight and party, the heaviest first.
     pub fn tallies(&self) -> Vec<((Weight, BoundParty), CoverageTally)> {
         let mut tallies: LiteMap<(Weight, BoundParty), CoverageTally> = LiteMap::new();
         for row in &self.rows {
@@ -302,8 +302,7 @@ impl LedgerCoverage {
         tallies
     }
 
-    /// Requirements of at least this weight that nothing puts to the test, those that do most harm
-    /// first.
+    /// Returns the open requirements of at least this weight, those of the highest severity first.
     pub fn open(&self, weight: Weight) -> Vec<&CoveredRequirement> {
         let open = |row: &&CoveredRequirement| {
             row.standing() == RequirementStanding::Open && row.rule.weight >= weight
@@ -313,8 +312,8 @@ impl LedgerCoverage {
         rows
     }
 
-    /// The requirements of at least this weight that a host or an agent can be tested on, and that nothing looks at on
-    /// somebody else's, however much it offers; the heaviest first.
+    /// Returns the requirements of at least this weight that bind a host or an agent, could be tested, and are
+    /// not tested on a foreign host with every capability; the heaviest first. Each has the reason.
     pub fn unreached(&self, weight: Weight) -> Vec<(&CoveredRequirement, &str)> {
         let rows = self.rows.iter().filter(|row| {
             let bound = matches!(row.rule.party, BoundParty::Host | BoundParty::Agent);

@@ -1,4 +1,4 @@
-//! Mistakes and failures, drawn on the author's lines.
+//! Draws mistakes and failures with the author's lines.
 
 use std::ops::Range;
 
@@ -9,17 +9,17 @@ use crate::run::failure::StepFailure;
 use crate::scenario::source::{ScenarioError, SourceFile, SourceSpan};
 use crate::wire::foreign_text::ForeignText;
 
-/// Columns that a hint may take before it goes on in the next line.
+/// The maximal width of a line of a hint, in columns.
 const HINT_WIDTH: usize = 90;
 
-/// How a drawing is made.
+/// The style of a drawing.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct DrawStyle {
     /// Whether the terminal shows colours.
     pub colour: bool,
 }
 
-/// A mistake in a scenario file.
+/// Draws a mistake in a scenario file.
 pub fn mistake(sources: &[SourceFile], error: &ScenarioError, style: DrawStyle) -> String {
     let text = error.to_string();
     let (message, hint) = match text.split_once("\n(hint: ") {
@@ -30,7 +30,7 @@ pub fn mistake(sources: &[SourceFile], error: &ScenarioError, style: DrawStyle) 
     drawn(sources.get(error.span.file as usize), message, &[label], hint, style)
 }
 
-/// An expectation that was not met; `help` is what the rule says and where the transcript is.
+/// Draws a failed expectation. `help` contains the text of the rule and the place of the transcript.
 pub fn failure(
     sources: &[SourceFile],
     failure: &StepFailure,
@@ -75,8 +75,8 @@ fn drawn(
     renderer.decor_style(DecorStyle::Unicode).render(&[drawing]) + "\n"
 }
 
-/// A label over many lines hides more than it shows: it is cut at the end of its first line. The
-/// ends lie within the text and between characters, as the drawing demands.
+/// Cuts a label at the end of its first line, because a label over many lines hides the text. The ends are
+/// within the text and on character boundaries, as the drawing library requires.
 fn on_one_line(text: &str, span: SourceSpan) -> Range<usize> {
     let between = |mut byte: usize| {
         while !text.is_char_boundary(byte) {
@@ -89,7 +89,7 @@ fn on_one_line(text: &str, span: SourceSpan) -> Range<usize> {
     start..between((span.end as usize).clamp(start, line_end))
 }
 
-/// The line of a place, with the line before and the line after it.
+/// Returns the line of a place, with the previous and the next line.
 fn with_neighbours(text: &str, place: &Range<usize>) -> Range<usize> {
     let line = text[..place.start].rfind('\n').unwrap_or(0);
     let start = text[..line].rfind('\n').map_or(0, |at| at + 1);
@@ -97,7 +97,7 @@ fn with_neighbours(text: &str, place: &Range<usize>) -> Range<usize> {
     start..ends.nth(1).unwrap_or(text.len())
 }
 
-/// A hint in lines that fit on a terminal, broken between words.
+/// Wraps a hint between words, so that its lines fit on a terminal.
 fn wrapped(hint: &str) -> String {
     let mut out = String::with_capacity(hint.len() + 8);
     let mut column = 0;

@@ -1,4 +1,4 @@
-//! A conversation as text: a column for each client, time downwards.
+//! Draws a conversation as text: one column per client, with time running downwards.
 //!
 //! Start at [`text`].
 
@@ -10,22 +10,22 @@ use super::conversation::{AGENT, ConversationLine, LineDirection, LineRole};
 use super::draw::DrawStyle;
 use super::first::one_line;
 
-/// Which frames are written out.
+/// The frames that are written out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FrameDetail {
-    /// Those that prove something, and what led to them.
+    /// The frames that are evidence, and the messages that led to them.
     Proofs,
-    /// All.
+    /// All frames.
     All,
 }
 
-/// Columns that a line has for all lanes together, and the least for one.
+/// The width of a line in columns, and the minimal width of a lane.
 const WIDTH: usize = 96;
 const NARROW: usize = 26;
-/// Rows that prove nothing and follow one another up to which they are written.
+/// The maximal number of consecutive rows without evidence that are written out.
 const FEW: usize = 2;
 
-/// The rows, drawn.
+/// Draws the rows.
 pub fn text(rows: &[ConversationLine], detail: FrameDetail, style: DrawStyle) -> String {
     let mut lanes: Vec<&str> =
         rows.iter().map(|row| row.client.as_str()).filter(|name| !name.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The events of a run: plain data, in the form in which they are written.
+//! The events of a run as plain data, in the form in which they are written.
 
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
@@ -21,83 +21,84 @@ use super::outage::HostOutage;
 /// The format of `run.jsonl` that this build writes and reads.
 pub const FORMAT: u32 = 2;
 
-/// What is known before the first scenario.
+/// The facts that are known before the first scenario.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunHeader {
     /// The format of the file.
     pub format: u32,
     /// Version of the harness.
     pub harness: String,
-    /// The seed of every id, to play the same run again.
+    /// The seed of all generated identifiers, for replaying the run.
     pub seed: u64,
-    /// What was played against: `embedded`, or a URL without its secrets.
+    /// The target: `embedded`, or a URL without its secrets.
     pub target: ForeignText,
-    /// How the host calls itself, where it said so.
+    /// The name that the host gives itself, if it gives one.
     pub host: Option<ForeignText>,
-    /// The protocol version that the run is about.
+    /// The protocol version under test.
     pub version: String,
-    /// The versions that clients offered.
+    /// The versions that the clients offered.
     pub offers: Vec<String>,
-    /// When it began, as an ISO 8601 text.
+    /// The start time, as an ISO 8601 text.
     pub started: String,
-    /// The same in microseconds since 1970.
+    /// The start time in microseconds since 1970.
     pub epoch_us: u64,
-    /// How long a wait could take, in milliseconds.
+    /// The timeout of a wait, in milliseconds.
     pub limit_ms: u64,
-    /// Whether others could use the host at the same time.
+    /// Whether others could use the host during the run.
     pub shared: bool,
-    /// The resources that tokens were pushed for.
+    /// The resources for which tokens were sent with `authenticate`.
     pub authenticated: Vec<String>,
     /// The properties of the host's configuration that were set before the run, without their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
-    /// The provider that sessions were created with, where one was asked for; with `agents`, that of the cases that name none.
+    /// The requested provider for sessions. With `agents`, it applies to the cases that name no provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ForeignText>,
-    /// Its agents, where the run is about each of them: what differs between them, and which cannot be tested.
+    /// The agents of the host, in a run about each of them: how they differ, and which cannot be tested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentOfHost>,
-    /// The versions that the host says it speaks; empty where it does not say.
+    /// The versions that the host declares; empty if it declares none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub versions: Vec<ForeignText>,
     /// The providers of the host's agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub providers: Vec<ForeignText>,
-    /// What the host offers of what scenarios may need, and what showed it; nothing where the first look found
-    /// no host that shook hands.
+    /// The capabilities of the host, with the evidence for each; empty if no handshake succeeded in the first
+    /// probe.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detected: Vec<DetectedFeature>,
-    /// Whether there were secrets that no frame of the host may contain: marks stand for them.
+    /// Whether the run had secrets that no frame of the host may contain. The file contains marks in their
+    /// place.
     #[serde(default)]
     pub secrets: bool,
-    /// Whether further clients came and looked.
+    /// Whether additional clients connected to observe.
     #[serde(default)]
     pub observe: bool,
-    /// Who played the agent.
+    /// The component that plays the agent.
     #[serde(default)]
     pub agent: AgentMode,
-    /// The arguments that the run was started with, quoted for a shell: all that decide how one scenario goes, but not
-    /// which are played, nor the seed; environment variables stand for secrets.
+    /// The arguments of the run, quoted for a shell. They include everything that affects a single scenario,
+    /// but not the selection of scenarios and not the seed. Environment variables stand for secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// Which part of the selection was played, such as `1/4`, where it was not all of it.
+    /// The part of the selection that was played, such as `1/4`; `None` if all of it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
 }
 
 impl RunHeader {
-    /// The protocol that the run is about.
+    /// Returns the protocol under test.
     pub fn standard(&self) -> ProtocolStandard {
         self.version.parse::<Version>().map(|version| version.standard).unwrap_or_default()
     }
 
-    /// The protocol and its version, as a title has it.
+    /// Returns the protocol and its version as a title.
     pub fn title(&self) -> String {
         title(&self.version)
     }
 }
 
-/// The protocol and its version, as a title has it, from how the version is written.
+/// Returns the protocol and its version as a title, from the written version.
 pub fn title(version: &str) -> String {
     match version.parse::<Version>() {
         Ok(version) => version.title(),
@@ -105,33 +106,33 @@ pub fn title(version: &str) -> String {
     }
 }
 
-/// A scenario that begins.
+/// The start of a scenario.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CaseStart {
-    /// Its number in the run.
+    /// The number of the scenario in the run.
     pub case: u32,
-    /// Its id.
+    /// The identifier of the scenario.
     pub scenario: String,
-    /// The name that its ids are made from; tells repetitions apart.
+    /// The name from which its identifiers are derived. It differs between repetitions.
     pub name: String,
-    /// The texts it was made of, the file first.
+    /// The sources of the scenario, the file itself first.
     pub sources: Vec<SourceText>,
-    /// The seed of its ids, where several runs were merged and it is not the header's.
+    /// The seed of its identifiers, if it differs from the header's because several runs were merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// The wall clock when it began, in microseconds since 1970, where that is not when the run began.
+    /// The start of its run in microseconds since 1970, if it differs from the header's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_us: Option<u64>,
-    /// The provider that its sessions were created with, in a run about each agent of a host; missing where the scenario does
-    /// not depend on the agent.
+    /// The provider of its sessions, in a run about each agent of a host; `None` if the scenario does not
+    /// depend on the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// The agent that is put to the test, in a run of ACP.
+    /// The agent under test, in a run of ACP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<AgentSide>,
 }
 
-/// One file of a scenario.
+/// One source file of a scenario.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SourceText {
     /// Its path.
@@ -140,68 +141,69 @@ pub struct SourceText {
     pub text: String,
 }
 
-/// A scenario that has ended, or was not played.
+/// The report of a scenario that has ended or was not played.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CaseReport {
-    /// Its number in the run.
+    /// The number of the scenario in the run.
     pub case: u32,
-    /// Its id.
+    /// The identifier of the scenario.
     pub scenario: String,
-    /// The provider of its sessions, as in the line of its start.
+    /// The provider of its sessions, as in [`CaseStart`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// What it shows.
+    /// The title of the scenario.
     pub title: String,
-    /// Its file.
+    /// The file of the scenario.
     pub file: String,
-    /// The profile it belongs to.
+    /// The profile of the scenario.
     #[serde(default)]
     pub profile: String,
     /// The requirements that its steps test.
     pub proves: Vec<String>,
-    /// Those of them that are the author's own.
+    /// Those of the tested requirements that the author defines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<OwnRequirement>,
-    /// How it ended.
+    /// The status.
     pub status: Status,
-    /// Why, in one line; empty for a pass.
+    /// The reason for the status, in one line; empty for a pass.
     pub reason: ForeignText,
-    /// Why it was not played, if it was skipped.
+    /// The cause of a skip.
     #[serde(default, skip_serializing_if = "SkipCause::is_not_applicable")]
     pub skip: SkipCause,
     /// The weight of the rule that held or failed.
     pub weight: Weight,
-    /// How many of its expectations held.
+    /// The number of expectations that held.
     pub observations: u64,
-    /// How long it took, in milliseconds of the case's own time.
+    /// The duration in milliseconds of the case's own clock.
     pub took_ms: u64,
-    /// What decided the status, where it stands.
+    /// The failure that decided the status, with its place.
     pub failure: Option<FailureReport>,
-    /// What came of each step that tests a requirement.
+    /// The result of each step that tests a requirement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<ClaimReport>,
-    /// What the host accepted: `dispatch TYPE` and `request METHOD`.
+    /// The actions and requests that the host accepted, as `dispatch TYPE` and `request METHOD`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<String>,
-    /// At which attempt it held, where it did not at the first.
+    /// The attempt at which a flaky scenario held; `None` if it held at the first attempt or never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<u16>,
-    /// What there is to say besides.
+    /// Further remarks.
     pub notes: Vec<ForeignText>,
-    /// What the always-on checks saw.
+    /// The results of the always-on checks.
     pub checks: Vec<CheckLine>,
-    /// How it ended the host, where it did.
+    /// The outage of the host, if the scenario caused one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<HostOutage>,
-    /// The texts it was made of, for drawing; not written twice.
+    /// The sources, for drawing; not serialized, because [`CaseStart`] contains them.
     #[serde(skip)]
     pub sources: Vec<SourceFile>,
-    /// The failures with their places, for drawing, what decided the status first; written in parts.
+    /// The failures with their places, for drawing; the one that decided the status comes first. Not serialized
+    /// as such.
     #[serde(skip)]
     pub drawn: Vec<(FailureReport, StepFailure)>,
 }
 
-/// What came of a step that tests a requirement.
+/// The result of a claim, that is, a step that tests a requirement.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ClaimReport {
     /// The requirements.
@@ -210,22 +212,24 @@ pub struct ClaimReport {
     pub file: String,
     /// Its line, from 1.
     pub line: usize,
-    /// How it ended.
+    /// The status.
     pub status: Status,
-    /// Why it was not put to the test, or, with the status `skip`, why it does not apply; empty where it was tested.
+    /// The reason why the claim was not tested or, with the status `skip`, why it does not apply; empty if it
+    /// was tested.
     #[serde(default, skip_serializing_if = "ForeignText::is_empty")]
     pub untested: ForeignText,
-    /// How often it was put to the test and held.
+    /// The number of times that the claim was tested and held.
     pub observations: u64,
-    /// How it failed.
+    /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureReport>,
-    /// What the host has to have accepted in the same run, so that the refusal counts that the step expects.
+    /// The action or request that the host must have accepted in the same run; otherwise the refusal that the
+    /// step expects does not count.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
 }
 
-/// Where and how an expectation was not met.
+/// A failed expectation with its place.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FailureReport {
     /// The file: the scenario's or a fragment's.
@@ -234,51 +238,51 @@ pub struct FailureReport {
     pub line: usize,
     /// Its column, from 1.
     pub column: usize,
-    /// What was wrong.
+    /// The description of the failure.
     pub message: ForeignText,
-    /// What the author's line is told.
+    /// The label for the author's line.
     pub label: ForeignText,
-    /// The requirement that is broken; empty for a premise, which speaks against nobody.
+    /// The requirement that is broken; empty for a premise, which breaks none.
     pub rule: String,
     /// The lines of the transcript.
     pub transcript: Vec<u64>,
 }
 
-/// What one always-on check saw in a scenario.
+/// The result of one always-on check in a scenario.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CheckLine {
     /// The check.
     pub check: String,
-    /// How often its rule was put to the test.
+    /// The number of times that the rule was tested.
     pub observations: u64,
-    /// The same for each requirement that is counted apart and was put to the test.
+    /// The number of tests of each requirement that the check counts separately.
     #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
     pub apart: LiteMap<String, u64>,
-    /// How it was broken, each way once.
+    /// The findings, without duplicates.
     pub findings: Vec<FindingLine>,
-    /// Breaches that no finding counts.
+    /// The number of breaches that are in no finding.
     pub left_out: u64,
 }
 
-/// One rule seen broken.
+/// A finding: one rule that was broken.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FindingLine {
-    /// The requirement that it breaks; empty where it breaks none of the check's, missing where it
+    /// The requirement that is broken; empty if it is none of the check's requirements, `None` if the check
     /// cannot say which.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
-    /// How much it weighs.
+    /// The weight of the rule.
     pub weight: Weight,
-    /// What is wrong.
+    /// The description of the breach.
     pub message: ForeignText,
     /// The lines of the transcript that prove it.
     pub transcript: Vec<u64>,
-    /// The difference of the states involved.
+    /// The difference between the states involved.
     pub diff: Option<ForeignText>,
     /// Whether the baseline lists this finding.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
-    /// How often the same was found; the other members are of the first time.
+    /// The number of times that this finding occurred; the other members describe the first time.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: u64,
 }
@@ -324,7 +328,7 @@ impl From<&CheckReport> for CheckLine {
 }
 
 impl CaseReport {
-    /// The report of a scenario that was played.
+    /// Makes the report of a scenario that was played.
     pub fn of(case: u32, entry: &SuiteEntry, verdict: &ScenarioVerdict) -> CaseReport {
         let position = |span: SourceSpan| {
             let source = entry.sources.get(span.file as usize).or(entry.sources.first());
@@ -384,14 +388,14 @@ impl CaseReport {
         }
     }
 
-    /// The failures, what decided the status first.
+    /// Returns the failures; the one that decided the status comes first.
     pub fn failures(&self) -> impl Iterator<Item = &FailureReport> {
         let others = self.claims.iter().filter_map(|claim| claim.failure.as_ref());
         let first = self.failure.as_ref();
         first.into_iter().chain(others.filter(move |failure| Some(*failure) != first))
     }
 
-    /// The report of a scenario that the plan leaves out.
+    /// Makes the report of a scenario that the plan skips.
     pub fn skipped(case: u32, planned: &PlannedScenario, reason: String) -> CaseReport {
         let report = CaseReport {
             skip: planned.cause,
@@ -400,13 +404,13 @@ impl CaseReport {
         report.with(planned)
     }
 
-    /// The same with the agent that it was planned for.
+    /// Adds the agent that the scenario was planned for.
     pub fn with(self, planned: &PlannedScenario) -> CaseReport {
         let provider = planned.agent.as_ref().map(|agent| agent.provider.clone());
         CaseReport { provider, ..self }
     }
 
-    /// The scenario, with the agent where it was played with several.
+    /// Returns the name of the scenario, with the agent if the run has several.
     pub fn name(&self) -> String {
         match &self.provider {
             Some(provider) => format!("{} [{}]", self.scenario, shown(provider, LineBreaks::Shown)),
@@ -414,7 +418,7 @@ impl CaseReport {
         }
     }
 
-    /// The report of a scenario that was not played or not judged.
+    /// Makes the report of a scenario that was not played or not judged.
     pub fn unplayed(case: u32, entry: &SuiteEntry, status: Status, reason: String) -> CaseReport {
         let scenario = &entry.scenario;
         CaseReport {

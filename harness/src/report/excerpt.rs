@@ -1,21 +1,21 @@
-//! A message as a reader wants to see it: on many lines, shortened where it is long, but never before or
-//! within the member in question.
+//! Excerpts of messages: on several lines, shortened if long, but never cut before or within the member in
+//! question.
 //!
 //! Start at [`of`].
 
 use crate::wire::json::{Map, Value};
 
-/// How much of a message is left of texts, lists and what lies deep: the first form that fits is taken.
+/// The limits of each form: bytes of a text, items of a list, nesting depth. The first form that fits is used.
 const FORMS: [(usize, usize, usize); 4] = [(2_000, 100, 64), (160, 12, 64), (80, 4, 6), (40, 2, 4)];
 
-/// A message in at most so many bytes, if it can be had without cutting what `members` are: names of
-/// members that stay as they are, wherever they stand.
+/// Formats a message in at most `most` bytes. `members` are names of members that stay complete wherever they
+/// occur, even if the result becomes longer.
 pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     let mut text = String::new();
     for form in FORMS {
         let value = shortened(message, members, form, 0);
         text = match most {
-            // What stands beside is read at a glance.
+            // A short excerpt is written on one line.
             0..1_000 => value.to_text(),
             // Writing to memory cannot fail.
             _ => serde_json::to_string_pretty(&value).unwrap_or_default(),
@@ -26,7 +26,7 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     }
     match members {
         [] => cut(&text, most),
-        // Whatever it costs, the member in question is there.
+        // The member in question must be included, whatever the length.
         _ => {
             let after = |from: usize, name: &&str| {
                 let rest = text.get(from..).unwrap_or_default();
@@ -37,7 +37,7 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     }
 }
 
-/// The beginning of a text, with the number of bytes that are left out.
+/// Returns the beginning of a text, with the number of omitted bytes.
 pub fn cut(text: &str, most: usize) -> String {
     let shown = beginning(text, most);
     match text.len() - shown.len() {
@@ -46,7 +46,7 @@ pub fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// The beginning of a text, of so many bytes at most.
+/// Returns the beginning of a text, at most this many bytes.
 pub fn beginning(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {
@@ -93,14 +93,14 @@ fn shortened(value: &Value, members: &[&str], form: (usize, usize, usize), depth
     }
 }
 
-/// The names in a path such as `turns[0].message`.
+/// Returns the member names in a path such as `turns[0].message`.
 pub fn members_of(path: &str) -> Vec<String> {
     let parts = path.split(['.', '[', ']']).filter(|part| !part.is_empty());
     let names = parts.filter(|part| !part.bytes().all(|byte| byte.is_ascii_digit()));
     names.map(str::to_owned).collect()
 }
 
-/// The member in question of a message of a failure: the path that stands between ``at ` `` and the next `` ` ``.
+/// Returns the path in the message of a failure: the text between ``at ` `` and the next `` ` ``.
 pub fn path_in(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("at `")?;
     let (path, _) = rest.split_once('`')?;

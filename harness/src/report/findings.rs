@@ -1,8 +1,7 @@
-//! The report on a subject for those who mend it, in Markdown: each defect once, with its smallest
-//! case, then what is open, then the figures.
+//! The report on a subject for its maintainers, in Markdown: each defect once with its smallest case, then the
+//! open points, then the figures.
 //!
-//! Knows: the report of `reducers` and what is known of the defects. Never knows: files, how it came
-//! about.
+//! Knows: the report of `reducers` and the known defects. Never knows: files, how the report was made.
 //!
 //! Start at [`markdown`].
 
@@ -16,7 +15,7 @@ use crate::reducers::report::{AgreementTally, SubjectFinding, SubjectReport};
 use crate::verdict::Status;
 use crate::wire::json::json;
 
-/// The whole report; `command` is the command line that writes it.
+/// Formats the whole report. `command` is the command line that produces it.
 pub fn markdown(report: &SubjectReport, defects: &SubjectDefects, command: &str) -> String {
     let mut out = String::new();
     let name = defects.subject(report.version);
@@ -56,7 +55,7 @@ pub fn markdown(report: &SubjectReport, defects: &SubjectDefects, command: &str)
     out
 }
 
-/// The run in figures.
+/// Formats the figures of the run.
 fn figures(report: &SubjectReport, found: &[(&SubjectDefect, Vec<&SubjectFinding>)]) -> String {
     let vectors = |statuses: &[Status]| {
         report.vectors.iter().filter(|vector| statuses.contains(&vector.status)).count()
@@ -93,7 +92,7 @@ fn figures(report: &SubjectReport, found: &[(&SubjectDefect, Vec<&SubjectFinding
     )
 }
 
-/// The smallest case of a defect, and the keys of the others.
+/// Formats the smallest case of a defect, and the keys of the other cases.
 fn cases(out: &mut String, findings: &[&SubjectFinding]) {
     let mut findings = findings.to_vec();
     findings.sort_unstable_by_key(|finding| (question(finding).len(), &finding.key));
@@ -114,7 +113,7 @@ fn case(out: &mut String, finding: &SubjectFinding) {
     let _ = writeln!(out, "```json\n{}\n```\n", question(finding));
 }
 
-/// What the subject is asked, without the numbers of a run.
+/// Returns the input of a case, without run-specific numbers.
 fn question(finding: &SubjectFinding) -> String {
     let SubjectFinding { what, case, .. } = finding;
     if what.kind == DisagreementKind::Lost {
@@ -137,7 +136,7 @@ fn open_points(out: &mut String, report: &SubjectReport) {
     }
 }
 
-/// The share of every type of action, and of those types of round trips that lose something.
+/// Formats the agreement for each type of action, and for those types whose round trips lose something.
 fn agreement(out: &mut String, report: &SubjectReport) {
     let row = |out: &mut String, name: &str, tally: &AgreementTally| {
         let AgreementTally { agreed, open, total } = tally;

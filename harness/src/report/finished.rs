@@ -1,7 +1,7 @@
-//! A finished run, read back from its file: what every report that is made afterwards is made of.
+//! A finished run, read back from its file. All later reports are made from it.
 //!
-//! Of the frames only those are kept that a reader of a failure wants to see: of scenarios that did
-//! not hold, and in them around the lines that prove it.
+//! Only the frames that explain a failure are kept: those of scenarios that did not hold, around the lines of
+//! evidence.
 //!
 //! Start at [`FinishedRun::read`].
 
@@ -23,57 +23,57 @@ use super::summary::{CheckTotal, RunSummary};
 /// A run that was written to a file.
 #[derive(Debug, Default)]
 pub struct FinishedRun {
-    /// What was known before the first scenario.
+    /// The facts known before the first scenario.
     pub header: RunHeader,
-    /// The scenarios, in the order in which they ended.
+    /// The scenarios, in the order of their ends.
     pub cases: Vec<FinishedCase>,
-    /// The fold over them.
+    /// The summary of the scenarios.
     pub summary: RunSummary,
-    /// What the file ends with; a file without it was cut off.
+    /// The last line of the file; `None` if the file was cut off.
     pub footer: Option<RunFooter>,
 }
 
 /// One scenario of the run.
 #[derive(Debug)]
 pub struct FinishedCase {
-    /// How it ended.
+    /// The report.
     pub report: CaseReport,
-    /// The texts it was made of; only of one that did not hold.
+    /// The sources; empty if the scenario held.
     pub sources: Vec<SourceText>,
-    /// Its frames; only of one that did not hold.
+    /// The chosen frames; empty if the scenario held.
     pub frames: Vec<ConversationLine>,
-    /// Lines of its transcript that are not among them.
+    /// The number of transcript lines that are not in `frames`.
     pub left_out: u64,
-    /// The seed of its ids, where several runs were merged and it is not the header's.
+    /// The seed of its identifiers, if it differs from the header's because several runs were merged.
     pub seed: Option<u64>,
 }
 
-/// The end of the file.
+/// The last line of a run file.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RunFooter {
-    /// How long the run took, in milliseconds.
+    /// The duration of the run, in milliseconds.
     pub took_ms: u64,
-    /// Whether the user ended it.
+    /// Whether the user interrupted the run.
     pub interrupted: bool,
     /// Its exit code.
     pub exit: u8,
-    /// The entries of the baseline that no longer failed.
+    /// The baseline entries that no longer fail.
     #[serde(default)]
     pub stale: Vec<String>,
     /// The always-on checks, with the baseline applied.
     pub checks: LiteMap<String, CheckTotal>,
 }
 
-/// Lines of a scenario that is still being read.
+/// The maximal number of lines kept of a scenario that is still being read.
 const HELD: usize = 4_000;
-/// Bytes of them.
+/// The maximal number of bytes of these lines.
 const HELD_BYTES: usize = 16 << 20;
 
 impl FinishedRun {
-    /// Reads a file that a run wrote.
+    /// Reads the file of a run. A file that was cut off is read as far as possible.
     ///
     /// # Errors
-    /// Where it is no such file, and why; a file that was cut off is read as far as it goes.
+    /// The line and the reason if the file is not the file of a run.
     pub fn read(input: impl BufRead) -> Result<FinishedRun, String> {
         let mut reading = RunReading::default();
         let mut reader = TranscriptReader::new(input);
@@ -94,10 +94,11 @@ impl FinishedRun {
     }
 }
 
-/// How one scenario of a run ended, and its whole conversation; of repetitions the first that did not hold, or the first.
+/// Returns the report and the whole conversation of one scenario. Of several repetitions, it returns the first
+/// that did not hold, or else the first.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file is unreadable.
 pub fn one(
     input: impl BufRead,
     scenario: &str,
@@ -145,7 +146,7 @@ struct RunReading {
     finished: FinishedRun,
 }
 
-/// A scenario whose end has not come.
+/// A scenario whose end has not been read yet.
 #[derive(Default)]
 struct OpenCase {
     sources: Vec<SourceText>,
@@ -189,7 +190,7 @@ impl RunReading {
     fn finish(self) -> FinishedRun {
         let mut finished = self.finished;
         finished.header = self.header.unwrap_or_default();
-        // What the baseline made of the checks is known at the end only.
+        // Only the footer contains the checks with the baseline applied.
         if let Some(footer) = &finished.footer {
             finished.summary.checks = footer.checks.clone();
         }
@@ -197,7 +198,7 @@ impl RunReading {
     }
 }
 
-/// The number of the scenario that a line belongs to, which is its first member.
+/// Returns the number of a line's scenario, which is the first member of the line.
 pub(super) fn case_of(text: &str) -> Option<u32> {
     let rest = text.strip_prefix("{\"case\":")?;
     rest[..rest.find(',')?].parse().ok()
@@ -236,7 +237,7 @@ impl FinishedCase {
     }
 }
 
-/// The lines that prove what was wrong, each with the members in question.
+/// Returns the lines of evidence, each with the members in question.
 pub fn proofs(report: &CaseReport) -> Vec<ProofLine> {
     let failures = report.failures().map(|failure| (&failure.message, &failure.transcript));
     let findings = report.checks.iter().flat_map(|check| &check.findings);

@@ -1,4 +1,4 @@
-//! What to mend first: the causes of a run in at most ten lines, the worst first, and the command that
+//! The list of what to fix first: the causes of a run in at most ten lines, the worst first, and a command that
 //! plays one of them again.
 //!
 //! Start at [`fix_first`].
@@ -14,17 +14,18 @@ use super::excerpt::beginning;
 use super::summary::RunSummary;
 use crate::verdict::Status;
 
-/// Causes that are listed, with the line that says how many more there are: with the heading and the command ten lines.
+/// The maximal number of listed causes, including the line with the number of further causes. The heading and
+/// the command make it ten lines.
 const LINES: usize = 8;
-/// Bytes of a line that say what is wrong.
+/// The maximal length of a line's message, in bytes.
 const WRONG: usize = 110;
 
-/// Whether a cause is something to mend.
+/// Returns whether a cause needs a fix.
 pub fn is_to_mend(cause: &FailureCause<'_>) -> bool {
     matches!(cause.status(), Status::Fail | Status::Error | Status::Untested | Status::Warn)
 }
 
-/// What has several rules is counted.
+/// Returns the name of a cause, with the number of rules if there are several.
 pub fn name(cause: &FailureCause<'_>) -> String {
     match cause.rules().len() {
         0 | 1 => cause.family.clone(),
@@ -32,10 +33,10 @@ pub fn name(cause: &FailureCause<'_>) -> String {
     }
 }
 
-/// The list; empty where nothing is to be mended. `tag` draws a status.
+/// Formats the list; empty if nothing needs a fix. `tag` formats a status.
 pub fn fix_first(causes: &CauseFold, header: &RunHeader, tag: impl Fn(Status) -> String) -> String {
     let all = causes.by_cause();
-    // Nobody is blamed for what could not be tested, so it comes last.
+    // An untested rule is not known to be broken, so it comes last.
     let (blamed, untested): (Vec<_>, Vec<_>) = all
         .iter()
         .filter(|cause| is_to_mend(cause))
@@ -62,7 +63,7 @@ pub fn fix_first(causes: &CauseFold, header: &RunHeader, tag: impl Fn(Status) ->
     out
 }
 
-/// The first line of a text, of so many bytes at most.
+/// Returns the first line of a text, at most this many bytes.
 pub fn one_line(text: &str, most: usize) -> String {
     let line = text.split('\n').next().unwrap_or_default();
     match beginning(line, most) {
@@ -71,7 +72,7 @@ pub fn one_line(text: &str, most: usize) -> String {
     }
 }
 
-/// A run for a program to read: what it was about, what it comes to, and every breach by cause.
+/// Returns a run as JSON: its header, its summary and every breach by cause.
 pub fn as_json(causes: &CauseFold, header: &RunHeader, summary: &RunSummary, exit: u8) -> Value {
     let cause = |cause: &FailureCause<'_>| {
         let breach = |breach: &&RuleBreach| {

@@ -1,5 +1,4 @@
-//! A run for whoever looks at it on GitHub: an annotation for each thing that does not hold, and a
-//! summary of the step.
+//! Output for GitHub: an annotation for each failure, and a summary of the step.
 //!
 //! Start at [`annotations`].
 
@@ -15,10 +14,10 @@ use super::first::{is_to_mend, name};
 use super::redact::SecretRedactor;
 use super::summary::{RunSummary, word};
 
-/// Causes that the summary lists.
+/// The maximal number of causes in the summary.
 const LISTED: usize = 50;
 
-/// How GitHub calls what a status amounts to; `None` for what needs no annotation.
+/// Returns GitHub's level for a status; `None` if the status needs no annotation.
 fn level(status: Status) -> Option<&'static str> {
     match status {
         Status::Fail | Status::Error | Status::Untested => Some("error"),
@@ -27,33 +26,34 @@ fn level(status: Status) -> Option<&'static str> {
     }
 }
 
-/// A line that GitHub takes for a command. Nothing else that is said is one ([`crate::wire::foreign_text`]).
+/// A line that GitHub interprets as a command. No other output of the harness can be one
+/// ([`crate::wire::foreign_text`]).
 #[derive(Clone, Debug)]
 pub struct WorkflowCommand(String);
 
 impl WorkflowCommand {
-    /// The same without secrets.
+    /// Returns the command without secrets.
     pub fn redacted(&self, redactor: &SecretRedactor) -> WorkflowCommand {
         WorkflowCommand(redactor.text(&self.0).into_owned())
     }
 
-    /// The line, with its end.
+    /// Returns the line, including its line break.
     pub fn line(&self) -> &str {
         &self.0
     }
 
-    /// An annotation; `properties` are ready, `message` is any text.
+    /// Makes an annotation. `properties` must already be escaped; `message` may be any text.
     fn new(level: &str, properties: &str, message: &str) -> WorkflowCommand {
-        // A redacted text could hold a line break no more than this one.
+        // Redaction adds no line break, so the command stays on one line.
         WorkflowCommand(format!("::{level} {properties}::{}\n", data(message)))
     }
 }
 
-/// Annotations that GitHub shows of a step.
+/// The number of annotations that GitHub shows per step.
 const SHOWN: usize = 10;
 
-/// The commands that make GitHub annotate what does not hold: the worst causes, and what is stale in the baseline. `own` says
-/// whether the scenarios are files of the user's, which an annotation can point to.
+/// Returns the annotations for the worst causes and for stale entries of the baseline. `own` says whether the
+/// scenarios are the user's files, which an annotation can point to.
 pub fn annotations(
     causes: &CauseFold,
     header: &RunHeader,
@@ -85,7 +85,7 @@ pub fn annotations(
     stale.chain(causes).take(SHOWN).collect()
 }
 
-/// The summary of the step, as Markdown; `verdict` is what the run comes to.
+/// Formats the summary of the step as Markdown. `verdict` is the result of the run.
 pub fn summary(
     header: &RunHeader,
     summary: &RunSummary,
@@ -134,12 +134,12 @@ pub fn summary(
     out
 }
 
-/// Text as the message of a workflow command: on one line, and no command of its own.
+/// Escapes text as the message of a workflow command, so that it stays on one line and starts no other command.
 fn data(text: &str) -> String {
     shown(text, LineBreaks::Kept).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// Text as a property of a workflow command.
+/// Escapes text as a property of a workflow command.
 fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,8 +1,8 @@
-//! `run.jsonl`: the whole run as lines of JSON, written as it happens, header to footer.
+//! `run.jsonl`: the whole run as lines of JSON, written during the run, from header to footer.
 //!
-//! Lines with `run` are about the run (`header`, `case`, `result`, `footer`); all others are events
-//! of the transcript, in the capture format with the number of their scenario. A file without a
-//! footer was cut off. Frames are kept to the letter, but for secrets.
+//! Lines with the member `run` describe the run (`header`, `case`, `result`, `footer`). All other lines are
+//! events of the transcript, in the capture format with the number of their scenario. A file without a footer
+//! was cut off. Frames are kept byte for byte, except for secrets.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,10 +16,10 @@ use crate::transcript::{ConnectionEvent, line};
 
 use super::redact::SecretRedactor;
 
-/// Bytes written at once.
+/// The size of the write buffer, in bytes.
 const WRITE_AT_ONCE: usize = 64 << 10;
 
-/// Writes a run. Cheap to clone; all clones write to the same place.
+/// A writer of a run. Cheap to clone; all clones write to the same place.
 #[derive(Clone)]
 pub struct RunWriter {
     inner: Arc<Mutex<JsonlState>>,
@@ -33,7 +33,7 @@ struct JsonlState {
     error: Option<io::Error>,
 }
 
-/// A line about the run, of the given kind, with its end.
+/// Formats a line of this kind about the run, including its line break.
 pub fn about(kind: &str, content: &impl Serialize) -> String {
     let mut value = serde_json::to_value(content).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
@@ -43,29 +43,29 @@ pub fn about(kind: &str, content: &impl Serialize) -> String {
 }
 
 impl RunWriter {
-    /// Writes to `out` what the redactor leaves.
+    /// Makes a writer that redacts each line and writes it to `out`.
     pub fn new(out: Box<dyn Write + Send>, redactor: SecretRedactor) -> RunWriter {
         let out = BufWriter::with_capacity(WRITE_AT_ONCE, out);
         let inner = JsonlState { out, redactor, line: 0, buffer: String::new(), error: None };
         RunWriter { inner: Arc::new(Mutex::new(inner)) }
     }
 
-    /// Writes a line about the run, of the given kind.
+    /// Writes a line of this kind about the run.
     pub fn about(&self, kind: &str, content: &impl Serialize) {
         let line = about(kind, content);
         self.with(|inner| {
             inner.buffer.push_str(&line);
             inner.redactor.object(&mut inner.buffer);
             inner.put();
-            // What the user is told of stays, however this process ends.
+            // Lines about the run must survive a crash of this process.
             inner.flush();
         });
     }
 
-    /// Brings everything to its place.
+    /// Flushes everything.
     ///
     /// # Errors
-    /// The first thing that went wrong since the beginning.
+    /// The first error since the beginning.
     pub fn finish(&self) -> io::Result<()> {
         self.with(|inner| {
             let flushed = inner.out.flush();
@@ -73,12 +73,12 @@ impl RunWriter {
         })
     }
 
-    /// Brings what was written so far to its place.
+    /// Flushes everything written so far.
     pub fn flush(&self) {
         self.with(JsonlState::flush);
     }
 
-    /// A recorder for one scenario, or for a conversation that is none.
+    /// Returns a recorder for one scenario, or for a conversation outside any scenario.
     pub fn recorder(&self, case: Option<u32>) -> Box<dyn TranscriptRecorder> {
         Box::new(CaseRecorder { writer: self.clone(), case })
     }

@@ -1,5 +1,5 @@
-//! Logs of AHP software, judged: in every order that their instants leave open, and what is found in all
-//! of them is believed.
+//! Judges logs of AHP software. Timestamps may leave the order of messages open, so the logs are judged in
+//! every possible order, and a finding counts only if it occurs in all of them.
 //!
 //! Knows: logs, the oracle. Never knows: where the logs come from.
 //!
@@ -21,7 +21,7 @@ use super::redact::REDACTED;
 use super::replay::JudgedFile;
 use super::summary::RunSummary;
 
-/// Judges logs.
+/// Judges logs in all possible orders.
 pub fn judge_logs(logs: &ConnectionLogs, assume: Option<Version>, fail_on: FailOn) -> JudgedFile {
     let mut judged = JudgedFile { summary: RunSummary::new(fail_on), ..JudgedFile::default() };
     let mut orders = logs.orders().into_iter();
@@ -62,7 +62,7 @@ pub fn judge_logs(logs: &ConnectionLogs, assume: Option<Version>, fail_on: FailO
     judged
 }
 
-/// What came of one order.
+/// The result of judging one order.
 struct OrderJudgement {
     reports: Vec<CheckReport>,
     findings: Vec<Finding>,
@@ -97,8 +97,8 @@ fn once(
     OrderJudgement { reports, findings, took }
 }
 
-/// The findings that hold in every order, and those of the first order that some log shows alone: it needs
-/// no order with others. They are in the order of the first.
+/// Returns the findings that occur in every order, and those findings of the first order that a single log
+/// shows, because these do not depend on the order. They are in the sequence of the first order.
 fn with_certain(
     logs: &ConnectionLogs,
     kept: Vec<Finding>,
@@ -118,8 +118,8 @@ fn with_certain(
     certain.cloned().collect()
 }
 
-/// The findings of one order that the other one comes to as well, by the same messages. A message that
-/// the host sent to several connections is the same on each.
+/// Returns the findings of one order that the other order has too, for the same messages. A notification that
+/// the host sends to several connections counts as the same message on each.
 fn in_both(logs: &ConnectionLogs, findings: Vec<Finding>, others: &[Finding]) -> Vec<Finding> {
     let mut known: HashMap<u64, usize> = HashMap::new();
     let mut classes: HashMap<u64, u64> = HashMap::new();
@@ -151,7 +151,8 @@ fn in_both(logs: &ConnectionLogs, findings: Vec<Finding>, others: &[Finding]) ->
     kept
 }
 
-/// What stands for a line: the text of a notification of the host, and any other line for itself.
+/// Returns a key for a line: a hash of the text for a notification of the host, otherwise a hash of the line
+/// number.
 fn class(logs: &ConnectionLogs, line: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     if let Some((ClosingSide::Host, frame)) = logs.message_at(line)

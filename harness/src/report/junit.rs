@@ -1,8 +1,8 @@
-//! JUnit: a test case for each scenario, one for each always-on check over the run, and one for each entry of the baseline
-//! that no longer fails.
+//! JUnit output: a test case for each scenario, for each always-on check over the run, and for each baseline
+//! entry that no longer fails.
 //!
-//! Jenkins, GitLab and GitHub's viewers read different parts: the file and its line stand apart, and what a failure is about
-//! stands within it.
+//! Jenkins, GitLab and GitHub's viewers read different parts of the file. The file and line are therefore
+//! attributes, and the text of a failure contains them as well.
 
 use std::io;
 use std::io::Write;
@@ -17,29 +17,29 @@ use super::command;
 use super::event::{CaseReport, RunHeader};
 use super::summary::{CheckTotal, RunSummary, row, word};
 
-/// What stands in the file until the run is over: whoever reads it then, since the run was killed, sees that it is no
-/// result.
+/// The content of the file until the run is over. If the run is killed, a reader of the file sees that it is
+/// not a result.
 pub const UNFINISHED: &str = concat!(
     "<?xml version=\"1.0\" encoding=\"utf-8\"?><testsuites><testsuite name=\"scenarios\" tests=\"1\" errors=\"1\" ",
     "failures=\"0\"><testcase name=\"the run\" classname=\"scenarios\" time=\"0\"><error type=\"error\" ",
     "message=\"the run did not end: run.jsonl has what was played, where one was asked for\"/></testcase></testsuite></testsuites>\n"
 );
 
-/// Collects scenarios and writes the file.
+/// A collector of scenarios that writes the file.
 #[derive(Debug, Default)]
 pub struct JunitReport {
     cases: Vec<JunitCase>,
-    /// What the run is about, where it is one.
+    /// The header of the run, if there is a run.
     header: Option<RunHeader>,
 }
 
-/// One test case; its texts are ready for XML.
+/// One test case. Its texts are already escaped for XML.
 #[derive(Debug, Default)]
 struct JunitCase {
     name: String,
     class: String,
     file: String,
-    /// From 1; 0 for none.
+    /// The line, from 1; 0 if there is none.
     line: usize,
     took_ms: u64,
     outcome: JunitOutcome,
@@ -51,7 +51,7 @@ enum JunitOutcome {
     #[default]
     Passed,
     Skipped(String),
-    /// Whether it is an error rather than a failure, of what type, in one line, and in full.
+    /// A failure or, with `error`, an error: its type, a message of one line and the full text.
     Broken {
         error: bool,
         kind: &'static str,
@@ -61,7 +61,7 @@ enum JunitOutcome {
 }
 
 impl JunitReport {
-    /// A file about this run.
+    /// Makes a report about this run.
     pub fn about(header: &RunHeader) -> JunitReport {
         JunitReport { cases: Vec::new(), header: Some(header.clone()) }
     }
@@ -99,10 +99,10 @@ impl JunitReport {
         });
     }
 
-    /// Writes the file; `stale` says which entries of the baseline no longer fail.
+    /// Writes the file. `stale` contains the baseline entries that no longer fail.
     ///
     /// # Errors
-    /// What went wrong with writing.
+    /// The output is not writable.
     pub fn write(
         self,
         summary: &RunSummary,
@@ -132,7 +132,7 @@ fn written(
             let mut attributes = vec![("name", (*name).to_owned())];
             attributes.extend(counts(cases.iter()));
             if let Some(header) = header {
-                // Readers want whole seconds.
+                // Readers of JUnit files expect whole seconds.
                 let started = header.started.split('.').next().unwrap_or_default();
                 let started = started.trim_end_matches('Z').to_owned();
                 attributes.push(("timestamp", started));
@@ -173,7 +173,7 @@ fn pairs<'a>(attributes: &'a [(&'a str, String)]) -> impl Iterator<Item = (&'a s
     attributes.iter().map(|(name, value)| (*name, value.as_str()))
 }
 
-/// The totals of some test cases.
+/// Returns the totals of some test cases.
 fn counts<'a>(cases: impl Iterator<Item = &'a JunitCase>) -> Vec<(&'static str, String)> {
     let [mut tests, mut failures, mut errors, mut skipped, mut took] = [0_u64; 5];
     for case in cases {
@@ -238,7 +238,7 @@ impl JunitCase {
     }
 }
 
-/// What there is to say about a scenario that did not hold, with the command that shows it again.
+/// Formats the details of a scenario that did not hold, with the command that plays it again.
 fn detail(case: &CaseReport, header: Option<&RunHeader>) -> String {
     let mut lines = Vec::new();
     for failure in case.failures() {

@@ -1,5 +1,5 @@
-//! A kill matrix as a page: each rule with what puts it to the test and the faults that this has to catch, and each fault
-//! with what it is caught by.
+//! A kill matrix as a page: each rule with the checks and scenarios that test it and the injected faults that
+//! these must detect, and each fault with what detects it.
 //!
 //! Start at [`table`].
 
@@ -12,7 +12,7 @@ use crate::run::suite::ScenarioSuite;
 use super::coverage::{LedgerCoverage, RequirementStanding};
 use super::summary::word;
 
-/// The page, as Markdown.
+/// Formats the page as Markdown.
 pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> String {
     let version = matrix.table.version;
     let mut out = format!(

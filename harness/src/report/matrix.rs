@@ -1,4 +1,4 @@
-//! Certificates side by side: a host a row, a profile a column.
+//! A table of certificates: one row per host, one column per profile.
 //!
 //! Start at [`matrix`].
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::certificate::FORMAT;
 use crate::wire::foreign_text::{ForeignText, markdown};
 
-/// What of a `certificate.json` is shown here.
+/// The members of a `certificate.json` that the table shows.
 #[derive(Clone, Debug, Deserialize)]
 pub struct CertificateBrief {
     format: u32,
@@ -29,10 +29,10 @@ struct MatrixProfile {
 }
 
 impl CertificateBrief {
-    /// Reads a certificate.
+    /// Parses a certificate.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the text is not a certificate.
     pub fn read(text: &str) -> Result<CertificateBrief, String> {
         let brief: CertificateBrief =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -43,13 +43,14 @@ impl CertificateBrief {
     }
 }
 
-/// The matrix as Markdown: each certificate with the link to its report, empty where there is none.
+/// Formats the table as Markdown. Each certificate comes with the link to its report; the link is empty if
+/// there is no report.
 pub fn matrix(certificates: &[(String, CertificateBrief)]) -> String {
     let mut columns: LiteMap<&str, ()> = LiteMap::new();
     for (_, brief) in certificates {
         columns.extend(brief.profiles.iter().map(|profile| (profile.name.as_str(), ())));
     }
-    // What everybody has comes first.
+    // The profiles that every host has come first.
     let first = ["core", "agent"];
     let rest = columns.keys().copied().filter(|name| !first.contains(name));
     let columns: Vec<&str> = first.into_iter().chain(rest).collect();

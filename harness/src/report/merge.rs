@@ -1,7 +1,7 @@
-//! The files of several runs as one: shards of a suite that were played on several machines.
+//! Merges the files of several runs into one: the shards of a suite that were played on several machines.
 //!
-//! Lines go from the files to the new one as they come; of a run no more is kept than its totals and
-//! the names of its scenarios. What changes in a line is its case and where it points to.
+//! Lines are copied as they are read; of each run, only the totals and the names of its scenarios are kept in
+//! memory. In a copied line, only the case number and the references to other lines change.
 //!
 //! Start at [`merge`].
 
@@ -23,23 +23,23 @@ use super::jsonl;
 use super::outage::VoidCase;
 use super::summary::RunSummary;
 
-/// What the files came to.
+/// The result of a merge.
 #[derive(Debug, Default)]
 pub struct MergeResult {
-    /// The fold over all their scenarios.
+    /// The summary of all scenarios.
     pub summary: RunSummary,
-    /// Parts of the suite that no file has.
+    /// The shards of the suite that no file contains.
     pub missing: Vec<SelectionShard>,
 }
 
-/// What two runs of the same may differ in; in all else they agree, or are not the same.
+/// The header members that may differ between the files. All others must be equal.
 const OWN: [&str; 4] = ["seed", "started", "epoch_us", "shard"];
 
-/// Writes the files, each with its name, as one.
+/// Merges the named files and writes the result to `out`.
 ///
 /// # Errors
-/// A line that is none of a whole run, files that are not about the same, a scenario that two of them
-/// have, or what could not be written.
+/// An invalid line, a file that was cut off, files from different runs, a scenario that is in two files, or a
+/// write error.
 pub fn merge<R: BufRead>(
     files: Vec<(String, R)>,
     out: &mut impl Write,
@@ -67,7 +67,7 @@ pub fn merge<R: BufRead>(
         summary: RunSummary::of(first.header.standard(), FailOn::default()),
         excused: LiteMap::new(),
         took_ms: 0,
-        // What is not all there certifies nothing, as if somebody had ended it.
+        // An incomplete merge certifies nothing, like an interrupted run.
         interrupted: !missing.is_empty(),
         exit: 0,
     };
@@ -110,7 +110,7 @@ fn header<R: BufRead>(reader: &mut TranscriptReader<R>) -> Result<RunHeader, Str
     }
 }
 
-/// Holds the headers of two files against one another.
+/// Compares the headers of two files.
 fn same<R>(one: &MergePart<R>, other: &MergePart<R>) -> Result<(), String> {
     let value = |part: &MergePart<R>| {
         let target = place(part.header.target.raw()).into();
@@ -122,7 +122,7 @@ fn same<R>(one: &MergePart<R>, other: &MergePart<R>) -> Result<(), String> {
         [&left, &right].map(|value| value.as_object().into_iter().flat_map(|map| map.keys()));
     let mut keys: Vec<&String> =
         keys.into_iter().flatten().filter(|key| !OWN.contains(&key.as_str())).collect();
-    // The short members first: what differs there explains the long ones.
+    // Short members are compared first, because a difference there explains a difference in long members.
     keys.sort_by_key(|key| left[key.as_str()].to_string().len());
     for key in keys {
         let (left, right) = (&left[key], &right[key]);
@@ -143,7 +143,7 @@ fn same<R>(one: &MergePart<R>, other: &MergePart<R>) -> Result<(), String> {
     }
 }
 
-/// A target without the port of its own machine, which is the next free one and says nothing.
+/// Returns a target without the port of a local address, because that port is chosen at random.
 fn place(target: &str) -> String {
     for local in ["ws://127.0.0.1:", "ws://localhost:", "ws://[::1]:"] {
         if let Some(rest) = target.strip_prefix(local) {
@@ -157,23 +157,23 @@ fn place(target: &str) -> String {
 struct MergeJoin<'a, W> {
     header: RunHeader,
     out: &'a mut W,
-    /// Lines that were written.
+    /// The number of lines written.
     written: u64,
-    /// What is added to the cases of the file being read.
+    /// The offset added to the case numbers of the current file.
     base: u32,
-    /// The first number that no case has had.
+    /// The first unused case number.
     cases: u32,
-    /// Which file has which scenario.
+    /// The index of the file that contains each scenario.
     owners: BTreeMap<String, usize>,
     summary: RunSummary,
-    /// Checks with findings, and whether all the files that have some know of them.
+    /// The checks with findings. The value says whether every file with such findings has them in its baseline.
     excused: LiteMap<String, bool>,
     took_ms: u64,
     interrupted: bool,
     exit: u8,
 }
 
-/// Where the lines of a file went: from this line on, this much further, or back.
+/// A shift of line numbers: the first line that it applies to, and the difference to the new number.
 type LineShift = (u64, i64);
 
 impl<W: Write> MergeJoin<'_, W> {
@@ -221,7 +221,7 @@ impl<W: Write> MergeJoin<'_, W> {
         Ok(())
     }
 
-    /// A case of this file under its new number.
+    /// Returns the new number of a case of the current file.
     fn renumbered(&mut self, case: u32) -> Result<u32, String> {
         let next = self.base.checked_add(case).and_then(|case| Some((case, case.checked_add(1)?)));
         let (case, next) = next.ok_or("there are too many cases")?;
@@ -234,7 +234,7 @@ impl<W: Write> MergeJoin<'_, W> {
         let own = |is: u64, was: u64| (is != was).then_some(is);
         let start = CaseStart {
             case: self.renumbered(start.case)?,
-            // The ids and times of a case are made from what its own run began with.
+            // The identifiers and times of a case depend on the seed and start of its own run.
             seed: start.seed.or(own(header.seed, self.header.seed)),
             epoch_us: start.epoch_us.or(own(header.epoch_us, self.header.epoch_us)),
             ..start
@@ -254,7 +254,7 @@ impl<W: Write> MergeJoin<'_, W> {
             struct MergedScenario {
                 case: Option<u32>,
             }
-            // Whoever wrote it put the case elsewhere; only a line without one stays as it is.
+            // A line with the case in another position is an error; a line without a case is copied unchanged.
             return match parse::<MergedScenario>(text)?.case {
                 Some(_) => Err("expected `case` as the first member".to_owned()),
                 None => Ok(text.trim_end().to_owned() + "\n"),

@@ -1,11 +1,12 @@
-//! What a run has to say, as folds over its events.
+//! Reports of a run, as folds over its events.
 //!
 //! A run is a [`event::RunHeader`], a [`event::CaseReport`] for each scenario as it ends, and a
-//! [`summary::RunSummary`]. The console, `run.jsonl` and JUnit are made from these and from nothing
-//! else, so `judge` can make them again from a file.
+//! [`summary::RunSummary`]. The console, `run.jsonl` and JUnit use only these, so `judge` can produce the same
+//! reports from a file.
 //!
-//! [`baseline`] settles known failures, [`coverage`] says what puts which requirement to the test, [`places`] what of the tables was seen, [`redact`] keeps secrets out of what is written, [`replay`] makes
-//! a run again from its file.
+//! [`baseline`] applies known failures, [`coverage`] says what tests each requirement, [`places`] says which
+//! parts of the protocol tables were seen, [`redact`] removes secrets from all output, [`replay`] plays a run
+//! again from its file.
 //!
 //! Knows: `run`, `verdict`, `ledger`. Never knows: sockets, arguments.
 //!

@@ -1,7 +1,7 @@
-//! Outages: the host ended, or stopped answering, while a scenario was being played.
+//! Outages: the host ended or stopped answering while a scenario was played.
 //!
-//! The claims of such a scenario do not count. The outage breaks the requirement [`OUTLIVES`], but only if it happened
-//! again while nothing else was being played.
+//! The claims of such a scenario do not count. The outage breaks the requirement [`OUTLIVES`], but only if it
+//! is reproducible while no other scenario is played.
 //!
 //! Knows: reports of scenarios, the ledger. Never knows: processes, sockets.
 //!
@@ -15,21 +15,21 @@ use crate::wire::foreign_text::ForeignText;
 
 use super::event::{CaseReport, ClaimReport, FailureReport};
 
-/// The requirement that no input ends a host.
+/// The requirement that no input may end a host.
 pub const OUTLIVES: &str = "security.no-crash-fuzz";
 
-/// What became of a host whenever a scenario was played.
+/// A reproducible outage of the host in a scenario.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HostOutage {
-    /// What happened, such as "the host ended (signal: 9 (SIGKILL))".
+    /// The kind of outage, such as "the host ended (signal: 9 (SIGKILL))".
     pub what: String,
-    /// The other scenarios that have to be played at the same time.
+    /// The other scenarios that must be played at the same time to reproduce the outage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<String>,
 }
 
 impl HostOutage {
-    /// What is said of it, in one line.
+    /// Describes the outage in one line.
     pub fn message(&self) -> String {
         let when = match &self.beside[..] {
             [] => "alone on a fresh host, twice, and before that together with others".to_owned(),
@@ -42,18 +42,18 @@ impl HostOutage {
     }
 }
 
-/// A scenario whose play does not count.
+/// A scenario whose result does not count.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct VoidCase {
     /// Its number in the run.
     pub case: u32,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl CaseReport {
-    /// The report of a scenario that ends the host: the requirement that no input does is broken, and what the steps
-    /// saw meanwhile is untested.
+    /// Returns the report of a scenario that causes an outage: [`OUTLIVES`] is broken, and the failed claims
+    /// become untested.
     pub fn charged(mut self, outage: HostOutage) -> CaseReport {
         let weight =
             RequirementLedger::look_up(OUTLIVES).map_or(Weight::Essential, |rule| rule.weight);

@@ -1,10 +1,10 @@
-//! What a run has shown of its version's tables: a fold over transcripts.
+//! Determines which parts of the version's protocol tables a run has shown, as a fold over transcripts.
 //!
-//! Counted is what was said in its shape and taken: what the host says, what it refuses, requests that were
-//! answered with a result, on either side, and notifications. What a client only asks for (an action that it
-//! dispatches, a request that fails) shows nothing of the table but that it may be asked for.
+//! Only valid and accepted messages count: messages from the host, its error responses, requests that got a
+//! result, on either side, and notifications. An action that a client only dispatches and a request that fails
+//! show nothing about the rest of the table.
 //!
-//! [`unseen`] is the table of what no run against the reference host can show, with the reasons.
+//! [`unseen`] is the table of places that no run against the reference host can show, with the reasons.
 //!
 //! Knows: transcripts, the protocol tables. Never knows: scenarios, verdicts.
 //!
@@ -28,43 +28,43 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 use crate::wire::version::Version;
 
-/// Requests without an answer that are remembered.
+/// The maximal number of unanswered requests that are remembered.
 const MAX_OPEN: usize = 100_000;
 
-/// A case, as far as it matters here.
+/// The members of a case start that matter here.
 #[derive(Deserialize)]
 struct StartedCase {
     case: u32,
     provider: Option<String>,
 }
 
-/// What was shown of a table, and by whom it was asked for.
+/// The places of the protocol tables, with the number of times that each was shown.
 pub struct ShownPlaces {
     protocol: &'static Protocol,
     places: TablePlaces,
-    /// Requests that have no answer yet, by the connection, who asked, and the id.
+    /// The unanswered requests, by connection, requester and identifier; the value is the method and the
+    /// params.
     open: HashMap<(String, MessageOrigin, String), (String, Value)>,
 }
 
 impl ShownPlaces {
-    /// Nothing yet.
+    /// Makes a fold without observations.
     pub fn of(protocol: &'static Protocol) -> ShownPlaces {
         ShownPlaces { protocol, places: TablePlaces::of(protocol), open: HashMap::new() }
     }
 
-    /// Reads a transcript that a run wrote, or a capture of somebody's, at a version; at that of its header
-    /// unless one is given.
+    /// Reads the transcript of a run, or a capture. If no version is given, the version of the header applies.
     ///
     /// # Errors
-    /// A line that is none, no version, or one without a table.
+    /// An invalid line, an unknown version, or a version without tables.
     pub fn read(version: Option<Version>, input: impl BufRead) -> Result<ShownPlaces, String> {
         ShownPlaces::read_for(version, None, input)
     }
 
-    /// The same, of what a run about several agents played with this one and of what it played once.
+    /// Reads the cases played with one agent and the cases played once, from a run about several agents.
     ///
     /// # Errors
-    /// As [`ShownPlaces::read`].
+    /// The same as for [`ShownPlaces::read`].
     pub fn read_with_agent(provider: &str, input: impl BufRead) -> Result<ShownPlaces, String> {
         ShownPlaces::read_for(None, Some(provider), input)
     }
@@ -111,12 +111,12 @@ impl ShownPlaces {
         shown.ok_or_else(|| "no version is known of it (hint: `--spec VERSION`)".to_owned())
     }
 
-    /// Takes one event of a connection.
+    /// Adds one event of a connection.
     pub fn event(&mut self, conn: &str, event: &ConnectionEvent) {
         let (sender, seen) = match event {
             ConnectionEvent::Sent(seen) => (MessageOrigin::Client, seen),
             ConnectionEvent::Received(seen) => (MessageOrigin::Host, seen),
-            // Ids begin anew with a connection.
+            // A new connection starts with new identifiers.
             ConnectionEvent::Open { .. } => return self.open.retain(|(of, _, _), _| of != conn),
             _ => return,
         };
@@ -168,53 +168,53 @@ impl ShownPlaces {
         }
     }
 
-    /// The version whose tables these are.
+    /// Returns the version of the tables.
     pub fn version(&self) -> Version {
         self.protocol.version()
     }
 
-    /// Everything that the tables spell out, with how often it was seen.
+    /// Returns every place of the tables, with the number of times that it was seen.
     pub fn rows(&self) -> &[TablePlace] {
         self.places.rows()
     }
 
-    /// What was never seen, with why that is so where a reason is known.
+    /// Returns the places that were never seen, each with the reason if one is known.
     pub fn lacking(&self) -> impl Iterator<Item = (&TablePlace, Option<&'static str>)> {
         let rows = self.rows().iter().filter(|place| place.seen == 0);
         rows.map(|place| (place, why(&place.name, self.version())))
     }
 
-    /// Reasons of the table for what was seen all the same.
+    /// Returns the places that were seen although the table of reasons calls them unseen.
     pub fn stale(&self) -> impl Iterator<Item = &TablePlace> {
         let rows = self.rows().iter().filter(|place| place.seen > 0);
         rows.filter(|place| why(&place.name, self.version()).is_some())
     }
 }
 
-/// Why a place is seen in no run against the reference host.
+/// A reason why places are seen in no run against the reference host.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnseenReason {
-    /// The versions that the reason is about, as scenarios name them.
+    /// The versions that the reason applies to, as a version range.
     spec: String,
-    /// Their places.
+    /// The places.
     pub places: Vec<String>,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
 impl UnseenReason {
-    /// Whether the reason is about a version.
+    /// Returns whether the reason applies to a version.
     pub fn holds_in(&self, version: Version) -> bool {
         SpecRange::read(&self.spec).is_some_and(|range| range.includes(version))
     }
 }
 
-/// The table of reasons.
+/// Returns the table of reasons.
 pub fn unseen() -> &'static [UnseenReason] {
     static TABLE: OnceLock<Vec<UnseenReason>> = OnceLock::new();
     let read = || serde_json::from_str(include_str!("../../protocol/unseen.json"));
-    // Only a broken file leads to the empty table, and a test reads it.
+    // The table is empty only if the file is broken, and a test detects that.
     TABLE.get_or_init(|| read().unwrap_or_default())
 }
 

@@ -12,16 +12,16 @@ use serde::Serialize;
 use super::certificate::{CheckResult, RequirementOutcome, RequirementResult, TriedProfiles};
 use crate::verdict::Weight;
 
-/// What the requirements of a profile come to.
+/// The result of a profile.
 #[derive(Clone, Debug, Serialize)]
 pub struct ProfileResult {
-    /// Its name.
+    /// The name of the profile.
     pub name: String,
     /// The verdict.
     pub verdict: ProfileVerdict,
-    /// Why, in one line.
+    /// The reason, in one line.
     pub reason: String,
-    /// How many of its requirements of each weight ended how.
+    /// The number of requirements by weight and outcome.
     pub counts: LiteMap<Weight, LiteMap<RequirementOutcome, u64>>,
 }
 
@@ -31,16 +31,16 @@ pub struct ProfileResult {
 pub enum ProfileVerdict {
     /// Every applicable MUST and essential requirement held.
     Conformant,
-    /// At least one of them is broken.
+    /// At least one applicable MUST or essential requirement is broken.
     NotConformant,
-    /// None is broken, but not all were observed, or some were out of reach of the run.
+    /// None is broken, but some were not observed or were out of reach of the run.
     Incomplete,
-    /// The host does not offer it, or nobody asked.
+    /// The host does not offer the profile, or the run did not include it.
     NotApplicable,
 }
 
 impl ProfileVerdict {
-    /// The worst of several verdicts on what applies.
+    /// Returns the worst verdict; [`ProfileVerdict::NotApplicable`] if none applies.
     pub fn worst(verdicts: impl Iterator<Item = ProfileVerdict>) -> ProfileVerdict {
         const ORDER: [ProfileVerdict; 3] =
             [ProfileVerdict::NotConformant, ProfileVerdict::Incomplete, ProfileVerdict::Conformant];
@@ -49,7 +49,7 @@ impl ProfileVerdict {
         worst.unwrap_or(ProfileVerdict::NotApplicable)
     }
 
-    /// The verdict in words.
+    /// Returns the verdict in words.
     pub fn words(self) -> &'static str {
         match self {
             ProfileVerdict::Conformant => "conformant",
@@ -60,10 +60,10 @@ impl ProfileVerdict {
     }
 }
 
-/// The order of profiles in a report: these, then the others by name.
+/// The profiles that come first in a report; the others follow by name.
 const FIRST: [&str; 2] = ["core", "agent"];
 
-/// The result of each profile.
+/// Returns the result of each profile.
 pub(super) fn profiles(
     rows: &[RequirementResult],
     checks: &[CheckResult],

@@ -1,11 +1,11 @@
-//! Secrets out of everything that is written: files, reports and the terminal.
+//! Removes secrets from all output: files, reports and the terminal.
 //!
-//! A secret that is known by its text (a token of the command line, of a handshake, of an
-//! `authenticate` request) becomes [`REDACTED`] wherever it stands, or [`REDACTED_SHORT`], so that
-//! the always-on checks still see where a host gave one away. What a pattern of the user's
-//! matches becomes a numbered mark instead, the same text always the same one, so that equal ids
-//! stay equal and different ones different, and a redacted file is judged as the original was. A
-//! pattern is held against each text of a line of JSON by itself: the line stays JSON.
+//! A secret whose text is known (a token from the command line, a handshake or an `authenticate` request)
+//! becomes [`REDACTED`] or [`REDACTED_SHORT`] everywhere, so the always-on checks can still see where a host
+//! leaked it. A match of a user's pattern becomes a numbered mark. Equal texts get equal marks, so equal
+//! identifiers stay equal, different ones stay different, and `judge` gives the same result for a redacted file
+//! as for the original. A pattern is applied to each string of a JSON line separately, so the line stays valid
+//! JSON.
 //!
 //! Knows: texts, JSON. Never knows: what is secret, where things are written.
 
@@ -20,26 +20,26 @@ use crate::oracle::secrets::MIN_SECRET as MIN_LOOKED_FOR;
 use crate::transcript::format;
 use crate::wire::json::{Value, json};
 
-/// What stands in the place of a secret that no frame of a host may contain.
+/// The replacement for a secret that no frame of a host may contain.
 pub const REDACTED: &str = "«redacted»";
-/// What stands in the place of one that is too short to be missed anywhere: it may be an accident.
+/// The replacement for a short secret, which may also occur by accident.
 pub const REDACTED_SHORT: &str = "«redacted short»";
-/// How every mark begins, the numbered ones too.
+/// The prefix of every mark, including the numbered ones.
 pub const MARK: &str = "«redacted";
-/// Shorter texts than this are no secrets: redacting them would garble everything.
+/// The minimal length of a secret, in bytes. Redacting shorter texts would garble the output.
 const MIN_SECRET: usize = 4;
-/// Secrets learnt from traffic; each is looked for in every line.
+/// The maximal number of secrets learnt from traffic, because every line is searched for each of them.
 const MAX_SECRETS: usize = 256;
-/// Different texts that get a number of their own; all further ones share the last.
+/// The maximal number of different texts with a mark of their own; all further texts share the last mark.
 const MAX_MARKS: usize = 100_000;
 
-/// Headers whose values nobody else may see.
+/// Headers with secret values.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
-/// Members of a query whose values nobody else may see.
+/// Query parameters with secret values.
 const SECRET_PARAMETERS: [&str; 6] =
     ["tkn", "token", "access_token", "connectiontoken", "api_key", "key"];
 
-/// What of a header is secret: the whole value, and in it what follows the name of the scheme.
+/// Returns the secrets in a header: the whole value, and the part after the name of the scheme.
 pub fn secrets_of_header(name: &str, value: &str) -> Vec<String> {
     if !SECRET_HEADERS.iter().any(|secret| secret.eq_ignore_ascii_case(name.trim())) {
         return Vec::new();
@@ -49,7 +49,7 @@ pub fn secrets_of_header(name: &str, value: &str) -> Vec<String> {
     [Some(value), after_scheme].into_iter().flatten().map(str::to_owned).collect()
 }
 
-/// What of a URL or a path is secret: the values of some members of its query.
+/// Returns the secrets in a URL or a path: the values of secret query parameters.
 pub fn secrets_of_target(target: &str) -> Vec<String> {
     let query = target.split_once('?').map_or("", |(_, query)| query);
     let query = query.split(['#', ' ']).next().unwrap_or_default();
@@ -58,12 +58,12 @@ pub fn secrets_of_target(target: &str) -> Vec<String> {
     secret.map(|(_, value)| value.to_owned()).collect()
 }
 
-/// Whether the value of a member of a query is secret.
+/// Returns whether the value of a query parameter is secret.
 pub fn is_secret_parameter(name: &str) -> bool {
     SECRET_PARAMETERS.iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 
-/// What is secret. Clones know the same.
+/// The secrets and patterns of a run. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct SecretRedactor {
     inner: Arc<Mutex<RedactorState>>,
@@ -79,14 +79,14 @@ struct RedactorState {
 #[derive(Debug)]
 struct RedactedSecret {
     plain: String,
-    /// The same as it stands in JSON, in XML, in a URL and in hexadecimal digits, where that differs.
+    /// The secret as written in JSON, in XML, in a URL and in hexadecimal digits, if that differs.
     forms: Vec<String>,
-    /// What stands in its place.
+    /// The replacement.
     mark: &'static str,
 }
 
 impl SecretRedactor {
-    /// A redactor of these secrets and of what these patterns match.
+    /// Makes a redactor for these secrets and for the matches of these patterns.
     pub fn new(secrets: impl IntoIterator<Item = String>, patterns: Vec<Regex>) -> SecretRedactor {
         let redactor = SecretRedactor {
             inner: Arc::new(Mutex::new(RedactorState { patterns, ..RedactorState::default() })),
@@ -95,7 +95,7 @@ impl SecretRedactor {
         redactor
     }
 
-    /// A further secret.
+    /// Adds a secret.
     pub fn learn(&self, secret: &str) {
         let mut inner = self.lock();
         let known = inner.secrets.iter().any(|known| known.plain == secret);
@@ -103,21 +103,21 @@ impl SecretRedactor {
             return;
         }
         inner.secrets.push(RedactedSecret::new(secret));
-        // A secret that contains another has to go first.
+        // A secret that contains another one must be replaced first.
         inner.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.plain.len()));
     }
 
-    /// Every secret that is known by its text, for the always-on checks to look for.
+    /// Returns every secret with a known text, so that the always-on checks can search for it.
     pub fn secrets(&self) -> Vec<String> {
         self.lock().secrets.iter().map(|secret| secret.plain.clone()).collect()
     }
 
-    /// An event, as its line of JSON, without secrets.
+    /// Removes secrets from an event in its JSON form.
     pub fn event(&self, line: &mut String) {
         self.line(line, |literal, _| format::is_word(literal));
     }
 
-    /// Any other object as a line of JSON without secrets; the names of members stay.
+    /// Removes secrets from any other object in its JSON form; the names of members stay.
     pub fn object(&self, line: &mut String) {
         self.line(line, |_, after| after.starts_with(':'));
     }
@@ -132,7 +132,7 @@ impl SecretRedactor {
         }
     }
 
-    /// Any other text without secrets.
+    /// Returns any other text without secrets.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut inner = self.lock();
         let without = inner.secrets(text).map_or(Cow::Borrowed(text), Cow::Owned);
@@ -172,7 +172,7 @@ impl RedactedSecret {
 }
 
 impl RedactorState {
-    /// The text without the secrets, if it has one.
+    /// Returns the text without the secrets; `None` if it contains none.
     fn secrets(&self, text: &str) -> Option<String> {
         let mut out: Option<String> = None;
         for secret in &self.secrets {
@@ -186,13 +186,13 @@ impl RedactorState {
         out
     }
 
-    /// The text without what the patterns match, if they match.
+    /// Returns the text without the matches of the patterns; `None` if nothing matches.
     fn matched(&mut self, text: &str) -> Option<String> {
         let mut out: Option<String> = None;
         for index in 0..self.patterns.len() {
             let pattern = self.patterns[index].clone();
             let now = out.as_deref().unwrap_or(text);
-            // What stands for a secret already is not one.
+            // A replacement for a secret is not a secret itself.
             let secret = |found: &str| !(found.is_empty() || found.starts_with(MARK));
             let changed = pattern.replace_all(now, |found: &regex_lite::Captures<'_>| {
                 let found = found.get(0).map_or("", |whole| whole.as_str());
@@ -218,8 +218,8 @@ impl RedactorState {
         format!("{MARK} {number}»")
     }
 
-    /// A line of JSON with its texts, names included, without what the patterns match. `keep` says
-    /// of a text and what follows it that it stays.
+    /// Returns a line of JSON without the matches of the patterns, in all strings including names. `keep` gets
+    /// a string literal and the text after it, and returns whether the literal stays.
     fn strings(&mut self, line: &str, keep: fn(&str, &str) -> bool) -> String {
         let mut out = String::with_capacity(line.len());
         let mut rest = line;
@@ -246,7 +246,8 @@ impl RedactorState {
     }
 }
 
-/// How many bytes the string literal takes that the text begins with; all of it where it has no end.
+/// Returns the length in bytes of the string literal at the beginning of the text; the whole length if it is
+/// not closed.
 fn end_of_string(quoted: &str) -> usize {
     let bytes = quoted.as_bytes();
     let mut at = 1;

@@ -1,6 +1,6 @@
-//! How a subject held against our reducers is shown: on the console, and as JUnit.
+//! Shows how a subject compares with the harness's reducers: on the console, and as JUnit.
 //!
-//! Knows: the report of `reducers`. Never knows: how it came about, files.
+//! Knows: the report of `reducers`. Never knows: how the report was made, files.
 //!
 //! Start at [`console`].
 
@@ -17,10 +17,10 @@ use crate::reducers::report::{AgreementTally, SubjectFinding, SubjectReport};
 use crate::verdict::Status;
 use crate::wire::foreign_text::xml;
 
-/// Longest state or action that the console shows, in characters.
+/// The maximal length of a state or action on the console, in characters.
 const SHOWN: usize = 600;
 
-/// Where a run has come to, on one line.
+/// Formats the progress of a run, on one line.
 pub fn progress(at: &HoldProgress) -> String {
     match at {
         HoldProgress::Vectors(done, all) => format!("vectors {done}/{all}"),
@@ -29,7 +29,7 @@ pub fn progress(at: &HoldProgress) -> String {
     }
 }
 
-/// Everything there is to say; `written` are the files of the smallest cases, by key.
+/// Formats the whole report. `written` contains the files of the smallest cases, by key.
 pub fn console(report: &SubjectReport, written: &[(String, String)], style: DrawStyle) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "subject    {}", report.subject);
@@ -60,7 +60,7 @@ pub fn console(report: &SubjectReport, written: &[(String, String)], style: Draw
     out
 }
 
-/// The rows that do not agree everywhere, and how many others there are.
+/// Formats the rows that do not agree everywhere, and the number of the other rows.
 fn tallies(out: &mut String, title: &str, rows: &LiteMap<String, AgreementTally>) {
     if rows.is_empty() {
         return;
@@ -164,11 +164,11 @@ fn summary(out: &mut String, report: &SubjectReport) {
     );
 }
 
-/// The report as JUnit: a case for each vector, each type of action, each type of round trip, and
-/// each disagreement.
+/// Formats the report as JUnit: a case for each vector, each type of action, each type of round trip, and each
+/// disagreement.
 ///
 /// # Errors
-/// What went wrong with writing.
+/// The output is not writable.
 pub fn junit(report: &SubjectReport) -> Result<String, String> {
     let mut vectors = TestSuite::new("vectors");
     for vector in &report.vectors {
@@ -222,7 +222,8 @@ fn built(name: &str, status: Status, reason: &str) -> TestCaseBuilder {
     }
 }
 
-/// Agreement is a figure, not a verdict: what differs fails as a disagreement of its own.
+/// Makes a test case that always passes. Agreement is a figure, not a verdict; each disagreement fails as a
+/// case of its own.
 fn tally(class: &str, (name, tally): (&String, &AgreementTally)) -> TestCase {
     let mut case = TestCaseBuilder::success(&xml(name), Duration::ZERO);
     let AgreementTally { agreed, open, total } = tally;

@@ -1,8 +1,8 @@
-//! A transcript played again from its file: the same way, the same verdicts, no host.
+//! Replays a transcript from its file, without a host, and gives the same verdicts.
 //!
-//! In a `run.jsonl` every scenario is played again with what the host said in the file; what the
-//! scenario sends has to be what the file says it sent. Other captures have no scenarios: only
-//! the always-on checks look at them.
+//! In a `run.jsonl`, every scenario is played again with the host's messages from the file, and the scenario
+//! must send the same messages as in the file. Other captures have no scenarios; only the always-on checks
+//! judge them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -30,31 +30,32 @@ use super::outage::VoidCase;
 use super::redact::{MARK, REDACTED};
 use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
 
-/// What a file came to.
+/// The result of judging a file.
 #[derive(Debug, Default)]
 pub struct JudgedFile {
-    /// The scenarios, in the order in which they ended.
+    /// The scenarios, in the order of their ends.
     pub cases: Vec<CaseReport>,
-    /// The fold over them.
+    /// The summary of the scenarios.
     pub summary: RunSummary,
-    /// How long the transcript is.
+    /// The duration of the transcript.
     pub took: Duration,
-    /// Connections and messages that belong to no scenario.
+    /// The number of connections outside any scenario.
     pub connections: u32,
-    /// As above.
+    /// The number of messages outside any scenario.
     pub messages: u64,
-    /// What is odd about the file.
+    /// Remarks about irregularities of the file.
     pub notes: Vec<String>,
-    /// A line in the middle of the file could not be read; what stands before it was judged.
+    /// Whether a line in the middle of the file is unreadable. Only the lines before it were judged.
     pub broken: bool,
-    /// Where the verdicts are not those of the file.
+    /// The verdicts that differ from those in the file.
     pub differences: Vec<String>,
 }
 
 impl JudgedFile {
-    /// Why nothing of a capture could be judged, and what to do about it; `None` where something was.
+    /// Returns the reason why nothing of a capture could be judged, with advice; `None` if something was
+    /// judged.
     pub fn nothing(&self) -> Option<String> {
-        // What clients send says nothing about a host.
+        // A client's messages say nothing about a host.
         let of_host = |(check, _): &(&String, &CheckTotal)| *check != OWN_FRAMES;
         let totals = self.summary.checks.iter().filter(of_host);
         let observed = totals.map(|(_, total)| total.observations).sum::<u64>() > 0;
@@ -73,11 +74,11 @@ impl JudgedFile {
     }
 }
 
-/// Judges a file, line by line, up to the first line that cannot be read: what a conversation lacks
-/// in its middle would be held against the host.
+/// Judges a file up to the first unreadable line. Judging beyond a gap would blame the host for missing
+/// messages.
 ///
 /// # Errors
-/// The first line cannot be read.
+/// The first line is unreadable.
 pub fn judge(
     input: impl BufRead,
     assume: Option<Version>,
@@ -116,7 +117,7 @@ pub fn judge(
     Ok(replay.finish())
 }
 
-/// What the always-on checks say about a capture from elsewhere that is in memory; its lines count from 1.
+/// Judges a capture in memory with the always-on checks; its lines count from 1.
 pub fn judge_lines(lines: &[TranscriptLine], assume: Option<Version>) -> Vec<CheckReport> {
     let mut foreign = ForeignCapture::new(assume);
     for (number, line) in (1..).zip(lines) {
@@ -133,7 +134,7 @@ struct RunReplay {
     header: Option<RunHeader>,
     cases: LiteMap<u32, ReplayedScenario>,
     foreign: Option<ForeignCapture>,
-    /// Whether a recorder of ours said that it begins, and that it ends or that the run does.
+    /// Whether a recorder of the harness wrote the beginning of the file, and its end or the end of the run.
     begun: bool,
     ended: bool,
 }
@@ -204,7 +205,7 @@ impl RunReplay {
 
     fn result(&mut self, recorded: CaseReport) {
         let Some(replayed) = self.cases.remove(&recorded.case) else {
-            // It was not played: there is nothing to judge.
+            // The scenario was not played, so there is nothing to judge.
             self.judged.summary.add(&recorded);
             self.judged.cases.push(recorded);
             return;
@@ -246,7 +247,7 @@ impl RunReplay {
         self.judged.cases.push(report);
     }
 
-    /// Nothing more can be read.
+    /// Records that the rest of the file is unreadable.
     fn stopped(&mut self, error: CaptureUnreadable) {
         let CaptureUnreadable { line, reason, last } = &error;
         let note = match last {
@@ -284,18 +285,18 @@ impl RunReplay {
     }
 }
 
-/// Names of connections that a capture may have.
+/// The maximal number of connection names in a capture.
 const MAX_NAMES: usize = 100_000;
 
 /// A capture without scenarios.
 struct ForeignCapture {
-    /// Which protocol it is of, once a line has said so.
+    /// The protocol of the capture; `None` until a line determines it.
     standard: Option<ProtocolStandard>,
     assume: Option<Version>,
     oracle: Oracle,
     /// The latest connection of each name.
     conns: HashMap<String, ConnId>,
-    /// Connections whose handshake was begun.
+    /// The connections whose handshake has begun.
     begun: HashSet<ConnId>,
     next: u32,
     messages: u64,
@@ -374,7 +375,8 @@ fn oracle(assume: Option<Version>, standard: ProtocolStandard) -> Oracle {
     oracle
 }
 
-/// Which protocol a capture is of that has this event first: what passes below a host comes after what passes above.
+/// Returns the protocol of a capture that begins with this event. In a capture of AHP, no message to an agent
+/// comes before the first message of a client.
 fn standard_of(event: &ConnectionEvent) -> Option<ProtocolStandard> {
     match event {
         ConnectionEvent::Below { way: BelowEvent::ToAgent | BelowEvent::FromAgent, .. } => {
@@ -385,7 +387,7 @@ fn standard_of(event: &ConnectionEvent) -> Option<ProtocolStandard> {
     }
 }
 
-/// An event between a client and an agent, as one of a connection.
+/// Converts an event between a client and an agent to an event of a connection.
 fn of_acp(event: ConnectionEvent) -> ConnectionEvent {
     match event {
         ConnectionEvent::Below { way: BelowEvent::ToAgent, seen } => ConnectionEvent::Sent(seen),
@@ -396,13 +398,13 @@ fn of_acp(event: ConnectionEvent) -> ConnectionEvent {
     }
 }
 
-/// Whether a client begins a handshake: a process that is started anew may have the name of the one before.
+/// Returns whether a client begins a handshake. A restarted process may have the name of the previous one.
 fn begins(event: &ConnectionEvent) -> bool {
     let ConnectionEvent::Sent(seen) = event else { return false };
     seen.message().is_some_and(|message| message.method() == Some("initialize"))
 }
 
-/// A scenario being played from the file.
+/// A scenario that is replayed from the file.
 struct ReplayedScenario {
     id: String,
     entry: suite::SuiteEntry,
@@ -410,13 +412,13 @@ struct ReplayedScenario {
     at_line: Arc<Mutex<ReplayPlace>>,
     conns: LiteMap<String, ConnId>,
     odd: Vec<String>,
-    /// Clients whose connections the scenario has begun to open.
+    /// The clients whose connections the scenario has begun to open.
     opening: HashSet<String>,
-    /// The time of the line before.
+    /// The time of the previous line.
     last: Duration,
 }
 
-/// The line that the next event of the play stands on, and the frame that it has to be.
+/// The line of the next event of the play.
 #[derive(Debug, Default)]
 struct ReplayPlace {
     line: u64,
@@ -430,7 +432,7 @@ impl TranscriptRecorder for FromFile {
     }
 }
 
-/// The texts that the file carries.
+/// The sources of a scenario that the file contains.
 struct CarriedTexts<'a>(&'a CaseStart);
 
 impl FileSource for CarriedTexts<'_> {
@@ -511,10 +513,10 @@ impl ReplayedScenario {
                 }
             }
             event => {
-                // A run takes what comes before a timer that is due by then, and only afterwards sends
-                // what the timer led to.
+                // In a run, a message is processed before a timer that is due at the same time, and the timer's
+                // output is sent afterwards.
                 match event {
-                    // The scenario may have asked for more already, which the run did after this.
+                    // The scenario may already have requested more, which the run did only after this event.
                     ConnectionEvent::Open { .. } | ConnectionEvent::Refused(_) => {
                         if !self.begins(self.last, &line.conn) {
                             self.begins(at, &line.conn);
@@ -558,7 +560,8 @@ impl ReplayedScenario {
         }
     }
 
-    /// The next output that a line stands for; openings have none until they succeed.
+    /// Returns the next output that has a line in the file. A request to open a connection has none until it
+    /// succeeds.
     fn next_sent(&mut self, at: Duration) -> Option<DriverOutput> {
         loop {
             if let Some(output) = self.taken(at)? {
@@ -567,7 +570,7 @@ impl ReplayedScenario {
         }
     }
 
-    /// Takes the next output, if there is one, and hands it on where a line stands for it.
+    /// Takes the next output, if there is one, and returns it if it has a line in the file.
     fn taken(&mut self, at: Duration) -> Option<Option<DriverOutput>> {
         match self.play.poll_output(at)? {
             DriverOutput::Open { conn, client, .. } => {
@@ -584,7 +587,7 @@ impl ReplayedScenario {
         Some(None)
     }
 
-    /// Whether the scenario has begun to open a client's connection; takes outputs until it does.
+    /// Returns whether the scenario has begun to open a client's connection; takes outputs until it does.
     fn begins(&mut self, at: Duration, client: &str) -> bool {
         while !self.opening.contains(client) {
             match self.taken(at) {
@@ -596,7 +599,7 @@ impl ReplayedScenario {
         true
     }
 
-    /// Takes what needs no line; anything else should have had one.
+    /// Takes all outputs that need no line, and reports the others as missing.
     fn drain(&mut self, at: Duration) {
         while let Some(output) = self.next_sent(at) {
             self.is_missing(&output);

@@ -1,10 +1,9 @@
-//! Where the specification's own words are published: from the source of a requirement, as the ledger has
-//! it, to the address of its page.
+//! Maps the source of a requirement in the ledger to the address of the published page.
 //!
 //! Start at [`address`].
 
-/// Sources by how they begin, and the address of what follows. `{name}` is the file without its ending, `{file}` the
-/// file, `{version}` the version of a crate.
+/// The prefixes of sources, each with its address. `{name}` is the file name without its extension, `{file}`
+/// the file name, `{version}` the version of a crate.
 const PAGES: &[(&str, &str)] = &[
     ("docs/", "https://microsoft.github.io/agent-host-protocol/{name}"),
     ("types/", "https://github.com/microsoft/agent-host-protocol/blob/main/types/{file}"),
@@ -17,11 +16,12 @@ const PAGES: &[(&str, &str)] = &[
     ("JSON-RPC 2.0", "https://www.jsonrpc.org/specification"),
 ];
 
-/// The page of a source such as `docs/specification/chat-channel.md › Turns`, where one is known.
+/// Returns the page of a source such as `docs/specification/chat-channel.md › Turns`; `None` if no page is
+/// known.
 pub fn address(source: &str) -> Option<String> {
     let (prefix, page) = PAGES.iter().find(|(prefix, _)| source.starts_with(prefix))?;
     let rest = &source[prefix.len()..];
-    // Crates are named with their version.
+    // The source of a crate contains its version.
     let (version, rest) = match page.contains("{version}") {
         true => rest.split_once(' ')?,
         false => ("", rest),

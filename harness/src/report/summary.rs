@@ -1,4 +1,4 @@
-//! What a run comes to: how many of what, each check over all scenarios, and the exit code.
+//! The summary of a run: the number of scenarios by status, each check over all scenarios, and the exit code.
 
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
@@ -9,60 +9,60 @@ use crate::wire::version::ProtocolStandard;
 
 use super::event::{CaseReport, CheckLine, FindingLine};
 
-/// The check of what the harness's own clients send, which says nothing about a host.
+/// The check of the frames that the harness itself sends. It says nothing about a host.
 pub const OWN_FRAMES: &str = "shape.harness";
 
-/// The fold over a run's scenarios.
+/// The summary of a run's scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct RunSummary {
-    /// Scenarios by status.
+    /// The number of scenarios by status.
     pub counts: LiteMap<Status, u64>,
-    /// The always-on checks, by id.
+    /// The always-on checks, by identifier.
     pub checks: LiteMap<String, CheckTotal>,
-    /// From which weight on a broken rule makes the run a failure.
+    /// The weight from which a broken rule makes the run a failure.
     pub fail_on: FailOn,
-    /// Scenarios that held, but not at the first attempt.
+    /// The number of flaky scenarios: those that held, but not at the first attempt.
     pub flaky: u64,
 }
 
-/// One always-on check over a whole run.
+/// The result of one always-on check over a whole run.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct CheckTotal {
-    /// How often its rule was put to the test.
+    /// The number of times that the rule was tested.
     pub observations: u64,
-    /// How often it was broken.
+    /// The number of times that the rule was broken.
     pub findings: u64,
-    /// The worst of them.
+    /// The worst breach.
     pub worst: Option<Status>,
-    /// What is known of single requirements of it.
+    /// The results of single requirements of the check.
     #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
     pub rules: LiteMap<String, RuleTotal>,
-    /// Whether a breach leaves open which of the requirements it breaks that are not counted apart.
+    /// Whether some breach leaves open which of the requirements without a separate count is broken.
     #[serde(default)]
     pub unclear: bool,
-    /// The first few, each with its scenario, and the first of each requirement.
+    /// The first findings, each with its scenario, and the first finding of each requirement.
     pub shown: Vec<(String, FindingLine)>,
 }
 
-/// One requirement of an always-on check over a whole run.
+/// The result of one requirement of an always-on check over a whole run.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RuleTotal {
-    /// How often it was put to the test; counted only where the check counts it apart.
+    /// The number of times that it was tested; only if the check counts it separately.
     pub observations: u64,
-    /// The worst breach of it.
+    /// The worst breach.
     pub worst: Option<Status>,
 }
 
-/// Findings of one check that a report shows in full.
+/// The maximal number of findings of one check that a report shows in full.
 const SHOWN: usize = 5;
 
 impl RunSummary {
-    /// A summary of nothing, with every check of AHP.
+    /// Makes an empty summary with every check of AHP.
     pub fn new(fail_on: FailOn) -> RunSummary {
         RunSummary::of(ProtocolStandard::Ahp, fail_on)
     }
 
-    /// A summary of nothing, with every check of a protocol.
+    /// Makes an empty summary with every check of a protocol.
     pub fn of(standard: ProtocolStandard, fail_on: FailOn) -> RunSummary {
         let none = |row: &CheckRow| (row.id.to_owned(), CheckTotal::default());
         let checks = checks(standard).iter().map(none).collect();
@@ -76,7 +76,7 @@ impl RunSummary {
         self.add_checks(&case.name(), &case.checks);
     }
 
-    /// Adds what the always-on checks saw; `place` says where.
+    /// Adds the results of the always-on checks in the scenario with this name.
     pub fn add_checks(&mut self, scenario: &str, checks: &[CheckLine]) {
         for line in checks {
             let total = self.checks.entry(line.check.clone()).or_default();
@@ -110,7 +110,7 @@ impl RunSummary {
                     shown.times += finding.times;
                     continue;
                 }
-                // The worst are shown first, in the order they came.
+                // The worst findings come first; equally bad ones stay in the order of arrival.
                 let place = total
                     .shown
                     .iter()
@@ -122,22 +122,22 @@ impl RunSummary {
         }
     }
 
-    /// How many scenarios ended with a status.
+    /// Returns the number of scenarios with a status.
     pub fn count(&self, status: Status) -> u64 {
         self.counts.get(&status).copied().unwrap_or_default()
     }
 
-    /// How many scenarios there were.
+    /// Returns the number of scenarios.
     pub fn total(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// How many checks ended with a status: the worst finding, a pass, or nothing observed.
+    /// Returns the number of checks with a status: the worst finding, a pass, or untested.
     pub fn checks_with(&self, status: Status) -> u64 {
         self.checks.values().filter(|total| total.status() == status).count() as u64
     }
 
-    /// Whether the run is a failure.
+    /// Returns whether the run is a failure.
     pub fn failed(&self) -> bool {
         let scenarios = self.counts.iter().filter(|(_, count)| **count > 0);
         let checks = self.checks.values().filter_map(|total| total.worst);
@@ -160,7 +160,7 @@ impl CheckTotal {
         last.map(|place| self.shown.remove(place));
     }
 
-    /// What the check comes to over the run.
+    /// Returns the status of the check over the run.
     pub fn status(&self) -> Status {
         match (self.worst, self.observations) {
             (Some(worst), _) => worst,
@@ -170,14 +170,14 @@ impl CheckTotal {
     }
 }
 
-/// Takes a status for the worst, where it is worse than that.
+/// Replaces the worst status if the new one is worse.
 fn worsen(worst: &mut Option<Status>, status: Status) {
     if worst.is_none_or(|worst| severity(status) > severity(worst)) {
         *worst = Some(status);
     }
 }
 
-/// How bad a status is, for finding the worst.
+/// Returns the severity of a status, for finding the worst one.
 fn severity(status: Status) -> u8 {
     match status {
         Status::Fail => 3,
@@ -187,12 +187,12 @@ fn severity(status: Status) -> u8 {
     }
 }
 
-/// The row of a check.
+/// Returns the row of a check.
 pub fn row(check: &str) -> Option<&'static CheckRow> {
     all_checks().find(|row| row.id == check)
 }
 
-/// A weight in a word.
+/// Returns a weight as a word.
 pub fn word(weight: Weight) -> &'static str {
     match weight {
         Weight::Must => "MUST",

@@ -1,7 +1,8 @@
-//! Names and values: what `${…}` stands for, and filling it in.
+//! Name bindings, and templates: values with `${…}` holes that are filled in from the bindings.
 //!
-//! A [`ValueTemplate`] is a value with holes. A text that is one hole takes the bound value as it is; a
-//! hole inside a text takes its text form, and so does one in the key of a member.
+//! A [`ValueTemplate`] is a value with holes, that is, placeholders. A string that consists of one hole becomes
+//! the bound value itself, of any type. A hole inside a longer string, or in the key of a member, is replaced
+//! by the value as text.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,13 +16,14 @@ use super::node::{NodeContent, SourceNode};
 use super::own_form::chat_uri;
 use super::source::SourceSpan;
 
-/// A value with holes, and where each stands. Cheap to clone: a task takes its step's along.
+/// A value with holes, and the place of each part in its file. Cheap to clone, because each task clones the
+/// template of its step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueTemplate {
-    /// The whole value's place.
+    /// The place of the whole value.
     pub span: SourceSpan,
     shape: Arc<TemplateShape>,
-    /// What it always is, where it has no hole.
+    /// The complete value of a list or a map without holes.
     fixed: Option<Arc<Value>>,
 }
 
@@ -33,68 +35,69 @@ enum TemplateShape {
     Map(Vec<(String, ValueTemplate)>),
 }
 
-/// What a session that a step opens is bound to, unless it says another name.
+/// The name that a session opened by a step is bound to, unless the step gives another name.
 pub const SESSION: &str = "session";
-/// What the first chat of that session is bound to.
+/// The name that the first chat of that session is bound to.
 pub const CHAT: &str = "chat";
-/// What the folder is bound to in which scenarios make folders of their own.
+/// The name of the folder in which scenarios create their own files and folders.
 pub const FOLDER: &str = "workspace.folder";
-/// How the name of a file or folder begins that a scenario makes there: it is taken away at the end.
+/// The prefix of every file or folder that a scenario creates in [`FOLDER`]. The harness deletes these at the
+/// end.
 pub const OWN_PATH: &str = "ahp-harness-";
-/// The longest text that a hole makes.
+/// The longest text that `${long N}` may make, in characters.
 const MAX_LONG: usize = 4 << 20;
 
-/// A part of a text.
+/// A part of a template's text: plain text or a hole.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum TextPiece {
-    /// Text as it is.
+    /// Literal text.
     Plain(String),
-    /// `${name}`: what the name is bound to.
+    /// `${name}`: the value that the name is bound to.
     Use(String),
-    /// `${new name}`: a fresh id, bound to the name.
+    /// `${new name}`: a fresh identifier, which is also bound to the name.
     New(String),
-    /// `${new chat name}`, `${new chat name in session}`: the URI of a chat that does not exist, in the form in which
-    /// the host named the chat `chat` of the session `session`; bound to the name. The second name is that of the
+    /// `${new chat name}`, `${new chat name in session}`: the URI of a chat that does not exist yet, in the
+    /// form that the host uses for its own chats. The URI is bound to the first name. The second name is the
     /// session that the chat is for.
     NewChat(String, String),
-    /// `${new path name}`: the URI of something that does not exist, where clients may make a file or a folder;
-    /// bound to the name.
+    /// `${new path name}`: the URI of a file or folder that does not exist yet, in the folder where clients may
+    /// create files. The URI is bound to the name.
     NewPath(String),
-    /// `${long N}`: a text of so many characters.
+    /// `${long N}`: a text of N characters.
     Long(usize),
-    /// `${now}`: the driver's clock as an ISO 8601 text.
+    /// `${now}`: the current time of the driver's clock, as an ISO 8601 text.
     Now,
     /// `${name with a=b}`: the URI template that the name is bound to, with its variables filled in.
     Expand(String, Vec<(String, String)>),
 }
 
-/// What fills holes that no step bound.
+/// A source for the values of holes that do not come from a binding.
 pub trait HoleFiller {
-    /// A fresh id that nobody else uses.
+    /// Returns a new identifier that no other caller gets.
     fn fresh(&mut self) -> String;
-    /// The clock as an ISO 8601 text.
+    /// Returns the current time as an ISO 8601 text.
     fn now(&self) -> String;
 }
 
-/// Where names are looked up, and bound.
+/// A set of bindings that a template reads and extends.
 pub trait NameScope {
-    /// The value of a name.
+    /// Returns the value that the name is bound to, or `None` if it is not bound.
     fn get(&self, name: &str) -> Option<&Value>;
-    /// Binds a name, whatever it was bound to.
+    /// Binds a name and replaces any earlier value.
     fn set(&mut self, name: &str, value: Value);
 }
 
-/// What names are bound to.
+/// The values that names are bound to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NameBindings(LiteMap<String, Value>);
 
 impl NameBindings {
-    /// The value of a name.
+    /// Returns the value that the name is bound to, or `None` if it is not bound.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
-    /// Binds a name, whatever it was bound to.
+    /// Binds a name and replaces any earlier value.
     pub fn set(&mut self, name: &str, value: Value) {
         match self.0.get_mut(name) {
             Some(bound) => *bound = value,
@@ -102,12 +105,12 @@ impl NameBindings {
         }
     }
 
-    /// Takes further bindings in.
+    /// Adds all bindings of `more`.
     pub fn extend(&mut self, more: NameBindings) {
         self.0.extend(more.0);
     }
 
-    /// Every binding, by name.
+    /// Iterates over every binding, in the order of the names.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.0.iter()
     }
@@ -124,7 +127,8 @@ impl NameScope for NameBindings {
 }
 
 impl ValueTemplate {
-    /// Its text, with nothing in its holes; none where it is no text.
+    /// Returns the literal text of a string template, with each hole left empty; `None` if the template is not
+    /// a string.
     pub fn plain_text(&self) -> Option<String> {
         match self.shape.as_ref() {
             TemplateShape::Value(value) => value.as_str().map(str::to_owned),
@@ -157,12 +161,12 @@ impl ValueTemplate {
         ValueTemplate { span, shape: Arc::new(shape), fixed: fixed.map(Arc::new) }
     }
 
-    /// Whether it is nothing but what a name is bound to, which may be of any type.
+    /// Returns whether the template is a single `${name}`, so that its value may be of any type.
     pub fn is_of_unknown_type(&self) -> bool {
         matches!(&*self.shape, TemplateShape::Text(parts) if matches!(&parts[..], [TextPiece::Use(_)]))
     }
 
-    /// The value, where it has no hole.
+    /// Returns the value if the template has no hole, `None` otherwise.
     pub fn without_holes(&self) -> Option<&Value> {
         match &*self.shape {
             TemplateShape::Value(value) => Some(value),
@@ -190,27 +194,27 @@ impl ValueTemplate {
         ValueTemplate::new(node.span, shape)
     }
 
-    /// A template of a fixed value, for steps that a shorter one stands for.
+    /// Makes a template of a fixed value. Used for the full steps that a shorthand step expands to.
     pub fn fixed(span: SourceSpan, value: Value) -> ValueTemplate {
         ValueTemplate::new(span, TemplateShape::Value(value))
     }
 
-    /// A template that is one hole.
+    /// Makes a template that consists of the hole `${name}`.
     pub fn hole(span: SourceSpan, name: &str) -> ValueTemplate {
         ValueTemplate::new(span, TemplateShape::Text(vec![TextPiece::Use(name.to_owned())]))
     }
 
-    /// A template of members.
+    /// Makes a template of an object with these members.
     pub fn map(span: SourceSpan, members: Vec<(String, ValueTemplate)>) -> ValueTemplate {
         ValueTemplate::new(span, TemplateShape::Map(members))
     }
 
-    /// A template of items.
+    /// Makes a template of an array with these items.
     pub fn list(span: SourceSpan, items: Vec<ValueTemplate>) -> ValueTemplate {
         ValueTemplate::new(span, TemplateShape::List(items))
     }
 
-    /// Its items, with their holes; none where it is no list.
+    /// Returns the items of a list template, with their holes; empty if the template is not a list.
     pub fn items(&self) -> &[ValueTemplate] {
         match &*self.shape {
             TemplateShape::List(items) => items,
@@ -218,12 +222,12 @@ impl ValueTemplate {
         }
     }
 
-    /// A template that is the driver's clock.
+    /// Makes a template that consists of the hole `${now}`.
     pub fn now(span: SourceSpan) -> ValueTemplate {
         ValueTemplate::new(span, TemplateShape::Text(vec![TextPiece::Now]))
     }
 
-    /// Its members, with their holes; none where it is no mapping.
+    /// Returns the members of a map template, with their holes; empty if the template is not a map.
     pub fn members(&self) -> &[(String, ValueTemplate)] {
         match &*self.shape {
             TemplateShape::Map(members) => members,
@@ -231,7 +235,7 @@ impl ValueTemplate {
         }
     }
 
-    /// A text with more text after it.
+    /// Returns a text template with `more` appended.
     pub fn followed_by(&self, more: &str) -> ValueTemplate {
         let mut parts = match &*self.shape {
             TemplateShape::Text(parts) => parts.clone(),
@@ -242,8 +246,8 @@ impl ValueTemplate {
         ValueTemplate::new(self.span, TemplateShape::Text(parts))
     }
 
-    /// Fills the holes. A name that is not bound gives its own spelling: the loader has refused
-    /// such a file, and an unmatched text fails visibly.
+    /// Fills the holes. A name that is not bound stays as `${name}`: the loader has already rejected such a
+    /// file, and this text visibly fails to match.
     pub fn fill(&self, bindings: &mut dyn NameScope, mint: &mut dyn HoleFiller) -> Value {
         if let Some(fixed) = self.without_holes() {
             return fixed.clone();
@@ -265,7 +269,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Calls `visit` for each hole, in order, with its place.
+    /// Calls `visit` for each hole, in order, with the place of the string that contains it.
     pub fn holes(&self, visit: &mut dyn FnMut(SourceSpan, &TextPiece)) {
         match &*self.shape {
             TemplateShape::Value(_) => {}
@@ -278,7 +282,7 @@ impl ValueTemplate {
         }
     }
 
-    /// The value with its holes as they are spelled, for a person.
+    /// Returns the value with its holes written out as `${…}`, for display.
     pub fn spelled(&self) -> Value {
         match &*self.shape {
             TemplateShape::Value(value) => value.clone(),
@@ -314,7 +318,8 @@ impl TextPiece {
     }
 }
 
-/// Takes a text apart. `$$` is a literal `$`; a `${` that nothing closes is text.
+/// Splits a text into plain parts and holes. `$$` is a literal `$`; a `${` without a closing brace is plain
+/// text.
 pub fn pieces(text: &str) -> Vec<TextPiece> {
     let mut parts = Vec::new();
     let mut plain = String::new();
@@ -392,12 +397,12 @@ fn fill_text(
     Value::from(text)
 }
 
-/// The parts of a key that has holes; none where it has no hole.
+/// Returns the parts of a key that has holes; empty if the key has none.
 pub(super) fn key_holes(key: &str) -> Vec<TextPiece> {
     if key.contains("${") { pieces(key) } else { Vec::new() }
 }
 
-/// A key with its holes filled in, as text.
+/// Returns a key with its holes filled in.
 pub(super) fn fill_key<'k>(
     key: &'k str,
     bindings: &mut dyn NameScope,

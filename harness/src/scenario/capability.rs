@@ -1,10 +1,10 @@
-//! What a host may offer or leave out, and how it shows which.
+//! The optional capabilities of a host, and how the harness finds out which of them a host has.
 //!
-//! Nobody has to declare these things to be asked for them: each row says what a first look at the
-//! host goes by. What is not offered is no failure; what is declared and then refused is one, since the
-//! scenarios that need it are played.
+//! An operator does not have to declare capabilities: each row of the table says how the harness detects one. A
+//! capability that the host does not offer is no failure. A capability that the host declares and then refuses
+//! is a failure, because the harness plays the scenarios that need it.
 //!
-//! Knows: the shapes of the answers that show it. Never knows: connections, who asks.
+//! Knows: the shapes of the answers that show a capability. Never knows: connections, the code that asks.
 //!
 //! Start at [`CAPABILITIES`].
 
@@ -14,69 +14,72 @@ use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
 use crate::wire::template::uses;
 
-/// One thing that a host may offer.
+/// One capability that a host may offer.
 #[derive(Debug)]
 pub struct HostCapability {
-    /// How a scenario names it.
+    /// The name of the capability in scenarios.
     pub name: &'static str,
-    /// How a host shows that it offers it.
+    /// How the harness detects the capability.
     pub shown: CapabilitySource,
 }
 
-/// What shows whether something is offered.
+/// The evidence by which the harness detects a capability.
 #[derive(Clone, Copy, Debug)]
 pub enum CapabilitySource {
-    /// A member of the answer to `initialize`, an object where it is there.
+    /// A member of the result of `initialize`; it is an object if the host has the capability.
     Handshake(&'static str),
-    /// A member of the `capabilities` of the agent that sessions are created with, as the root's state
-    /// lists it: an object, `true`, or a member of one.
+    /// A path into the `capabilities` of the agent that sessions are created with, as the root state lists that
+    /// agent. The capability is there if the value is an object or `true`.
     Agent(&'static [&'static str]),
-    /// A name in the list that a host whose own agent plays scripts has in `_meta` of its answer to `initialize`,
-    /// under [`EXTRAS`].
+    /// A name in the list [`EXTRAS`] in `_meta` of the result of `initialize`. Only a host whose own agent
+    /// plays scripts has this list.
     Extra(&'static str),
-    /// Nobody declares it: a host without it answers the first of these requests with -32601, as one that does
-    /// not implement a method has to. A scenario that sends any of them needs it.
+    /// An undeclared capability that consists of methods. A host without it answers the first of these requests
+    /// with -32601, as the specification demands for a method that is not implemented. The function makes the
+    /// params of that request. A scenario that sends any of these methods needs the capability.
     Methods(&'static [&'static str], fn() -> Value),
-    /// Something in the answer to `initialize`, the root channel among its snapshots, that has members of its
-    /// own, which a scenario can use: `${protectedAgent.provider}`. Found in the answer, with the protected resources
-    /// for which the run has tokens.
+    /// A value that the function finds in the result of `initialize`, including the snapshot of the root
+    /// channel. A scenario can use the listed members of the value, for example `${protectedAgent.provider}`.
+    /// The function also gets the protected resources for which the run has tokens.
     Thing(&'static [&'static str], fn(&Value, &[String]) -> Option<Value>),
-    /// Nobody declares it: a small conversation shows it, by what this says. See `run::probes`.
+    /// An undeclared capability that a short conversation with the host detects. The text describes that
+    /// conversation. See `run::probes`.
     Probe(&'static str),
-    /// Nobody declares it: the harness tries it before a run, with members that a scenario can use. What it tries is
-    /// said here. See `run::folders`.
+    /// An undeclared capability that the harness tries out before a run. A scenario can use the listed members;
+    /// the text describes the trial. See `run::folders`.
     Tried(&'static [&'static str], &'static str),
-    /// Nobody declares it: the run was given it, by an option that is named, with members that a scenario can use.
+    /// A capability that an option of the run provides. A scenario can use the listed members; the text names
+    /// the option.
     Given(&'static [&'static str], &'static str),
-    /// Nobody declares it: the run was given a token for the resource of the protected agent.
+    /// A token for the resource of the protected agent, given to the run.
     Token,
 }
 
-/// The capability of a run that has a token, which is bound to `${token}`.
+/// The capability of a run that has a token. The token is bound to `${token}`.
 pub const TOKEN: &str = "token";
 
-/// The capability of a host in whose files a client may write, which `${new path name}` needs.
+/// The capability of a host on which a client may create files. `${new path name}` needs it.
 pub const WORKSPACE: &str = "workspace";
 
-/// The agent that a token is for.
+/// The capability of a host with an agent that requires a token.
 pub const PROTECTED: &str = "protectedAgent";
 
-/// The member of `_meta` in the answer to `initialize` that lists what the host's own agent can do with a
-/// script beyond what every such agent can.
+/// The member of `_meta` in the result of `initialize` that lists the script features of the host's own agent
+/// beyond those that every such agent has.
 pub const EXTRAS: &str = "ahp-script";
 
-/// The capability of an agent that plays the scripts of scenarios: those of the profile `agent` need it.
+/// The capability of an agent that plays the scripts of scenarios. Scenarios of the profile `agent` need it.
 pub const SCRIPTS: &str = "agentScripts";
 
-/// The capability of hosts on which a session is being created for a while, and becomes ready by itself: turns are begun
-/// when it is ready.
+/// The capability of a host whose sessions stay in creation for a while and then become ready without further
+/// input. On such a host, the harness starts a turn only when the session is ready.
 pub const READY_SESSIONS: &str = "readySessions";
 
-/// The capability of a run that was given folders on the host's disk.
+/// The capability of a run that has folders on the host's disk.
 pub const FILES: &str = "files";
 
 impl fmt::Display for CapabilitySource {
-    /// What a host does that offers it.
+    /// Describes how a host shows the capability.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CapabilitySource::Handshake(member) => {
@@ -118,8 +121,8 @@ impl fmt::Display for CapabilitySource {
 }
 
 impl HostCapability {
-    /// Whether it only makes tests possible: the run was given it, or the agent plays scripts. What cannot be tested
-    /// without it may apply to the host all the same.
+    /// Returns whether the capability only makes tests possible: an option provides it, or the agent plays
+    /// scripts. A requirement that is untestable without the capability may still apply to the host.
     pub fn makes_tests_possible(&self) -> bool {
         self.name == SCRIPTS
             || matches!(
@@ -129,10 +132,10 @@ impl HostCapability {
     }
 }
 
-/// A channel that nobody has created.
+/// The name of a channel that does not exist.
 const NOBODYS: &str = "ahp-harness-probe";
 
-/// What an agent can be made to do, as its profile says.
+/// The abilities that the profile of an agent may declare.
 pub const ABILITIES: &[&str] = &[
     "shell",
     "read",
@@ -270,13 +273,13 @@ pub const CAPABILITIES: &[HostCapability] = &[
     HostCapability {
         name: READY_SESSIONS,
         shown: CapabilitySource::Probe(
-            "a session that is being created becomes ready before its first message",
+            "a session that is being created becomes ready before any message is sent in it",
         ),
     },
     HostCapability {
         name: SCRIPTS,
         shown: CapabilitySource::Probe(
-            "a turn fails when its script says so",
+            "a turn that a script makes fail on purpose fails with the error in the script",
         ),
     },
     HostCapability {
@@ -383,7 +386,7 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: "deniedFolder",
         shown: CapabilitySource::Tried(
             &["folder"],
-            "a `resourceRequest` for a file is denied that the harness made on this machine",
+            "a `resourceRequest` for a file that the harness made on this machine is denied",
         ),
     },
     HostCapability {
@@ -408,18 +411,18 @@ pub const CAPABILITIES: &[HostCapability] = &[
     HostCapability { name: "script.act", shown: CapabilitySource::Extra("act") },
 ];
 
-/// What is said of schedules, where there are any.
+/// Returns what the host declares about schedules, if it declares any.
 fn schedules(result: &Value) -> Option<&Value> {
     Some(&result["automations"]["schedules"]).filter(|it| it.is_object())
 }
 
-/// A signal's channel, or a template of it.
+/// Returns the channel URI of a telemetry signal, or the URI template of the channel.
 fn signal(result: &Value, name: &str) -> Option<Value> {
     let uri = result["telemetry"][name].as_str()?;
     Some(json!({"uri": uri}))
 }
 
-/// The agents that the root's snapshot lists.
+/// Returns the agents that the snapshot of the root channel lists.
 pub fn agents(result: &Value) -> &[Value] {
     let snapshots = result["snapshots"].as_array().map(Vec::as_slice).unwrap_or_default();
     let root = snapshots.iter().find(|snapshot| snapshot["resource"] == ROOT);
@@ -428,13 +431,14 @@ pub fn agents(result: &Value) -> &[Value] {
         .unwrap_or_default()
 }
 
-/// Whether an agent has a capability: an object, or true. Every agent has that of the empty path.
+/// Returns whether an agent declares a capability, as an object or as `true`. The empty path is always
+/// declared.
 pub fn declares(agent: &Value, path: &[&str]) -> bool {
     let declared = path.iter().fold(&agent["capabilities"], |at, part| &at[*part]);
     path.is_empty() || *declared == true || declared.is_object()
 }
 
-/// The first agent that anybody can use which has the one capability and not the other.
+/// Returns the first agent without protected resources that declares `has` and does not declare `lacks`.
 fn lacking(result: &Value, has: &[&str], lacks: &[&str]) -> Option<Value> {
     let open = |agent: &&Value| protected(agent).is_empty();
     let fits = |agent: &&Value| declares(agent, has) && !declares(agent, lacks);
@@ -442,7 +446,8 @@ fn lacking(result: &Value, has: &[&str], lacks: &[&str]) -> Option<Value> {
     Some(json!({"provider": (&agent["provider"])}))
 }
 
-/// An absent flag is to be treated as `true`. Source: ProtectedResourceMetadata.required.
+/// Returns whether a resource requires a token. An absent flag counts as `true`. Source:
+/// ProtectedResourceMetadata.required.
 fn is_required(resource: &Value) -> bool {
     resource["required"] != false
 }
@@ -455,20 +460,22 @@ fn has_token(resource: &Value, tokens: &[String]) -> bool {
     tokens.iter().any(|known| resource["resource"] == known.as_str())
 }
 
-/// The first agent that can be used with tokens for these resources; the first one if there is none.
+/// Returns the first agent that is usable with tokens for these resources, or else the first agent.
 pub fn usable<'a>(agents: &'a [Value], tokens: &[String]) -> Option<&'a Value> {
     let open = |agent: &&Value| lacking_token(agent, tokens).is_none();
     agents.iter().find(open).or(agents.first())
 }
 
-/// The resource of an agent that needs a token which is not among these.
+/// Returns a resource for which the agent requires a token that is not in `tokens`; `None` if there is no such
+/// resource.
 pub fn lacking_token<'a>(agent: &'a Value, tokens: &[String]) -> Option<&'a str> {
     let lacking = |it: &&Value| is_required(it) && !has_token(it, tokens);
     let found = protected(agent).iter().find(lacking)?;
     Some(found["resource"].as_str().unwrap_or_default())
 }
 
-/// The first agent that protects a resource of a kind, preferably one for which the run has a token.
+/// Returns the first agent with a protected resource that `pick` accepts, preferably one for which the run has
+/// a token.
 fn guarded(
     result: &Value,
     tokens: &[String],
@@ -481,7 +488,7 @@ fn guarded(
     Some(json!({"provider": (&agent["provider"]), "resource": (&resource["resource"])}))
 }
 
-/// The names that a scenario can use which needs a capability.
+/// Returns the names that are bound for a scenario that needs this capability.
 pub fn bound(name: &str) -> Vec<String> {
     match named(name).map(|row| row.shown) {
         Some(
@@ -494,12 +501,12 @@ pub fn bound(name: &str) -> Vec<String> {
     }
 }
 
-/// The capability of a name.
+/// Returns the capability with this name.
 pub fn named(name: &str) -> Option<&'static HostCapability> {
     CAPABILITIES.iter().find(|row| row.name == name)
 }
 
-/// The capability that a request is part of.
+/// Returns the capability that a method belongs to.
 pub fn of_method(method: &str) -> Option<&'static HostCapability> {
     CAPABILITIES
         .iter()

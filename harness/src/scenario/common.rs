@@ -1,4 +1,4 @@
-//! The members that many steps have.
+//! The members that many steps have in common.
 //!
 //! Knows: forms. Never knows: which steps there are.
 
@@ -7,27 +7,27 @@ use super::forms::{FormField, MemberForm, field, needed, wanted};
 pub(super) const PROVES: FormField = field(
     "proves",
     MemberForm::Texts,
-    "the requirements that this step tests; they are reported broken if it fails. A step without `proves` is a premise: if it fails, what follows is untested, and nothing is reported broken",
+    "the requirements that this step tests; if it fails, they are reported as broken; a step without any is a premise: if it fails, the later steps are untested and no requirement is broken",
 );
 pub(super) const INDEPENDENT: FormField = field(
     "independent",
     MemberForm::Flag,
-    "the steps after it do not depend on it: they are played even where it fails",
+    "the later steps do not depend on this one: they are played even if it fails",
 );
 pub(super) const CHOICE: FormField = field(
     "choice",
     MemberForm::Text,
-    "what the host legally does instead if this premise does not hold, for example `the host leaves no turns out`: the claims after it do not apply then; the step may test nothing else",
+    "what the host does, and may do, if this premise does not hold, such as `the host leaves no turns out`; the later claims then do not apply; the step may check nothing else",
 );
 pub(super) const BEFORE: FormField = field(
     "before",
     MemberForm::Text,
-    "the name of a response, as bound by `as`: the message must come before it in the client's transcript",
+    "the name of a response, as bound by `as`: the message must come before that response in the client's transcript",
 );
 pub(super) const AFTER: FormField = field(
     "after",
     MemberForm::Text,
-    "the name of a response, as bound by `as`: the message must come after it in the client's transcript",
+    "the name of a response, as bound by `as`: the message must come after that response in the client's transcript",
 );
 pub(super) const DEVIATES: FormField = field(
     "deviates",
@@ -37,30 +37,33 @@ pub(super) const DEVIATES: FormField = field(
 pub(super) const SPEC: FormField = field(
     "spec",
     MemberForm::Text,
-    "the versions at which the step is taken, such as `>=0.5.1`; it is left out at others",
+    "the versions in which the step is played, such as `>=0.5.1`; other versions skip it",
 );
 pub(super) const WITHIN: FormField =
-    field("within", MemberForm::Duration, "how long to wait, instead of the run's limit");
+    field("within", MemberForm::Duration, "the timeout, instead of the run's timeout");
 pub(super) const BY: FormField = needed("by", MemberForm::Client, "the client that acts");
 pub(super) const AT: FormField =
-    needed("at", MemberForm::Clients, "the clients that have to see it, each for itself");
+    needed("at", MemberForm::Clients, "the clients that must each see it");
 pub(super) const CHANNEL: FormField = needed("channel", MemberForm::Template, "the channel's URI");
 pub(super) const RESULT: FormField = wanted(
     "result",
     MemberForm::Pattern,
-    "the expected result; together with `error`, either of the two",
+    "the pattern of the result; together with `error`, either outcome is accepted",
 );
-pub(super) const ERROR: FormField =
-    wanted("error", MemberForm::Pattern, "that it fails, and what the error has to look like");
+pub(super) const ERROR: FormField = wanted(
+    "error",
+    MemberForm::Pattern,
+    "that an error is the answer, and the pattern of that error",
+);
 pub(super) const CLOSED: FormField = wanted(
     "closed",
     MemberForm::Flag,
-    "that the host closes the connection instead; together with `error`, either of the two",
+    "that the host closes the connection instead; together with `error`, either outcome is accepted",
 );
 pub(super) const TOKENS: FormField = field(
     "tokens",
     MemberForm::Flag,
-    "`false`: the tokens of the run are not pushed after the handshake, as they are otherwise",
+    "`false`: the tokens of the run are not sent after the handshake; by default they are sent",
 );
 pub(super) const AS: FormField = field("as", MemberForm::Binds, "the name to bind the result to");
 pub(super) const TYPE: FormField =
@@ -68,11 +71,11 @@ pub(super) const TYPE: FormField =
 pub(super) const METHOD: FormField =
     field("method", MemberForm::Text, "the method of a notification, such as `root/sessionAdded`");
 pub(super) const ON: FormField =
-    field("channel", MemberForm::Template, "the channel it has to be on");
+    field("channel", MemberForm::Template, "the channel of the message");
 pub(super) const WHERE: FormField = field(
     "where",
     MemberForm::Pattern,
-    "what the message's params have to look like: for an action the envelope, so `{ action: … }`",
+    "the pattern of the message's params; for an action, the params are the envelope, so write `{ action: … }`",
 );
 pub(super) const EXACT: FormField =
     field("exact", MemberForm::Flag, "objects may have no other members");
@@ -80,5 +83,5 @@ pub(super) const EXACT: FormField =
 pub(super) const OFFERS: FormField = field(
     "offers",
     MemberForm::Text,
-    "what the client offers an agent: `nothing`, `fs`, `fs-terminal` or `all`; unless given, `nothing`, or in a scenario that needs `ask` what made the agent ask in the first look",
+    "what the client offers an agent: `nothing`, `fs`, `fs-terminal` or `all`; the default is `nothing`, or, in a scenario that needs `ask`, the offer with which the agent asked for permission in the first look",
 );

@@ -1,10 +1,10 @@
-//! The messages that a scenario writes out, held against the tables of the protocol.
+//! Checks the messages that a scenario writes out against the tables of the protocol.
 //!
-//! A message of ours that is malformed by mistake makes a host refuse it rightly, and a refusal for the
-//! wrong reason counts as the one that was wanted. A step that means to be malformed says where, by
-//! `deviates`; everything else that the tables do not allow is a mistake of the author.
+//! If an author writes a malformed message by mistake, the host rightly refuses it, and that refusal would
+//! count as the refusal that the step expects. A step that is malformed on purpose therefore names the place
+//! with `deviates`. Every other deviation from the tables is a mistake of the author.
 //!
-//! Knows: steps, the tables. Never knows: what a host makes of a message.
+//! Knows: steps, the tables. Never knows: how a host handles a message.
 //!
 //! Start at [`deviations`].
 
@@ -22,18 +22,18 @@ use super::parse::{ParsedScenario, ScenarioStep};
 use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, did_you_mean};
 use super::verbs::StepVerb;
 
-/// Steps that wait for a message of the host.
+/// Steps that wait for a message from the host.
 const WAITS: &[StepVerb] = &[StepVerb::Expect, StepVerb::Next, StepVerb::Never, StepVerb::Await];
-/// Outcomes by which a step says that its message is to be refused.
+/// Outcomes by which a step says that it expects its message to be refused.
 const REFUSALS: &[&str] = &["reject", "refused", "ignored", "error", "closed"];
 
-/// Stands for the channel of an action, which is looked at by itself.
+/// A placeholder for the channel of an action. The channel is checked separately.
 const ANY_CHANNEL: &str = "ahp-session:/any";
-/// Where an action stands in a message.
+/// The path of the action in a message.
 const ACTION: &str = "params.action.";
 
-/// Every deviation of a scenario's messages that no step means to make, and every one that a step means to
-/// make and does not.
+/// Returns every deviation that no step announces with `deviates`, and every announced deviation that the
+/// message does not have.
 pub fn deviations(scenario: &ParsedScenario) -> Vec<ScenarioError> {
     if scenario.spec.standard() != ProtocolStandard::Ahp {
         return Vec::new();
@@ -68,8 +68,8 @@ pub fn deviations(scenario: &ParsedScenario) -> Vec<ScenarioError> {
     found
 }
 
-/// The newest version at which a step is taken: scenarios are written in the words of the newest one, and
-/// what holds only for older ones in theirs.
+/// Returns the newest version in which the step is played. Scenarios are written in the terms of the newest
+/// version; steps that apply only to older versions are written in the terms of those.
 fn newest(scenario: &ParsedScenario, step: &ScenarioStep) -> Option<&'static Protocol> {
     let holds = |protocol: &&'static Protocol| {
         let version = protocol.version();
@@ -78,13 +78,14 @@ fn newest(scenario: &ParsedScenario, step: &ScenarioStep) -> Option<&'static Pro
     Protocol::all_played().iter().filter_map(|version| Protocol::played(*version)).find(holds)
 }
 
-/// The tables of a version and of the newest one, in whose words a scenario may be written all the same.
+/// Returns the tables of a version and of the newest known version, because a scenario may use the terms of
+/// either.
 fn tables(protocol: &Protocol) -> impl Iterator<Item = &Protocol> {
     let newest = Protocol::known().first().and_then(|version| Protocol::of(*version));
     [Some(protocol), newest].into_iter().flatten()
 }
 
-/// One thing about a message that the tables do not allow.
+/// A part of a message that the tables do not allow.
 struct SchemaDeviation {
     span: SourceSpan,
     path: String,
@@ -118,7 +119,8 @@ fn of_step(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     }
 }
 
-/// An action of a client's: its type, who may dispatch it, its members, and the kind of channel.
+/// Checks an action that a client dispatches: its type, who may dispatch it, its members, and the kind of its
+/// channel.
 fn dispatched(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     let Some(action) = step.template("action") else { return Vec::new() };
     let span = step.place("action");
@@ -171,7 +173,7 @@ fn dispatched(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> 
     found
 }
 
-/// A request or notification of a client's: its method, its direction, its params.
+/// Checks a request or notification of a client: its method, direction and params.
 fn called(
     protocol: &Protocol,
     step: &ScenarioStep,
@@ -214,7 +216,7 @@ fn called(
     errors.into_iter().map(|error| SchemaDeviation::of(step.place("params"), error)).collect()
 }
 
-/// The members of an action.
+/// Checks the members of an action.
 fn wrong_members(
     protocol: &Protocol,
     span: SourceSpan,
@@ -232,7 +234,7 @@ fn wrong_members(
     errors.collect()
 }
 
-/// What a step waits for: a name that nobody sends never comes.
+/// Checks the name that a step waits for. A name that no host sends would never arrive.
 fn awaited(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     let unheard = |member: &'static str, name: &str, names: Vec<&str>| SchemaDeviation {
         span: step.place(member),
@@ -256,7 +258,7 @@ fn awaited(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     found
 }
 
-/// The kind of the channel that a template names, as far as its text says so.
+/// Returns the kind of the channel that a template names, if its literal text determines the kind.
 fn kind_of(channel: &ValueTemplate) -> Option<ChannelKind> {
     let (value, unknown) = literal(channel);
     if !unknown.is_empty() {
@@ -265,7 +267,8 @@ fn kind_of(channel: &ValueTemplate) -> Option<ChannelKind> {
     ChannelKind::of_uri(value.as_str()?)
 }
 
-/// The hard errors of a message in the words of a version that are not about what stands in holes.
+/// Returns the hard errors of a message in the terms of a version, without errors about values that come from
+/// holes.
 fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<ShapeError> {
     let edge = VersionEdge::new(protocol.version(), "");
     let renames = !edge.is_plain();
@@ -276,13 +279,13 @@ fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<Shape
                 rest.is_empty() || rest.starts_with('.') || rest.starts_with('[')
             })
         };
-        // In older words it may stand elsewhere, or have made something else of the member.
+        // After the conversion to an older version, the member may be at another path or of another form.
         unknown.iter().any(within) || renames && (!unknown.is_empty() || error.found.contains("${"))
     };
     errors.into_iter().filter(|error| !error.soft && !about_a_hole(error)).collect()
 }
 
-/// A template with something in its holes, and the paths of those whose type nobody knows.
+/// Returns the template with placeholder values in its holes, and the paths of the holes of unknown type.
 fn literal(template: &ValueTemplate) -> (Value, Vec<String>) {
     let mut unknown = Vec::new();
     let value = filled(template, "", &mut unknown);

@@ -1,66 +1,66 @@
-//! What the members of a file and of its steps are: rows of a name, a form and a sentence.
+//! The forms of members of a scenario file and of its steps: each row has a name, a form and a description.
 //!
 //! Knows: nothing. Never knows: which members there are.
 
-/// What a member's value has to be.
+/// The form that the value of a member must have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum MemberForm {
     /// The name of one client of the scenario.
     Client,
     /// One client or a list of them.
     Clients,
-    /// A name that the step binds to what it got.
+    /// A name that the step binds to its result.
     Binds,
     /// A text without holes.
     Text,
-    /// One of these words.
+    /// One of these texts.
     OneOf(&'static [&'static str]),
-    /// A list of texts, or one.
+    /// One text or a list of texts.
     Texts,
     /// `true` or `false`.
     Flag,
     /// A number with a unit, such as `250ms`.
     Duration,
-    /// A number of things.
+    /// An unsigned integer.
     Count,
     /// Any value, with `${…}` filled in.
     Template,
-    /// What a value has to look like.
+    /// A pattern that a value must match.
     Pattern,
     /// A list of steps.
     Steps,
     /// A mapping of settings.
     Settings,
-    /// Values by name, for a fragment.
+    /// Named values that an `include` passes to its fragment.
     Values,
 }
 
 /// One member of a scenario or a step.
 #[derive(Debug)]
 pub struct FormField {
-    /// Its key.
+    /// The key of the member.
     pub name: &'static str,
-    /// What its value has to be.
+    /// The form of its value.
     pub form: MemberForm,
-    /// Whether it has to be there.
+    /// Whether the member is required.
     pub required: bool,
-    /// Whether it makes the step an expectation that can fail.
+    /// Whether the member makes its step an expectation that can fail.
     pub wants: bool,
-    /// What it says.
+    /// The description for users.
     pub doc: &'static str,
 }
 
-/// A member that may be there.
+/// Makes an optional member.
 pub(crate) const fn field(name: &'static str, form: MemberForm, doc: &'static str) -> FormField {
     FormField { name, form, required: false, wants: false, doc }
 }
 
-/// A member that has to be there.
+/// Makes a required member.
 pub(crate) const fn needed(name: &'static str, form: MemberForm, doc: &'static str) -> FormField {
     FormField { required: true, ..field(name, form, doc) }
 }
 
-/// A member that makes its step an expectation.
+/// Makes a member that turns its step into an expectation.
 pub(crate) const fn wanted(name: &'static str, form: MemberForm, doc: &'static str) -> FormField {
     FormField { wants: true, ..field(name, form, doc) }
 }

@@ -1,20 +1,20 @@
-//! What an `include` gives its fragment: values that take the place of `$given name`.
+//! Replaces each `$given name` in a fragment by the value that the `include` passes under that name.
 //!
-//! A fragment that is the same for a family of scenarios but for a value or a few steps says where
-//! they belong. A list that stands for an item of a list is played in, item by item.
+//! Several scenarios can share a fragment that differs in a few values or steps. If a list replaces an item of
+//! a list, its items are spliced in.
 //!
-//! Knows: trees. Never knows: verbs, what a value is for.
+//! Knows: trees. Never knows: verbs, the purpose of a value.
 //!
 //! Start at [`fill`].
 
 use super::node::{MappingEntry, NodeContent, SourceNode};
 use super::source::{ScenarioError, ScenarioErrorKind, list};
 
-/// What stands before the name of a value that the `include` gives.
+/// The prefix of a placeholder in a fragment.
 const GIVEN: &str = "$given ";
 
-/// Puts the values of `with` where the fragment asks for them. A name without a value, and a value
-/// that the fragment has no place for, are mistakes.
+/// Replaces the placeholders of the fragment by the values of `with`. A placeholder without a value and a value
+/// without a placeholder are mistakes.
 pub(super) fn fill(
     fragment: SourceNode,
     with: &[MappingEntry],
@@ -95,7 +95,7 @@ impl ValueFilling<'_> {
     }
 }
 
-/// The name that a node asks for.
+/// Returns the name in a placeholder node; `None` if the node is not a placeholder.
 fn asked(node: &SourceNode) -> Option<&str> {
     node.as_str()?.strip_prefix(GIVEN)
 }

@@ -5,22 +5,23 @@
 use super::node::{SourceNode, read};
 use super::source::SourceFile;
 
-/// What a file of entries may have.
+/// The form of a file of entries.
 pub struct ListingForm {
-    /// What it is, such as `a baseline`.
+    /// What the file is called in messages, such as `a baseline`.
     pub what: &'static str,
-    /// The member that has the entries.
+    /// The member that holds the entries.
     pub list: &'static str,
-    /// The other members it may have.
+    /// The other members that the file may have.
     pub beside: &'static [&'static str],
-    /// The members of an entry.
+    /// The members that an entry may have.
     pub entry: &'static [&'static str],
 }
 
-/// Reads a file and hands over every entry; returns the whole tree, for the members beside the list.
+/// Reads a file and passes every entry to `take`. Returns the whole tree, so that the caller can read the other
+/// members.
 ///
 /// # Errors
-/// Every mistake in it, a line each: where, and what. Those of an entry are what `take` says.
+/// All mistakes in the file, one per line with their place. This includes the errors that `take` returns.
 pub fn read_list(
     name: &str,
     text: &str,
@@ -68,24 +69,24 @@ fn members(entry: &SourceNode, known: &[&str]) -> Result<(), String> {
     }
 }
 
-/// The text of a member of an entry.
+/// Returns the text of a member of an entry; `None` if the member is missing or not a text.
 pub fn text<'a>(entry: &'a SourceNode, key: &str) -> Option<&'a str> {
     entry.get(key).and_then(SourceNode::as_str)
 }
 
-/// The text of a member that every entry needs; `why` says what it is for.
+/// Returns the text of a required member of an entry. `why` explains in the error what the member is for.
 ///
 /// # Errors
-/// It is not there, or blank.
+/// The member is missing or blank.
 pub fn needed<'a>(entry: &'a SourceNode, key: &str, why: &str) -> Result<&'a str, String> {
     let found = text(entry, key).map(str::trim).filter(|text| !text.is_empty());
     found.ok_or_else(|| format!("expected `{key}`: {why}"))
 }
 
-/// The reason of an entry that tolerates something.
+/// Returns the reason of an entry that tolerates something.
 ///
 /// # Errors
-/// There is none.
+/// The entry has no reason.
 pub fn reason(entry: &SourceNode) -> Result<&str, String> {
     needed(entry, "reason", "otherwise nobody will know why it was tolerated")
 }

@@ -1,4 +1,4 @@
-//! Files in, scenarios and mistakes out; fragments are read where they are included.
+//! Loads scenario files and the fragments that they include, and reports all mistakes in them.
 
 use super::node::{self, SourceNode};
 use super::own::{self, OwnRequirement};
@@ -6,29 +6,29 @@ use super::parse::{IncludeSource, ParsedFile, ParsedScenario, scenario};
 use super::source::{ScenarioError, ScenarioErrorKind, SourceFile, SourceSpan};
 use crate::wire::json::Value;
 
-/// Where files are read from. Paths use `/` everywhere.
+/// A source of file texts. Paths always use `/`.
 pub trait FileSource {
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
-    /// Why it could not be read, for the author.
+    /// The reason why the file is unreadable, for the author.
     fn read(&self, path: &str) -> Result<String, String>;
 }
 
-/// A file that was read, with everything that is wrong with it.
+/// A file after reading, with all mistakes in it.
 #[derive(Debug)]
 pub struct LoadedFile {
-    /// The file and, after it, the fragments it includes, in the order that [`SourceSpan::file`] counts.
+    /// The file, followed by the fragments that it includes. [`SourceSpan::file`] is an index into this list.
     pub sources: Vec<SourceFile>,
-    /// The scenario; `None` for a fragment, or where nothing could be made of the text.
+    /// The scenario; `None` for a fragment or an unreadable text.
     pub scenario: Option<ParsedScenario>,
     /// Whether the file is a fragment.
     pub fragment: bool,
-    /// What is wrong with it, in the order of the text.
+    /// The mistakes, in the order of the text.
     pub errors: Vec<ScenarioError>,
 }
 
-/// Reads one file and what it includes.
+/// Reads one file and the files that it includes.
 pub fn load(path: &str, text: &str, files: &dyn FileSource) -> LoadedFile {
     let source = SourceFile::new(path, text);
     let (root, mut errors) = node::read(&source, 0);
@@ -48,7 +48,7 @@ pub fn load(path: &str, text: &str, files: &dyn FileSource) -> LoadedFile {
     LoadedFile { sources, scenario, fragment, errors }
 }
 
-/// Reads a scenario that stands in no file. It cannot include anything.
+/// Reads a scenario that is not in a file. Such a scenario cannot include anything.
 pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     let mut errors = Vec::new();
     let files = NoFiles;
@@ -59,7 +59,7 @@ pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     }
 }
 
-/// There are no files.
+/// A file source without files.
 struct NoFiles;
 
 impl FileSource for NoFiles {
@@ -68,11 +68,12 @@ impl FileSource for NoFiles {
     }
 }
 
-/// The id of a scenario is the end of its path, so that a name in a report finds the file.
+/// Reports a scenario whose identifier is not the end of its path. A reader of a report finds the file by the
+/// identifier.
 fn misplaced(scenario: &ParsedScenario, path: &str, errors: &mut Vec<ScenarioError>) {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let ends = stem == scenario.id || stem.ends_with(&format!("/{}", scenario.id));
-    // From inside its folder a file is named without it.
+    // A path relative to the area's folder does not contain the area.
     let ends = ends || !stem.contains('/') && scenario.id.ends_with(&format!("/{stem}"));
     if !ends && !scenario.id.is_empty() {
         let path = stem.to_owned();
@@ -84,14 +85,14 @@ fn misplaced(scenario: &ParsedScenario, path: &str, errors: &mut Vec<ScenarioErr
 struct FileLoader<'a> {
     files: &'a dyn FileSource,
     sources: Vec<SourceFile>,
-    /// The file being read, innermost last, as indices into `sources`.
+    /// The files being read, the innermost last, as indices into `sources`.
     open: Vec<usize>,
-    /// The author's own requirements, once somebody has asked for them.
+    /// The author's own requirements; `None` until they are first needed.
     own: Option<Vec<OwnRequirement>>,
 }
 
-/// Where the author's own requirements may stand, seen from a scenario: in its folder, or in the one that
-/// its area's folder is in.
+/// The folders, relative to a scenario, that may hold the author's own requirements: the scenario's folder and
+/// its parent.
 const OWN: [&str; 2] = ["", "../"];
 
 impl FileLoader<'_> {
@@ -162,7 +163,8 @@ impl IncludeSource for FileLoader<'_> {
     }
 }
 
-/// A path named from a file: `../x` and `./x` are resolved, so that one file has one name.
+/// Resolves a path relative to the file `from`. `../x` and `./x` are normalised, so that each file has one
+/// name.
 fn joined(from: &str, path: &str) -> String {
     if path.starts_with('/') {
         return path.to_owned();

@@ -6,49 +6,53 @@ use super::forms::{FormField, MemberForm, field, needed};
 
 /// The members of a scenario file.
 pub const SCENARIO: &[FormField] = &[
-    needed("scenario", MemberForm::Text, "its id, `<area>/<slug>`, the end of its path"),
+    needed(
+        "scenario",
+        MemberForm::Text,
+        "its id, `<area>/<slug>`, which is also the end of its path",
+    ),
     needed("title", MemberForm::Text, "what it shows, in one sentence"),
     field(
         "requirements",
         MemberForm::Values,
-        "requirements of your own that its steps test, each with `id`, `weight` and `text`; put those of several scenarios into `requirements.yaml`",
+        "your own requirements that its steps test, each with `id`, `weight` and `text`; requirements of several scenarios belong in `requirements.yaml`",
     ),
-    field("spec", MemberForm::Text, "the protocol versions it holds for, such as `>=0.9.0 <2.0.0`"),
+    field(
+        "spec",
+        MemberForm::Text,
+        "the protocol versions that it applies to, such as `>=0.9.0 <2.0.0`",
+    ),
     field("profile", MemberForm::Text, "`core` or `agent`; `agent` where there is an agent script"),
-    field("tags", MemberForm::Texts, "words to select it by"),
+    field("tags", MemberForm::Texts, "words by which it can be selected"),
     field("agent", MemberForm::Texts, "the lines of the agent's script"),
     field(
         "approves",
         MemberForm::Text,
-        "the client that approves every call that waits, where it is the host's choice to ask",
+        "the client that approves every tool call that waits for a confirmation, if the host may choose whether to ask",
     ),
     field("clients", MemberForm::Texts, "its clients, `A` unless given"),
     field(
         "host",
         MemberForm::Settings,
-        "settings of the embedded host that make it show more, such as `{ replayCapacity: 4 }`; another host plays it as it is",
+        "settings for the embedded host that make it show more behaviour, such as `{ replayCapacity: 4 }`; other hosts keep their own settings",
     ),
     field(
         "embeddedOnly",
         MemberForm::Text,
-        "why it can be played on the reference host only, in words for the author of a host: the text is shown as the reason for skipping it",
+        "why no other host can play it, for the author of a host; the text is part of the reason for the skip",
     ),
     field(
         "needs",
         MemberForm::Texts,
-        "what the host or agent has to offer, or the run to bring, such as `automations` or `token`; others skip it (`ahp-harness explain needs`)",
+        "what the host or agent must offer, or the run must provide, such as `automations` or `token`; otherwise it is skipped (`ahp-harness explain needs`)",
     ),
     field("aggressive", MemberForm::Flag, "it may harm the host; played only with `--aggressive`"),
     field(
         "alone",
         MemberForm::Flag,
-        "it needs the host to itself, because it looks at what all clients share, restarts the host or floods it; played last, one at a time",
+        "no other scenario may run at the same time, because it checks state that all clients share, restarts the host or floods it; such scenarios are played last, one at a time",
     ),
-    field(
-        "within",
-        MemberForm::Duration,
-        "how long each wait may take, instead of the run's limit",
-    ),
+    field("within", MemberForm::Duration, "the timeout of each wait, instead of the run's timeout"),
     needed("steps", MemberForm::Steps, "what happens"),
 ];
 
@@ -58,10 +62,10 @@ pub const FRAGMENT: &[FormField] = &[
     needed("steps", MemberForm::Steps, "what happens"),
 ];
 
-/// The settings of the embedded host that `host` may choose.
+/// The settings of the embedded host that a scenario may choose with `host`.
 pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs", "graceSeconds"];
 
-/// Members that there were once, each with what took its place.
+/// Members that no longer exist, each with the member that replaces it.
 pub const REPLACED: &[(&str, &str)] = &[
     ("proves", "it is a member of steps: put it on each step that tests the requirement"),
     ("rule", "it is called `proves`"),

@@ -1,9 +1,9 @@
-//! The scenario language: YAML in, a checked list of steps out. It never runs anything.
+//! The scenario language: reads YAML and returns a checked list of steps. It never runs anything.
 //!
-//! A file becomes a tree in which every node knows where it stands ([`node`]); the tables of
-//! [`verbs`] say which steps and members there are; [`parse`] holds a tree against them and reports
-//! every mistake at once; [`pattern`] and [`bind`] are what steps compare and fill in; [`render`]
-//! prints a scenario for a person, [`mod@write`] writes one as a file. [`listing`] reads the small files beside scenarios, such as baselines.
+//! A file becomes a tree in which every node has its place ([`node`]). The tables of [`verbs`] define the steps
+//! and members. [`parse`] checks a tree against the tables and reports every mistake at once. [`pattern`] and
+//! [`bind`] define how steps compare values and fill in names. [`render`] prints a scenario for a person,
+//! [`mod@write`] writes one to a file. [`listing`] reads small related files, such as baselines.
 //!
 //! Knows: `wire`, `ledger`, `agent::script`. Never knows: clients, hosts, transcripts.
 //!

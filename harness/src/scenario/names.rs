@@ -1,4 +1,4 @@
-//! Names of a scenario: what is bound when, and whether every use comes after it.
+//! The names of a scenario: which step binds each name, and whether every use comes after the binding.
 //!
 //! Knows: steps. Never knows: what a name stands for.
 //!
@@ -14,20 +14,20 @@ use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, list};
 use super::verbs::StepVerb;
 use crate::wire::version::ProtocolStandard;
 
-/// How a name occurs in a step.
+/// An occurrence of a name in a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NameOccurrence<'a> {
-    /// It has to be bound already.
+    /// A use of the name, which must be bound before.
     Used(&'a str),
-    /// The step binds it to something that it makes itself, such as a fresh id.
+    /// A binding to something that the step itself makes, such as a fresh identifier.
     Made(&'a str),
-    /// A pattern asks for a fresh id, which is a mistake.
+    /// A request for a fresh identifier in a pattern, which is a mistake.
     MadeInPattern(&'a str),
-    /// The step binds it to something that the host sends.
+    /// A binding to something that the host sends.
     Found(&'a str),
 }
 
-/// Calls `visit` for each name of a step, in the order in which they are used and bound.
+/// Calls `visit` for each name of a step, in the order of uses and bindings.
 pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOccurrence<'_>)) {
     if step.count("times").is_some() {
         visit(step.span, NameOccurrence::Made("count"));
@@ -39,7 +39,7 @@ pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOc
         TextPiece::Use(name) | TextPiece::Expand(name, _) => {
             visit(span, NameOccurrence::Used(name))
         }
-        // A pattern is held against what came: there is nothing to mint an id for.
+        // A pattern only compares a value with the message, so a fresh identifier makes no sense there.
         TextPiece::New(name) | TextPiece::NewChat(name, _) | TextPiece::NewPath(name)
             if pattern =>
         {
@@ -51,7 +51,8 @@ pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOc
             visit(span, NameOccurrence::Made(name));
         }
         TextPiece::NewChat(name, session) => {
-            // The session that a step opens need not be there: the form that the protocol shows needs none.
+            // The default session need not be bound, because the URI form of the specification,
+            // `ahp-chat:/<id>`, needs no session.
             if session != SESSION {
                 visit(span, NameOccurrence::Used(session));
             }
@@ -85,7 +86,7 @@ pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOc
         visit(step.span, NameOccurrence::Found(step.text("chat").unwrap_or(CHAT)));
     }
     if let Some(name) = step.text("as") {
-        // The number of an own request or dispatch is known before anything comes.
+        // The identifier of a dispatch or a prompt is known before any answer arrives.
         let own = matches!(step.verb, StepVerb::Dispatch | StepVerb::Prompt);
         visit(
             step.span,
@@ -94,7 +95,7 @@ pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOc
     }
 }
 
-/// Walks the steps in order and reports names that are used before they are bound.
+/// Checks the steps in order and reports names that are used before they are bound.
 pub(super) fn check(scenario: &ParsedScenario, errors: &mut Vec<ScenarioError>) {
     let mut bound: HashSet<String> = ["version".to_owned()].into();
     for client in &scenario.clients {
@@ -107,7 +108,7 @@ pub(super) fn check(scenario: &ParsedScenario, errors: &mut Vec<ScenarioError>) 
     }
     bound.extend(scenario.needs.iter().flat_map(|name| capability::bound(name)));
     for step in &scenario.steps {
-        // A name that a pattern binds can be used further on in the same pattern.
+        // A name that a pattern binds may be used later in the same pattern.
         let mut in_step = HashSet::new();
         occurrences(step, &mut |_, occurrence| {
             if let NameOccurrence::Found(name) = occurrence {

@@ -1,7 +1,8 @@
-//! YAML as a tree in which every node knows where it stands.
+//! YAML as a tree in which every node has its place in the file.
 //!
-//! Stricter than YAML: no tags, anchors, aliases, complex keys or several documents, and no word
-//! that YAML 1.1 takes for a boolean. JSON is YAML, so it goes through here as well.
+//! The reader is stricter than YAML: it rejects tags, anchors, aliases, complex keys, several documents, and
+//! unquoted words that YAML 1.1 reads as booleans. JSON is a subset of YAML, so JSON files are read here as
+//! well.
 
 use crate::wire::json::Value;
 use granit_parser::{Event, Parser, ScalarStyle};
@@ -11,13 +12,13 @@ use super::source::{ScenarioError, ScenarioErrorKind, SourceFile, SourceSpan};
 /// A value with its place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceNode {
-    /// Where it stands.
+    /// The place of the node.
     pub span: SourceSpan,
-    /// What it is.
+    /// The content of the node.
     pub content: NodeContent,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeContent {
     /// A scalar: null, a boolean, a number or a text.
@@ -39,11 +40,12 @@ pub struct MappingEntry {
     pub value: SourceNode,
 }
 
-/// Depth at which a file is refused: far above any scenario, far below the stack.
+/// The nesting depth at which a file is refused. It is far above the depth of any scenario and far below the
+/// limit of the stack.
 const MAX_DEPTH: usize = 100;
 
 impl From<&Value> for SourceNode {
-    /// A value that stands in no file.
+    /// Makes a node without a place, for a value that is not from a file.
     fn from(value: &Value) -> SourceNode {
         let span = SourceSpan::default();
         let content = match value {
@@ -65,7 +67,7 @@ impl From<&Value> for SourceNode {
 }
 
 impl SourceNode {
-    /// The text of a string scalar.
+    /// Returns the text of a string scalar, `None` for any other node.
     pub fn as_str(&self) -> Option<&str> {
         match &self.content {
             NodeContent::Scalar(Value::String(text)) => Some(text),
@@ -73,7 +75,7 @@ impl SourceNode {
         }
     }
 
-    /// The members of a mapping.
+    /// Returns the entries of a mapping, `None` for any other node.
     pub fn as_map(&self) -> Option<&[MappingEntry]> {
         match &self.content {
             NodeContent::Map(members) => Some(members),
@@ -81,7 +83,7 @@ impl SourceNode {
         }
     }
 
-    /// The items of a sequence.
+    /// Returns the items of a sequence, `None` for any other node.
     pub fn as_list(&self) -> Option<&[SourceNode]> {
         match &self.content {
             NodeContent::List(items) => Some(items),
@@ -89,12 +91,12 @@ impl SourceNode {
         }
     }
 
-    /// The value of a member of a mapping.
+    /// Returns the value of a key in a mapping.
     pub fn get(&self, key: &str) -> Option<&SourceNode> {
         self.as_map()?.iter().find(|member| member.key == key).map(|member| &member.value)
     }
 
-    /// The plain JSON value, without places.
+    /// Returns the plain JSON value, without places.
     pub fn to_value(&self) -> Value {
         match &self.content {
             NodeContent::Scalar(value) => value.clone(),
@@ -108,7 +110,7 @@ impl SourceNode {
         }
     }
 
-    /// What the node is, for a message: "a list", "the text `x`".
+    /// Describes the node for a message: "a list", "the text `x`".
     pub fn describe(&self) -> String {
         match &self.content {
             NodeContent::Scalar(Value::Null) => "nothing".to_owned(),
@@ -120,7 +122,7 @@ impl SourceNode {
     }
 }
 
-/// Reads one document. The tree holds what could be read, the list every mistake found.
+/// Reads one document. Returns the tree, as far as it is readable, and all mistakes.
 pub fn read(source: &SourceFile, file: u32) -> (Option<SourceNode>, Vec<ScenarioError>) {
     let mut reader = NodeReader { file, errors: Vec::new(), open: Vec::new(), root: None };
     for next in Parser::new_from_str(&source.text) {
@@ -136,13 +138,13 @@ pub fn read(source: &SourceFile, file: u32) -> (Option<SourceNode>, Vec<Scenario
             return (None, reader.errors);
         }
     }
-    // A text without a value is null to YAML, and a mistake to whoever wanted a scenario.
+    // YAML reads an empty document as null. The caller reports null as a mistake.
     let nothing =
         SourceNode { span: character(source, file, 0), content: NodeContent::Scalar(Value::Null) };
     (Some(reader.root.unwrap_or(nothing)), reader.errors)
 }
 
-/// The character that a byte belongs to; nothing at the end of the text.
+/// Returns the span of the character that contains a byte; an empty span at the end of the text.
 fn character(source: &SourceFile, file: u32, at: usize) -> SourceSpan {
     let text = &source.text;
     let start = (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
@@ -150,10 +152,10 @@ fn character(source: &SourceFile, file: u32, at: usize) -> SourceSpan {
     SourceSpan { file, start: start as u32, end: (start + width) as u32 }
 }
 
-/// A collection whose end has not been read.
+/// A collection that is still being read.
 struct OpenCollection {
     node: SourceNode,
-    /// The key that waits for its value.
+    /// The key whose value has not been read yet.
     key: Option<(String, SourceSpan)>,
 }
 
@@ -225,7 +227,7 @@ impl NodeReader {
         }
     }
 
-    /// Hands a finished node to the collection it stands in.
+    /// Adds a finished node to the collection that contains it.
     fn put(&mut self, node: SourceNode) {
         let Some(owner) = self.open.last_mut() else {
             self.root.get_or_insert(node);
@@ -265,7 +267,7 @@ impl NodeReader {
         }
     }
 
-    /// Resolves a scalar by YAML 1.2's core schema; only plain ones are anything but text.
+    /// Resolves a scalar by the core schema of YAML 1.2. Only a plain scalar can be something else than a text.
     fn scalar(&mut self, text: &str, style: ScalarStyle, span: SourceSpan) -> Value {
         if style != ScalarStyle::Plain {
             return Value::from(text);
@@ -284,7 +286,7 @@ impl NodeReader {
     }
 }
 
-/// A number as JSON writes them; anything else (hexadecimal, `1_000`, `.5`) stays a text.
+/// Parses a number in JSON syntax. Anything else (hexadecimal, `1_000`, `.5`) stays a text.
 fn number(text: &str) -> Option<Value> {
     let first = text.bytes().next()?;
     if !(first == b'-' || first.is_ascii_digit()) {

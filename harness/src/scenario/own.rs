@@ -1,8 +1,9 @@
-//! Requirements of an author's own, in `requirements.yaml` next to the scenarios that test them, or in
-//! the header of the one that does.
+//! An author's own requirements, from `requirements.yaml` next to the scenarios that test them, or from the
+//! header of a scenario.
 //!
-//! A team that guards its own product by scenarios has rules that no protocol knows. Each has an id, a
-//! weight and a text; where it is broken a report says so as of any other requirement.
+//! A team that tests its own product with scenarios has rules that no protocol contains. Each such requirement
+//! has an identifier, a weight and a text. A report shows a breach of it like a breach of any other
+//! requirement.
 //!
 //! Knows: the form of the file. Never knows: the protocol's own requirements.
 //!
@@ -17,17 +18,17 @@ use super::parse::{known_keys, wrong_form};
 use super::source::ScenarioError;
 use super::verbs::{FormField, MemberForm};
 
-/// The name of the file.
+/// The name of the requirements file.
 pub const FILE: &str = "requirements.yaml";
-/// The member that has the list, by which such a file is told from a scenario.
+/// The member that holds the list. It also distinguishes such a file from a scenario.
 pub const LIST: &str = "requirements";
 
-/// A requirement of an author's own.
+/// A requirement that the author defines.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct OwnRequirement {
-    /// Its id, unlike that of any requirement of the protocol.
+    /// The identifier, which must differ from that of every requirement of the protocol.
     pub id: String,
-    /// What a breach weighs.
+    /// The weight of a breach.
     pub weight: Weight,
     /// The rule, in a sentence.
     pub text: String,
@@ -51,7 +52,7 @@ const fn field(name: &'static str, form: MemberForm, doc: &'static str) -> FormF
     FormField { name, form, required: true, wants: false, doc }
 }
 
-/// Reads the tree of such a file; mistakes go to `errors`.
+/// Reads the tree of a requirements file and adds mistakes to `errors`.
 pub fn requirements(root: &SourceNode, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
     known_keys(
         "a file of requirements",
@@ -63,7 +64,7 @@ pub fn requirements(root: &SourceNode, errors: &mut Vec<ScenarioError>) -> Vec<O
     root.get(LIST).map(|list| listed(list, errors)).unwrap_or_default()
 }
 
-/// Reads the list itself, as it may also stand in the header of a scenario.
+/// Reads the list of requirements, from a requirements file or from the header of a scenario.
 pub fn listed(list: &SourceNode, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
     let Some(items) = list.as_list() else {
         wrong_form(errors, list, "a list of requirements");

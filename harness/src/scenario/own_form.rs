@@ -1,11 +1,12 @@
-//! The form in which a host names the chats of a session.
+//! The URI form that a host uses for the chats of a session.
 //!
-//! A client chooses the URIs of the chats that it creates. The protocol shows `ahp-chat:/<id>`, and leaves authority
-//! and path open. A host may name its own chats in another form and accept no other, for example one that holds the
-//! session. A request in a form that the host does not know is refused for its form, and says nothing about the rule
-//! that a scenario is about. Scenarios therefore name further chats as the host named the first one.
+//! A client chooses the URIs of the chats that it creates. The specification shows `ahp-chat:/<id>` and leaves
+//! authority and path open. A host may use another form for its own chats, for example one that contains the
+//! session, and accept no other. Such a host refuses a request because of the URI's form, and the refusal says
+//! nothing about the requirement under test. Scenarios therefore name further chats in the form that the host
+//! used for the first chat.
 //!
-//! Knows: how the URI of a session may stand in that of a chat. Never knows: where the two URIs come from.
+//! Knows: how the URI of a session may appear in the URI of a chat. Never knows: where the two URIs come from.
 //!
 //! Start at [`chat_uri`].
 
@@ -17,26 +18,26 @@ const SCHEME: &str = "ahp-chat:";
 /// A part of a URI.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum FormPart<'a> {
-    /// Text that is the same in every chat.
+    /// Text that is the same in the URI of every chat.
     Fixed(&'a str),
-    /// The session, written this way.
+    /// The session, in this spelling.
     Session(SessionSpelling),
-    /// The id of the chat.
+    /// The identifier of the chat.
     Id,
 }
 
-/// How the URI of a session is written inside that of a chat.
+/// A way to write the URI of a session inside the URI of a chat.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum SessionSpelling {
-    /// The whole URI in Base64 for URLs, padded or not.
+    /// The whole URI in Base64 for URLs; `true` means with padding.
     Base64(bool),
-    /// The whole URI, with `:` and `/` as percent escapes.
+    /// The whole URI, with `:` and `/` percent-encoded.
     Percent,
-    /// The path of the URI without its first slash.
+    /// The path of the URI without its leading slash.
     Path,
 }
 
-/// Every spelling, the longest text first.
+/// Every spelling, in order of decreasing length.
 const SPELLINGS: [SessionSpelling; 4] = [
     SessionSpelling::Base64(true),
     SessionSpelling::Base64(false),
@@ -58,8 +59,9 @@ impl SessionSpelling {
     }
 }
 
-/// The URI of a chat of `session` that has this id, in the form of `known`: a chat of the session `owner` that the
-/// host named. `ahp-chat:/<id>` where no chat is known, or none of its parts can be an id.
+/// Returns the URI of a chat of `session` with this identifier. `known` is the URI of a chat that the host
+/// named, and that chat's session; the result has the same form. The result is `ahp-chat:/<id>` if no chat is
+/// known, or if no part of the known URI can be an identifier.
 pub fn chat_uri(id: &str, session: &str, known: Option<(&str, &str)>) -> String {
     let parts = known.and_then(|(chat, owner)| parts(chat.strip_prefix(SCHEME)?, owner));
     let Some(parts) = parts else { return format!("{SCHEME}/{id}") };
@@ -71,7 +73,7 @@ pub fn chat_uri(id: &str, session: &str, known: Option<(&str, &str)>) -> String 
     std::iter::once(SCHEME.to_owned()).chain(texts).collect()
 }
 
-/// The parts of a chat's URI after its scheme; none where it holds no id.
+/// Splits a chat's URI after the scheme into parts; `None` if it contains no identifier.
 fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
     let session = SPELLINGS.iter().find_map(|spelling| {
         let text = spelling.of(owner);
@@ -82,7 +84,8 @@ fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
         return with_id(rest).map(Vec::from);
     };
     let (before, after) = (&rest[..start], &rest[end..]);
-    // An id behind the session tells the chats of one session apart; one before it does so as well.
+    // An identifier after the session is preferred; an identifier before it also distinguishes the chats of one
+    // session.
     let whole = match (with_id(after), with_id(before)) {
         (Some(id), _) => {
             [&[FormPart::Fixed(before), FormPart::Session(spelling)][..], &id].concat()
@@ -95,7 +98,7 @@ fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
     Some(whole)
 }
 
-/// A text with its last word as an id; none where it has no word.
+/// Splits a text so that its last word is the identifier; `None` if it contains no word.
 fn with_id(text: &str) -> Option<[FormPart<'_>; 3]> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '%');
     let trimmed = text.trim_end_matches(|c| !is_word(c));

@@ -1,4 +1,4 @@
-//! A tree held against the tables of the language: a scenario, and every mistake in it at once.
+//! Checks a tree against the tables of the language, and returns a scenario and all mistakes at once.
 
 use std::time::Duration;
 
@@ -19,87 +19,87 @@ use super::verbs::{
 };
 use super::{given, names};
 
-/// What the folder is bound to that an agent works in.
+/// The name that the agent's working folder is bound to.
 pub const WORK: &str = "work";
-/// The name of the method by which an agent wants to be authenticated.
+/// The name that the authentication method of an agent is bound to.
 pub const AUTH: &str = "auth";
 
 /// A scenario, ready to be planned.
 #[derive(Clone, Debug)]
 pub struct ParsedScenario {
-    /// Its id, such as `reconnect/replays-what-was-missed`.
+    /// The identifier, such as `reconnect/replays-what-was-missed`.
     pub id: String,
-    /// What it shows.
+    /// The title: what the scenario shows.
     pub title: String,
-    /// The requirements that its steps test, each once, in the order of the steps.
+    /// The requirements that the steps test, without duplicates, in the order of the steps.
     pub proves: Vec<String>,
-    /// Those of them that are the author's own.
+    /// Those of the tested requirements that the author defines.
     pub own: Vec<OwnRequirement>,
-    /// The versions it holds for.
+    /// The protocol versions that the scenario applies to.
     pub spec: SpecRange,
-    /// The profile it belongs to.
+    /// The profile that the scenario belongs to.
     pub profile: String,
-    /// Words to select it by.
+    /// Words by which a user can select the scenario.
     pub tags: Vec<String>,
-    /// The agent's script, without its first line; empty where the agent only echoes.
+    /// The agent's script, without its first line. If the script is empty, the agent only echoes.
     pub agent: String,
-    /// The client that approves every call that waits.
+    /// The client that approves every tool call that waits for a confirmation.
     pub approves: Option<String>,
-    /// Its clients.
+    /// The clients of the scenario.
     pub clients: Vec<String>,
-    /// The settings that the embedded host gets; another host plays the scenario with its own.
+    /// Settings for the embedded host. Any other host plays the scenario with its own settings.
     pub host: Vec<(String, u64)>,
-    /// Why no other host can play it, for the author of a host.
+    /// The reason why only the embedded host can play the scenario, for the author of another host.
     pub embedded_only: Option<String>,
-    /// What the host has to declare.
+    /// The capabilities that the host must have.
     pub needs: Vec<String>,
-    /// Whether it may harm the host.
+    /// Whether the scenario may harm the host.
     pub aggressive: bool,
-    /// Whether no other scenario may be played at the same time.
+    /// Whether the scenario must not run in parallel with another one.
     pub alone: bool,
-    /// How long each wait may take, where it differs from the run's limit.
+    /// The timeout of each wait, if it differs from the timeout of the run.
     pub within: Option<Duration>,
-    /// What happens, includes played in.
+    /// The steps, with the steps of all fragments spliced in.
     pub steps: Vec<ScenarioStep>,
-    /// Where the id stands.
+    /// The place of the identifier.
     pub span: SourceSpan,
 }
 
 impl ParsedScenario {
-    /// What a breach of one of its requirements weighs in a version.
+    /// Returns the weight of a breach of one of the scenario's requirements in a version.
     pub fn weight(&self, version: Version, id: &str) -> Weight {
         let own = self.own.iter().find(|own| own.id == id);
         own.map_or_else(|| RequirementLedger::weight(version, id), |own| own.weight)
     }
 }
 
-/// Where the fragments come from that a file includes.
+/// A source for the fragments that a file includes.
 pub trait IncludeSource {
-    /// The tree of a fragment, named from the file that is being read; from here on that file is
-    /// the fragment. `None` when it cannot be had, which is reported to `errors`.
+    /// Returns the tree of a fragment and makes the fragment the current file. The path is relative to the
+    /// current file. Returns `None` if the fragment is unavailable, and reports that to `errors`.
     fn enter(
         &mut self,
         path: &str,
         at: SourceSpan,
         errors: &mut Vec<ScenarioError>,
     ) -> Option<SourceNode>;
-    /// The file that included it is being read again.
+    /// Ends the current fragment and makes the file that includes it the current file again.
     fn leave(&mut self);
-    /// The author's own requirements, from the file next to the scenario; none where there is no such
-    /// file. Mistakes in it are reported to `errors`, once.
+    /// Returns the author's own requirements from the file next to the scenario; empty if there is no such
+    /// file. Mistakes in that file are added to `errors` once.
     fn own(&mut self, errors: &mut Vec<ScenarioError>) -> &[OwnRequirement];
 }
 
-/// What a file turned out to be.
+/// The kind of a parsed file.
 pub enum ParsedFile {
     /// A scenario.
     Scenario(Box<ParsedScenario>),
-    /// What is no scenario by itself: a fragment, to be included, or requirements.
+    /// A file that is not a scenario by itself: a fragment or a file of requirements.
     Fragment,
 }
 
-/// Reads a tree as a scenario. Mistakes go to `errors`; a scenario with mistakes is only good for
-/// showing them.
+/// Reads a tree as a scenario and adds mistakes to `errors`. A scenario with mistakes must not be played; it is
+/// only useful for showing the mistakes.
 pub fn scenario(
     root: &SourceNode,
     includes: &mut dyn IncludeSource,
@@ -132,9 +132,9 @@ struct ScenarioParser<'a> {
     includes: &'a mut dyn IncludeSource,
     errors: &'a mut Vec<ScenarioError>,
     clients: Vec<String>,
-    /// The author's own requirements in the header.
+    /// The author's own requirements from the header.
     header: Vec<OwnRequirement>,
-    /// The author's own requirements that steps name.
+    /// The author's own requirements that steps refer to.
     own: Vec<OwnRequirement>,
 }
 
@@ -345,7 +345,7 @@ impl ScenarioParser<'_> {
         let tree = given::fill(tree, with, self.errors);
         let mut steps = tree.get("steps").map(|steps| self.steps(steps)).unwrap_or_default();
         self.includes.leave();
-        // What holds for the whole holds for its steps.
+        // A version range of the `include` also applies to each of its steps.
         if let Some(range) = step.members.iter().find(|(name, ..)| *name == "spec") {
             steps.iter_mut().for_each(|step| step.narrow(range));
         }
@@ -384,13 +384,13 @@ impl ScenarioParser<'_> {
         step
     }
 
-    /// Wishes that contradict each other.
+    /// Reports members of a step that exclude each other.
     fn exclusive(&mut self, step: &ScenarioStep) {
         const WISHES: [&str; 10] = [
             "result", "error", "closed", "accept", "reject", "ignored", "refused", "replay",
             "snapshot", "none",
         ];
-        // Where the rules leave it open, a step says what each outcome looks like.
+        // If the rules permit several outcomes, a step may describe each of them.
         const OPEN: [&[&str]; 4] = [
             &["result", "error"],
             &["error", "closed"],
@@ -451,7 +451,7 @@ impl ScenarioParser<'_> {
             MemberForm::Count => node.to_value().as_u64().map(StepValue::Count),
             MemberForm::Template => Some(StepValue::Template(ValueTemplate::of(node))),
             MemberForm::Pattern => {
-                // `true` asks for the outcome alone, whatever it looks like.
+                // `true` only asks for this kind of outcome and accepts any value.
                 let pattern = match node.to_value() {
                     crate::wire::json::Value::Bool(true) if field.wants => {
                         ValuePattern::anything(node.span)
@@ -492,7 +492,7 @@ impl ScenarioParser<'_> {
         self.fail(span, kind);
     }
 
-    /// Every step is one of the protocol that the scenario is about.
+    /// Checks that every step belongs to the protocol of the scenario.
     fn verbs(&mut self, scenario: &ParsedScenario) {
         let about = scenario.spec.standard();
         for step in &scenario.steps {
@@ -520,7 +520,7 @@ impl ScenarioParser<'_> {
     }
 }
 
-/// Notes that a node is not of the form that belongs there.
+/// Reports that a node does not have the expected form.
 pub(crate) fn wrong_form(errors: &mut Vec<ScenarioError>, node: &SourceNode, expected: &str) {
     let kind =
         ScenarioErrorKind::WrongForm { expected: expected.to_owned(), found: node.describe() };
@@ -545,7 +545,7 @@ fn expected(form: MemberForm) -> &'static str {
     }
 }
 
-/// The texts of a list, or of a node that is one; a block of text counts as its lines.
+/// Returns the texts of a list, or the one text of a scalar node without its trailing white space.
 pub(crate) fn texts(node: &SourceNode) -> Vec<String> {
     let one = |node: &SourceNode| node.as_str().map(str::to_owned);
     match &node.content {
@@ -554,7 +554,7 @@ pub(crate) fn texts(node: &SourceNode) -> Vec<String> {
     }
 }
 
-/// Notes members that the table does not have, and those that have to be there and are not.
+/// Reports members that the table does not have, and required members that are missing.
 pub(crate) fn known_keys(
     owner: &str,
     members: &[MappingEntry],
@@ -589,7 +589,7 @@ pub(crate) fn known_keys(
     }
 }
 
-/// Reads a duration such as `250ms`, `2s` or `1m`.
+/// Parses a duration such as `250ms`, `2s` or `1m`.
 pub fn read_duration(text: &str) -> Option<Duration> {
     let split = text.find(|c: char| !c.is_ascii_digit())?;
     let number: u64 = text.get(..split)?.parse().ok()?;

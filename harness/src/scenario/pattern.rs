@@ -1,8 +1,7 @@
-//! Patterns: what a step wants a value to look like.
+//! Patterns: descriptions of values that a step compares with a message.
 //!
-//! Objects match as subsets, arrays exactly, scalars by equality. Operators are `$`-texts or
-//! one-key `$`-objects. A pattern that does not match says at which path, what it wanted there and
-//! what it found.
+//! Objects match as subsets, arrays exactly, scalars by equality. Operators are strings or one-key objects that
+//! begin with `$`. A mismatch reports the path, the expected value and the value found there.
 
 use std::sync::Arc;
 
@@ -18,64 +17,64 @@ mod setting;
 
 use matcher::PatternMatcher;
 
-/// What a value has to look like. Cheap to clone.
+/// A pattern for a value. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ValuePattern {
-    /// Where the pattern stands.
+    /// The place of the pattern in its file.
     pub span: SourceSpan,
     kind: Arc<PatternKind>,
 }
 
 #[derive(Clone, Debug)]
 enum PatternKind {
-    /// Anything that is there and is not null.
+    /// Any value except null.
     Present,
-    /// Missing or null.
+    /// A missing member or null.
     Absent,
-    /// Anything at all; binds at first sight, compares later.
+    /// Any value. The first match binds the name; later matches compare with the bound value.
     Bind(String),
-    /// Equal to a template's value.
+    /// A value equal to the filled template.
     Equal(ValueTemplate),
     /// An array, item by item.
     List(Vec<ValuePattern>),
     /// An object that has at least these members.
     Map(Vec<(String, ValuePattern)>),
-    /// A text that an expression matches somewhere.
+    /// A text that contains a match of the regular expression.
     Matches(Regex, String),
-    /// One of these.
+    /// A value that matches one of these patterns.
     In(Vec<ValuePattern>),
-    /// An array in which each of these matches some item.
+    /// An array in which each of these patterns matches some item.
     Contains(Vec<ValuePattern>),
     /// An array or text that begins with these.
     StartsWith(Vec<ValuePattern>),
-    /// All of these.
+    /// A value that matches all of these patterns.
     All(Vec<ValuePattern>),
-    /// Anything but this.
+    /// A value that does not match this pattern.
     Not(Box<ValuePattern>),
-    /// A number compared with another.
+    /// A number that compares in this way with the number of the template.
     Compare(OrderingOperator, ValueTemplate),
-    /// An array, text or object of this many items.
+    /// An array, object or text whose length matches this pattern.
     Length(Box<ValuePattern>),
     /// A value of this JSON type.
     Type(String),
-    /// An integer of which these bits are set, and none of the others named.
+    /// An integer in which all bits of the first mask are set and all bits of the second mask are clear.
     Bits(u64, u64),
-    /// An array in which these match some items, one after the other.
+    /// An array in which these patterns match some items, in this order.
     InOrder(Vec<ValuePattern>),
-    /// A configuration that has a property like this.
+    /// A configuration that has a matching property.
     Setting(SettingPattern),
 }
 
-/// A property of a configuration that is looked for.
+/// A pattern for one property of a configuration.
 #[derive(Clone, Debug)]
 struct SettingPattern {
-    /// How the names begin that it is bound to.
+    /// The prefix of the names that the property is bound to.
     name: String,
-    /// What its schema has to look like.
+    /// The pattern for the property's schema.
     schema: ValuePattern,
-    /// What its value has to look like.
+    /// The pattern for the property's current value.
     now: Option<ValuePattern>,
-    /// The property that it must not be.
+    /// The key of a property that is excluded.
     except: Option<ValueTemplate>,
 }
 
@@ -87,7 +86,7 @@ enum OrderingOperator {
     AtMost,
 }
 
-/// How an operator takes its operand.
+/// The way in which an operator takes its operand.
 #[derive(Clone, Copy)]
 enum OperandKind {
     None,
@@ -103,15 +102,15 @@ enum OperandKind {
 
 /// One operator of the language.
 pub struct PatternOperator {
-    /// Its spelling, with the `$`.
+    /// The spelling, with the `$`.
     pub name: &'static str,
-    /// What it matches.
+    /// The description of the values that match.
     pub doc: &'static str,
     operand: OperandKind,
 }
 
 impl PatternOperator {
-    /// How it is written.
+    /// Returns an example of the operator in use.
     pub fn example(&self) -> String {
         let operand = match self.operand {
             OperandKind::None => return format!("member: {}", self.name),
@@ -130,19 +129,23 @@ impl PatternOperator {
 
 /// Every operator.
 pub const OPERATORS: &[PatternOperator] = &[
-    operator("$present", OperandKind::None, "anything that is there and is not null"),
+    operator("$present", OperandKind::None, "any value except null"),
     operator("$absent", OperandKind::None, "missing, or null"),
-    operator("$bind", OperandKind::Name, "anything; binds the name at first sight, compares later"),
+    operator(
+        "$bind",
+        OperandKind::Name,
+        "any value; the first match binds the name, later matches compare with it",
+    ),
     operator(
         "$matches",
         OperandKind::Regex,
-        "a text that the regular expression matches somewhere",
+        "a text that contains a match of the regular expression",
     ),
     operator("$in", OperandKind::Patterns, "one of the listed values"),
     operator("$contains", OperandKind::Patterns, "an array with an item for each listed pattern"),
     operator("$startsWith", OperandKind::Patterns, "an array or text that begins like this"),
     operator("$all", OperandKind::Patterns, "all of the listed patterns at once"),
-    operator("$not", OperandKind::Pattern, "anything but this"),
+    operator("$not", OperandKind::Pattern, "any value that does not match this"),
     operator("$above", OperandKind::Number(OrderingOperator::Above), "a number above this one"),
     operator(
         "$atLeast",
@@ -160,13 +163,13 @@ pub const OPERATORS: &[PatternOperator] = &[
     operator(
         "$inOrder",
         OperandKind::Patterns,
-        "an array with an item for each listed pattern, in this order, with any items between them",
+        "an array with an item for each listed pattern, in this order, with any other items in between",
     ),
     operator(
         "$setting",
         OperandKind::Setting,
-        "a configuration that has a property whose schema is like `schema`, whose value is like `now`, and which is not `except`; `as: x` binds \
-         `x.key`, `x.now` (its value), `x.other` (one that the schema allows) and `x.wrong` (one that it does not)",
+        "a configuration with a property whose schema matches `schema`, whose value matches `now`, and whose key is not `except`; `as: x` binds \
+         `x.key`, `x.now` (its value), `x.other` (another one that the schema permits) and `x.wrong` (one that it does not permit)",
     ),
     operator("$bits", OperandKind::Bits, "an integer with the bits of `set` and none of `clear`"),
 ];
@@ -177,18 +180,19 @@ const fn operator(name: &'static str, operand: OperandKind, doc: &'static str) -
 
 const TYPES: &[&str] = &["null", "boolean", "number", "integer", "string", "array", "object"];
 
-/// Why a value does not match.
+/// The reason why a value does not match.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PatternMismatch {
-    /// The place in the pattern.
+    /// The place in the pattern's file.
     pub span: SourceSpan,
-    /// The path in the value, such as `action.toolCallId`; empty for the value itself.
+    /// The path in the value, such as `action.toolCallId`; empty for the whole value.
     pub path: String,
-    /// What was wanted there.
+    /// The expected value.
     pub expected: String,
-    /// What was there.
+    /// The value found.
     pub found: String,
-    /// Whether a name of the scenario was wanted there, such as `${chat}`: what has another one is about something else.
+    /// Whether the pattern expected the value of a bound name, such as `${chat}`. A message with another value
+    /// there is about something else.
     pub named: bool,
 }
 
@@ -197,7 +201,7 @@ impl ValuePattern {
         ValuePattern { span, kind: Arc::new(kind) }
     }
 
-    /// Reads a node as a pattern, adding to `errors` what is wrong with it.
+    /// Reads a node as a pattern and adds mistakes to `errors`.
     pub fn of(node: &SourceNode, errors: &mut Vec<ScenarioError>) -> ValuePattern {
         let kind = match &node.content {
             NodeContent::Scalar(Value::String(text)) if is_operator(text) => {
@@ -333,32 +337,33 @@ impl ValuePattern {
         }
     }
 
-    /// A pattern that anything matches.
+    /// Makes a pattern that matches any value.
     pub fn anything(span: SourceSpan) -> ValuePattern {
         ValuePattern::new(span, PatternKind::All(Vec::new()))
     }
 
-    /// A pattern of members, for steps that a shorter one stands for.
+    /// Makes a pattern of an object with these members. Used for the full steps that a shorthand step expands
+    /// to.
     pub fn map(span: SourceSpan, members: Vec<(String, ValuePattern)>) -> ValuePattern {
         ValuePattern::new(span, PatternKind::Map(members))
     }
 
-    /// A pattern that is equal to a template.
+    /// Makes a pattern that matches the value of a template.
     pub fn equal(template: ValueTemplate) -> ValuePattern {
         ValuePattern::new(template.span, PatternKind::Equal(template))
     }
 
-    /// A pattern that binds a name.
+    /// Makes a pattern that binds a name.
     pub fn bind(span: SourceSpan, name: &str) -> ValuePattern {
         ValuePattern::new(span, PatternKind::Bind(name.to_owned()))
     }
 
-    /// A pattern that matches where both do.
+    /// Makes a pattern that matches if both patterns match.
     pub fn both(first: ValuePattern, second: ValuePattern) -> ValuePattern {
         ValuePattern::new(second.span, PatternKind::All(vec![first, second]))
     }
 
-    /// The texts that a member may have, where the pattern lists them.
+    /// Returns the texts that the pattern accepts at a path; empty if the pattern does not list them.
     pub fn texts_at(&self, path: &[&str]) -> Vec<String> {
         match (&*self.kind, path) {
             (PatternKind::Map(members), [name, rest @ ..]) => {
@@ -376,7 +381,7 @@ impl ValuePattern {
         }
     }
 
-    /// The members that a matching object has to have.
+    /// Returns the members that a matching object must have.
     pub fn keys(&self) -> Vec<&str> {
         match &*self.kind {
             PatternKind::Map(members) => {
@@ -389,7 +394,7 @@ impl ValuePattern {
         }
     }
 
-    /// Calls `visit` for each name the pattern uses (a hole) and binds (`$bind`), in order.
+    /// Calls `visit` in order for each hole of the pattern and each name that it binds with `$bind`.
     pub fn names(&self, visit: &mut dyn FnMut(SourceSpan, PatternName<'_>)) {
         let span = self.span;
         match &*self.kind {
@@ -420,11 +425,11 @@ impl ValuePattern {
         }
     }
 
-    /// Whether the value matches, and what that binds besides `bindings`. `None` stands for a missing member.
-    /// With `exact`, objects may not have members that the pattern does not name.
+    /// Matches the value and returns the new bindings of the match, without those of `bindings`. `None` stands
+    /// for a missing member. With `exact`, an object may not have members that the pattern does not name.
     ///
     /// # Errors
-    /// The first place where it does not match.
+    /// The first place where the value does not match.
     pub fn matches(
         &self,
         value: Option<&Value>,
@@ -436,16 +441,16 @@ impl ValuePattern {
 }
 
 impl SettingPattern {
-    /// The names that it binds: the key, and those of [`setting::values`].
+    /// Returns the names that the property binds: the key, and the members of [`setting::values`].
     fn bound(&self) -> [String; 4] {
         ["key", "now", "other", "wrong"].map(|member| format!("{}.{member}", self.name))
     }
 }
 
-/// A name that a pattern mentions.
+/// A name in a pattern.
 #[derive(Clone, Copy, Debug)]
 pub enum PatternName<'a> {
-    /// A hole that has to be filled.
+    /// A hole that must be filled.
     Hole(&'a TextPiece),
     /// A name that the pattern binds.
     Bound(&'a str),
@@ -460,10 +465,10 @@ fn unescape(key: &str) -> String {
     key.strip_prefix("$$").map_or_else(|| key.to_owned(), |rest| format!("${rest}"))
 }
 
-/// Longest value that a message shows whole.
+/// The longest value that a message shows in full, in characters.
 const BRIEF: usize = 160;
 
-/// A value for a message, cut where it is long.
+/// Formats a value for a message and truncates it if it is long.
 pub fn brief(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(BRIEF) {
@@ -473,7 +478,7 @@ pub fn brief(value: &Value) -> String {
 }
 
 impl ValuePattern {
-    /// The pattern for a person, in one line.
+    /// Formats the pattern for a person, in one line.
     pub fn spelled(&self) -> String {
         let all = |items: &[ValuePattern]| {
             items.iter().map(ValuePattern::spelled).collect::<Vec<_>>().join(", ")

@@ -1,4 +1,4 @@
-//! A scenario as text for a person: one line a step, who acts first.
+//! Formats a scenario for a person: one line per step, which begins with the acting clients.
 //!
 //! ```text
 //! A,B  open
@@ -8,7 +8,7 @@
 use super::parse::{ParsedScenario, ScenarioStep, StepValue};
 use super::verbs::StepVerb;
 
-/// The steps of a scenario, a line each.
+/// Formats the steps of a scenario, one line per step.
 pub fn text(scenario: &ParsedScenario) -> String {
     scenario.steps.iter().map(|step| format!("{}\n", line(step))).collect()
 }

@@ -1,34 +1,34 @@
-//! Where something stands in a file, and the mistakes that are drawn there.
+//! Places in source files, and the mistakes that point to them.
 
 use std::sync::Arc;
 
-/// A range of bytes in a source.
+/// A range of bytes in a source file.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct SourceSpan {
-    /// Number of the file among those of its scenario: 0 is the scenario itself.
+    /// The index of the file among the sources of its scenario: 0 is the scenario itself.
     pub file: u32,
-    /// First byte.
+    /// The first byte.
     pub start: u32,
-    /// One past the last byte.
+    /// The byte after the last one.
     pub end: u32,
 }
 
-/// A file that a scenario is made of.
+/// One of the files of a scenario.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SourceFile {
-    /// The path as the user gave it, or as an include names it from there.
+    /// The path as the user gave it, or as resolved from an `include`.
     pub name: String,
     /// The whole text.
     pub text: Arc<str>,
 }
 
 impl SourceFile {
-    /// Makes a source of a name and a text.
+    /// Makes a source file from a name and a text.
     pub fn new(name: impl Into<String>, text: impl Into<Arc<str>>) -> SourceFile {
         SourceFile { name: name.into(), text: text.into() }
     }
 
-    /// Line and column of a byte, both counted from 1, columns in characters.
+    /// Returns line and column of a byte. Both count from 1; columns are in characters.
     pub fn position(&self, byte: u32) -> (usize, usize) {
         let end = (byte as usize).min(self.text.len());
         let before = self.text.get(..end).unwrap_or(&self.text);
@@ -38,34 +38,34 @@ impl SourceFile {
     }
 }
 
-/// A mistake in a scenario file: the author's to fix, found before anything is sent.
+/// A mistake in a scenario file, found before anything is sent. The author must fix it.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct ScenarioError {
-    /// Where it is.
+    /// The place of the mistake.
     pub span: SourceSpan,
-    /// What it is.
+    /// The kind of mistake.
     pub kind: ScenarioErrorKind,
 }
 
-/// What can be wrong with a scenario file.
+/// A kind of mistake in a scenario file.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ScenarioErrorKind {
     /// The text is not YAML.
     #[error("not readable as YAML: {0}")]
     Yaml(String),
-    /// The file could not be read.
+    /// An unreadable file.
     #[error("`{path}` could not be read: {reason}")]
     Unreadable {
         /// The path.
         path: String,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
     /// A feature of YAML that other tools read differently.
     #[error("{what} are not part of the scenario language\n(hint: {hint})")]
     Forbidden {
-        /// What was used, in the plural.
+        /// The feature, in the plural.
         what: &'static str,
         /// What to do instead.
         hint: &'static str,
@@ -84,41 +84,41 @@ pub enum ScenarioErrorKind {
         /// The key.
         key: String,
     },
-    /// A key that the mapping does not have.
+    /// A key that the mapping does not support.
     #[error("{owner} has no `{key}`\n(hint: {hint})")]
     UnknownKey {
-        /// What the mapping is, such as "`expect`".
+        /// The mapping, such as "`expect`".
         owner: String,
-        /// The key.
+        /// The unknown key.
         key: String,
         /// A similar key, or the list of keys.
         hint: String,
     },
-    /// A member that has to be there and is not.
+    /// A required member that is missing.
     #[error("{owner} needs `{key}`: {doc}")]
     MissingKey {
-        /// What the mapping is.
+        /// The mapping, such as "`expect`".
         owner: String,
         /// The member.
         key: String,
-        /// What it says.
+        /// The description of the member.
         doc: String,
     },
     /// A value of the wrong form.
     #[error("expected {expected}, found {found}")]
     WrongForm {
-        /// What belongs there, with an example.
+        /// The expected form, with an example.
         expected: String,
-        /// What stands there.
+        /// The value found.
         found: String,
     },
     /// A duration without a unit.
     #[error("expected a duration with a unit, found `{found}`\n(hint: write `{found}ms`)")]
     DurationWithoutUnit {
-        /// The text.
+        /// The duration's text.
         found: String,
     },
-    /// `${new name}` in a pattern, where no id is minted.
+    /// `${new name}` in a pattern, which cannot make a fresh identifier.
     #[error(
         "expected a bound name in a pattern, found `${{new {name}}}`\n(hint: mint it where \
          something is sent, or bind what comes with `$bind {name}`)"
@@ -127,12 +127,12 @@ pub enum ScenarioErrorKind {
         /// The name.
         name: String,
     },
-    /// `${name}` is used before a step binds it.
+    /// A `${name}` that no earlier step binds.
     #[error("`${{{name}}}` is not bound by an earlier step\n(hint: bound so far: {bound})")]
     Unbound {
         /// The name.
         name: String,
-        /// What is bound there.
+        /// The names that are bound at this place.
         bound: String,
     },
     /// A client that `clients` does not list.
@@ -140,7 +140,7 @@ pub enum ScenarioErrorKind {
     UnknownClient {
         /// The name.
         name: String,
-        /// The clients there are.
+        /// The known clients.
         known: String,
     },
     /// A requirement that the ledger does not have.
@@ -148,7 +148,7 @@ pub enum ScenarioErrorKind {
     UnknownRequirement {
         /// The id.
         id: String,
-        /// A similar id, or how to list them.
+        /// A similar identifier, or the command that lists them.
         hint: String,
     },
     /// An operator that patterns do not have.
@@ -156,7 +156,7 @@ pub enum ScenarioErrorKind {
     UnknownOperator {
         /// The operator.
         name: String,
-        /// A similar one, or all of them.
+        /// A similar operator, or all operators.
         hint: String,
     },
     /// Members that exclude one another.
@@ -172,7 +172,7 @@ pub enum ScenarioErrorKind {
         "no step of this scenario says what it proves, so it could not fail\n(hint: add `proves: ID` to the step that tests the requirement, for example an `expect`, a `snapshot` or an expected response)"
     )]
     ExpectsNothing,
-    /// A step that proves something and that no host can make fail.
+    /// A step with `proves` that no host behaviour can make fail.
     #[error(
         "this `{verb}` waits for nothing that the host could get wrong, so it cannot prove anything\n(hint: give the expected result, or put `proves` on the step that checks it)"
     )]
@@ -180,21 +180,21 @@ pub enum ScenarioErrorKind {
         /// The verb.
         verb: &'static str,
     },
-    /// A message that the scenario writes out is not what the tables of the protocol say.
+    /// A message in the scenario that deviates from the tables of the protocol.
     #[error("expected {expected} at `{path}` by AHP {version}, found {found}\n(hint: {hint})")]
     Deviation {
-        /// Where in the message, such as `action.turnId`.
+        /// The path in the message, such as `action.turnId`.
         path: String,
-        /// What the tables say.
+        /// The expected value, from the tables.
         expected: String,
-        /// What stands there.
+        /// The value found.
         found: String,
         /// The version of the tables.
         version: String,
-        /// What to do about it.
+        /// The advice for the author.
         hint: String,
     },
-    /// A deviation that a step means to make and does not.
+    /// A `deviates` path at which the message does not deviate.
     #[error(
         "nothing at `{path}` deviates from AHP {version}\n(hint: remove it from `deviates`)"
     )]
@@ -204,12 +204,12 @@ pub enum ScenarioErrorKind {
         /// The version of the tables.
         version: String,
     },
-    /// `never` without a barrier after it would hold for no time at all.
+    /// A `never` without a later barrier, which would apply for no time at all.
     #[error(
         "nothing ends this `never`\n(hint: add a `barrier` after it, up to which nothing may come)"
     )]
     NeverWithoutBarrier,
-    /// Two scenarios of one name.
+    /// A second scenario with the same identifier.
     #[error("another scenario is called `{id}` too: {other}")]
     DuplicateScenario {
         /// The id.
@@ -217,17 +217,17 @@ pub enum ScenarioErrorKind {
         /// The other file.
         other: String,
     },
-    /// The name of a scenario does not match its path.
+    /// A scenario whose identifier does not match its path.
     #[error(
         "the scenario has the id `{id}`, but its file gives `{path}`\n(hint: the last two parts of the path are the id)"
     )]
     MisplacedScenario {
         /// The id.
         id: String,
-        /// What the path would make it.
+        /// The identifier that would match the path.
         path: String,
     },
-    /// An include that includes itself.
+    /// A file that includes itself.
     #[error("`{path}` includes itself, by way of {chain}")]
     IncludeCycle {
         /// The file.
@@ -235,28 +235,28 @@ pub enum ScenarioErrorKind {
         /// The files in between.
         chain: String,
     },
-    /// A mistake in a vector file that no other kind names.
+    /// A mistake in a vector file that has no kind of its own.
     #[error("{message}\n(hint: {hint})")]
     Vector {
-        /// What is wrong.
+        /// The description of the mistake.
         message: String,
-        /// What to do about it.
+        /// The advice for the author.
         hint: &'static str,
     },
-    /// The agent script has a mistake.
+    /// A mistake in the agent script.
     #[error("the agent script has a mistake: {0}")]
     AgentScript(String),
-    /// A regular expression has a mistake.
+    /// An invalid regular expression.
     #[error("`{pattern}` is no regular expression: {reason}")]
     BadRegex {
         /// The expression.
         pattern: String,
-        /// What is wrong with it.
+        /// The error of the parser.
         reason: String,
     },
 }
 
-/// The closest of `known` to `name`, if it is close enough to be meant.
+/// Returns the entry of `known` that is closest to `name`, or `None` if none is similar enough.
 pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
     known
@@ -267,10 +267,10 @@ pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// More names than this are no help in a sentence.
+/// The largest number of names that a hint lists.
 const MANY: usize = 30;
 
-/// A hint for a name that is not among `known`: the closest one, or all of them.
+/// Returns a hint for an unknown name: the closest name of `known`, or all of them.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     match closest(name, known.iter().copied()) {
         Some(close) => format!("did you mean `{close}`?"),
@@ -281,7 +281,7 @@ pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Names for a sentence: "`a`, `b`", or "none".
+/// Formats names for a sentence: "`a`, `b`", or "none".
 pub fn list(names: &[&str]) -> String {
     if names.is_empty() {
         return "none".to_owned();

@@ -1,10 +1,10 @@
-//! Ranges of versions, as scenarios, steps and vectors name them: `>=0.9.0 <1.0.0`, or `acp-1`.
+//! Version ranges of scenarios, steps and vectors, such as `>=0.9.0 <1.0.0` or `acp-1`.
 //!
-//! Knows: versions. Never knows: what holds for them.
+//! Knows: versions. Never knows: what applies to them.
 
 use crate::wire::version::{ProtocolStandard, Version};
 
-/// The versions a scenario holds for: all bounds at once.
+/// A range of versions. All bounds apply at once.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SpecRange {
     bounds: Vec<(VersionBound, Version)>,
@@ -20,7 +20,7 @@ enum VersionBound {
 }
 
 impl SpecRange {
-    /// Reads bounds such as `>=0.9.0 <1.0.0`; a bare version is exactly that one.
+    /// Parses bounds such as `>=0.9.0 <1.0.0`. A bare version means exactly that version.
     pub fn read(text: &str) -> Option<SpecRange> {
         let bound = |word: &str| {
             let signs = [
@@ -39,12 +39,12 @@ impl SpecRange {
         bounds.filter(|bounds| !bounds.is_empty()).map(|bounds| SpecRange { bounds })
     }
 
-    /// The protocol that the scenario is about: AHP unless a bound is a version of another.
+    /// Returns the protocol of the range: that of the first bound, or AHP if there are no bounds.
     pub fn standard(&self) -> ProtocolStandard {
         self.bounds.first().map_or(ProtocolStandard::Ahp, |(_, version)| version.standard)
     }
 
-    /// Whether the scenario holds for a version.
+    /// Returns whether the range contains a version.
     pub fn includes(&self, version: Version) -> bool {
         let fits = self.bounds.iter().all(|(bound, limit)| match bound {
             VersionBound::AtLeast => version >= *limit,

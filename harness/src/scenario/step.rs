@@ -1,6 +1,6 @@
-//! A step of a scenario as it was read: its verb and its members, with the places where they stand.
+//! A step of a scenario as it was read: its verb and its members, with their places.
 //!
-//! Knows: the forms that members have. Never knows: what a step does when it is played.
+//! Knows: the forms that members have. Never knows: how a step is played.
 //!
 //! Start at [`ScenarioStep`].
 
@@ -17,11 +17,11 @@ use super::verbs::StepVerb;
 /// One step.
 #[derive(Clone, Debug)]
 pub struct ScenarioStep {
-    /// What it does.
+    /// The verb.
     pub verb: StepVerb,
-    /// Where the verb stands.
+    /// The place of the verb.
     pub span: SourceSpan,
-    /// Its members, in the order of the verb's row.
+    /// The members with their names and places, in the order of the verb's row.
     pub members: Vec<(&'static str, SourceSpan, StepValue)>,
 }
 
@@ -49,18 +49,18 @@ impl ScenarioStep {
         self.members.iter().find(|(key, ..)| *key == name).map(|(.., given)| given)
     }
 
-    /// Where a member stands; the verb itself where it is not given.
+    /// Returns the place of a member, or of the verb if the step does not have the member.
     pub fn place(&self, name: &str) -> SourceSpan {
         self.members.iter().find(|(key, ..)| *key == name).map_or(self.span, |(_, span, _)| *span)
     }
 
-    /// Whether the step is taken at a version.
+    /// Returns whether the step applies to a version.
     pub fn holds_in(&self, version: Version) -> bool {
         let range = self.text("spec").and_then(SpecRange::read);
         range.is_none_or(|range| range.includes(version))
     }
 
-    /// Takes a range of versions over, besides its own.
+    /// Restricts the step to a further range of versions.
     pub(super) fn narrow(&mut self, range: &(&'static str, SourceSpan, StepValue)) {
         let own = self.text("spec").map(str::to_owned);
         self.members.retain(|(name, ..)| *name != "spec");
@@ -72,7 +72,7 @@ impl ScenarioStep {
         self.members.push((name, span, both));
     }
 
-    /// The clients of a member, or none.
+    /// Returns the names in a member; empty if the step does not have it.
     pub fn clients(&self, name: &str) -> &[String] {
         match self.given(name) {
             Some(StepValue::Names(names)) => names,
@@ -80,7 +80,7 @@ impl ScenarioStep {
         }
     }
 
-    /// The text of a member.
+    /// Returns the text of a member; the first one if the member is a list.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.given(name)? {
             StepValue::Text(text) => Some(text),
@@ -89,17 +89,17 @@ impl ScenarioStep {
         }
     }
 
-    /// Whether a flag is given and true.
+    /// Returns whether the flag is present and true.
     pub fn flag(&self, name: &str) -> bool {
         matches!(self.given(name), Some(StepValue::Flag(true)))
     }
 
-    /// Whether a flag is given and false.
+    /// Returns whether the flag is present and false.
     pub fn denies(&self, name: &str) -> bool {
         matches!(self.given(name), Some(StepValue::Flag(false)))
     }
 
-    /// The duration of a member.
+    /// Returns the duration of a member.
     pub fn duration(&self, name: &str) -> Option<Duration> {
         match self.given(name)? {
             StepValue::Duration(duration) => Some(*duration),
@@ -107,7 +107,7 @@ impl ScenarioStep {
         }
     }
 
-    /// The number of a member.
+    /// Returns the number of a member.
     pub fn count(&self, name: &str) -> Option<u64> {
         match self.given(name)? {
             StepValue::Count(count) => Some(*count),
@@ -115,7 +115,7 @@ impl ScenarioStep {
         }
     }
 
-    /// The template of a member.
+    /// Returns the template of a member.
     pub fn template(&self, name: &str) -> Option<&ValueTemplate> {
         match self.given(name)? {
             StepValue::Template(template) => Some(template),
@@ -123,7 +123,7 @@ impl ScenarioStep {
         }
     }
 
-    /// The pattern of a member.
+    /// Returns the pattern of a member.
     pub fn pattern(&self, name: &str) -> Option<&ValuePattern> {
         match self.given(name)? {
             StepValue::Pattern(pattern) => Some(pattern),
@@ -131,22 +131,23 @@ impl ScenarioStep {
         }
     }
 
-    /// The requirements that are broken where the step fails; empty for a premise.
+    /// Returns the requirements that are broken if the step fails; empty for a premise.
     pub fn proves(&self) -> &[String] {
         self.clients("proves")
     }
 
-    /// Whether the step tests a requirement.
+    /// Returns whether the step tests a requirement.
     pub fn is_claim(&self) -> bool {
         !self.proves().is_empty()
     }
 
-    /// What the host does, and may do, where this premise does not hold; the claims after it do not apply then.
+    /// Returns the permitted behaviour of a host that does not fulfil this premise. In that case the claims
+    /// after it do not apply.
     pub fn choice(&self) -> Option<&str> {
         self.text("choice").filter(|_| !self.is_claim())
     }
 
-    /// Whether the host can make the step fail.
+    /// Returns whether the host can make the step fail.
     pub(super) fn can_fail(&self) -> bool {
         let row = self.verb.row();
         let wants = |name: &str| row.fields.iter().any(|field| field.name == name && field.wants);

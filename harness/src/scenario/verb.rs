@@ -1,4 +1,4 @@
-//! What a step of a scenario can be, and what a row of the table of verbs says about it.
+//! The verbs of steps, and the type of a row in the table of verbs.
 //!
 //! Knows: the standards that are tested. Never knows: which members a verb has.
 
@@ -7,14 +7,14 @@ use crate::wire::version::ProtocolStandard;
 use super::forms::FormField;
 use super::verbs::VERBS;
 
-/// What a step does.
+/// The verb of a step.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum StepVerb {
     /// Opens connections without a handshake.
     Connect,
     /// Sends `initialize`.
     Initialize,
-    /// The usual opening.
+    /// Performs the usual opening: connection, handshake and session.
     Open,
     /// Sends a request and waits for its response.
     Request,
@@ -26,41 +26,41 @@ pub enum StepVerb {
     Turn,
     /// Subscribes to a channel.
     Subscribe,
-    /// Unsubscribes.
+    /// Unsubscribes from a channel.
     Unsubscribe,
-    /// Waits for a message, passing over others.
+    /// Waits for a matching message and skips others.
     Expect,
-    /// Demands that the very next message matches.
+    /// Requires that the very next message matches.
     Next,
-    /// Demands that nothing matches until the next barrier.
+    /// Requires that no message matches until the next barrier.
     Never,
-    /// Waits until everything sent before has arrived everywhere.
+    /// Waits until every message sent so far has arrived everywhere.
     Barrier,
-    /// Reads a channel's state.
+    /// Reads the state of a channel.
     Snapshot,
-    /// Looks at what a client has made of a channel by itself.
+    /// Checks the state that a client has built from a channel's actions.
     Mirror,
-    /// Sends a frame as it is.
+    /// Sends a frame unchanged.
     Send,
-    /// Waits for the response to a frame sent as it is.
+    /// Waits for the response to a frame of `send`.
     Answer,
-    /// Waits for a request of the host.
+    /// Waits for a request from the host.
     Asked,
-    /// Cuts connections off.
+    /// Closes connections abruptly.
     Drop,
-    /// Comes back with `reconnect`.
+    /// Connects again with `reconnect`.
     Reconnect,
     /// Waits until the host closes connections.
     Closed,
-    /// Lets the agent go on from a `hold`.
+    /// Lets the agent continue after a `hold`.
     Release,
-    /// Stops reading what comes.
+    /// Stops reading from a connection.
     Pause,
-    /// Reads on.
+    /// Starts reading from a connection again.
     Resume,
     /// Restarts the host.
     Restart,
-    /// Does nothing for a while.
+    /// Does nothing for a given time.
     Rest,
     /// Plays the steps of another file.
     Include,
@@ -68,43 +68,43 @@ pub enum StepVerb {
     Prompt,
     /// Answers a request for permission.
     Permit,
-    /// Waits for a message that the scenario needs and does not judge.
+    /// Waits for a message that later steps need; the message itself is not judged.
     Await,
-    /// Looks at a file in the agent's folder.
+    /// Checks a file in the agent's folder.
     Disk,
-    /// Looks at which tools of ours were called.
+    /// Checks which tools of the harness the agent called.
     Called,
-    /// Looks at what the reports of a tool call add up to.
+    /// Checks the state of a tool call, accumulated from its updates.
     Call,
 }
 
-/// One verb of the language.
+/// A row of the table of verbs.
 #[derive(Debug)]
 pub struct VerbRow {
     /// The verb.
     pub verb: StepVerb,
-    /// Its key in a step.
+    /// The key of the verb in a step.
     pub name: &'static str,
-    /// The member that a bare value stands for.
+    /// The member that a bare value is short for.
     pub short: Option<&'static str>,
-    /// Whether every such step is an expectation that can fail.
+    /// Whether every step of the verb is an expectation that can fail.
     pub asserts: bool,
-    /// Whether every such step waits for an answer, and fails where another one comes.
+    /// Whether every step of the verb waits for an answer, and fails if a different one arrives.
     pub answered: bool,
-    /// Its members.
+    /// The members.
     pub fields: &'static [FormField],
-    /// What it does.
+    /// The description for users.
     pub doc: &'static str,
 }
 
 impl StepVerb {
-    /// The row of the verb.
+    /// Returns the row of the verb.
     pub fn row(self) -> &'static VerbRow {
-        // The rows stand in the order of the variants; a test holds them there.
+        // The rows are in the order of the variants; a test ensures that.
         &VERBS[self as usize]
     }
 
-    /// The one protocol that it is for; `None` where it is for all.
+    /// Returns the only protocol that has the verb; `None` if all protocols have it.
     pub fn standard(self) -> Option<ProtocolStandard> {
         match self {
             StepVerb::Prompt

@@ -1,6 +1,6 @@
-//! The tables of the language: every member of a scenario, every step and every member of a step.
+//! The tables of the language: the members of a scenario, the verbs and the members of each verb.
 //!
-//! The parser, the JSON Schema for editors and `ahp-harness explain` are all read off these rows.
+//! The parser, the JSON Schema for editors and `ahp-harness explain` all use these tables.
 
 use super::common::{
     AFTER, AS, AT, BEFORE, BY, CHANNEL, CHOICE, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT,
@@ -12,7 +12,7 @@ pub use super::members::{FRAGMENT, REPLACED, SCENARIO, SETTINGS};
 pub use super::verb::{StepVerb, VerbRow};
 use crate::peer::guise::ClientCredentials;
 
-/// What an agent that asks for permission may be answered.
+/// The answers that a client may give to a permission request of an agent.
 const ANSWERS: &[&str] = &[
     "allow-once",
     "allow-always",
@@ -36,22 +36,22 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "credentials",
                 MemberForm::OneOf(ClientCredentials::WORDS),
-                "whose they come with, from here on: `own` (unless given), `other`, `wrong` or `none`",
+                "the credentials of the clients from this step on: `own` (the default), `other`, `wrong` or `none`",
             ),
             field(
                 "origin",
                 MemberForm::Template,
-                "the page that they declare as their origin, as browsers do",
+                "the `Origin` header that the clients send, as browsers do",
             ),
             wanted(
                 "refused",
                 MemberForm::Pattern,
-                "that the host refuses the WebSocket handshake, and with which HTTP status; `closed` where it gives none",
+                "that the host refuses the WebSocket handshake, and the pattern of the HTTP status; the status is `closed` if the host sends none",
             ),
             field(
                 "perhaps",
                 MemberForm::Flag,
-                "the host may refuse it here already; what follows then finds the connection closed",
+                "the host may already refuse the connection in this step; the later steps then find it closed",
             ),
             WITHIN,
             PROVES,
@@ -67,7 +67,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: false,
         answered: true,
         fields: &[
-            needed("by", MemberForm::Clients, "the clients that shake hands"),
+            needed("by", MemberForm::Clients, "the clients that perform the handshake"),
             field(
                 "versions",
                 MemberForm::Template,
@@ -77,7 +77,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "params",
                 MemberForm::Template,
-                "further members of the params; they win over the usual ones",
+                "further members of the params; they replace the usual ones",
             ),
             TOKENS,
             RESULT,
@@ -90,7 +90,7 @@ pub const VERBS: &[VerbRow] = &[
             INDEPENDENT,
             SPEC,
         ],
-        doc: "sends `initialize` and waits for the answer; an error fails the step unless `error` wants one",
+        doc: "sends `initialize` and waits for the answer; an error fails the step unless it has `error`",
     },
     VerbRow {
         verb: StepVerb::Open,
@@ -103,23 +103,15 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "session",
                 MemberForm::Binds,
-                "the name of the session, `session` unless given; one that is bound is joined",
+                "the name of the session, by default `session`; if the name is already bound, the clients join that session",
             ),
-            field("chat", MemberForm::Binds, "the name of its default chat, `chat` unless given"),
+            field("chat", MemberForm::Binds, "the name of its default chat, by default `chat`"),
             field("config", MemberForm::Template, "further members of `createSession`"),
             field("root", MemberForm::Flag, "subscribe to the root channel too, in the handshake"),
             TOKENS,
             OFFERS,
-            field(
-                "declares",
-                MemberForm::Pattern,
-                "what the `agentCapabilities` of an agent have to look like",
-            ),
-            field(
-                "made",
-                MemberForm::Pattern,
-                "what the answer of an agent to `session/new` has to look like",
-            ),
+            field("declares", MemberForm::Pattern, "the pattern of an agent's `agentCapabilities`"),
+            field("made", MemberForm::Pattern, "the pattern of an agent's answer to `session/new`"),
             CHOICE,
             WITHIN,
             SPEC,
@@ -138,7 +130,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "params",
                 MemberForm::Template,
-                "the params; `channel` is the root channel unless given",
+                "the params; by default, `channel` is the root channel",
             ),
             RESULT,
             ERROR,
@@ -152,7 +144,7 @@ pub const VERBS: &[VerbRow] = &[
             DEVIATES,
             SPEC,
         ],
-        doc: "sends a request and waits for its response; an error fails the step unless `error` wants one",
+        doc: "sends a request and waits for its response; an error fails the step unless it has `error`",
     },
     VerbRow {
         verb: StepVerb::Notify,
@@ -182,23 +174,27 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "clientSeq",
                 MemberForm::Template,
-                "its `clientSeq`, instead of the client's next",
+                "its `clientSeq`, instead of the client's next number",
             ),
             wanted(
                 "accept",
                 MemberForm::Pattern,
-                "that it comes back accepted, and what the envelope has to look like",
+                "that the host accepts the action, and the pattern of the envelope",
             ),
             wanted(
                 "reject",
                 MemberForm::Pattern,
-                "that it comes back with a `rejectionReason`, and what the envelope has to look like",
+                "that the host rejects the action with a `rejectionReason`, and the pattern of the envelope",
             ),
-            wanted("ignored", MemberForm::Flag, "that nothing comes back for it up to a barrier"),
+            wanted(
+                "ignored",
+                MemberForm::Flag,
+                "that no envelope of the action arrives before a barrier",
+            ),
             wanted(
                 "refused",
                 MemberForm::Flag,
-                "that it is not accepted: rejected, or nothing comes back up to a barrier",
+                "that the host does not accept the action: it is rejected, or no envelope arrives before a barrier",
             ),
             AS,
             WITHIN,
@@ -207,7 +203,7 @@ pub const VERBS: &[VerbRow] = &[
             DEVIATES,
             SPEC,
         ],
-        doc: "dispatches an action; without a wish the step does not wait",
+        doc: "dispatches an action; the step waits only if it has an expectation",
     },
     VerbRow {
         verb: StepVerb::Turn,
@@ -217,26 +213,30 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             BY,
-            field("chat", MemberForm::Template, "the chat's URI, `${chat}` unless given"),
+            field("chat", MemberForm::Template, "the chat's URI, by default `${chat}`"),
             needed("id", MemberForm::Template, "the turn's id"),
             field("text", MemberForm::Template, "the message before the script"),
             field(
                 "script",
                 MemberForm::Text,
-                "a script of its own, instead of the scenario's `agent`; none where it is empty",
+                "a script for this step, instead of the scenario's `agent`; no script if it is empty",
             ),
             field("attachments", MemberForm::Template, "what is attached to the message, a list"),
             field("members", MemberForm::Template, "further members of the action"),
             wanted(
                 "accept",
                 MemberForm::Pattern,
-                "that it comes back accepted, and what the envelope has to look like",
+                "that the host accepts the action, and the pattern of the envelope",
             ),
-            wanted("reject", MemberForm::Pattern, "that it comes back with a `rejectionReason`"),
+            wanted(
+                "reject",
+                MemberForm::Pattern,
+                "that the host rejects the action with a `rejectionReason`",
+            ),
             wanted(
                 "refused",
                 MemberForm::Flag,
-                "that it is not accepted: rejected, or nothing comes back up to a barrier",
+                "that the host does not accept the action: it is rejected, or no envelope arrives before a barrier",
             ),
             WITHIN,
             PROVES,
@@ -273,7 +273,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: false,
         answered: false,
         fields: &[needed("by", MemberForm::Clients, "the clients that unsubscribe"), CHANNEL, SPEC],
-        doc: "unsubscribes from a channel; nothing answers it",
+        doc: "unsubscribes from a channel; there is no answer",
     },
     VerbRow {
         verb: StepVerb::Expect,
@@ -297,7 +297,7 @@ pub const VERBS: &[VerbRow] = &[
             DEVIATES,
             SPEC,
         ],
-        doc: "waits for the first message that matches, and passes over what came before it",
+        doc: "waits for the first message that matches, and skips the messages before it",
     },
     VerbRow {
         verb: StepVerb::Next,
@@ -306,7 +306,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: true,
         answered: false,
         fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, PROVES, INDEPENDENT, DEVIATES, SPEC],
-        doc: "demands that the very next message on the channel matches",
+        doc: "requires that the very next message on the channel matches",
     },
     VerbRow {
         verb: StepVerb::Never,
@@ -315,7 +315,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: true,
         answered: false,
         fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, PROVES, INDEPENDENT, DEVIATES, SPEC],
-        doc: "demands that no message matches, from what was read last to the next barrier",
+        doc: "requires that no message matches, from the last message that was read to the next barrier",
     },
     VerbRow {
         verb: StepVerb::Barrier,
@@ -328,7 +328,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "channel",
                 MemberForm::Template,
-                "the channel, `${chat}` where it is bound, else the root channel",
+                "the channel, by default `${chat}` if it is bound, otherwise the root channel",
             ),
             WITHIN,
             SPEC,
@@ -343,8 +343,8 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             needed("of", MemberForm::Template, "the channel's URI"),
-            field("by", MemberForm::Client, "the client that asks; a fresh observer unless given"),
-            needed("state", MemberForm::Pattern, "what the state has to look like"),
+            field("by", MemberForm::Client, "the client that asks; by default a new observer"),
+            needed("state", MemberForm::Pattern, "the pattern of the state"),
             field("as", MemberForm::Binds, "the name to bind the state to"),
             EXACT,
             WITHIN,
@@ -353,7 +353,7 @@ pub const VERBS: &[VerbRow] = &[
             INDEPENDENT,
             SPEC,
         ],
-        doc: "reads a channel's state from scratch",
+        doc: "reads a channel's state in a new snapshot",
     },
     VerbRow {
         verb: StepVerb::Mirror,
@@ -364,14 +364,14 @@ pub const VERBS: &[VerbRow] = &[
         fields: &[
             AT,
             needed("of", MemberForm::Template, "the channel's URI"),
-            needed("state", MemberForm::Pattern, "what the client's own state has to look like"),
+            needed("state", MemberForm::Pattern, "the pattern of the client's own state"),
             EXACT,
             PROVES,
             CHOICE,
             INDEPENDENT,
             SPEC,
         ],
-        doc: "looks at the state that a client made of its snapshot, the envelopes and its own pending actions",
+        doc: "checks the state that a client has built from its snapshot, the envelopes and its own pending actions",
     },
     VerbRow {
         verb: StepVerb::Send,
@@ -389,21 +389,21 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "flood",
                 MemberForm::Count,
-                "the same `ping` as `size`, which the transcript does not keep: for sizes that no host takes",
+                "like `size`, but the transcript does not keep the frame: for sizes that no host accepts",
             ),
             field(
                 "mangle",
                 MemberForm::Template,
-                "the frame as a JSON value, with one thing in it spoilt",
+                "the frame as a JSON value, in which one part is made invalid",
             ),
             field(
                 "times",
                 MemberForm::Count,
-                "how often; names are filled in again each time, `${count}` counts from 0, and `${frame}` is a request id that no other request of the scenario has",
+                "the number of frames, each filled in anew; `${count}` counts from 0, and `${frame}` is a request id that no other request of the scenario has",
             ),
             SPEC,
         ],
-        doc: "sends a frame as it is, well-formed or not",
+        doc: "sends a frame unchanged, well-formed or not",
     },
     VerbRow {
         verb: StepVerb::Answer,
@@ -412,7 +412,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: true,
         answered: false,
         fields: &[
-            needed("at", MemberForm::Client, "the client that has to see it"),
+            needed("at", MemberForm::Client, "the client that must see it"),
             needed("id", MemberForm::Pattern, "the id of the response"),
             RESULT,
             ERROR,
@@ -420,7 +420,7 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "none",
                 MemberForm::Flag,
-                "that no response with this id comes before a later `ping` is answered; together with `error` and `closed`, any of them",
+                "that no response with this id arrives before the answer to a later `ping`; together with `error` and `closed`, any of these outcomes is accepted",
             ),
             AS,
             WITHIN,
@@ -428,7 +428,7 @@ pub const VERBS: &[VerbRow] = &[
             INDEPENDENT,
             SPEC,
         ],
-        doc: "waits for the response to a frame that was sent as it is",
+        doc: "waits for the response to a frame of `send`",
     },
     VerbRow {
         verb: StepVerb::Asked,
@@ -440,12 +440,12 @@ pub const VERBS: &[VerbRow] = &[
             needed("at", MemberForm::Client, "the client that is asked"),
             needed("method", MemberForm::Text, "the method"),
             needed("id", MemberForm::Pattern, "the id of the request, to be answered by `send`"),
-            field("where", MemberForm::Pattern, "what the params have to look like"),
+            field("where", MemberForm::Pattern, "the pattern of the params"),
             WITHIN,
             PROVES,
             INDEPENDENT,
         ],
-        doc: "waits for the next request of the host to this client by this method; a client that is never asked in a scenario answers every request with -32601",
+        doc: "waits for the next request of this method from the host to this client; a client without an `asked` step answers every request with -32601",
     },
     VerbRow {
         verb: StepVerb::Drop,
@@ -454,7 +454,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: false,
         answered: false,
         fields: &[needed("by", MemberForm::Clients, "the clients whose connections end"), SPEC],
-        doc: "cuts connections off without a closing handshake; the clients keep what they know",
+        doc: "closes connections without a closing handshake; the clients keep their state",
     },
     VerbRow {
         verb: StepVerb::Reconnect,
@@ -463,26 +463,26 @@ pub const VERBS: &[VerbRow] = &[
         asserts: false,
         answered: true,
         fields: &[
-            needed("by", MemberForm::Clients, "the clients that come back"),
+            needed("by", MemberForm::Clients, "the clients that reconnect"),
             field(
                 "subscriptions",
                 MemberForm::Template,
-                "the channels to resume, instead of those the client had",
+                "the channels to resume, instead of the client's previous channels",
             ),
             field(
                 "lastSeen",
                 MemberForm::Template,
-                "the `lastSeenServerSeq`, instead of the client's own",
+                "the `lastSeenServerSeq`, instead of the client's own number",
             ),
             wanted(
                 "replay",
                 MemberForm::Pattern,
-                "that the result is a replay, and what it has to look like",
+                "that the result is a replay, and the pattern of the result",
             ),
             wanted(
                 "snapshot",
                 MemberForm::Pattern,
-                "that the result is snapshots, and what it has to look like",
+                "that the result contains snapshots, and the pattern of the result",
             ),
             RESULT,
             ERROR,
@@ -515,12 +515,12 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "by",
                 MemberForm::Client,
-                "the client that releases it; the scenario's first unless given",
+                "the client that releases it; by default the scenario's first client",
             ),
-            field("chat", MemberForm::Template, "the chat's URI, `${chat}` unless given"),
+            field("chat", MemberForm::Template, "the chat's URI, by default `${chat}`"),
             SPEC,
         ],
-        doc: "lets the agent go on from `hold NAME`, by a steering message `ahp-release: NAME`",
+        doc: "lets the agent continue after `hold NAME`, by the steering message `ahp-release: NAME`",
     },
     VerbRow {
         verb: StepVerb::Pause,
@@ -529,7 +529,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: false,
         answered: false,
         fields: &[needed("by", MemberForm::Clients, "the clients that stop")],
-        doc: "stops reading from the connection, so that what the host sends has to wait",
+        doc: "stops reading from the connection, so that messages from the host have to wait",
     },
     VerbRow {
         verb: StepVerb::Resume,
@@ -537,8 +537,8 @@ pub const VERBS: &[VerbRow] = &[
         short: Some("by"),
         asserts: false,
         answered: false,
-        fields: &[needed("by", MemberForm::Clients, "the clients that go on")],
-        doc: "reads on after a `pause`",
+        fields: &[needed("by", MemberForm::Clients, "the clients that read again")],
+        doc: "starts reading again after a `pause`",
     },
     VerbRow {
         verb: StepVerb::Restart,
@@ -556,7 +556,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: false,
         answered: false,
         fields: &[needed("for", MemberForm::Duration, "how long")],
-        doc: "does nothing for a while, so that the host gets done what it holds back; the always-on checks then compare what repeats the state of other channels",
+        doc: "does nothing for a while, so that the host can send delayed updates; the always-on checks then compare values that repeat the state of other channels",
     },
     VerbRow {
         verb: StepVerb::Include,
@@ -569,11 +569,11 @@ pub const VERBS: &[VerbRow] = &[
             field(
                 "with",
                 MemberForm::Values,
-                "values by name, for the fragment's `$given name`; a list of steps for a step",
+                "values by name, for the fragment's `$given name`; a step may be replaced by a list of steps",
             ),
             SPEC,
         ],
-        doc: "plays the steps of a fragment: a file of `fragment` (a title) and `steps`",
+        doc: "plays the steps of a fragment, which is a file with `fragment` (a title) and `steps`",
     },
     VerbRow {
         verb: StepVerb::Prompt,
@@ -583,12 +583,12 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             BY,
-            field("session", MemberForm::Template, "the session's id, `${session}` unless given"),
+            field("session", MemberForm::Template, "the session's id, by default `${session}`"),
             field("text", MemberForm::Template, "the text before the script"),
             field(
                 "script",
                 MemberForm::Text,
-                "a script of its own, instead of the scenario's `agent`",
+                "a script for this step, instead of the scenario's `agent`",
             ),
             field("blocks", MemberForm::Template, "further content blocks, a list"),
             field("as", MemberForm::Binds, "the name to bind the request's id to, for `answer`"),
@@ -606,11 +606,11 @@ pub const VERBS: &[VerbRow] = &[
             needed(
                 "answer",
                 MemberForm::OneOf(ANSWERS),
-                "which; `unknown` names an option that is not there",
+                "the answer; `unknown` selects an option that does not exist",
             ),
             WITHIN,
         ],
-        doc: "waits until the agent asks for permission and answers; untested where it never asks",
+        doc: "waits until the agent asks for permission, and answers; if the agent never asks, the later claims are untested",
     },
     VerbRow {
         verb: StepVerb::Await,
@@ -619,7 +619,7 @@ pub const VERBS: &[VerbRow] = &[
         asserts: false,
         answered: false,
         fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, CHOICE, DEVIATES, SPEC],
-        doc: "waits for the first message that matches, and leaves it to others; untested where none comes, since it only prepares",
+        doc: "waits for the first message that matches, and leaves it to later steps; if none arrives, the later claims are untested, because this step is always a premise",
     },
     VerbRow {
         verb: StepVerb::Disk,
@@ -629,17 +629,21 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             needed("path", MemberForm::Text, "the file, from the agent's folder"),
-            needed("text", MemberForm::Pattern, "its content; `$absent` if it must not exist"),
+            needed(
+                "text",
+                MemberForm::Pattern,
+                "the pattern of its text; `$absent` if there must be no file",
+            ),
             field(
                 "waits",
                 MemberForm::Flag,
-                "that it is read again until it has this content, or the time is over",
+                "checks the file repeatedly until it matches, or until the timeout",
             ),
             WITHIN,
             PROVES,
             INDEPENDENT,
         ],
-        doc: "looks at a file in the folder that the agent works in",
+        doc: "checks a file in the agent's working folder",
     },
     VerbRow {
         verb: StepVerb::Called,
@@ -648,12 +652,16 @@ pub const VERBS: &[VerbRow] = &[
         asserts: true,
         answered: false,
         fields: &[
-            needed("times", MemberForm::Count, "how often, since the scenario began"),
+            needed(
+                "times",
+                MemberForm::Count,
+                "the number of calls since the beginning of the scenario",
+            ),
             WITHIN,
             PROVES,
             INDEPENDENT,
         ],
-        doc: "looks at how often the tool of the harness's own MCP server was called",
+        doc: "checks how often the tool of the harness's MCP server was called",
     },
     VerbRow {
         verb: StepVerb::Call,
@@ -664,12 +672,12 @@ pub const VERBS: &[VerbRow] = &[
         fields: &[
             AT,
             needed("id", MemberForm::Template, "the `toolCallId`"),
-            needed("state", MemberForm::Pattern, "what the call has to look like"),
+            needed("state", MemberForm::Pattern, "the pattern of the tool call"),
             CHOICE,
             PROVES,
             INDEPENDENT,
         ],
-        doc: "looks at what the reports of a tool call add up to: what a report leaves out stays, and a list replaces the one before",
+        doc: "checks the accumulated state of a tool call: a member that an update leaves out stays, and a list replaces the previous one",
     },
 ];
 

@@ -1,11 +1,11 @@
-//! Values as YAML that a person reads: short ones on one line, long ones member by member.
+//! Writes values as readable YAML: a short value on one line, a long one with a line per member.
 
 use crate::wire::foreign_text::yaml;
 use crate::wire::json::Value;
 
-/// Columns that a line may take.
+/// The maximal width of a line, in columns.
 const WIDTH: usize = 100;
-/// Words that some YAML tools read as something else than a text.
+/// Words that some YAML tools read as something other than a text.
 const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
 /// A value to be written.
@@ -36,7 +36,7 @@ impl WrittenTree {
         WrittenTree::Map(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
-    /// A value, each member of which may stand on a line of its own.
+    /// Converts a value. Each of its members may be written on a line of its own.
     pub(crate) fn of(value: &Value) -> WrittenTree {
         match value {
             Value::Array(items) => WrittenTree::List(items.iter().map(WrittenTree::of).collect()),
@@ -50,7 +50,7 @@ impl WrittenTree {
         }
     }
 
-    /// On one line.
+    /// Appends the value on one line.
     fn flow(&self, out: &mut String) {
         match self {
             WrittenTree::Value(Value::String(text)) => scalar(out, text),
@@ -123,7 +123,7 @@ pub(crate) fn member(out: &mut String, indent: usize, key: &str, value: &Written
     below(out, indent + 2, value);
 }
 
-/// Appends what does not fit on a line, one thing below the other.
+/// Appends a value that does not fit on a line, with one line per entry.
 fn below(out: &mut String, indent: usize, value: &WrittenTree) {
     match value {
         WrittenTree::Map(members) => {
@@ -149,7 +149,8 @@ fn below(out: &mut String, indent: usize, value: &WrittenTree) {
     }
 }
 
-/// A text, bare where nobody could read it as something else. JSON's quoting is YAML's, too.
+/// Appends a text: bare if no reader can take it for something else, otherwise quoted as in JSON, which YAML
+/// accepts.
 fn scalar(out: &mut String, text: &str) {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
     let bare = text.starts_with(|c: char| c.is_ascii_alphabetic())

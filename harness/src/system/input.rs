@@ -1,4 +1,4 @@
-//! Files that a user names: regular ones, and pipes that somebody writes to.
+//! Files that a user names: regular files and named pipes.
 
 use std::fs::{File, FileType};
 use std::io::{self, Read};
@@ -6,22 +6,22 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-/// How long a pipe may be silent.
+/// The timeout for a silent pipe.
 const SILENCE: Duration = Duration::from_secs(10);
-/// Bytes that are taken from a pipe at once, and how many such pieces may wait.
+/// The size of a read from a pipe in bytes, and the number of such pieces that are queued.
 const PIECE: usize = 64 << 10;
 const WAITING: usize = 4;
 
-/// What a user named, open for reading.
+/// A file that a user named, open for reading.
 #[derive(Debug)]
 pub enum InputFile {
     /// A regular file.
     File(File),
-    /// A pipe. It is read in a thread of its own, since it may never say anything.
+    /// A pipe. A separate thread reads it, because a read may block forever.
     Pipe(PipeInput),
 }
 
-/// What comes from a pipe.
+/// The data from a pipe.
 #[derive(Debug)]
 pub struct PipeInput {
     pieces: Receiver<io::Result<Vec<u8>>>,
@@ -30,10 +30,11 @@ pub struct PipeInput {
 }
 
 impl InputFile {
-    /// Opens it.
+    /// Opens a file.
     ///
     /// # Errors
-    /// What the system says, or that it is neither a regular file nor a pipe: a device may never end.
+    /// The error of the operating system; or the path is neither a regular file nor a pipe. A device is refused
+    /// because it may never end.
     pub fn open(path: &Path) -> io::Result<InputFile> {
         let about = std::fs::metadata(path)?;
         match about.file_type() {
@@ -134,14 +135,14 @@ mod tests {
             let error = InputFile::open(path).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
-        // Without anybody who writes it is given up; with somebody it is read to its end.
+        // Without a writer, the read times out; with a writer, the pipe is read to its end.
         let mut silent = PipeInput::open(&pipe, Duration::from_millis(50));
         let error = silent.read(&mut [0; 8]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         let writer = pipe.clone();
         let writes = std::thread::spawn(move || std::fs::write(writer, "x".repeat(200_000)));
         let mut text = String::new();
-        // Whoever gave up still holds the other end, and may take the beginning.
+        // The thread of the silent reader still has the pipe open, and may take the first bytes.
         drop(silent);
         let mut pipe = PipeInput::open(&pipe, Duration::from_secs(5));
         let _ = pipe.read_to_string(&mut text);

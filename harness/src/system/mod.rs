@@ -1,8 +1,10 @@
-//! What systems do differently: groups of processes, folders that nobody is led out of, odd files, the time of a thread.
+//! Functions that differ between operating systems: process groups, folders that confine paths, special files,
+//! the CPU time of a thread.
 //!
-//! Both halves offer the same. Where a system cannot do what is asked, `other` says so, or what is lost.
+//! Both implementations have the same interface. If a system lacks a feature, `other` documents the
+//! restriction.
 //!
-//! Knows: the operating system. Never knows: anything of ours.
+//! Knows: the operating system. Never knows: other parts of the harness.
 
 mod input;
 #[cfg(not(unix))]
@@ -21,20 +23,20 @@ pub use unix::{
     resize, thread_time,
 };
 
-/// How a process is ended.
+/// The way in which a process is ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProcessEnding {
-    /// It is asked to.
+    /// The process is asked to end.
     Asked,
-    /// It is not asked.
+    /// The process is killed.
     Forced,
 }
 
-/// What a file is opened for.
+/// The access for which a file is opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FileAccess {
     /// To be read.
     Read,
-    /// To be written, and made if it is not there.
+    /// Writing; a missing file is created.
     Write,
 }

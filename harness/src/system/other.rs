@@ -1,4 +1,4 @@
-//! Windows. What it has no counterpart for is refused or done as far as it goes, as each says.
+//! The implementation for Windows. Each item documents what Windows does not support.
 
 use std::fs::File;
 use std::io;
@@ -12,47 +12,48 @@ use super::{Access, Ending};
 
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Nothing ends together here: what a process has started goes on.
+/// A process group. Windows has none, so the descendants of a process keep running.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessGroup(i32);
 
 impl ProcessGroup {
-    /// The one that this process leads, by its id.
+    /// Returns the group that the process with this identifier leads.
     pub fn led_by(id: u32) -> Option<ProcessGroup> {
         i32::try_from(id).ok().map(ProcessGroup)
     }
 
-    /// The id of its leader.
+    /// Returns the identifier of the leader.
     pub fn leader(self) -> i32 {
         self.0
     }
 
-    /// The process itself ends when it is dropped.
+    /// Does nothing; the process itself ends when its handle is dropped.
     pub fn end(self, _: Ending) {}
 }
 
-/// The process of a command is one like any other.
+/// Returns the command unchanged, because there are no process groups.
 pub fn lead_group(command: &mut Command) -> &mut Command {
     command
 }
 
-/// A folder, by its name.
+/// A folder, identified by its path.
 #[derive(Debug)]
 pub struct SystemFolder(PathBuf);
 
 impl SystemFolder {
-    /// Opens it.
+    /// Opens a folder.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     pub fn open(path: &Path) -> io::Result<SystemFolder> {
         Ok(SystemFolder(path.canonicalize()?))
     }
 
-    /// Opens a file below it where no link leads. Whoever puts a link there at this moment is followed.
+    /// Opens a file below the folder without following links. A link that appears at the same moment is still
+    /// followed.
     ///
     /// # Errors
-    /// The path is not one of plain names, or what the system says.
+    /// The path does not consist of plain names, or the error of the operating system.
     pub fn file(&self, path: &Path, access: Access) -> io::Result<File> {
         let mut whole = self.0.clone();
         for part in path.components() {
@@ -77,40 +78,40 @@ impl SystemFolder {
     }
 }
 
-/// Makes a folder. Who can look into it is up to the one that it is in.
+/// Makes a folder. Its permissions are those of the parent folder.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the operating system.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     std::fs::create_dir(path)
 }
 
-/// Nobody closes folders here.
+/// Does nothing, because folders are not closed to their owner here.
 pub fn let_in(_: &Path) {}
 
 /// # Errors
-/// There are no links that every user may make.
+/// Always: not every user may make links.
 pub fn link(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "no links can be made on this system"))
 }
 
 /// # Errors
-/// There are no pipes among files.
+/// Always: there are no named pipes in the file system.
 pub fn pipe(_: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "no pipes can be made on this system"))
 }
 
-/// The time since it was asked for first.
+/// Returns the time since the first call.
 pub fn thread_time() -> Duration {
     BEGAN.elapsed()
 }
 
-/// There are no pseudo-terminals of this kind.
+/// A shell on a pseudo-terminal, which is not supported.
 #[derive(Debug)]
 pub struct SystemShell {
-    /// What it would print.
+    /// The output of the shell.
     pub reads: tokio::io::Empty,
-    /// What would be typed.
+    /// The input of the shell.
     pub types: tokio::io::Sink,
 }
 
@@ -127,5 +128,5 @@ impl SystemShell {
     }
 }
 
-/// Nothing has a size.
+/// Does nothing.
 pub fn resize(_: &tokio::io::Sink, _: u16, _: u16) {}

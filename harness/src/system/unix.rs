@@ -1,4 +1,4 @@
-//! Linux, macOS and their like.
+//! The implementation for Linux, macOS and other Unix systems.
 
 use std::fs::File;
 use std::io;
@@ -14,27 +14,27 @@ use tokio::process::{Child, Command};
 
 use super::{FileAccess, ProcessEnding};
 
-/// The mode of a folder that is its owner's alone.
+/// The mode of a folder that only its owner can access.
 const PRIVATE: u32 = 0o700;
-/// The mode of a file that is made.
+/// The mode of a new file.
 const PLAIN: u32 = 0o644;
 
-/// Processes that end together.
+/// A process group.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessGroup(Pid);
 
 impl ProcessGroup {
-    /// The one that this process leads, by its id.
+    /// Returns the group that the process with this identifier leads.
     pub fn led_by(id: u32) -> Option<ProcessGroup> {
         Pid::from_raw(i32::try_from(id).ok()?).map(ProcessGroup)
     }
 
-    /// The id of its leader.
+    /// Returns the identifier of the leader.
     pub fn leader(self) -> i32 {
         self.0.as_raw_nonzero().get()
     }
 
-    /// Ends all of it.
+    /// Sends a signal to all processes of the group.
     pub fn end(self, ending: ProcessEnding) {
         let signal = match ending {
             ProcessEnding::Asked => Signal::TERM,
@@ -44,29 +44,29 @@ impl ProcessGroup {
     }
 }
 
-/// The process of a command leads a group of its own.
+/// Makes the command start in its own process group.
 pub fn lead_group(command: &mut Command) -> &mut Command {
     command.process_group(0)
 }
 
-/// A folder as it was opened, whatever has its name by now.
+/// An open folder. It stays the same folder if its path later names another one.
 #[derive(Debug)]
 pub struct SystemFolder(OwnedFd);
 
 impl SystemFolder {
-    /// Opens it.
+    /// Opens a folder.
     ///
     /// # Errors
-    /// What the system says.
+    /// The error of the operating system.
     pub fn open(path: &Path) -> io::Result<SystemFolder> {
         Ok(SystemFolder(File::open(path)?.into()))
     }
 
-    /// Opens a file below it without following any link. Whatever is no plain file with one name is not opened; a pipe
-    /// or a device would never end.
+    /// Opens a file below the folder without following links. Only regular files with a single hard link are
+    /// opened; a read from a pipe or a device might never end.
     ///
     /// # Errors
-    /// The path is not one of plain names, or what the system says.
+    /// The path does not consist of plain names, or the error of the operating system.
     pub fn file(&self, path: &Path, access: FileAccess) -> io::Result<File> {
         let mut names = path.components().map(|part| match part {
             Component::Normal(name) => Ok(name),
@@ -93,31 +93,31 @@ impl SystemFolder {
     }
 }
 
-/// Makes a folder that nobody else can look into.
+/// Makes a folder that no other user can access.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the operating system.
 pub fn private_folder(path: &Path) -> io::Result<()> {
     std::fs::DirBuilder::new().mode(PRIVATE).create(path)
 }
 
-/// Lets us into a folder that was closed to us, if it can be done.
+/// Gives the current user access to a folder, if possible.
 pub fn let_in(folder: &Path) {
     let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(PRIVATE));
 }
 
-/// Makes a link to a file or a folder.
+/// Makes a symbolic link at `at` to a file or folder.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the operating system.
 pub fn link(to: &Path, at: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(to, at)
 }
 
-/// Makes a pipe with a name. By the system's own program, since not every system has the call that would do.
+/// Makes a named pipe with the program `mkfifo`, because not every system has a suitable call.
 ///
 /// # Errors
-/// What the system says.
+/// The error of the operating system.
 pub fn pipe(at: &Path) -> io::Result<()> {
     match std::process::Command::new("mkfifo").arg(at).status()?.success() {
         true => Ok(()),
@@ -125,26 +125,26 @@ pub fn pipe(at: &Path) -> io::Result<()> {
     }
 }
 
-/// The time that this thread has worked: what others do on the machine does not count.
+/// Returns the CPU time of this thread, which does not depend on the load of the machine.
 pub fn thread_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// A process on a pseudo-terminal of its own, whose session and group it leads.
+/// A process on its own pseudo-terminal, whose session and process group it leads.
 #[derive(Debug)]
 pub struct SystemShell {
-    /// What it prints; an error where nobody holds the other end any more.
+    /// The output of the process; a read fails when no process has the terminal open any more.
     pub reads: OwnedReadPty,
-    /// What is typed.
+    /// The input of the process.
     pub types: OwnedWritePty,
 }
 
 impl SystemShell {
-    /// Starts a command line with these variables.
+    /// Starts a command line with these environment variables.
     ///
     /// # Errors
-    /// There is no pseudo-terminal, or the command cannot be started.
+    /// The system provides no pseudo-terminal, or the command could not be started.
     pub fn start(
         line: &str,
         folder: &Path,
@@ -162,7 +162,7 @@ impl SystemShell {
     }
 }
 
-/// Makes a pseudo-terminal so many columns and rows large, if it can be done.
+/// Sets the size of a pseudo-terminal, if possible.
 pub fn resize(types: &OwnedWritePty, columns: u16, rows: u16) {
     let _ = types.resize(Size::new(rows, columns));
 }

@@ -1,5 +1,5 @@
-//! The ACP agent as a process: lines on standard input and output, or frames of a WebSocket; tools that really run,
-//! everything in a log.
+//! Runs the ACP agent as a process: it speaks lines on standard input and output, or frames of a WebSocket. Its
+//! tools perform real actions, and it logs all messages.
 //!
 //! Start at [`serve`] and [`listen`].
 
@@ -32,35 +32,36 @@ use super::below::MAX_LINE;
 use super::child::ChildProcess;
 use super::websocket::config;
 
-/// Lines that may wait for the agent; further ones wait in the pipe.
+/// The number of lines queued for the agent; further ones wait in the pipe.
 const INBOX: usize = 64;
-/// Frames that may wait for a client that does not read; then its connection ends.
+/// The number of frames queued for a client. If a client does not read and the queue is full, its connection
+/// ends.
 const OUTBOX: usize = 100_000;
-/// Clients at the same time.
+/// The maximal number of concurrent clients.
 const MAX_CLIENTS: usize = 1_000;
-/// Between two tries to take a connection where none could be had.
+/// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How long the run may take to answer a connection; without it the agent plays on its own.
+/// The timeout for connecting to the run. If the run does not answer, the agent plays without it.
 const CONNECTING: Duration = Duration::from_secs(2);
-/// How long a tool may run.
+/// The timeout of a tool.
 const RUNNING: Duration = Duration::from_secs(120);
-/// Bytes of a tool's output, and of a file, that are kept.
+/// The maximal number of bytes kept of a tool's output or of a file.
 const KEPT: u64 = 1 << 20;
-/// A wait that never ends, for an agent that waits for nothing.
+/// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// How the process is run.
+/// The options of the agent's process.
 #[derive(Default)]
 pub struct AcpProcessOptions {
-    /// Where what is heard and said is written, a line of a capture each.
+    /// The log of all messages, one line of a capture each.
     pub log: Option<Box<dyn Write + Send>>,
-    /// The run that wants to know of it, and that releases holds.
+    /// The address of the run that receives all messages and releases holds.
     pub run: Option<SocketAddr>,
-    /// Tools only say what they would do.
+    /// Whether tools only describe their actions instead of performing them.
     pub pretend: bool,
 }
 
-/// Serves the client on standard input and output until that ends.
+/// Serves the client on standard input and output until the input ends.
 pub async fn serve(agent: VariantAgent, options: AcpProcessOptions) {
     let say = |text: String| {
         let mut out = std::io::stdout().lock();
@@ -69,7 +70,8 @@ pub async fn serve(agent: VariantAgent, options: AcpProcessOptions) {
     converse(agent, options, standard_input(), say).await;
 }
 
-/// Serves everybody who connects, an agent of its own each and a message a frame, until the task is dropped.
+/// Serves every client that connects, with a separate agent for each and one message per frame, until the task
+/// is dropped.
 pub async fn listen(
     listener: TcpListener,
     agent: impl Fn() -> VariantAgent,
@@ -82,7 +84,7 @@ pub async fn listen(
                 Ok((stream, _)) if clients.len() < MAX_CLIENTS => {
                     clients.spawn(connection(stream, agent(), options()));
                 }
-                // Too many, or out of descriptors, say: wait for some to come back.
+                // Too many clients, or, for example, no file descriptors left: wait until some are free again.
                 _ => tokio::time::sleep(PAUSE).await,
             },
             Some(_) = clients.join_next() => {}
@@ -125,7 +127,7 @@ async fn connection(stream: TcpStream, agent: VariantAgent, options: AcpProcessO
     }
 }
 
-/// Hears lines and says lines until nobody speaks, or listens, any more.
+/// Exchanges lines with a client until the input ends or the output fails.
 async fn converse(
     mut agent: VariantAgent,
     options: AcpProcessOptions,
@@ -149,7 +151,7 @@ async fn converse(
                 None => return,
             },
             Some(ended) = effects.join_next() => {
-                // One that was stopped has nothing to say.
+                // A task that was aborted has no result.
                 if let Ok((token, ran)) = ended {
                     handles.remove(&token);
                     agent.handle_ran(began.elapsed(), token, ran);
@@ -184,7 +186,7 @@ async fn converse(
     }
 }
 
-/// Keeps what passes.
+/// The log of an agent's messages, for the log file and for the run.
 struct AcpJournal {
     began: Instant,
     log: Option<Box<dyn Write + Send>>,
@@ -206,7 +208,7 @@ impl AcpJournal {
             &ConnectionEvent::Below { way, seen },
         );
         if let Some(log) = &mut self.log {
-            // A log that cannot be written is no reason to fail the host.
+            // An unwritable log must not end the agent.
             let _ = log.write_all(out.as_bytes()).and_then(|()| log.flush());
         }
         if let Some(told) = &self.told {
@@ -215,8 +217,8 @@ impl AcpJournal {
     }
 }
 
-/// The lines of standard input, read by a thread of their own, since nothing else can wait for them. What is not
-/// UTF-8 is replaced.
+/// Returns the lines of standard input. A separate thread reads them, because the read blocks. Invalid UTF-8 is
+/// replaced.
 fn standard_input() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel(INBOX);
     std::thread::spawn(move || {
@@ -236,13 +238,13 @@ fn standard_input() -> mpsc::Receiver<String> {
     receiver
 }
 
-/// Connects to the run: what is told goes there, releases come back.
+/// Connects to the run. Returns the sender for messages to the run, and the receiver of releases.
 async fn connect(
     run: Option<SocketAddr>,
 ) -> (Option<mpsc::UnboundedSender<String>>, mpsc::Receiver<(String, String)>) {
     let (releases, commands) = mpsc::channel(INBOX);
     let Some(address) = run else {
-        // Kept, so that the receiver waits instead of ending.
+        // The sender is kept so that the receiver waits instead of ending.
         tokio::spawn(async move { releases.closed().await });
         return (None, commands);
     };
@@ -273,7 +275,7 @@ async fn connect(
     (Some(told), commands)
 }
 
-/// Does what a tool does.
+/// Performs the action of a tool.
 async fn brought_about(effect: AgentEffect) -> EffectResult {
     match effect {
         AgentEffect::Shell { command, cwd } => {
@@ -327,7 +329,7 @@ async fn shell(command: &str, cwd: &str) -> std::io::Result<EffectResult> {
     Ok(EffectResult { ok: status?.success(), text, blocks: Vec::new() })
 }
 
-/// Starts an MCP server, calls our tool there, and ends it.
+/// Starts an MCP server, calls the harness's tool on it, and ends it.
 async fn call(server: &[String], arguments: Value) -> std::io::Result<EffectResult> {
     let none = || std::io::Error::other("there is no such server");
     let (program, args) = server.split_first().ok_or_else(none)?;

@@ -1,4 +1,4 @@
-//! An agent that a host starts: a process that lines are written to and read from.
+//! An agent that a host starts: a process that reads and writes lines.
 //!
 //! Start at [`AgentProcess::say`].
 
@@ -11,10 +11,10 @@ use tokio::sync::mpsc;
 use super::below::MAX_LINE;
 use super::child::ChildProcess;
 
-/// Lines that may wait on their way, in each direction.
+/// The number of lines queued in each direction.
 const WAITING: usize = 10_000;
 
-/// An agent, started when it is first spoken to.
+/// An agent process, started on first use.
 #[derive(Default)]
 pub struct AgentProcess {
     command: String,
@@ -24,17 +24,17 @@ pub struct AgentProcess {
 struct StartedAgent {
     lines: mpsc::Sender<String>,
     said: mpsc::Receiver<String>,
-    /// Ends when it is dropped.
+    /// The process ends when this value is dropped.
     _process: ChildProcess,
 }
 
 impl AgentProcess {
-    /// An agent that this command line starts.
+    /// Makes an agent that this command line starts.
     pub fn new(command: String) -> AgentProcess {
         AgentProcess { command, started: None }
     }
 
-    /// Writes a line. An agent that cannot be started, or does not read, is one that has ended.
+    /// Writes a line. An agent that cannot be started or does not read counts as ended.
     pub fn say(&mut self, line: String) {
         if self.started.is_none() {
             self.started = start(&self.command).ok();
@@ -46,7 +46,8 @@ impl AgentProcess {
         }
     }
 
-    /// The next line that it writes; `None` when it has ended. Waits for ever where it was never started.
+    /// Returns the next line from the agent; `None` if the agent has ended. Waits forever if it was never
+    /// started.
     pub async fn hear(&mut self) -> Option<String> {
         match &mut self.started {
             Some(started) => {

@@ -1,8 +1,9 @@
-//! What passes below the host, on its way to the scenarios that are being played.
+//! Collects the messages between the host and its agents, and delivers them to the scenarios being played.
 //!
-//! Agents that the host has started connect to the run (`agent acp --run ADDRESS`) and tell each line they hear and
-//! say, a line of a capture each; the model stand-in tells its log. Each goes to the scenario that its
-//! conversation belongs to; what belongs to none is dropped. Back go the releases of holds, `{"release":NAME,"case":CASE}`.
+//! Agents that the host has started connect to the run (`agent acp --run ADDRESS`) and report each line that
+//! they read or write, as a line of a capture. The model stand-in reports its log. Each message goes to the
+//! scenario of its conversation; a message of no scenario is dropped. In the other direction, the run sends
+//! releases of holds: `{"release":NAME,"case":CASE}`.
 //!
 //! Start at [`AgentHub`].
 
@@ -20,29 +21,29 @@ use crate::transcript::{BelowEvent, ConnectionEvent, SeenFrame, line};
 use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 
-/// Longest line, in bytes.
+/// The maximal length of a line, in bytes.
 pub const MAX_LINE: u64 = 64 << 20;
-/// Agents at the same time; further ones are not heard.
+/// The maximal number of concurrent agents; further connections are refused.
 const MAX_AGENTS: usize = 1_000;
-/// Messages that may wait for one scenario; further ones are dropped.
+/// The number of messages queued for one scenario; further ones are dropped.
 const MAX_WAITING: usize = 100_000;
-/// Releases that wait for an agent that is told of their scenario.
+/// The number of stored releases whose scenario no agent knows yet.
 const MAX_RELEASES: usize = 1_000;
-/// Between two tries to take a connection where none could be had.
+/// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// Something that was heard below.
+/// A message between the host and an agent.
 #[derive(Clone, Debug)]
 pub struct HeardBelow {
-    /// Who is below, such as `agent`.
+    /// The peer of the host, such as `agent`.
     pub peer: String,
-    /// Which way it went.
+    /// The direction of the message.
     pub way: BelowEvent,
-    /// What.
+    /// The message.
     pub seen: Arc<SeenFrame>,
 }
 
-/// Where scenarios and agents find one another.
+/// The hub that connects scenarios and agents.
 #[derive(Debug, Default)]
 pub struct AgentHub {
     state: Mutex<BelowState>,
@@ -52,7 +53,7 @@ pub struct AgentHub {
 struct BelowState {
     cases: LiteMap<String, mpsc::Sender<HeardBelow>>,
     agents: Vec<AgentConnected>,
-    /// Releases whose scenario no agent has been told of: the scenario and the name.
+    /// Releases whose scenario no agent knows yet: the scenario and the name.
     early: Vec<(String, String)>,
     serial: u64,
 }
@@ -69,28 +70,29 @@ impl AgentHub {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on gives a scenario what belongs to it.
+    /// Registers a scenario and returns the receiver of its messages.
     pub fn join(&self, case: &str) -> mpsc::Receiver<HeardBelow> {
         let (sender, receiver) = mpsc::channel(MAX_WAITING);
         self.state().cases.insert(case.to_owned(), sender);
         receiver
     }
 
-    /// The scenario is over.
+    /// Removes a scenario that has ended.
     pub fn leave(&self, case: &str) {
         let mut state = self.state();
         state.cases.remove(case);
         state.early.retain(|(whose, _)| whose != case);
     }
 
-    /// Gives something to a scenario, if it is being played and keeps up.
+    /// Delivers a message to a scenario. The message is dropped if the scenario is not being played or its
+    /// queue is full.
     pub fn tell(&self, case: &str, heard: HeardBelow) {
         if let Some(sender) = self.state().cases.get(case) {
             let _ = sender.try_send(heard);
         }
     }
 
-    /// Lets an agent of a scenario go on that holds at a name, or that is going to.
+    /// Releases the hold of this name in a scenario's agent, now or when the agent reaches it.
     pub fn release(&self, case: &str, name: &str) {
         let mut state = self.state();
         let command = command(case, name);
@@ -102,12 +104,12 @@ impl AgentHub {
         }
     }
 
-    /// How many agents have connected so far.
+    /// Returns the number of agents that have connected so far.
     pub fn agents(&self) -> u64 {
         self.state().serial
     }
 
-    /// A new agent: its number, and the commands for it.
+    /// Registers a new agent. Returns its number and the receiver of its commands.
     fn enter(&self) -> Option<(u64, mpsc::UnboundedReceiver<String>)> {
         let mut state = self.state();
         if state.agents.len() >= MAX_AGENTS {
@@ -120,7 +122,7 @@ impl AgentHub {
         Some((serial, receiver))
     }
 
-    /// An agent is told of a scenario; it gets the releases that waited for that.
+    /// Records that an agent plays a scenario, and sends it the stored releases of that scenario.
     fn meet(&self, serial: u64, case: &str) {
         let mut state = self.state();
         let BelowState { agents, early, .. } = &mut *state;
@@ -145,7 +147,7 @@ fn command(case: &str, name: &str) -> String {
     line
 }
 
-/// Something that passed, as a line that is heard.
+/// Formats a message as a line of a capture.
 pub fn told(way: BelowEvent, value: &Value) -> String {
     let seen = Arc::new(SeenFrame::new(Frame::json(value)));
     let mut out = String::new();
@@ -153,7 +155,7 @@ pub fn told(way: BelowEvent, value: &Value) -> String {
     out
 }
 
-/// Hears agents until the future is dropped.
+/// Serves agents until the future is dropped.
 pub async fn listen(listener: TcpListener, hub: Arc<AgentHub>) {
     let mut tasks = tokio::task::JoinSet::new();
     loop {
@@ -175,7 +177,7 @@ pub async fn listen(listener: TcpListener, hub: Arc<AgentHub>) {
     }
 }
 
-/// One agent, until it goes away or says what is no line of a capture.
+/// Serves one agent until it disconnects or sends an invalid line.
 async fn hear(
     stream: TcpStream,
     hub: &AgentHub,
@@ -199,7 +201,7 @@ async fn hear(
                 return;
             };
             let case = match way {
-                // A tool says itself which scenario it was given to.
+                // A message of a tool contains the scenario itself.
                 BelowEvent::Tool => {
                     seen.message().and_then(|it| it.value()["case"].as_str()).map(str::to_owned)
                 }

@@ -1,9 +1,11 @@
-//! A process of ours with everything that it starts, ended as one.
+//! A child process of the harness that ends together with all its descendants.
 //!
-//! A process group ends together, but whoever has left it (`setsid`, a daemon) does not. On Linux such strays are found by
-//! [`MARK`], a variable that they inherit; one that has cleared its environment too is taken in by [`OrphanReaper`] when its
-//! parent ends, and goes with the run. What one of ours starts as a process of its own (the agent of a reference host that
-//! runs as a command) carries the marks of both, so that it goes with either. Elsewhere the process group is all that ends.
+//! A process group ends together, but a process that has left it (`setsid`, a daemon) does not. On Linux, such
+//! strays are found by [`MARK`], an environment variable that they inherit. A stray that has also cleared its
+//! environment is adopted by [`OrphanReaper`] when its parent ends, and ends with the run. If a child process
+//! of the harness starts further processes through this module (the agent of a reference host that runs as a
+//! command), these carry the marks of both, so they end with either. On other systems, only the process group
+//! ends.
 //!
 //! Start at [`ChildProcess::start`].
 
@@ -17,27 +19,27 @@ use tokio::task::AbortHandle;
 
 use crate::system::{ProcessEnding, ProcessGroup, lead_group};
 
-/// The variable by which the processes that one of ours has started are known.
+/// The environment variable that marks the descendants of a child process.
 pub const MARK: &str = "AHP_HARNESS_PROCESS";
-/// Looks for strays, each of which ends what it finds, before it is given up.
+/// The maximal number of rounds in which strays are searched and killed.
 const LOOKS: u32 = 200;
-/// Between two of them: what is killed takes a moment to go.
+/// The pause between two rounds, because a killed process takes a moment to disappear.
 const BETWEEN: Duration = Duration::from_millis(2);
-/// Between two looks for orphans that have ended.
+/// The interval at which ended orphans are reaped.
 const REAPING: Duration = Duration::from_millis(250);
-/// Strays that are named; the others are counted.
+/// The maximal number of strays listed by name; the others are counted.
 const NAMED: usize = 8;
 
-/// Tells the processes of this one apart.
+/// The counter that makes the marks of this process unique.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
-/// Those that somebody else waits for.
+/// The process groups of child processes that are not orphans, because a [`ChildProcess`] waits for them.
 static OWN: Mutex<Option<HashSet<i32>>> = Mutex::new(None);
 
 fn own() -> MutexGuard<'static, Option<HashSet<i32>>> {
     OWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Everything that a command has started ends with it.
+/// A child process that ends together with all its descendants.
 #[derive(Debug)]
 pub struct ChildProcess {
     child: Child,
@@ -46,10 +48,10 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts a command in a process group of its own.
+    /// Starts a command in its own process group.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The process could not be started.
     pub fn start(command: &mut Command) -> std::io::Result<ChildProcess> {
         let (process, ()) = ChildProcess::with(|mark| {
             Ok((lead_group(command.env(MARK, mark)).kill_on_drop(true).spawn()?, ()))
@@ -57,11 +59,11 @@ impl ChildProcess {
         Ok(process)
     }
 
-    /// Takes what starts a process that leads a group, with the value that [`MARK`] has to have there; and gives what
-    /// comes with it.
+    /// Calls `start`, which must start the leader of a process group with the given value of [`MARK`]. Also
+    /// returns the second result of `start`.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// The process could not be started.
     pub fn with<T>(
         start: impl FnOnce(&str) -> std::io::Result<(Child, T)>,
     ) -> std::io::Result<(ChildProcess, T)> {
@@ -71,7 +73,7 @@ impl ChildProcess {
             Ok(outer) => format!("{outer}/{own_mark}"),
             Err(_) => own_mark,
         };
-        // Held meanwhile, so that nobody takes it for an orphan.
+        // The lock is held during the start, so that the reaper does not take the process for an orphan.
         let mut own = own();
         let (child, rest) = start(&mark)?;
         let group = child.id().and_then(ProcessGroup::led_by);
@@ -79,24 +81,24 @@ impl ChildProcess {
         Ok((ChildProcess { child, group, mark }, rest))
     }
 
-    /// Its pipes, once, and its end.
+    /// Returns the process, for its pipes and its exit status.
     pub fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Asks all of it to end.
+    /// Asks the process group to end.
     pub fn ask_to_end(&self) {
         if let Some(group) = self.group {
             group.end(ProcessEnding::Asked);
         }
     }
 
-    /// What it has started that runs on, besides the process itself.
+    /// Returns the descendants that are still running, without the process itself.
     pub fn left(&self) -> Vec<String> {
         shown(&self.marked())
     }
 
-    /// Kills what is left of it.
+    /// Kills the process group and all other descendants.
     pub fn kill(&self) {
         if let Some(group) = self.group {
             group.end(ProcessEnding::Forced);
@@ -118,7 +120,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// Ends everything that was started, at once, for a process that is about to end itself.
+/// Kills all child processes and their descendants at once, before this process itself ends.
 pub fn end_all() {
     let groups = own().clone().unwrap_or_default();
     let groups = groups.into_iter().filter_map(|id| ProcessGroup::led_by(u32::try_from(id).ok()?));
@@ -128,17 +130,17 @@ pub fn end_all() {
     end_adopted();
 }
 
-/// From now on whatever this process has started, and what that has, comes back to it when its parents end.
+/// Makes this process the parent of all its descendants whose own parents end.
 pub fn adopt() {
     strays::adopt();
 }
 
-/// Ends all that has come back to this process, and that it has started itself.
+/// Kills all adopted processes, and all child processes.
 pub fn end_adopted() {
     end(|| strays::adopted(None));
 }
 
-/// Names of processes, and how many more there are.
+/// Returns the names of processes, and the number of further ones.
 fn shown(found: &[strays::StrayProcess]) -> Vec<String> {
     let mut names: Vec<String> =
         found.iter().take(NAMED).map(|stray| format!("{} ({})", stray.name, stray.id)).collect();
@@ -148,7 +150,8 @@ fn shown(found: &[strays::StrayProcess]) -> Vec<String> {
     names
 }
 
-/// Ends what is found until nothing is found any more. What goes on starting others is stopped first, so that it cannot.
+/// Kills the processes that `find` returns, until it returns none. They are stopped first, so that they cannot
+/// start further processes.
 fn end(find: impl Fn() -> Vec<strays::StrayProcess>) {
     for _ in 0..LOOKS {
         let found = find();
@@ -162,12 +165,13 @@ fn end(find: impl Fn() -> Vec<strays::StrayProcess>) {
     }
 }
 
-/// Takes in what the processes that we start leave behind, as long as it is kept; then that ends.
+/// The adoption of orphans: descendants whose parents have ended. On drop, the adopted processes end.
 #[derive(Debug)]
 pub struct OrphanReaper(AbortHandle);
 
 impl OrphanReaper {
-    /// From now on, and whoever of them ends is taken note of. Processes that are not of [`ChildProcess`] must not be started meanwhile.
+    /// Starts to adopt orphans, and to reap those that end. While the reaper exists, processes must only be
+    /// started as [`ChildProcess`].
     pub fn adopt() -> OrphanReaper {
         strays::adopt();
         let burying = tokio::spawn(async {
@@ -179,7 +183,7 @@ impl OrphanReaper {
         OrphanReaper(burying.abort_handle())
     }
 
-    /// Ends all that there are, and says which.
+    /// Kills all orphans and returns their names.
     pub fn end(&self) -> Vec<String> {
         let alive = || strays::adopted(own().as_ref());
         let left = shown(&alive());
@@ -195,7 +199,7 @@ impl Drop for OrphanReaper {
     }
 }
 
-/// Processes by the folder in which Linux shows them.
+/// Access to processes through Linux's `/proc`.
 #[cfg(target_os = "linux")]
 mod strays {
     use std::collections::HashSet;
@@ -207,7 +211,7 @@ mod strays {
 
     use super::MARK;
 
-    /// Somebody else's process, which came of one of ours.
+    /// A process that the harness did not start itself, but that descends from one of its child processes.
     #[derive(Debug)]
     pub(super) struct StrayProcess {
         pub(super) id: i32,
@@ -224,7 +228,7 @@ mod strays {
 
     fn stray(id: i32) -> Option<StrayProcess> {
         let line = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name is between parentheses, and may hold any.
+        // The name is in parentheses and may itself contain parentheses.
         let (head, tail) = line.rsplit_once(')')?;
         let name = head.split_once('(')?.1.to_owned();
         let mut words = tail.split_whitespace();
@@ -232,19 +236,19 @@ mod strays {
         Some(StrayProcess { id, name, parent: words.next()?.parse().ok()?, ended })
     }
 
-    /// Those with this mark, or one below it, but for one.
+    /// Returns the processes with this mark or a mark below it, except for the process `but`.
     pub(super) fn marked(mark: &str, but: Option<i32>) -> Vec<StrayProcess> {
         let below = |rest: &[u8]| matches!(rest.first(), None | Some(b'/'));
         let others = all().filter(|stray| Some(stray.id) != but);
         others.filter(|stray| inherits(stray, mark, below)).collect()
     }
 
-    /// Those of every process that this one has started; the mark of each begins with this.
+    /// Returns the descendants of all child processes of this process, whose marks begin with this prefix.
     pub(super) fn of_process(mark: &str) -> Vec<StrayProcess> {
         all().filter(|stray| inherits(stray, mark, |_| true)).collect()
     }
 
-    /// Whether a process that goes on has a mark that begins so, and goes on as it has to.
+    /// Returns whether a running process has a mark with this prefix whose remaining part `goes_on` accepts.
     fn inherits(stray: &StrayProcess, mark: &str, goes_on: impl Fn(&[u8]) -> bool) -> bool {
         let line = format!("{MARK}={mark}");
         let variables = fs::read(format!("/proc/{}/environ", stray.id)).unwrap_or_default();
@@ -259,12 +263,12 @@ mod strays {
         all().filter(move |stray| stray.parent == me && !taken(&stray.id))
     }
 
-    /// Orphans of ours that go on.
+    /// Returns the orphans that are still running.
     pub(super) fn adopted(own: Option<&HashSet<i32>>) -> Vec<StrayProcess> {
         ours(own).filter(|stray| !stray.ended).collect()
     }
 
-    /// Orphans of ours that have ended.
+    /// Returns the orphans that have ended.
     pub(super) fn ended(own: Option<&HashSet<i32>>) -> Vec<StrayProcess> {
         ours(own).filter(|stray| stray.ended).collect()
     }
@@ -283,7 +287,7 @@ mod strays {
         }
     }
 
-    /// Buries an orphan of ours that has ended.
+    /// Reaps an orphan that has ended.
     pub(super) fn reap(stray: &StrayProcess) {
         if stray.parent == getpid().as_raw_nonzero().get() {
             let _ = waitpid(Pid::from_raw(stray.id), WaitOptions::NOHANG);
@@ -295,7 +299,7 @@ mod strays {
     }
 }
 
-/// Elsewhere nothing is known of other processes.
+/// On other systems, other processes are unknown.
 #[cfg(not(target_os = "linux"))]
 mod strays {
     use std::collections::HashSet;

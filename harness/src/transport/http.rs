@@ -1,9 +1,10 @@
-//! The model stand-in on a port: requests in, beats out, everything in a log.
+//! Serves the model stand-in on a port: it answers requests with a stream of beats and logs all exchanges.
 //!
-//! Below `/ahp/` the stand-in is steered: `POST /ahp/release/NAME` lets one answer go on that holds at
-//! NAME, `GET /ahp/log?after=N` shows the exchanges whose number is above N, one JSON object a line.
+//! The paths below `/ahp/` control the stand-in: `POST /ahp/release/NAME` releases one answer that holds at
+//! NAME, `GET /ahp/log?after=N` returns the exchanges with numbers above N, one JSON object per line.
 //!
-//! The agent that asks is as hostile as any peer: bodies, headers, connections and the log have bounds.
+//! The requesting agent is not trusted, like any other peer: bodies, headers, connections and the log have
+//! limits.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -35,17 +36,17 @@ use crate::wire::json::{Value, json};
 
 use super::below::{AgentHub, HeardBelow};
 
-/// Longest body, in bytes: a conversation with all the files in it.
+/// The maximal length of a body, in bytes. A conversation may contain many files.
 const MAX_BODY: usize = 64 * 1024 * 1024;
-/// Connections at the same time; further ones wait.
+/// The maximal number of concurrent connections; further ones wait.
 const MAX_CONNECTIONS: usize = 1024;
-/// How long the head of a request may take.
+/// The timeout for the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
-/// How long a body may take.
+/// The timeout for a body.
 const BODY: Duration = Duration::from_secs(60);
-/// Exchanges that `GET /ahp/log` can still show.
+/// The number of exchanges that `GET /ahp/log` can return.
 const REMEMBERED: usize = 10_000;
-/// Releases that may come before anybody holds at their name.
+/// The number of stored releases for which no answer holds yet.
 const MAX_RELEASES: usize = 1_000;
 
 type HttpBody = UnsyncBoxBody<Bytes, Infallible>;
@@ -56,28 +57,29 @@ pub struct ServedStandIn {
     base: String,
     hub: Arc<AgentHub>,
     state: Mutex<HttpState>,
-    /// Rung at each release.
+    /// Notified at each release.
     released: Notify,
 }
 
 struct HttpState {
     serial: u64,
-    /// Scenarios and names that were released and at which nobody has gone on.
+    /// Releases that no answer has used yet: the scenario and the name.
     releases: VecDeque<(String, String)>,
-    /// What the answers that are on their way are about.
+    /// The answers in progress.
     open: LiteMap<u64, HttpExchange>,
-    /// Where holds were passed: an agent that asks once more for an answer that it lost is not held twice.
+    /// The holds that were passed. If an agent repeats a request for a lost answer, the answer does not hold
+    /// again.
     passed: VecDeque<(u64, String)>,
     log: VecDeque<(u64, String)>,
     file: Option<Box<dyn Write + Send>>,
 }
 
-/// An answer that is on its way.
+/// An answer in progress.
 #[derive(Clone, Debug, Default)]
 struct HttpExchange {
-    /// The scenario, as the prompt says; empty where it does not.
+    /// The scenario in the prompt; empty if the prompt contains none.
     case: String,
-    /// Tells one place of one conversation from all others.
+    /// A hash that identifies this position of this conversation.
     place: u64,
 }
 
@@ -92,8 +94,8 @@ impl HttpExchange {
 }
 
 impl ServedStandIn {
-    /// A stand-in for one family of agents, reached at `base`; exchanges are told to the scenarios that
-    /// they belong to, and written to `file` too.
+    /// Makes a stand-in for one family of agents, reachable at `base`. Exchanges are delivered to their
+    /// scenarios and written to `file`.
     pub fn new(
         flavor: ModelFlavor,
         base: String,
@@ -117,17 +119,17 @@ impl ServedStandIn {
         })
     }
 
-    /// Where it is reached, such as `http://127.0.0.1:9000`.
+    /// Returns the base URL, such as `http://127.0.0.1:9000`.
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// How many requests have come so far.
+    /// Returns the number of requests so far.
     pub fn asked(&self) -> u64 {
         self.state().serial
     }
 
-    /// What was asked and answered, oldest first, as it stands in the log.
+    /// Returns the exchanges in the log, oldest first.
     pub fn records(&self) -> Vec<String> {
         self.state().log.iter().map(|(_, line)| line.clone()).collect()
     }
@@ -153,7 +155,7 @@ impl ServedStandIn {
             }
         }
         if let Some(file) = &mut state.file {
-            // A log that cannot be written is no reason to fail the agent.
+            // An unwritable log must not end the agent.
             let _ = writeln!(file, "{line}").and_then(|()| file.flush());
         }
         if state.log.len() == REMEMBERED {
@@ -162,7 +164,7 @@ impl ServedStandIn {
         state.log.push_back((serial, line));
     }
 
-    /// Comes back when the name is released, or after [`MAX_HOLD`].
+    /// Waits until the name is released, at most for [`MAX_HOLD`].
     async fn hold(&self, serial: u64, name: &str) {
         let HttpExchange { case, place } =
             self.state().open.get(&serial).cloned().unwrap_or_default();
@@ -178,7 +180,8 @@ impl ServedStandIn {
         let _ = timeout(MAX_HOLD, released).await;
     }
 
-    /// Whether the name was released: once for each release, and again where it was passed already.
+    /// Returns whether an answer may pass a hold, and uses up one release. A hold that was already passed needs
+    /// no further release.
     fn take(&self, case: &str, place: u64, name: &str) -> bool {
         let mut state = self.state();
         if state.passed.iter().any(|(passed, what)| *passed == place && what == name) {
@@ -197,7 +200,8 @@ impl ServedStandIn {
         passes
     }
 
-    /// Lets one answer go on that holds at the name, or that is going to; of one scenario where one is named.
+    /// Releases one answer that holds at the name, now or later. If `case` is not empty, only an answer of that
+    /// scenario.
     pub fn release(&self, case: &str, name: &str) {
         let mut state = self.state();
         if state.releases.len() == MAX_RELEASES {
@@ -239,7 +243,7 @@ impl ServedStandIn {
         respond(reply, AnswerGuard { stand: self, serial, whole: false })
     }
 
-    /// What steers the stand-in.
+    /// Handles a control request.
     fn command(&self, method: &str, command: &str, query: &str) -> hyper::Response<HttpBody> {
         match (method, command.split_once('/')) {
             ("POST", Some(("release", name))) => {
@@ -259,7 +263,7 @@ impl ServedStandIn {
     }
 }
 
-/// An answer on its way; its end is noted, however it comes.
+/// A guard for an answer in progress. It logs the end of the answer, even if the answer is dropped.
 struct AnswerGuard {
     stand: Arc<ServedStandIn>,
     serial: u64,
@@ -308,7 +312,7 @@ async fn connection(stream: TcpStream, stand: Arc<ServedStandIn>) {
         let stand = Arc::clone(&stand);
         async move { Ok::<_, Infallible>(stand.answer(request).await) }
     });
-    // An agent that goes away in the middle is what a cancellation looks like from here.
+    // An agent that disconnects during an answer has cancelled the turn, so an error here is expected.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
@@ -339,7 +343,7 @@ fn respond(reply: ModelReply, telling: AnswerGuard) -> hyper::Response<HttpBody>
     response
 }
 
-/// The beats as they are written: a pause is kept before what comes after it.
+/// Returns the beats as a stream; a pause delays the data after it.
 fn beats(
     reply: ModelReply,
     telling: AnswerGuard,

@@ -1,4 +1,5 @@
-//! A client's way to what is put to the test: a WebSocket, or the standard input and output of a process.
+//! The connection of a client to the peer under test: a WebSocket, or the standard input and output of a
+//! process.
 //!
 //! Start at [`TransportLink`].
 
@@ -13,25 +14,25 @@ use super::process::{self, ProcessStart};
 use super::websocket;
 pub use super::websocket::LinkEvent;
 
-/// Where it is found.
+/// The endpoint of the peer under test.
 #[derive(Clone, Debug)]
 pub enum LinkEndpoint {
-    /// It listens.
+    /// A peer that listens on a socket.
     Socket(websocket::WebSocketEndpoint),
-    /// It is started.
+    /// A process to be started.
     Process(Box<ProcessStart>),
 }
 
 /// A connection, from the first attempt to its end.
 pub enum TransportLink {
-    /// By WebSocket.
+    /// A WebSocket connection.
     Socket(Box<websocket::WebSocketLink>),
-    /// By pipes.
+    /// The pipes of a process.
     Process(Box<process::ProcessLink>),
 }
 
 impl TransportLink {
-    /// Begins to connect, in this guise; a process that is started knows none.
+    /// Starts to connect with the credentials and the origin of `guise`. A process does not use them.
     pub fn connect(endpoint: &LinkEndpoint, guise: &ClientGuise) -> TransportLink {
         match endpoint {
             LinkEndpoint::Socket(endpoint) => {
@@ -51,14 +52,14 @@ impl TransportLink {
         }
     }
 
-    /// Stops reading, or goes on. What a process writes is read all the same: its pipe is its own affair.
+    /// Stops or resumes reading. The output of a process is always read.
     pub fn hold(&mut self, held: bool) {
         if let TransportLink::Socket(link) = self {
             link.hold(held);
         }
     }
 
-    /// Ends the connection; a closing handshake has `limit`.
+    /// Ends the connection; a closing handshake may take `limit`.
     pub async fn close(self, limit: Duration) {
         match self {
             TransportLink::Socket(link) => link.close(limit).await,
@@ -66,12 +67,12 @@ impl TransportLink {
         }
     }
 
-    /// Waits for the next thing that happens.
+    /// Waits for the next event.
     pub async fn next(&mut self) -> LinkEvent {
         poll_fn(|cx| self.poll(cx)).await
     }
 
-    /// The next thing that happens. Frames that wait to go out go out meanwhile.
+    /// Polls for the next event. Also sends queued frames.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         match self {
             TransportLink::Socket(link) => link.poll(cx),
@@ -80,7 +81,7 @@ impl TransportLink {
     }
 }
 
-/// What a host did that answered a WebSocket handshake with another HTTP answer, of which `head` is the head.
+/// Describes an HTTP answer that refuses a WebSocket handshake; `head` contains the lines of its head.
 pub fn refusal_text(head: &[String]) -> String {
     let answer = head.first().map_or("nothing", String::as_str);
     format!("expected HTTP 101 (WebSocket), the host answered {answer}")

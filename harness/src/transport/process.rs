@@ -1,8 +1,8 @@
-//! An agent as a process of its own: a line a message on standard input and output, everything that it starts ended with it.
+//! An agent under test as a child process: one message per line on standard input and output.
 //!
-//! The process is hostile until proven otherwise: lines are bounded, standard error is read and forgotten past a bound,
-//! and everything that it has started is killed when the link ends, however it ends. How it ended is told beside the
-//! conversation: `{"ended": HOW, "left": [PROCESS ..]}`.
+//! The process is not trusted: the length of lines is limited, standard error beyond a limit is discarded, and
+//! all descendants of the process are killed when the link ends. The end of the process is reported to the
+//! scenario outside the conversation: `{"ended": HOW, "left": [PROCESS ..]}`.
 //!
 //! Start at [`ProcessLink`].
 
@@ -29,38 +29,39 @@ use super::below::{AgentHub, HeardBelow};
 use super::child::ChildProcess;
 use super::websocket::{LinkEvent, MAX_MESSAGE};
 
-/// Lines that may wait for the case; the agent waits with further ones.
+/// The number of lines queued for the case. If the queue is full, the agent has to wait.
 const WAITING: usize = 256;
-/// Lines of standard error that are kept; the rest is read and forgotten.
+/// The number of lines of standard error that are kept; the rest is discarded.
 const MAX_STDERR: usize = 1_000;
-/// The line in whose place stands that further ones are left out.
+/// The number of the line that is replaced by a note about omitted lines.
 const LEFT_OUT: usize = MAX_STDERR + 1;
-/// Bytes of such a line that are kept.
+/// The number of bytes kept of a line of standard error.
 const STDERR_LINE: usize = 4_096;
-/// The last of them, and characters of each, that are told where the agent ends: what went wrong often stands above a
-/// dozen lines that only say where.
+/// The number of last lines of standard error that are reported when the agent ends, and the number of
+/// characters of each. The cause of an error is often above a long stack trace.
 const LAST_LINES: usize = 14;
 const LAST_WORDS: usize = 200;
-/// How long an agent may take to end by itself once its standard input is closed.
+/// The time that an agent has to end by itself after its standard input is closed.
 const ENDING: Duration = Duration::from_secs(1);
 
-/// Looks at what an agent leaves, until nothing is there: its own helpers take a moment to end as well.
+/// The maximal number of checks for remaining descendants; an agent's helper processes need a moment to end as
+/// well.
 const GOING: u32 = 10;
-/// Between two of them.
+/// The pause between two checks.
 const BETWEEN: Duration = Duration::from_millis(30);
 
-/// How an agent is started.
+/// The options for starting an agent.
 #[derive(Clone, Debug)]
 pub struct ProcessStart {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The folder that it is started in.
+    /// The working directory.
     pub folder: PathBuf,
-    /// Variables of its environment, besides those of this process.
+    /// Environment variables, in addition to those of this process.
     pub env: Vec<(String, String)>,
-    /// Who is told what it writes to standard error, and which scenario that is of.
+    /// The hub that receives standard error and the end of the process.
     pub hub: Arc<AgentHub>,
-    /// The scenario.
+    /// The scenario that receives them.
     pub case: String,
 }
 
@@ -122,7 +123,7 @@ impl ProcessLink {
             let (lines, mut queue) = mpsc::unbounded_channel::<String>();
             self.lines = Some(lines);
             tokio::spawn(async move {
-                // Nobody but the case writes there, and a case is bounded.
+                // Only the case writes to this channel, and the messages of a case are limited.
                 while let Some(line) = queue.recv().await {
                     if input.write_all(line.as_bytes()).await.is_err()
                         || input.flush().await.is_err()
@@ -149,7 +150,7 @@ impl ProcessLink {
         }
     }
 
-    /// Closes standard input, and kills what does not end by itself.
+    /// Closes standard input, and kills the process if it does not end by itself.
     pub async fn close(mut self) {
         self.lines = None;
         if let Some(mut process) = self.process.take() {
@@ -173,17 +174,17 @@ impl ProcessLink {
         }
     }
 
-    /// The next thing that happens.
+    /// Polls for the next event.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         match self.events.poll_recv(cx) {
             Poll::Ready(Some(event)) => Poll::Ready(event),
-            // Whoever reads has said how it ended.
+            // The reading task has already reported the end.
             Poll::Ready(None) | Poll::Pending => Poll::Pending,
         }
     }
 }
 
-/// Reads messages, a line each, until the output ends. Blank lines are nothing.
+/// Reads messages, one per line, until the output ends. Blank lines are skipped.
 async fn read(
     output: impl AsyncRead + Unpin,
     told: mpsc::Sender<LinkEvent>,
@@ -195,7 +196,7 @@ async fn read(
         let most = u64::try_from(MAX_MESSAGE).unwrap_or(u64::MAX);
         match (&mut output).take(most).read_until(b'\n', &mut bytes).await {
             Ok(0) => {
-                // What it complained of just before comes by another pipe.
+                // The agent's last error messages arrive through another pipe.
                 sleep(BETWEEN).await;
                 let words = words.borrow();
                 break match words.is_empty() {
@@ -226,7 +227,7 @@ async fn read(
     let _ = told.send(LinkEvent::Ended { code: None, reason }).await;
 }
 
-/// Reads standard error until it ends, tells the first lines, and forgets the others.
+/// Reads standard error until it ends, reports the first lines and discards the others.
 async fn complain(
     errors: impl AsyncRead + Unpin,
     hub: Arc<AgentHub>,
@@ -261,7 +262,7 @@ async fn complain(
     }
 }
 
-/// Tells the scenario something beside its conversation.
+/// Reports something to the scenario outside its conversation.
 fn tell(hub: &AgentHub, case: &str, way: BelowEvent, frame: Frame) {
     let seen = Arc::new(SeenFrame::new(frame));
     hub.tell(case, HeardBelow { peer: way.peer().to_owned(), way, seen });

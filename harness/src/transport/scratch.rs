@@ -1,8 +1,9 @@
-//! The folder of one scenario about an agent: its home, where it works, and what clients do there for it.
+//! The folder of one scenario with an agent: the agent's home, its working directory, and the client's file
+//! operations.
 //!
-//! Nothing outside of the folder is touched: a path is followed only as far as it stays inside, links included, and what is
-//! opened is reached from the folder that was made, step by step, so that no link put there meanwhile leads elsewhere. The
-//! folder goes with the scenario, and so does whatever runs in a terminal.
+//! Nothing outside the folder is touched. A path must stay inside the folder after all symbolic links are
+//! resolved. Files are opened step by step relative to the open folder, so a link that appears in the meantime
+//! is not followed. The folder and all processes of its terminals end with the scenario.
 //!
 //! Start at [`ScratchFolder`].
 
@@ -29,28 +30,28 @@ use crate::wire::json::Value;
 use super::below::{AgentHub, HeardBelow};
 use super::child::ChildProcess;
 
-/// Bytes of a file that are read.
+/// The maximal number of bytes read from a file.
 const MAX_FILE: u64 = 8 << 20;
-/// How long a command may run.
+/// The timeout of a command.
 const RUNNING: Duration = Duration::from_secs(120);
-/// Bytes that are read from a command at a time.
+/// The size of a read from a command's output, in bytes.
 const CHUNK: usize = 16 << 10;
-/// Bytes of its output that are told.
+/// The maximal number of bytes reported of a command's output.
 const MAX_PRINTED: usize = 4 << 20;
 
-/// Folders within one another that are opened up to be removed.
+/// The maximal depth of nested folders whose permissions are changed before removal.
 const DEEP: u32 = 64;
-/// Names that are tried for a folder: those of processes long gone may still be there.
+/// The maximal number of attempts to find an unused name; folders of earlier processes may still exist.
 const NAMES: u32 = 1_000;
 
-/// Tells the folders of one process apart.
+/// The counter that makes the folder names of this process unique.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 /// A folder for one scenario.
 #[derive(Debug)]
 pub struct ScratchFolder {
     root: PathBuf,
-    /// The folder of the session as it was made, whatever has its name by now.
+    /// The open folder of the session, even if its path now names another folder.
     folder: SystemFolder,
     running: Mutex<LiteMap<String, AbortHandle>>,
     hub: Arc<AgentHub>,
@@ -58,10 +59,10 @@ pub struct ScratchFolder {
 }
 
 impl ScratchFolder {
-    /// Makes the folder, with the files of a home.
+    /// Makes the folder.
     ///
     /// # Errors
-    /// It cannot be made, or a file would be outside of it.
+    /// The folder could not be made.
     pub fn new(hub: Arc<AgentHub>, case: &str) -> std::io::Result<ScratchFolder> {
         let root = fresh()?.canonicalize()?;
         let (home, work) = (root.join("home"), root.join("work"));
@@ -73,20 +74,20 @@ impl ScratchFolder {
         Ok(scratch)
     }
 
-    /// The home folder.
+    /// Returns the path of the home folder.
     pub fn home(&self) -> PathBuf {
         self.root.join("home")
     }
 
-    /// The folder of the session.
+    /// Returns the path of the session's folder.
     pub fn work(&self) -> PathBuf {
         self.root.join("work")
     }
 
-    /// Puts a file into the home folder.
+    /// Writes a file into the home folder.
     ///
     /// # Errors
-    /// It would be outside, or cannot be written.
+    /// The path is outside the home folder, or the file could not be written.
     pub fn put(&self, name: &str, text: &str) -> std::io::Result<()> {
         let plain = |part: &str| !part.is_empty() && part != "..";
         if !name.split('/').all(plain) {
@@ -99,7 +100,7 @@ impl ScratchFolder {
         std::fs::write(path, text)
     }
 
-    /// Runs an errand; what comes of it is told to the scenario.
+    /// Performs a task for the client; the result is reported to the scenario.
     pub fn run(self: &Arc<Self>, errand: ClientErrand) {
         match errand {
             ClientErrand::Read { token, path } => {
@@ -125,7 +126,7 @@ impl ScratchFolder {
             }
             ClientErrand::Kill { terminal } => {
                 if let Some(task) = self.running().remove(&terminal) {
-                    // What is dropped with the task ends its process group.
+                    // Dropping the task's values ends the process group.
                     task.abort();
                     self.tell(ClientErrand::exit(&terminal, None, Some("SIGKILL")));
                 }
@@ -143,7 +144,8 @@ impl ScratchFolder {
         self.hub.tell(&self.case, HeardBelow { peer: way.peer().to_owned(), way, seen });
     }
 
-    /// A path, where it stays inside of the folder of the session once every link is followed: what it is from there.
+    /// Returns a path relative to the session's folder. Fails if the path leads outside after all symbolic
+    /// links are resolved.
     fn inside(&self, path: &str) -> std::io::Result<PathBuf> {
         let path = Path::new(path);
         let folder = path.parent().unwrap_or(path).canonicalize()?;
@@ -157,7 +159,7 @@ impl ScratchFolder {
         }
     }
 
-    /// Opens a file of the folder: what links may be followed has been.
+    /// Opens a file of the folder. Permitted links are already resolved here; others are not followed.
     fn open(&self, path: &str, access: FileAccess) -> std::io::Result<File> {
         self.folder.file(&self.inside(path)?, access)
     }
@@ -237,13 +239,13 @@ impl Drop for ScratchFolder {
         self.running().values().for_each(AbortHandle::abort);
         if std::fs::remove_dir_all(&self.root).is_err() {
             open_up(&self.root, DEEP);
-            // What cannot be removed even so goes with the folder of temporary files.
+            // A folder that cannot be removed remains among the temporary files of the system.
             let _ = std::fs::remove_dir_all(&self.root);
         }
     }
 }
 
-/// A folder that nobody else has, or can look into.
+/// Makes a new folder that no other user can read.
 fn fresh() -> std::io::Result<PathBuf> {
     let mut made = std::io::Error::other("there is no name for it");
     for _ in 0..NAMES {
@@ -259,7 +261,7 @@ fn fresh() -> std::io::Result<PathBuf> {
     Err(made)
 }
 
-/// Lets us into folders that were closed to us.
+/// Gives the current user access to all nested folders.
 fn open_up(folder: &Path, deep: u32) {
     let_in(folder);
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

@@ -1,4 +1,4 @@
-//! A host engine on a port: every connection is a task, the engine is one more.
+//! Serves a host engine on a port. Each connection is a task, and so is the engine.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -24,26 +24,27 @@ use super::agent::AgentProcess;
 use super::shells::HostShells;
 use super::websocket::config;
 
-/// Frames that may wait for the engine; further ones wait in their sockets.
+/// The number of frames queued for the engine; further ones wait in their sockets.
 const INBOX: usize = 1024;
-/// Frames, and bytes of them, that may wait for a client that does not read; then its connection ends.
+/// The number of frames, and of their bytes, queued for a client. If a client does not read and a limit is
+/// reached, its connection ends.
 const OUTBOX: usize = 100_000;
 const OUTBOX_BYTES: usize = 64 << 20;
-/// A wait that never ends, for an engine that waits for nothing.
+/// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Longest head of a request that opens a connection.
+/// The maximal length of a handshake request's head, in bytes.
 const MAX_HEAD: usize = 64 << 10;
-/// How long a handshake may take.
+/// The timeout of a handshake.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// A connection whose beginning has been read before.
+/// A connection whose first bytes have already been read.
 type ServerSocket =
     tokio::io::Join<tokio::io::Chain<Cursor<Vec<u8>>, OwnedReadHalf>, OwnedWriteHalf>;
 
-/// What reaches the engine.
+/// An input to the engine.
 enum EngineInput {
-    /// With these headers; the answer is the HTTP status that refuses it.
+    /// A handshake with these headers. The answer is the HTTP status of a refusal.
     Admit(ConnId, Vec<(String, String)>, oneshot::Sender<Result<(), u16>>),
     Open(ConnId, ConnectionHandle),
     Frame(ConnId, Frame),
@@ -51,21 +52,21 @@ enum EngineInput {
     Restart(oneshot::Sender<()>),
 }
 
-/// What reaches a connection.
+/// An output to a connection.
 enum ConnectionOutput {
     Frame(Frame),
     Close(u16, String),
 }
 
-/// The way to a connection.
+/// A handle for sending to a connection.
 struct ConnectionHandle {
     outward: mpsc::Sender<ConnectionOutput>,
-    /// Bytes of frames that are on it.
+    /// The number of bytes in queued frames.
     waiting: Arc<AtomicUsize>,
 }
 
 impl ConnectionHandle {
-    /// Puts something on the way; false where too much is there already.
+    /// Queues an output; returns false if the queue is full.
     fn send(&self, outward: ConnectionOutput) -> bool {
         let bytes = outward.bytes();
         let waiting = self.waiting.fetch_add(bytes, Ordering::Relaxed);
@@ -89,7 +90,7 @@ pub struct ServedHost {
 }
 
 impl ServedHost {
-    /// Restarts the engine: every connection ends.
+    /// Restarts the engine. Every connection ends.
     pub async fn restart(&self) {
         let (done, wait) = oneshot::channel();
         if self.inward.send(EngineInput::Restart(done)).await.is_ok() {
@@ -98,16 +99,16 @@ impl ServedHost {
     }
 }
 
-/// What stands behind a host.
+/// The processes that a host uses.
 pub struct ServedBehind {
-    /// The agent that it speaks to, if it speaks to any.
+    /// The host's agent; unused if the host starts none.
     pub agent: AgentProcess,
-    /// The shells of its terminals, if they are real.
+    /// The shells of the host's terminals; unused if the terminals are simulated.
     pub shells: HostShells,
 }
 
 impl ServedBehind {
-    /// Nothing: the host needs neither.
+    /// Returns the value for a host without processes.
     pub fn nothing() -> ServedBehind {
         ServedBehind { agent: AgentProcess::default(), shells: HostShells::new(String::new()) }
     }
@@ -138,7 +139,7 @@ async fn accept(listener: TcpListener, inward: mpsc::Sender<EngineInput>) {
                     next += 1;
                     tasks.spawn(connection(conn, stream, inward.clone()));
                 }
-                // Out of descriptors, say: wait for some to come back.
+                // For example, no file descriptors are left: wait until some are free again.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
             },
             Some(_) = tasks.join_next() => {}
@@ -187,8 +188,8 @@ async fn connection(conn: ConnId, stream: TcpStream, inward: mpsc::Sender<Engine
     let _ = inward.send(EngineInput::Closed(conn)).await;
 }
 
-/// Shakes hands, where the engine lets the client in. It is asked before anything is answered, so that the head of the
-/// request is read here and read again by those who upgrade the connection.
+/// Performs the handshake if the engine admits the client. The engine decides before any answer is sent.
+/// Therefore, the head of the request is read here and then passed to the WebSocket library again.
 async fn admitted(
     conn: ConnId,
     stream: TcpStream,
@@ -223,7 +224,7 @@ async fn admitted(
     accept_async_with_config(socket, Some(config())).await.ok()
 }
 
-/// Writes what waits, in one go; false where the connection is over.
+/// Writes all queued outputs; returns false if the connection is over.
 async fn write(
     socket: &mut WebSocketStream<ServerSocket>,
     first: ConnectionOutput,
@@ -307,7 +308,7 @@ async fn engine(
                     shells.take(terminal, deed);
                     continue;
                 }
-                // A reference agent is played in memory only.
+                // A reference agent only runs in memory.
                 HostOutput::Called(_) => continue,
             };
             let full = clients.get(&conn).is_some_and(|client| !client.send(outward));

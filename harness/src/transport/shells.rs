@@ -1,8 +1,8 @@
-//! Real shells behind the terminals of a host that is served: each on a pseudo-terminal of its own, ended with
-//! everything that it has started.
+//! Real shells for the terminals of a served host: each has its own pseudo-terminal and ends together with its
+//! descendants.
 //!
-//! Shells that can are asked, by variables of their environment, to mark where commands begin and end, which those are,
-//! and where they stand. `bash` can; others are shells without command detection.
+//! Environment variables ask a shell to mark the beginning and end of each command, the command line and the
+//! working directory. `bash` supports these marks; other shells have no command detection.
 //!
 //! Start at [`HostShells::take`].
 
@@ -20,7 +20,8 @@ use crate::system::{SystemShell, resize};
 
 use super::child::{ChildProcess, MARK};
 
-/// What a shell finds in its environment: the marks of `OSC 133`, `633` and `7`, and no history of the user's.
+/// The environment of a shell: it enables the marks of `OSC 133`, `633` and `7`, and disables the user's
+/// history.
 const VARIABLES: &[(&str, &str)] = &[
     ("TERM", "xterm-256color"),
     ("PS1", "$ "),
@@ -29,12 +30,12 @@ const VARIABLES: &[(&str, &str)] = &[
     ("HISTFILE", ""),
     ("HISTCONTROL", ""),
 ];
-/// Bytes that are read at a time.
+/// The size of a read, in bytes.
 const CHUNK: usize = 16 << 10;
-/// What is to be done with one shell, and what has been said by all, that may wait.
+/// The number of tasks queued for one shell, and the number of queued events from all shells.
 const WAITING: usize = 1_000;
 const SAID: usize = 64;
-/// How long the last words of a shell that has ended may take.
+/// The timeout for reading the remaining output of a shell that has ended.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// The shells of one host.
@@ -49,7 +50,7 @@ pub struct HostShells {
 struct RunningShell {
     serial: u64,
     deeds: mpsc::Sender<ShellDeed>,
-    /// What is dropped with the task ends the shell.
+    /// Aborting the task drops its values, which ends the shell.
     task: AbortHandle,
 }
 
@@ -60,13 +61,13 @@ impl Drop for RunningShell {
 }
 
 impl HostShells {
-    /// Shells that this command line starts.
+    /// Makes a set of shells that this command line starts.
     pub fn new(line: String) -> HostShells {
         let (tell, said) = mpsc::channel(SAID);
         HostShells { line, serial: 0, running: LiteMap::new(), tell, said }
     }
 
-    /// Does something with the shell of a terminal. What it does not read in time is lost.
+    /// Performs a task for the shell of a terminal. Input is lost if the queue of the shell is full.
     pub fn take(&mut self, terminal: String, deed: ShellDeed) {
         match deed {
             ShellDeed::Start { folder, size } => {
@@ -100,10 +101,11 @@ impl HostShells {
         }
     }
 
-    /// The next thing that a shell says, by its terminal. Waits for ever where there is none.
+    /// Waits for the next event of any shell, and returns it with its terminal. Waits forever if there is no
+    /// shell.
     pub async fn hear(&mut self) -> (String, ShellEvent) {
         loop {
-            // There is always a sender: our own.
+            // `recv` never returns `None`, because `self` holds a sender.
             let Some((serial, terminal, said)) = self.said.recv().await else {
                 return std::future::pending().await;
             };
@@ -122,7 +124,7 @@ fn start(
     folder: Option<&str>,
     size: TerminalSize,
 ) -> std::io::Result<(ChildProcess, SystemShell)> {
-    // A folder that is not there is replaced by ours; the shell says where it is.
+    // If the folder does not exist, the shell starts in the harness's folder and reports that.
     let wanted = folder.and_then(|uri| uri.strip_prefix("file://")).map(PathBuf::from);
     let here = wanted.filter(|path| path.is_dir()).unwrap_or_else(|| PathBuf::from("."));
     ChildProcess::with(|mark| {
@@ -133,7 +135,7 @@ fn start(
     })
 }
 
-/// Moves what is typed and printed until the shell ends; the code is its own, unless a signal ended it.
+/// Transfers input and output until the shell ends. Returns the exit code; `None` if a signal ended the shell.
 async fn attend<F: Future<Output = bool>>(
     mut process: ChildProcess,
     shell: SystemShell,

@@ -1,8 +1,8 @@
-//! The messages that a stream of bytes holds, read by somebody who only listens.
+//! Finds the messages in a byte stream, without taking part in the connection.
 //!
-//! A tap is fed one direction of a connection, in pieces of any size. It gives the bytes back frame
-//! by frame, unchanged, each with what it turned out to end: a message, or the connection. Masks,
-//! fragments and control frames are the sender's and stay as they are. No clock, no socket.
+//! A tap gets the bytes of one direction of a connection, in pieces of any size. It returns the bytes
+//! unchanged, frame by frame, and says for each frame what it ends: a message, the connection, or nothing.
+//! Masks, fragments and control frames stay as the sender wrote them. It uses no clock and no socket.
 //!
 //! Knows: RFC 6455. Never knows: what a message means, where the bytes go.
 
@@ -15,28 +15,28 @@ use crate::wire::frame::Frame;
 
 use super::websocket::MAX_MESSAGE;
 
-/// What a WebSocket frame was the end of.
+/// What a WebSocket frame ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FrameEnd {
-    /// Nothing: a ping or a pong, or bytes that are not looked at any more.
+    /// Nothing: a ping, a pong, or bytes that are no longer parsed.
     Part,
-    /// Nothing yet: a fragment that others follow.
+    /// Nothing yet: a fragment of a message whose last fragment follows.
     Fragment,
     /// A message.
     Message(Frame),
-    /// The sender closes, with the code and the reason that it gave.
+    /// The direction: a close frame with its code and reason.
     Close(Option<u16>, String),
-    /// These bytes are no WebSocket, or too much of it. From here on nothing is looked at any more.
+    /// The bytes are not valid WebSocket frames, or a message is too long. Later bytes are no longer parsed.
     Broken(TapBreak),
 }
 
-/// Why the rest of a direction cannot be understood.
+/// The reason why the rest of a direction cannot be parsed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum TapBreak {
-    /// A message is longer than anything the harness takes.
+    /// A message exceeds the limit of the harness.
     #[error("a message of more than {MAX_MESSAGE} bytes, longer than the harness takes")]
     TooLong,
-    /// The rules of framing do not hold.
+    /// The framing is invalid.
     #[error("not a WebSocket frame: {0}")]
     Malformed(String),
 }
@@ -44,11 +44,11 @@ pub enum TapBreak {
 /// One direction of a connection.
 #[derive(Debug, Default)]
 pub struct DirectionTap {
-    /// Bytes of frames that are not complete.
+    /// The bytes of an incomplete frame.
     buffer: Vec<u8>,
-    /// The fragments of a message that is not complete.
+    /// The fragments of an incomplete message.
     message: Option<FrameFragments>,
-    /// Nothing more is to be understood.
+    /// Whether later bytes are no longer parsed.
     over: bool,
 }
 
@@ -59,12 +59,12 @@ struct FrameFragments {
 }
 
 impl DirectionTap {
-    /// Takes the next bytes and hands out every frame that they complete: its bytes, and what it is.
+    /// Accepts the next bytes and passes each complete frame to `out`: its bytes, and what it ends.
     pub fn feed(&mut self, bytes: &[u8], mut out: impl FnMut(&[u8], FrameEnd)) {
         if self.over {
             return out(bytes, FrameEnd::Part);
         }
-        // Most often a piece holds whole frames, and nothing has to be kept.
+        // Most pieces contain whole frames, so nothing needs to be buffered.
         if self.buffer.is_empty() {
             let used = self.frames(bytes, &mut out);
             self.buffer.extend_from_slice(&bytes[used..]);
@@ -77,8 +77,8 @@ impl DirectionTap {
         }
     }
 
-    /// Bytes that wait for the rest of their frame, with what of a message they and the fragments
-    /// before them are. The direction has ended.
+    /// Ends the direction. Returns the bytes of the incomplete frame, and the incomplete message that they and
+    /// the earlier fragments belong to.
     pub fn rest(&mut self) -> (Vec<u8>, Option<Frame>) {
         let buffer = std::mem::take(&mut self.buffer);
         if self.over {
@@ -95,7 +95,7 @@ impl DirectionTap {
         (buffer, self.message.take().map(FrameFragments::end))
     }
 
-    /// The frames at the beginning of `bytes`; returns how many bytes they take.
+    /// Passes the complete frames at the beginning of `bytes` to `out`. Returns the number of bytes used.
     fn frames(&mut self, bytes: &[u8], out: &mut impl FnMut(&[u8], FrameEnd)) -> usize {
         let mut used = 0;
         while !self.over {
@@ -125,7 +125,7 @@ impl DirectionTap {
             out(rest, FrameEnd::Broken(broken));
             return bytes.len();
         }
-        // What follows the end is passed on unseen.
+        // Bytes after the end are passed on without parsing.
         if used < bytes.len() {
             out(&bytes[used..], FrameEnd::Part);
         }
@@ -176,7 +176,8 @@ impl FrameFragments {
     }
 }
 
-/// The header of the first frame, where it stands whole, with its length and that of the payload.
+/// Parses the header of the first frame. Returns it with its own length and that of the payload; `None` if the
+/// header is incomplete.
 fn header(bytes: &[u8]) -> Result<Option<(FrameHeader, usize, u64)>, String> {
     let mut cursor = Cursor::new(bytes);
     let found = FrameHeader::parse(&mut cursor).map_err(|error| error.to_string())?;
@@ -190,7 +191,7 @@ fn header(bytes: &[u8]) -> Result<Option<(FrameHeader, usize, u64)>, String> {
     Ok(Some((header, at, length)))
 }
 
-/// A payload as its sender meant it (RFC 6455, 5.3).
+/// Returns a payload without its mask (RFC 6455, 5.3).
 fn unmasked(payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
     let mut payload = payload.to_vec();
     if let Some(mask) = mask {
@@ -201,7 +202,7 @@ fn unmasked(payload: &[u8], mask: Option<[u8; 4]>) -> Vec<u8> {
     payload
 }
 
-/// The body of a close frame (RFC 6455, 5.5.1).
+/// Parses the body of a close frame (RFC 6455, 5.5.1).
 fn closing(payload: &[u8]) -> FrameEnd {
     match payload.split_first_chunk::<2>() {
         Some((code, reason)) => FrameEnd::Close(
@@ -216,7 +217,7 @@ fn closing(payload: &[u8]) -> FrameEnd {
 mod tests {
     use super::*;
 
-    /// What comes of these bytes, whole and byte by byte; the bytes always come back as they were.
+    /// Checks the result of feeding these bytes, whole and in small pieces; the bytes must come back unchanged.
     fn check(bytes: &[u8], expected: &[FrameEnd]) {
         for size in [bytes.len().max(1), 1, 3] {
             let mut tap = DirectionTap::default();

@@ -1,5 +1,5 @@
-//! A client's WebSocket connection, polled by hand so that one task can hold many without a queue
-//! between.
+//! A client's WebSocket connection. It is polled manually, so that one task can serve many connections without
+//! queues between tasks.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -19,22 +19,22 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_conf
 use crate::peer::guise::{ClientCredentials, ClientGuise};
 use crate::wire::frame::Frame;
 
-/// Headers of a handshake, names and values.
+/// The headers of a handshake, as names and values.
 pub type HandshakeHeaders = Vec<(String, String)>;
 
-/// Where a host listens, and what is said to it before the first frame.
+/// The address of a host, and the handshake headers.
 #[derive(Clone, Debug, Default)]
 pub struct WebSocketEndpoint {
-    /// `ws://` or `wss://`, with path and query as given.
+    /// The URL, `ws://` or `wss://`, with path and query.
     pub url: String,
-    /// Further headers of the handshake.
+    /// Additional headers of the handshake.
     pub headers: HandshakeHeaders,
-    /// URL and headers of clients that come with other credentials.
+    /// The URL and headers for clients with other credentials.
     pub others: Vec<(ClientCredentials, String, HandshakeHeaders)>,
 }
 
 impl WebSocketEndpoint {
-    /// URL and headers of a client that comes like this.
+    /// Returns the URL and headers for a client with this guise.
     fn door(&self, guise: &ClientGuise) -> (String, HandshakeHeaders) {
         let other = self.others.iter().find(|(known, ..)| *known == guise.credentials);
         let (url, headers) =
@@ -44,30 +44,30 @@ impl WebSocketEndpoint {
     }
 }
 
-/// Largest message taken from a host.
+/// The maximal length of a message from a host, in bytes.
 pub const MAX_MESSAGE: usize = 8 << 20;
-/// Size of the read buffer: a connection costs 5 KiB with it, and 129 KiB with the default.
+/// The size of the read buffer. With it, a connection costs 5 KiB; with the library's default, 129 KiB.
 const READ_BUFFER: usize = 4096;
-/// Frames taken in between two looks at whether the other side takes ours.
+/// The size of the write buffer. With 0, each frame is written immediately.
 const WRITE_BUFFER: usize = 0;
 
-/// Frames that are no messages which are taken at once.
+/// The maximal number of control frames processed per poll.
 const SHARE: u32 = 64;
 
-/// What happened on a connection.
+/// An event of a connection.
 #[derive(Debug)]
 pub enum LinkEvent {
-    /// It stands.
+    /// The connection is open.
     Opened,
-    /// The host answered the handshake with something else: the lines of the answer's head.
+    /// The host refused the handshake: the lines of the answer's head.
     Refused(Vec<String>),
-    /// A frame came.
+    /// A frame arrived.
     Frame(Frame),
-    /// It ended, or could not be opened.
+    /// The connection ended, or could not be opened.
     Ended {
-        /// The close code, where the other side gave one.
+        /// The close code, if the other side sent one.
         code: Option<u16>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -78,10 +78,10 @@ type ConnectFuture = Pin<Box<dyn Future<Output = Result<ClientSocket, Error>> + 
 /// A connection, from the first attempt to its end.
 pub struct WebSocketLink {
     state: WebSocketState,
-    /// Frames that the other side has not taken.
+    /// The frames that are not sent yet.
     queue: VecDeque<Message>,
     unflushed: bool,
-    /// Whether nothing is read.
+    /// Whether reading is stopped.
     held: bool,
 }
 
@@ -91,7 +91,7 @@ enum WebSocketState {
     Ended,
 }
 
-/// The settings of both sides.
+/// Returns the WebSocket settings of both sides.
 pub fn config() -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BUFFER)
@@ -101,7 +101,7 @@ pub fn config() -> WebSocketConfig {
 }
 
 impl WebSocketLink {
-    /// Begins to connect.
+    /// Starts to connect.
     pub fn connect(endpoint: &WebSocketEndpoint, guise: &ClientGuise) -> WebSocketLink {
         let (url, headers) = endpoint.door(guise);
         let future = async move {
@@ -126,24 +126,24 @@ impl WebSocketLink {
     pub fn send(&mut self, frame: &Frame) {
         self.queue.push_back(match frame {
             Frame::Text(text) => Message::text(text.as_str()),
-            // The library sends no text that is not UTF-8; none of ours is such a frame.
+            // The library sends no text that is invalid UTF-8, and the harness never sends such a frame.
             Frame::Binary(bytes) | Frame::NotUtf8(bytes) => Message::binary(bytes.clone()),
         });
     }
 
-    /// Stops reading, so that the other side has to wait, or goes on.
+    /// Stops or resumes reading. While reading is stopped, backpressure reaches the other side.
     pub fn hold(&mut self, held: bool) {
         self.held = held;
     }
 
-    /// Ends the connection with a closing handshake, within `limit`.
+    /// Ends the connection with a closing handshake that may take `limit`.
     pub async fn close(mut self, limit: Duration) {
         if let WebSocketState::Open(socket) = &mut self.state {
             let _ = tokio::time::timeout(limit, socket.close(None)).await;
         }
     }
 
-    /// The next thing that happens. Frames that wait to go out go out meanwhile.
+    /// Polls for the next event. Also sends queued frames.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<LinkEvent> {
         match &mut self.state {
             WebSocketState::Connecting(future) => match future.as_mut().poll(cx) {
@@ -176,8 +176,8 @@ impl WebSocketLink {
             return Poll::Pending;
         };
         let mut socket = Pin::new(socket.as_mut());
-        // A write that fails is not yet the end: what the host said before it closed is still to
-        // be read, and reading tells how it closed.
+        // A failed write is not yet the end: the host's last messages must still be read, and reading shows how
+        // the connection was closed.
         while !self.queue.is_empty()
             && matches!(socket.as_mut().poll_ready(cx), Poll::Ready(Ok(())))
         {
@@ -205,7 +205,7 @@ impl WebSocketLink {
                     code: close.as_ref().map(|close| close.code.into()),
                     reason: close.map(|close| close.reason.as_str().to_owned()).unwrap_or_default(),
                 }),
-                // Pings are answered by the library.
+                // The library answers pings.
                 Poll::Ready(Some(Ok(_))) => continue,
                 Poll::Ready(Some(Err(error))) => {
                     Poll::Ready(LinkEvent::Ended { code: None, reason: explain(&error) })
@@ -215,7 +215,7 @@ impl WebSocketLink {
                 }
             };
         }
-        // Others are to be heard between two shares of a flood of pings.
+        // During a flood of pings, other tasks must get a turn.
         cx.waker().wake_by_ref();
         Poll::Pending
     }
@@ -225,7 +225,7 @@ fn tungstenite_http(error: impl Into<tokio_tungstenite::tungstenite::http::Error
     Error::HttpFormat(error.into())
 }
 
-/// The head of an answer, a line each. What it wants a browser to keep is nobody's business.
+/// Returns the lines of an answer's head. The values of cookies are omitted.
 fn head<T>(response: &Response<T>) -> Vec<String> {
     let mut lines = vec![format!("{:?} {}", response.version(), response.status())];
     lines.extend(response.headers().iter().map(|(name, value)| match name.as_str() {
@@ -235,7 +235,7 @@ fn head<T>(response: &Response<T>) -> Vec<String> {
     lines
 }
 
-/// An error of the transport, in the words of somebody who only knows the URL.
+/// Describes a transport error for a user who only knows the URL.
 fn explain(error: &Error) -> String {
     match error {
         Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {

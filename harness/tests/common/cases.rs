@@ -1,13 +1,13 @@
-//! How many cases a property is tried with, and from which seed.
+//! The number of cases of a property test, and its seed.
 //!
-//! The seed is fixed, so that a run is green or red for everybody. `PROPTEST_RNG_SEED` and
-//! `PROPTEST_CASES` look further.
+//! The seed is fixed, so that a test gives the same result everywhere. `PROPTEST_RNG_SEED` and `PROPTEST_CASES`
+//! extend the search.
 
 use std::env;
 
 use proptest::test_runner::{Config, RngSeed};
 
-/// The configuration of a property that is tried with so many cases.
+/// Returns the configuration of a property with this many cases.
 pub fn cases(count: u32) -> Config {
     let mut config = Config { failure_persistence: None, ..Config::default() };
     if env::var_os("PROPTEST_CASES").is_none() {

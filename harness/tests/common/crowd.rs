@@ -1,5 +1,5 @@
-//! Many clients of the reference host who never stop: they write, start turns, cut the history,
-//! leave and come back, and everything that they see goes past the oracle.
+//! Many clients of the reference host: they write, start turns, truncate the history, disconnect and reconnect,
+//! and the oracle sees everything that they see.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,10 @@ use ahp_harness::wire::json::{Value, json};
 
 const SESSION: &str = "ahp-session:/crowd";
 const ROOT: &str = "ahp-root://";
-/// Actions after which somebody leaves and comes back.
+/// The number of actions after which a client disconnects and reconnects.
 const LEAVES: u64 = 100;
-/// Actions after which a turn is played, and turns after which the history is cut.
+/// The number of actions after which a turn is played, and the number of turns after which the history is
+/// truncated.
 const TURN: u64 = 20;
 const TURNS: u64 = 50;
 
@@ -29,7 +30,7 @@ pub struct TestCrowd {
     seats: Vec<CrowdSeat>,
     conns: u32,
     chat: String,
-    /// The highest number that anybody received.
+    /// The highest `serverSeq` that any client received.
     pub seq: u64,
     turns: u64,
     findings: Vec<Finding>,
@@ -42,7 +43,7 @@ struct CrowdSeat {
 }
 
 impl TestCrowd {
-    /// So many clients, subscribed to one session and its chat.
+    /// Makes a crowd with this many clients, subscribed to one session and its chat.
     pub fn new(clients: u32) -> TestCrowd {
         let mut crowd = TestCrowd {
             host: RefHost::new(HostConfig::default()),
@@ -67,14 +68,14 @@ impl TestCrowd {
         crowd.pass(Duration::from_secs(1));
         for place in 0..clients as usize {
             crowd.ask(place, "subscribe", json!({"channel": SESSION}));
-            // The first answer names the chat.
+            // The first answer contains the URI of the chat.
             let chat = crowd.chat.clone();
             crowd.ask(place, "subscribe", json!({"channel": chat}));
         }
         crowd
     }
 
-    /// One client does something, the others see it.
+    /// Lets one client act; the others receive the action.
     pub fn act(&mut self, number: u64) {
         let place = (number % self.seats.len() as u64) as usize;
         let text = format!("text {number}");
@@ -100,7 +101,7 @@ impl TestCrowd {
         }
     }
 
-    /// What the oracle found on the way, and what it says at the end.
+    /// Returns the findings of the oracle, and its reports at the end.
     pub fn finish(self) -> (Vec<Finding>, Vec<CheckReport>) {
         (self.findings, self.oracle.finish())
     }
@@ -120,7 +121,7 @@ impl TestCrowd {
         let params = json!({"channel": ROOT, "clientId": format!("c{place}"),
             "lastSeenServerSeq": last, "subscriptions": [ROOT, SESSION, chat]});
         self.ask(place, "reconnect", params);
-        // Somebody looks in, which puts the state to the test, and goes.
+        // Another client subscribes, which tests the state, and disconnects.
         let conn = self.open();
         let hello = json!({"channel": ROOT, "protocolVersions": ["1.0.0"], "clientId": "guest",
             "initialSubscriptions": [SESSION, self.chat]});
@@ -160,7 +161,7 @@ impl TestCrowd {
         self.drain();
     }
 
-    /// Lets the host do what is due.
+    /// Lets time pass, and handles the host's timeouts that become due.
     fn pass(&mut self, time: Duration) {
         let end = self.now + time;
         while let Some(due) = self.host.next_timeout().filter(|due| *due <= end) {
@@ -182,7 +183,7 @@ impl TestCrowd {
         }
     }
 
-    /// What a client has to know to go on.
+    /// Remembers what a client needs to continue.
     fn learn(&mut self, conn: ConnId, seen: &SeenFrame) {
         let Some(message) = seen.message() else {
             return;
@@ -205,10 +206,10 @@ impl TestCrowd {
     }
 }
 
-/// Where a session's snapshot names its chat.
+/// The place in a session's snapshot that contains its chat.
 const DEFAULT: &str = "/snapshot/state/defaultChat";
 
-/// Requests are answered at once, so that one id does for all of them.
+/// Returns a request. Every request is answered immediately, so one identifier suffices.
 fn request(method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 }

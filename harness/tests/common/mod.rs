@@ -1,6 +1,6 @@
-//! What several property tests share: N clients and a reference host in virtual time.
+//! Code shared by property tests: several clients and a reference host in virtual time.
 //!
-//! Start at [`step`] for what a play is made of, then [`pair`] for how it is played.
+//! Start at [`step`] for the steps of a play, then [`pair`] for how it is played.
 
 pub mod cases;
 pub mod pair;

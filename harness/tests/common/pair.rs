@@ -1,8 +1,8 @@
-//! N clients and a reference host in virtual time, over lines that take their time.
+//! Several clients and a reference host in virtual time, with delayed delivery.
 //!
-//! Each connection is two queues, one each way: frames on one of them stay in order, those on
-//! different ones overtake each other as the delays have it. What happens is written down as the
-//! clients see it, which is all that a harness ever sees of a host.
+//! Each connection has two queues, one for each direction: frames in one queue stay in order, frames in
+//! different queues may overtake each other, depending on the delays. The transcript contains the events as the
+//! clients see them, because a harness never sees more of a host.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -21,10 +21,11 @@ use super::seat::{ClientSeat, SeatRequest};
 use super::step::{ChannelRole, ClientAct, PlayScript, PlayStep, new_chat};
 
 const SESSION: &str = "ahp-session:/s";
-/// Longer than any script, shorter than the grace of a lost client and than the oracle's deadline.
+/// Longer than any script, shorter than the grace period of a disconnected client and than the oracle's
+/// deadline.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// What is on its way on one direction of a connection.
+/// An item in transit in one direction of a connection.
 enum TransitItem {
     Frame(Frame),
     Close,
@@ -34,19 +35,19 @@ type TransitQueue = VecDeque<(Duration, TransitItem)>;
 
 /// A frame that the host sent.
 pub struct SentFrame {
-    /// The version that was agreed on.
+    /// The negotiated version.
     pub version: Version,
-    /// The method of the request that it answers.
+    /// The method of the request that the frame answers.
     pub answers: Option<String>,
     /// The message.
     pub message: Message,
 }
 
-/// The host, its clients, and everything that was said.
+/// The host, its clients, and the transcript.
 pub struct HostPair {
     host: RefHost,
     now: Duration,
-    /// Whether the host's own time stands still.
+    /// Whether the host's clock is stopped.
     frozen: bool,
     seats: Vec<ClientSeat>,
     ups: BTreeMap<ConnId, TransitQueue>,
@@ -54,14 +55,13 @@ pub struct HostPair {
     owners: BTreeMap<ConnId, usize>,
     chat: String,
     chats: u32,
-    /// What happened, as the clients saw it.
+    /// The events as the clients saw them.
     pub entries: Vec<TranscriptEntry>,
-    /// Every frame of the host that reached a client.
+    /// Every frame from the host that reached a client.
     pub said: Vec<SentFrame>,
 }
 
-/// Plays a script, holds everything against the rules of a conversation, and returns what was
-/// said.
+/// Plays a script, checks the rules of a conversation, and returns the result.
 pub fn play(script: &PlayScript) -> HostPair {
     let mut pair = HostPair::new(script);
     for step in &script.steps {
@@ -222,7 +222,7 @@ impl HostPair {
         self.send(at, message);
     }
 
-    /// The client loses its connection, and the host learns of it when the line has carried it.
+    /// Disconnects a client; the host is informed after the delay of the connection.
     fn drop(&mut self, at: usize, conn: ConnId, lossy: bool) {
         if lossy && let Some(queue) = self.ups.get_mut(&conn) {
             queue.clear();
@@ -270,7 +270,7 @@ impl HostPair {
         }
     }
 
-    /// Lets so much time pass.
+    /// Lets this much time pass.
     fn advance(&mut self, by: Duration) {
         let end = self.now + by;
         let first = |queues: &BTreeMap<ConnId, TransitQueue>| {
@@ -322,10 +322,10 @@ impl HostPair {
         self.said.push(SentFrame { version: self.seats[at].version(), answers, message });
     }
 
-    /// Lets everything come to rest and compares what everybody has with what the host says.
+    /// Waits until nothing is in transit, and compares the clients' states with the host's.
     fn settle(&mut self) {
         self.advance(PATIENCE);
-        // An endless turn would never rest: nothing more comes while the host's time stands.
+        // A turn that never ends would never settle; with the clock stopped, the host sends nothing more.
         self.frozen = true;
         self.advance(PATIENCE);
         assert!(self.ups.values().chain(self.downs.values()).all(TransitQueue::is_empty));
@@ -378,9 +378,9 @@ fn post(queue: &mut TransitQueue, due: Duration, parcel: TransitItem) {
     queue.push_back((due.max(last), parcel));
 }
 
-/// A state without what no action can tell: the bits of a session's status but for IsArchived,
-/// times and the mark of a read chat before 1.0.0, the turns that a window leaves out, and the
-/// difference between nothing and an empty list.
+/// Returns a state without the parts that actions do not determine: the bits of a session's status except
+/// IsArchived; before 1.0.0, times and the read mark of a chat; the turns outside a window; and the difference
+/// between a missing and an empty list.
 fn comparable(state: &Value, version: &str, windowed: bool) -> Value {
     const IS_READ: u64 = 32;
     const IS_ARCHIVED: u64 = 64;

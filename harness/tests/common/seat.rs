@@ -1,5 +1,5 @@
-//! One client of a pair, and an account of it that is kept apart from the engine: what it asked,
-//! what it dispatched, and what its channels have to look like.
+//! One client of a pair, with bookkeeping that is independent of the engine: its requests, its dispatches, and
+//! the expected states of its channels.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,43 +13,42 @@ use ahp_harness::wire::version::Version;
 
 /// One client.
 pub struct ClientSeat {
-    /// What is tried.
+    /// The engine under test.
     pub engine: ClientEngine,
-    /// The version that it offers.
+    /// The version that the client offers.
     pub offer: &'static str,
-    /// Its connection, if it has one.
+    /// The connection, if the client is connected.
     pub conn: Option<ConnId>,
-    /// Whether the handshake of the connection is done.
+    /// Whether the handshake of the connection is complete.
     pub ready: bool,
-    /// How long frames take to the host and back, in milliseconds.
+    /// The delays of frames to the host and back, in milliseconds.
     pub lag: (u64, u64),
-    /// Requests that are not answered.
+    /// The unanswered requests.
     pub asked: BTreeMap<u64, SeatRequest>,
-    /// The channels it is subscribed to, as the host will see it once everything has arrived.
+    /// The channels that the client is subscribed to, as the host will see it when everything has arrived.
     pub wanted: BTreeSet<String>,
-    /// What it dispatched, by `clientSeq`.
+    /// The dispatches, by `clientSeq`.
     sent: BTreeMap<u64, SeatDispatch>,
     channels: BTreeMap<String, ShadowChannel>,
-    /// The number of the last envelope of the connection.
+    /// The `serverSeq` of the last envelope on the connection.
     seq: u64,
 }
 
-/// A request that is not answered.
+/// An unanswered request.
 pub struct SeatRequest {
-    /// Its method.
+    /// The method.
     pub method: String,
-    /// The channel of a `subscribe`; empty once the client has left it again.
+    /// The channel of a `subscribe`; empty if the client has unsubscribed in the meantime.
     pub channel: String,
 }
 
 struct SeatDispatch {
-    /// Whether it has to come back: it went to a channel that the client follows, on a connection
-    /// that stands.
+    /// Whether an echo must arrive: the client is subscribed to the channel, and the connection still exists.
     due: bool,
     settled: u32,
 }
 
-/// A channel, told by its snapshot and all that came after it.
+/// A channel as determined by its snapshot and all later actions.
 struct ShadowChannel {
     kind: ChannelKind,
     start: Value,
@@ -78,12 +77,12 @@ impl ClientSeat {
         self.offer.parse().unwrap()
     }
 
-    /// The state that the client works with; null where it follows no such channel.
+    /// Returns the client's optimistic state; null if the client does not follow the channel.
     pub fn optimistic(&self, channel: &str) -> Value {
         self.engine.mirror(channel).map_or(Value::Null, |mirror| mirror.optimistic())
     }
 
-    /// Notes an own dispatch. `sure` says that the channel cannot go away.
+    /// Records a dispatch of the client. `sure` says that the channel cannot disappear.
     pub fn dispatched(&mut self, seq: u64, channel: &str, action: &Value, sure: bool) {
         let due = sure && self.wanted.contains(channel);
         let before = self.sent.insert(seq, SeatDispatch { due, settled: 0 });
@@ -94,7 +93,7 @@ impl ClientSeat {
         self.check(channel);
     }
 
-    /// Notes that the client left a channel.
+    /// Records that the client unsubscribed from a channel.
     pub fn left(&mut self, channel: &str) {
         self.wanted.remove(channel);
         self.channels.remove(channel);
@@ -104,7 +103,7 @@ impl ClientSeat {
         assert!(!self.engine.is_subscribed(channel));
     }
 
-    /// Notes that the connection is gone.
+    /// Records that the connection is gone.
     pub fn lost(&mut self) {
         self.engine.lost();
         (self.conn, self.ready) = (None, false);
@@ -116,7 +115,7 @@ impl ClientSeat {
         self.check_all();
     }
 
-    /// Takes a message of the host, and returns the method of the request that it answers.
+    /// Accepts a message from the host, and returns the method of the request that it answers.
     pub fn take(&mut self, message: &Message) -> Option<String> {
         self.engine.handle(message);
         let answered = match message.kind() {
@@ -131,7 +130,7 @@ impl ClientSeat {
             (Some(asked), None) => {
                 let error = message.value();
                 assert!(!matches!(asked.method.as_str(), "initialize" | "reconnect"), "{error}");
-                // A refused `subscribe` leaves nothing behind where nothing was before.
+                // A refused `subscribe` to a new channel leaves no subscription.
                 if asked.method == "subscribe" && !self.channels.contains_key(&asked.channel) {
                     self.wanted.remove(&asked.channel);
                 }
@@ -221,7 +220,8 @@ impl ClientSeat {
         assert_eq!(followed, self.channels.keys().map(String::as_str).collect());
     }
 
-    /// The engine's view of a channel is the confirmed state and the own pending actions in order.
+    /// Checks that the engine's state of a channel is the confirmed state with the client's pending actions
+    /// applied in order.
     fn check(&self, uri: &str) {
         let (Some(shadow), Some(mirror)) = (self.channels.get(uri), self.engine.mirror(uri)) else {
             return;
@@ -236,9 +236,9 @@ impl ClientSeat {
         assert_eq!(mirror.optimistic(), expected, "optimistic of {uri} at {name}");
     }
 
-    /// Nothing is on its way: everything is answered and settled, and each state is what its
-    /// snapshot and the accepted actions make, whatever was refused in between. `exists` says
-    /// which channels are still there.
+    /// Checks the client when nothing is in transit: every request is answered, every dispatch is settled, and
+    /// each state results from its snapshot and the accepted actions, whatever was rejected in between.
+    /// `exists` says which channels still exist.
     pub fn check_at_rest(&self, exists: impl Fn(&str) -> bool) {
         let name = &self.engine.client_id;
         if !self.ready {

@@ -6,12 +6,12 @@ use std::time::Duration;
 use ahp_harness::run::play::TranscriptRecorder;
 use ahp_harness::transcript::{ConnectionEvent, line};
 
-/// The lines so far; clones share them.
+/// The recorded lines; clones share them.
 #[derive(Clone, Default)]
 pub struct SharedSheet(Arc<Mutex<Vec<String>>>);
 
 impl SharedSheet {
-    /// The lines so far.
+    /// Returns the lines so far.
     pub fn lines(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }

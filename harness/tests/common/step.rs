@@ -1,5 +1,5 @@
-//! What a random play is made of. Everything is named by small numbers and short words, so that a
-//! shrunk play reads like a story.
+//! The parts of a random play. Small numbers and short words name everything, so that a shrunk play is easy to
+//! read.
 
 use std::fmt;
 
@@ -7,27 +7,27 @@ use ahp_harness::wire::json::{Value, json};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// One play: who takes part, and what they do.
+/// One play: its participants and its steps.
 #[derive(Clone)]
 pub struct PlayScript {
     /// The versions that the host supports.
     pub host: &'static [&'static str],
-    /// How many envelopes the host keeps.
+    /// The number of envelopes that the host keeps for replay.
     pub replay: usize,
     /// The clients, each with the version that it offers.
     pub clients: Vec<&'static str>,
-    /// What happens.
+    /// The steps.
     pub steps: Vec<PlayStep>,
 }
 
-/// One thing that happens.
+/// One step of a play.
 #[derive(Clone)]
 pub enum PlayStep {
-    /// A client does something.
+    /// A client acts.
     By(usize, ClientAct),
-    /// So many milliseconds pass.
+    /// This many milliseconds pass.
     Pass(u64),
-    /// Everything comes to rest and is compared.
+    /// All messages arrive, and the states are compared.
     Settle,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for PlayScript {
 impl fmt::Debug for PlayStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // On one line, even where the whole play is printed prettily.
+            // On one line, even if the whole play is pretty-printed.
             PlayStep::By(who, act) => f.write_str(&format!("c{who} {act:?}")),
             PlayStep::Pass(ms) => write!(f, "{ms}ms"),
             PlayStep::Settle => f.write_str("settle"),
@@ -50,20 +50,20 @@ impl fmt::Debug for PlayStep {
     }
 }
 
-/// A channel by its role.
+/// A channel, named by its role.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ChannelRole {
     /// The root channel.
     Root,
     /// The session.
     Session,
-    /// Its default chat.
+    /// The default chat of the session.
     Chat,
-    /// The chat that was created last; unknown until then.
+    /// The chat that was created last; unknown before that.
     Side,
 }
 
-/// What a client can do. Ids that are not given are those of what its mirror shows last.
+/// An action of a client. Identifiers that are not given are the last ones in the client's state.
 #[derive(Clone, Debug)]
 pub enum ClientAct {
     /// Starts a turn with a script.
@@ -71,18 +71,18 @@ pub enum ClientAct {
     Cancel(ChannelRole),
     Resume(ChannelRole),
     Truncate(ChannelRole, Option<&'static str>),
-    /// Confirms or denies the last call.
+    /// Confirms or denies the last tool call.
     Confirm(ChannelRole, bool),
     ConfirmResult(ChannelRole, bool),
-    /// Ends the last call with or without success.
+    /// Completes the last tool call, with or without success.
     Complete(ChannelRole, bool),
-    /// Decides about a call that nobody made.
+    /// Confirms a tool call that does not exist.
     ConfirmUnknown(ChannelRole),
     Queue(ChannelRole, &'static str, &'static str),
     Steer(ChannelRole, &'static str),
     Unqueue(ChannelRole, &'static str),
     Reorder(ChannelRole, &'static str),
-    /// Answers the last request, with that response.
+    /// Answers the last input request with this response.
     Answer(ChannelRole, &'static str),
     AnswerChanged(ChannelRole),
     Draft(ChannelRole, &'static str),
@@ -94,24 +94,24 @@ pub enum ClientAct {
     RootConfig(&'static str, &'static str),
     Join(&'static str),
     Leave,
-    /// Dispatches what only the host may.
+    /// Dispatches an action that only the host may send.
     HostOnly(ChannelRole),
-    /// Dispatches an action of another kind of channel.
+    /// Dispatches an action that belongs to another kind of channel.
     Astray,
-    /// Dispatches an action that lacks a member.
+    /// Dispatches an action without a required member.
     Malformed(ChannelRole),
     NewChat(Option<&'static str>),
     EndChat,
     Subscribe(ChannelRole),
-    /// Subscribes to the last so many turns.
+    /// Subscribes to the last turns only, this many.
     View(ChannelRole, u64),
     Unsubscribe(ChannelRole),
     FetchTurns(ChannelRole),
     ListSessions,
     Ping,
-    /// Sets how long frames take to the host and back.
+    /// Sets the delays of frames to the host and back.
     Lag(u64, u64),
-    /// Loses the connection, and with `true` everything on its way to the host too.
+    /// Drops the connection; with `true`, everything in transit to the host is lost.
     Drop(bool),
     Reconnect,
 }
@@ -119,8 +119,8 @@ pub enum ClientAct {
 const TURNS: &[&str] = &["t1", "t2", "t3", "t4"];
 const IDS: &[&str] = &["a", "b", "c"];
 
-/// The scripts that turns carry. The empty one is an ordinary message; what takes several steps to
-/// come about stands here more than once.
+/// The scripts of turns. The empty one is an ordinary message; scripts whose effects need several steps occur
+/// more than once, so that they are drawn more often.
 const SCRIPTS: &[&str] = &[
     "",
     "say a b",
@@ -214,7 +214,7 @@ const NEW: &str = "1.0.0";
 
 type VersionList = &'static [&'static str];
 
-/// What a host supports, and what each of its clients offers.
+/// The versions that a host supports, and the versions that each of its clients offers.
 const PARTIES: &[(VersionList, VersionList)] = &[
     (&[NEW, OLD], &[NEW, NEW]),
     (&[NEW, OLD], &[NEW, NEW, NEW]),
@@ -223,7 +223,7 @@ const PARTIES: &[(VersionList, VersionList)] = &[
     (&[OLD], &[OLD, OLD, OLD]),
 ];
 
-/// Random plays of up to so many steps.
+/// Generates random plays of up to this many steps.
 pub fn scripts(steps: usize) -> impl Strategy<Value = PlayScript> {
     let parties = select(PARTIES);
     let steps = proptest::collection::vec(step(), 0..steps);
@@ -240,14 +240,14 @@ fn message(text: &str) -> Value {
     json!({"text": text, "origin": {"kind": "user"}})
 }
 
-/// The parts of the active turn that a chat's state shows, last first.
+/// Returns the parts of the active turn in a chat's state, the last one first.
 fn parts(state: &Value) -> impl Iterator<Item = &Value> {
     state["activeTurn"]["responseParts"].as_array().into_iter().flatten().rev()
 }
 
 impl ClientAct {
-    /// The action that is dispatched, and where: made of what the client's mirror shows. `None`
-    /// for what is no dispatch.
+    /// Returns the dispatched action and its channel, based on the state of the client's mirror. Returns `None`
+    /// if the act is not a dispatch.
     pub fn action(
         &self,
         client: &str,
@@ -370,7 +370,7 @@ fn pending(kind: Value, id: &str, text: &str) -> Value {
     json!({"type": "chat/pendingMessageSet", "kind": kind, "id": id, "message": message(text)})
 }
 
-/// The params of a `createChat`.
+/// Returns the params of a `createChat`.
 pub fn new_chat(session: &str, chat: &str, uri: &str, source: Option<&str>) -> Value {
     let mut params = json!({"channel": session, "chat": uri});
     match source {

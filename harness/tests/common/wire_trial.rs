@@ -1,4 +1,4 @@
-//! What the samples of `mutants --wire` have in common, for hosts and for agents.
+//! Code shared by the samples of `mutants --wire`, for hosts and for agents.
 
 use ahp_harness::mutation::capture::MutableCapture;
 use ahp_harness::mutation::operator::WireOperator;
@@ -16,7 +16,7 @@ pub fn on_all_cores(work: &(dyn Fn() + Sync)) {
     });
 }
 
-/// Legal rewrites of captures, so many of each kind, lead to no finding above a note.
+/// Checks that legal rewrites of captures, `count` of each kind, lead to no finding above a note.
 pub fn expect_no_accusation(
     captures: Vec<MutableCapture>,
     rewrites: &[&'static LegalRewrite],
@@ -30,7 +30,7 @@ pub fn expect_no_accusation(
     assert_eq!(accused, 0, "{}", table::of_rewrites(&results));
 }
 
-/// The seed alone decides which mutants there are.
+/// Checks that the mutants depend only on the seed.
 pub fn expect_mutants_by_seed(captures: &[MutableCapture], operators: &[&'static WireOperator]) {
     let mutants = |seed| {
         let trial = WireTrial::new(captures.to_vec(), seed, 1);

@@ -1,4 +1,4 @@
-//! A hostile host: rows of behaviours, each played on a thread for every connection that comes.
+//! A hostile host: it listens and plays one behaviour on every connection, each on its own thread.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,27 +8,27 @@ use ahp_harness::wire::json::{Value, json};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::tungstenite::{Message, WebSocket, accept_with_config};
 
-/// What a host does.
+/// The behaviour of a host.
 #[derive(Clone, Debug)]
 pub enum GalleryBehaviour {
-    /// Below WebSocket: it writes these bytes, at once or in pieces, and then ends or stays.
+    /// Below WebSocket: it writes these bytes, at once or in pieces, and then ends or keeps the connection.
     Tcp { bytes: Vec<u8>, pieces: usize, pause: Duration, stays: bool },
     /// It never reads and never writes.
     Deaf,
-    /// It shakes hands by WebSocket and by AHP, and then writes these bytes, once or again and again.
+    /// It performs the WebSocket and AHP handshakes, and then writes these bytes, once or repeatedly.
     Frames { bytes: Vec<u8>, again: bool, pause: Duration },
-    /// It answers every request with this text, in which `"ID"` becomes the id.
+    /// It answers every request with this text, in which `"ID"` becomes the identifier.
     Answers(String),
-    /// It shakes hands and then answers every request with this text.
+    /// It performs the handshake, and then answers every request with this text.
     Later(String),
-    /// It answers as a host would, with this text in the place of every string; after the handshake it sends it in errors,
-    /// titles and close reasons.
+    /// It answers like a host, with this text in place of every string. After the handshake, it sends the text
+    /// in errors, titles and close reasons.
     Words(String),
-    /// It answers as a host would, each time after this pause.
+    /// It answers like a host, each time after this pause.
     Slow(Duration),
 }
 
-/// Listens and behaves so, until the process ends. Returns its URL.
+/// Starts a host with this behaviour, which ends with the process. Returns its URL.
 pub fn host(behaviour: GalleryBehaviour) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());
@@ -87,7 +87,7 @@ fn accepted(stream: TcpStream) -> Option<GallerySocket> {
     accept_with_config(stream, Some(config)).ok()
 }
 
-/// The next request.
+/// Reads the next request.
 fn request(socket: &mut GallerySocket) -> Option<Value> {
     loop {
         let message = socket.read().ok()?;
@@ -103,7 +103,7 @@ fn send(socket: &mut GallerySocket, text: &str) -> Option<()> {
     socket.send(Message::text(text.to_owned())).ok()
 }
 
-/// The result of a handshake, and nothing for anything else.
+/// Returns the response of an ordinary host: a result for a handshake, a null result for any other request.
 fn ordinary(request: &Value) -> Value {
     let offered = request["params"]["protocolVersions"].get(0).cloned();
     let result = match request["method"].as_str() {
@@ -129,7 +129,7 @@ fn answer(mut socket: GallerySocket, text: &str) -> Option<()> {
     Some(())
 }
 
-/// Says the word wherever a report could show one.
+/// Sends the word everywhere where a report could show it.
 fn words(mut socket: GallerySocket, word: &str) -> Option<()> {
     let mut asked = 0;
     while let Some(request) = request(&mut socket) {

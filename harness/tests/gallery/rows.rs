@@ -1,18 +1,18 @@
-//! The behaviours, as rows.
+//! The behaviours of the gallery, as rows.
 
 use std::time::Duration;
 
 use super::host::GalleryBehaviour;
 
-/// A behaviour and what it is called.
+/// A behaviour and its name.
 pub struct GalleryRow {
     pub name: String,
     pub behaviour: GalleryBehaviour,
-    /// Whether it is over in a moment, so that it is played in CI.
+    /// Whether the row ends quickly, so that it is played in CI.
     pub quick: bool,
 }
 
-/// Words that act on what stands around them, in the place where they are shown.
+/// Texts that affect the surrounding output where they are shown.
 pub const WORDS: &[(&str, &str)] = &[
     ("clear the screen", "a\u{1b}[2J\u{1b}[Hb"),
     ("title", "\u{1b}]0;title\u{7}"),
@@ -76,7 +76,7 @@ fn answers(name: &str, text: &str) -> GalleryRow {
     GalleryRow { name: format!("protocol: {name}"), behaviour, quick: true }
 }
 
-/// All of them.
+/// Returns all rows.
 pub fn rows() -> Vec<GalleryRow> {
     let mut rows = Vec::new();
     below_websocket(&mut rows);

@@ -1,10 +1,11 @@
-//! A recorded conversation as a scenario that can be played.
+//! Converts a recorded conversation to a playable scenario.
 //!
-//! What clients sent becomes steps, what the host said becomes what they expect, and what was made
-//! up on the day (ids of clients, sessions, chats, turns, calls, numbers) becomes names. Messages
-//! that no verb sends as they were (not JSON, odd members, never answered) are sent raw.
+//! Messages from clients become steps, messages from the host become expectations, and values that were
+//! generated during the conversation (identifiers of clients, sessions, chats, turns and tool calls, and
+//! numbers) become names. Messages that no verb sends unchanged (not JSON, unusual members, requests without an
+//! answer) are sent raw.
 //!
-//! [`names`] finds what has to be a name, [`steps`] makes the steps, [`mod@write`] writes them.
+//! [`names`] finds the generated values, [`steps`] makes the steps, [`mod@write`] writes them.
 //!
 //! Knows: the transcript, the scenario language. Never knows: files, hosts.
 //!
@@ -20,33 +21,33 @@ use crate::wire::version::Version;
 
 use steps::{AGAIN, ConvertedSteps};
 
-/// Most events that a scenario is made of.
+/// The maximal number of events in a conversation that becomes a scenario.
 pub const MAX_EVENTS: usize = 100_000;
 
-/// A scenario made of a conversation.
+/// A scenario made from a conversation.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConvertedScenario {
-    /// The file.
+    /// The text of the file.
     pub text: String,
-    /// What of the conversation is not in it, and why.
+    /// Notes about the parts of the conversation that are omitted, with reasons.
     pub notes: Vec<String>,
 }
 
-/// A conversation that no scenario can be made of.
+/// An error for a conversation that cannot become a scenario.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ConvertError {
-    /// No client sends anything in it.
+    /// No client sends anything.
     #[error("no client sends anything here: there is nothing to play")]
     Empty,
-    /// It is too long.
+    /// The conversation is too long.
     #[error("more than {MAX_EVENTS} events are no scenario (hint: cut out the part that matters)")]
     TooLong,
 }
 
-/// Makes a scenario of a conversation, called `id`.
+/// Makes a scenario with the identifier `id` from a conversation.
 ///
 /// # Errors
-/// The conversation is empty or too long.
+/// The conversation has no message from a client, or is too long.
 pub fn scenario(
     id: &str,
     lines: Vec<(u64, TranscriptLine)>,
@@ -90,7 +91,7 @@ pub fn scenario(
     Ok(ConvertedScenario { text, notes: made.notes })
 }
 
-/// Lines as entries: a name that is opened again is a new connection.
+/// Converts lines to entries. If a name is opened again, it becomes a new connection.
 fn entries(lines: Vec<(u64, TranscriptLine)>) -> Vec<TranscriptEntry> {
     let mut conns = std::collections::HashMap::new();
     let mut next = 0;
@@ -111,7 +112,7 @@ fn entries(lines: Vec<(u64, TranscriptLine)>) -> Vec<TranscriptEntry> {
     entries
 }
 
-/// The version that a handshake came to.
+/// Returns the version that a handshake selected.
 fn version(result: &crate::wire::json::Value) -> Option<Version> {
     result["protocolVersion"].as_str().and_then(|text| text.parse().ok())
 }

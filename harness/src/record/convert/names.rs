@@ -1,7 +1,7 @@
-//! Which texts of a conversation were made up on the day, and what they are called in its scenario.
+//! Finds the generated values of a conversation and gives them names in the scenario.
 //!
-//! A text that the host sent before a client used it is bound where the host first says it. A UUID
-//! that a client was the first to say is minted anew. Everything else stays as it is.
+//! A text that the host sends before a client uses it is bound at its first occurrence. A UUID that a client
+//! sends first becomes a fresh identifier. All other texts stay unchanged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,35 +11,35 @@ use crate::wire::message::DecodedFrame;
 
 use crate::scenario::write::WrittenTree;
 
-/// Items of a list that a pattern goes past to reach one of them.
+/// The number of items at the beginning of a list that a pattern can cover.
 const MAX_PAST: usize = 20;
-/// Members whose texts name something, besides those that end with `Id`.
+/// Members whose texts are identifiers, in addition to members that end with `Id`.
 const NAMING: [&str; 7] =
     ["id", "channel", "session", "chat", "resource", "defaultChat", "terminal"];
-/// What URIs are called, by their scheme.
+/// The name for URIs of each scheme.
 const SCHEMES: [(&str, &str); 3] =
     [("ahp-session:", "session"), ("ahp-chat:", "chat"), ("ahp-terminal:", "terminal")];
-/// The root channel, which is called the same everywhere.
+/// The URI of the root channel, which is the same on every host.
 const ROOT: &str = "ahp-root:";
-/// Length of a UUID's text.
+/// The length of a UUID's text.
 const UUID: usize = 36;
 
 /// The names of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct ConversationNames {
-    /// Texts of the host's that clients use later.
+    /// Texts from the host that clients use later.
     wanted: HashSet<String>,
-    /// UUIDs that clients made up.
+    /// UUIDs that clients generated.
     minted: HashSet<String>,
-    /// What texts and UUIDs are called, once a step has bound them.
+    /// The names of texts and UUIDs that a step has bound.
     bound: HashMap<String, String>,
-    /// The ids of clients, with the names of the clients.
+    /// The names of the clients, by identifier.
     clients: HashMap<String, String>,
     taken: HashSet<String>,
 }
 
 impl ConversationNames {
-    /// Looks through a conversation. `clients` are the ids of clients with their names.
+    /// Collects the names of a conversation. `clients` maps the identifiers of clients to their names.
     pub(super) fn of(
         entries: &[TranscriptEntry],
         clients: HashMap<String, String>,
@@ -73,7 +73,7 @@ impl ConversationNames {
         names
     }
 
-    /// A value that a client sends.
+    /// Converts a value that a client sends to a template.
     pub(super) fn template(&mut self, member: &str, value: &Value) -> WrittenTree {
         match value {
             Value::String(text) => WrittenTree::text(&self.filled(member, text)),
@@ -87,7 +87,7 @@ impl ConversationNames {
         }
     }
 
-    /// A text that a client sends, with holes.
+    /// Converts a text that a client sends, with holes for the named values.
     pub(super) fn filled(&mut self, member: &str, text: &str) -> String {
         if let Some(client) = self.clients.get(text) {
             return format!("${{{client}.id}}");
@@ -119,8 +119,8 @@ impl ConversationNames {
         out
     }
 
-    /// What of a value of the host's has to be looked at: the names in it that clients use later,
-    /// and near its top (`depth` levels) every text that names something.
+    /// Makes a pattern for a value from the host: it matches the values that clients use later and, in the top
+    /// `depth` levels, every identifier. Returns `None` if there is nothing to match.
     pub(super) fn pattern(
         &mut self,
         member: &str,
@@ -155,7 +155,7 @@ impl ConversationNames {
         }
     }
 
-    /// A text that the host says: the name that it has, or gets here.
+    /// Makes a pattern for a text from the host: the name that it is bound to, or a new binding.
     fn seen(&mut self, member: &str, text: &str, all: bool) -> Option<WrittenTree> {
         let known = self.bound.contains_key(text) || self.clients.contains_key(text);
         let minted = uuids(text).any(|uuid| self.bound.contains_key(uuid));
@@ -169,7 +169,7 @@ impl ConversationNames {
         })
     }
 
-    /// Whether a text of the host's is used later, and has no name yet.
+    /// Returns whether the message contains a text that is used later and has no name yet.
     pub(super) fn is_wanted(&self, seen: &SeenFrame) -> bool {
         let mut found = false;
         texts(seen, &mut |_, text| {
@@ -178,7 +178,7 @@ impl ConversationNames {
         found
     }
 
-    /// Gives a text a name, after the member or the scheme that it stands in.
+    /// Gives a text a name, derived from its URI scheme or its member.
     fn name(&mut self, member: &str, text: &str, part: &str) -> String {
         let scheme = SCHEMES.iter().find(|(scheme, _)| text.starts_with(scheme));
         let base = scheme.map_or(member.strip_suffix("Id").unwrap_or(member), |(_, name)| name);
@@ -193,7 +193,7 @@ impl ConversationNames {
     }
 }
 
-/// Every text of a message, with the member it stands in.
+/// Calls `each` for every text of a message, with the name of its member.
 fn texts(seen: &SeenFrame, each: &mut impl FnMut(&str, &str)) {
     fn walk(member: &str, value: &Value, each: &mut impl FnMut(&str, &str)) {
         match value {
@@ -208,14 +208,14 @@ fn texts(seen: &SeenFrame, each: &mut impl FnMut(&str, &str)) {
     }
 }
 
-/// Whether a text names one thing of many, so that another day has another one.
+/// Returns whether a text is an identifier that differs from run to run.
 fn is_id(member: &str, text: &str) -> bool {
     let naming = member.ends_with("Id") || member.ends_with("Ids") || NAMING.contains(&member);
     let uri = text.starts_with("ahp-") && text.contains(":/") && !text.starts_with(ROOT);
     uri || naming && !text.starts_with(ROOT) && text.contains(|c: char| c.is_ascii_digit())
 }
 
-/// The UUIDs in a text.
+/// Returns the UUIDs in a text.
 fn uuids(text: &str) -> impl Iterator<Item = &str> {
     let is_uuid = |text: &str| {
         text.bytes().enumerate().all(|(index, byte)| match index {
@@ -238,7 +238,7 @@ fn uuids(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A text of which nothing is a hole or an operator.
+/// Escapes a text so that no part of it is a hole or an operator.
 fn escaped(text: &str) -> String {
     text.replace('$', "$$")
 }

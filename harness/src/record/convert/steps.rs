@@ -1,5 +1,5 @@
-//! The steps of a conversation: each message of a client's, with what came of it, and what the host
-//! said besides.
+//! Makes the steps of a conversation: each message from a client with its outcome, and the other messages from
+//! the host.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -14,9 +14,9 @@ use super::names::ConversationNames;
 use super::version;
 use crate::scenario::write::{WrittenStep, WrittenTree};
 
-/// Actions of the host that are not waited for: pieces of a stream, which every host cuts its own
-/// way, and bookkeeping, of which there may be more or less. A step waits for one all the same where
-/// it says something that a client uses later.
+/// Actions from the host that no step waits for: parts of a stream, which each host splits differently, and
+/// bookkeeping actions, whose number varies. A step does wait for such an action if it contains a value that a
+/// client uses later.
 const PASSED_OVER: [&str; 12] = [
     "chat/delta",
     "chat/reasoning",
@@ -31,28 +31,30 @@ const PASSED_OVER: [&str; 12] = [
     "session/serverToolsChanged",
     "terminal/data",
 ];
-/// Close codes by which nobody complains: normal, going away, none, and cut off.
+/// Close codes that report no error: normal closure, going away, no code, and a cut connection.
 const USUAL_CODES: [u16; 4] = [1000, 1001, 1005, 1006];
-/// What the steps test: a requirement of the scenario's own. A recording is not the protocol, and who
-/// goes on differently may keep all of its rules.
+/// The requirement that the steps test. It is the scenario's own requirement, because a host may behave
+/// differently from the recording and still fulfil the protocol.
 pub(super) const AGAIN: &str = "recorded.again";
-/// Levels of an action in which every id is compared, and not only what clients use later.
+/// The number of levels of an action in which every identifier is compared; below them, only values that
+/// clients use later.
 const DEPTH: usize = 2;
-/// The usual wait of a run; a conversation that took longer says so.
+/// The default timeout of a wait. A scenario of a slower conversation sets a longer one.
 const USUAL: Duration = Duration::from_secs(1);
-/// A wait is this many times the longest one of the recording.
+/// The timeout of a wait as a multiple of the longest wait in the recording.
 const PATIENCE: u32 = 3;
-/// Ids of requests that are sent as they are, far from those that a client counts by itself.
+/// The first identifier for requests that are sent raw. It is far from the identifiers that a client assigns
+/// itself.
 const OWN_IDS: u64 = 900_000;
 
-/// What the steps of a conversation come to.
+/// The steps of a conversation, and the state of the conversion.
 #[derive(Debug, Default)]
 pub(super) struct ConvertedSteps {
     pub steps: Vec<WrittenStep>,
     pub notes: Vec<String>,
-    /// The lowest version that a handshake came to.
+    /// The lowest version that a handshake selected.
     pub version: Option<Version>,
-    /// Whether clients start turns, so that an agent is needed.
+    /// Whether clients start turns, so that the scenario needs an agent.
     pub turns: bool,
     names: ConversationNames,
     /// The client of each connection.
@@ -62,33 +64,34 @@ pub(super) struct ConvertedSteps {
     fresh: HashSet<ConnId>,
     /// Connections that have ended.
     ended: HashSet<ConnId>,
-    /// What settles a dispatch, and is not expected once more: the lines.
+    /// The lines that settle a dispatch and therefore need no further expectation.
     settled: HashSet<u64>,
-    /// Open steps that expect an envelope, by channel and number, as long as no client has acted.
+    /// The indices of steps that expect an envelope, by channel and `serverSeq`, since the last message of a
+    /// client.
     merged: HashMap<(String, u64), usize>,
-    /// What each client was last seen to wait for, so that it is not waited for twice.
+    /// The last expectation of each connection, so that no expectation is repeated.
     last: HashMap<ConnId, WrittenTree>,
-    /// The line on which each connection last began a conversation: what comes before it is not read any more.
+    /// The line of the last handshake of each connection. Envelopes of earlier dispatches are not expected on it.
     shaken: HashMap<ConnId, u64>,
-    /// The line of the dispatch that an envelope settles, by channel and number.
+    /// The line of the dispatch that an envelope settles, by channel and `serverSeq`.
     dispatched: HashMap<(String, u64), u64>,
-    /// The highest number that each client's connection has seen.
+    /// The highest `serverSeq` that each client has received.
     seen: HashMap<String, u64>,
-    /// The `clientSeq`s that a client uses more than once, with the names they are given.
+    /// The `clientSeq`s that a client uses more than once, with their names.
     used: HashMap<(String, i64), Option<String>>,
     longest: Duration,
 }
 
-/// What comes of a client's message: the index of the entry.
+/// The outcomes of client messages, as indices of entries.
 #[derive(Default)]
 struct MessageOutcomes {
-    /// By the line of the request.
+    /// The response, by the line of the request.
     answers: HashMap<u64, usize>,
-    /// By the line of the dispatch.
+    /// The echo, by the line of the dispatch.
     echoes: HashMap<u64, usize>,
 }
 
-/// The channel and the number of an envelope.
+/// Returns the channel and `serverSeq` of an envelope.
 fn envelope_key(event: &ConnectionEvent) -> Option<(String, u64)> {
     let ConnectionEvent::Received(seen) = event else { return None };
     let params = seen.message()?.params();
@@ -96,7 +99,7 @@ fn envelope_key(event: &ConnectionEvent) -> Option<(String, u64)> {
     Some((channel, params["serverSeq"].as_u64()?))
 }
 
-/// The member by which a step says what it tests.
+/// Returns the member `proves` of a step.
 fn proves() -> (&'static str, WrittenTree) {
     ("proves", WrittenTree::text(AGAIN))
 }
@@ -124,21 +127,21 @@ impl ConvertedSteps {
         self.order.clone()
     }
 
-    /// How long each wait may take, if longer than usual.
+    /// Returns the timeout of each wait, if it is longer than the default.
     pub(super) fn within(&self) -> Option<String> {
         let seconds = (self.longest * PATIENCE).as_secs() + 1;
         (self.longest > USUAL).then(|| format!("{seconds}s"))
     }
 
-    /// Finds the client of each connection: one with the id of another that has ended is that one
-    /// come back. Returns the ids with the clients' names.
+    /// Determines the client of each connection. A connection with the identifier of an ended connection
+    /// belongs to the same client. Returns the names of the clients, by identifier.
     fn who(
         &mut self,
         entries: &[TranscriptEntry],
         outcomes: &MessageOutcomes,
     ) -> HashMap<String, String> {
         let mut ids: HashMap<ConnId, String> = HashMap::new();
-        // Whom the host took a client for counts before what the client said first.
+        // A handshake that the host accepted takes precedence over one that it refused.
         for served in [true, false] {
             for entry in entries {
                 let ConnectionEvent::Sent(seen) = &entry.event else { continue };
@@ -183,7 +186,7 @@ impl ConvertedSteps {
         names
     }
 
-    /// The `clientSeq`s that a client uses more than once.
+    /// Returns the `clientSeq`s that a client uses more than once.
     fn used_twice(&self, entries: &[TranscriptEntry]) -> HashMap<(String, i64), Option<String>> {
         let (mut once, mut twice) = (HashSet::new(), HashMap::new());
         for entry in entries {
@@ -234,7 +237,7 @@ impl ConvertedSteps {
             ConnectionEvent::Closed { by, code, .. } => {
                 let stood = !self.fresh.remove(&entry.conn) && self.ended.insert(entry.conn);
                 self.merged.clear();
-                // Not every recorder says who went first where nothing was wrong.
+                // Some recorders do not say which side closed a connection without an error.
                 let usual = code.is_none_or(|code| USUAL_CODES.contains(&code));
                 match by {
                     _ if !stood => {}
@@ -260,7 +263,7 @@ impl ConvertedSteps {
         self.notes.push(format!("line {}: {what} is not in the scenario", entry.line));
     }
 
-    // What clients send
+    // Messages from clients
 
     fn sent(
         &mut self,
@@ -301,7 +304,7 @@ impl ConvertedSteps {
                 self.push("notify", vec![("by", by()), ("method", method), ("params", params)]);
             }
             _ => match answer {
-                // A client of ours would add the channel.
+                // The harness's client would add a missing channel.
                 Some(answer) if params.get("channel").is_some() => {
                     self.request(entry, name, message, answer);
                 }
@@ -310,7 +313,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// A message that no other verb sends as it was.
+    /// Makes a step for a message that no other verb sends unchanged.
     fn raw(&mut self, entry: &TranscriptEntry, name: &str, seen: &SeenFrame) {
         let by = ("by", WrittenTree::text(name));
         match &*seen.frame {
@@ -329,7 +332,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// A request that is sent as it is, but for its id.
+    /// Makes a step for a request that is sent raw, except for its identifier.
     fn as_it_is(
         &mut self,
         entry: &TranscriptEntry,
@@ -352,7 +355,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// What an answer has to be: the same error, or a result with what clients use of it later.
+    /// Returns the expected answer: the same error code, or a result with the values that clients use later.
     fn wish(&mut self, seen: &SeenFrame, kind: &'static str) -> (&'static str, WrittenTree) {
         let said = seen.message();
         if let Some(error) = said.and_then(Message::error) {
@@ -501,14 +504,14 @@ impl ConvertedSteps {
             members.push(("subscriptions", self.names.template("channel", list)));
         }
         let last = &params["lastSeenServerSeq"];
-        // The client knows by itself what it has seen; anything else was meant.
+        // The client knows the last `serverSeq` that it has seen; a different value was sent on purpose.
         if last.as_u64() != self.seen.get(name).copied() {
             members.push(("lastSeen", WrittenTree::Value(last.clone())));
         }
         members
     }
 
-    // What the host says
+    // Messages from the host
 
     fn received(&mut self, entry: &TranscriptEntry, name: &str, seen: &SeenFrame) {
         let Some(message) = seen.message().filter(|it| it.kind() == MessageKind::Notification)
@@ -523,13 +526,13 @@ impl ConvertedSteps {
         let action = &params["action"];
         let kind = action["type"].as_str().unwrap_or_default();
         let wanted = self.names.is_wanted(seen);
-        // What concerns the whole host may be somebody else's doing.
+        // Actions on the root channel may be caused by other clients.
         let root = method.starts_with("root/") || kind.starts_with("root/");
         if !wanted && (root || PASSED_OVER.contains(&kind) || method != "action") {
             return;
         }
         let key = envelope_key(&entry.event);
-        // Whether it comes before the handshake or after it is a matter of speed.
+        // Timing decides whether the envelope arrives before or after the handshake.
         let dispatch = key.as_ref().and_then(|key| self.dispatched.get(key));
         if !wanted && dispatch.is_some_and(|line| self.shaken.get(&entry.conn) > Some(line)) {
             return;
@@ -557,7 +560,7 @@ impl ConvertedSteps {
             members.push(("where", wish));
         }
         let what = WrittenTree::map(members[1..].to_vec());
-        // The same once more says nothing new: how often a host repeats itself is its own affair.
+        // The number of repetitions of an equal message is up to the host.
         if self.last.insert(entry.conn, what.clone()).as_ref() == Some(&what) {
             return;
         }
@@ -568,7 +571,7 @@ impl ConvertedSteps {
         }
     }
 
-    /// A further client gets what a step waits for already.
+    /// Adds a client to the step that already expects the same envelope.
     fn also(&mut self, index: usize, name: &str) {
         let Some((_, at)) = self.steps.get_mut(index).and_then(|step| step.members.first_mut())
         else {
@@ -625,7 +628,8 @@ impl MessageOutcomes {
                         outcomes.answers.insert(line, index);
                     }
                 }
-                // Before the handshake nobody is there whom an echo could name.
+                // Before the handshake, the client has no identifier that the `origin` of an echo could
+                // contain.
                 (ConnectionEvent::Sent(_), MessageKind::Notification)
                     if is_dispatch(message.params()) && ids.contains_key(&entry.conn) =>
                 {
@@ -649,7 +653,7 @@ impl MessageOutcomes {
     }
 }
 
-/// The name of a client: A to Z, then C27 and so on.
+/// Returns the name of a client: A to Z, then C27 and so on.
 fn client_name(number: usize) -> String {
     match u8::try_from(number) {
         Ok(number @ 0..26) => char::from(b'A' + number).to_string(),
@@ -661,7 +665,7 @@ fn shakes(message: &Message) -> bool {
     matches!(message.method(), Some("initialize" | "reconnect"))
 }
 
-/// Whether a client of ours would have sent the message just so, but for its id.
+/// Returns whether the harness's client would send the message unchanged, except for its identifier.
 fn is_plain(message: &Message) -> bool {
     let value = message.value();
     let known = ["jsonrpc", "id", "method", "params", "result", "error"];

@@ -1,4 +1,5 @@
-//! Subjects with a planted defect: it is found from generated sequences alone, and made small.
+//! Tests with defective subjects: the generated sequences must find the injected fault, and the case must be
+//! shrunk.
 
 use crate::wire::json::Value;
 
@@ -8,7 +9,7 @@ use crate::wire::json::json;
 
 const V1_0: Version = Version::new(1, 0, 0);
 
-/// Our own reducer, changed by a function from the question and our answer to another answer.
+/// The harness's reducer with a function that changes its answers.
 struct ChangedReducer<F>(F);
 
 impl<F: FnMut(&ReducerCase, Value) -> Value> ReducerSubject for ChangedReducer<F> {
@@ -59,14 +60,14 @@ fn a_reducer_that_does_nothing_is_found_everywhere() {
     assert!(report.failed());
     let often = report.actions.iter().filter(|(_, tally)| tally.total >= 8);
     let agrees: Vec<_> = often.filter(|(_, tally)| tally.agreed == tally.total).collect();
-    // Nothing changes by these, whatever a reducer does.
+    // These actions change nothing in any reducer.
     let idle = |name: &str| name.contains("x-later") || name == "resourceWatch/changed";
     assert!(agrees.iter().all(|(name, _)| idle(name)), "{agrees:?}");
 }
 
 #[test]
 fn a_planted_defect_is_found_and_made_small() {
-    // The queue's messages that nobody named come sorted by id.
+    // The injected fault: messages that the action does not mention are sorted by identifier.
     let planted = |case: &ReducerCase, mut state: Value| {
         let reorders = |action: &Value| action["type"] == "chat/queuedMessagesReordered";
         if let [action] = case.actions.as_slice()
@@ -111,7 +112,7 @@ fn what_decoding_loses_is_reported_once() {
     let failing: Vec<_> = report.of_status(Status::Fail).collect();
     let keys: Vec<_> = failing.iter().map(|finding| finding.key.as_str()).collect();
     assert!(keys.contains(&"state (session state) /chats/*/movable"), "{keys:?}");
-    // The action that brings such a member loses it as well; every other one is not to blame.
+    // The action that adds such a member loses it as well; no other action is affected.
     assert!(keys.iter().all(|key| key.ends_with("movable")), "{keys:?}");
     assert!(keys.len() <= 3, "{keys:?}");
 }

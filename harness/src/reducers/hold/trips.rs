@@ -1,4 +1,4 @@
-//! Round trips: values of every type, and what decoding and encoding them loses.
+//! Round trips: decoding and encoding values of every type.
 //!
 //! Knows: the run, the protocol tables. Never knows: reducers.
 //!
@@ -16,13 +16,13 @@ use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::sample::SamplingOptions;
 
-/// Values of each type that go through a round trip.
+/// The number of values per type.
 const TRIPS: usize = 24;
-/// The dice of round trips stand apart from those of sequences.
+/// The offset of the random seeds for round trips, so that they differ from those of sequences.
 const TRIP_DICE: u64 = 1 << 40;
 
 impl HoldRun<'_> {
-    /// Asks what is left of values of every type, or of what was said.
+    /// Tests round trips of generated values of every type, or of the given values.
     pub(super) fn round_trips(&mut self) {
         let Some(protocol) = Protocol::of(self.options.version) else { return };
         let said = self.options.said.clone();
@@ -98,7 +98,7 @@ impl HoldRun<'_> {
     }
 }
 
-/// What a round trip has lost, or added.
+/// Returns what a round trip has lost or added.
 fn lost(
     name: &str,
     value: &Value,
@@ -139,7 +139,7 @@ fn lost(
     }
 }
 
-/// The types whose values go through a round trip: states, actions, params and results.
+/// Returns the types whose values are tested: states, actions, params and results.
 fn round_trip_types(protocol: &Protocol) -> Vec<String> {
     const MORE: &[&str] =
         &["ActionEnvelope", "Turn", "ResponsePart", "ToolCallState", "Customization", "ChatSource"];

@@ -1,5 +1,5 @@
-//! What did not hold, an article for each cause: what is wrong, what the protocol says, what was sent, what
-//! came, the command that shows it again, the conversation, and where else it was seen.
+//! The articles about failures, one per cause: what is wrong, the text of the protocol, the sent and received
+//! messages, the command that reproduces it, the conversation, and the other places where it was seen.
 
 use similar::{ChangeTag, TextDiff};
 
@@ -16,17 +16,17 @@ use super::{picture, tag};
 use crate::ledger::RequirementLedger;
 use crate::verdict::Status;
 
-/// Causes that the list at the top names.
+/// The maximal number of causes in the list at the top.
 const FIRST: usize = 10;
-/// Breaches, and places of a breach, that an article lists.
+/// The maximal numbers of breaches in an article, and of places of a breach.
 const BREACHES: usize = 60;
 const PLACES: usize = 30;
-/// Bytes of a difference of states.
+/// The maximal length of a state difference, in bytes.
 const DIFF: usize = 4_000;
-/// Lines of a scenario's text before and after the one that failed.
+/// The number of lines of a scenario's text shown before and after the failed line.
 const LINES: usize = 8;
 
-/// What did not hold in a run, ready to be linked to.
+/// The failures of a run, with anchors for links.
 pub(super) struct FailureArticles<'a> {
     run: &'a FinishedRun,
     causes: Vec<FailureCause<'a>>,
@@ -37,7 +37,7 @@ impl<'a> FailureArticles<'a> {
         FailureArticles { run, causes: causes.by_cause() }
     }
 
-    /// The anchor of the cause that a requirement or a check is broken by.
+    /// Returns the anchor of the cause in which a requirement or check is broken.
     pub(super) fn anchor_of(&self, id: &str) -> Option<String> {
         let broken = |breach: &&RuleBreach| {
             breach.id.rule == id
@@ -52,7 +52,7 @@ impl<'a> FailureArticles<'a> {
         (0..).zip(&self.causes).filter(|(_, cause)| wanted.contains(&cause.status()))
     }
 
-    /// The causes that come first, each with a link.
+    /// Writes the list of the first causes, each with a link.
     pub(super) fn first(&self, page: &mut HtmlPage) {
         if !self.causes.iter().any(first::is_to_mend) {
             return;
@@ -76,7 +76,7 @@ impl<'a> FailureArticles<'a> {
         page.close("ol");
     }
 
-    /// An article for each cause that breaks the protocol.
+    /// Writes an article for each cause that breaks the protocol.
     pub(super) fn broken(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Fail, Status::Error, Status::Known]).collect();
         if shown.is_empty() {
@@ -91,7 +91,7 @@ impl<'a> FailureArticles<'a> {
         }
     }
 
-    /// The same, folded, for what only a SHOULD asks for.
+    /// Writes a folded article for each cause that breaks only a SHOULD.
     pub(super) fn warned(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Warn]).collect();
         if shown.is_empty() {
@@ -111,7 +111,7 @@ impl<'a> FailureArticles<'a> {
         }
     }
 
-    /// What could not be tested, a line for each reason.
+    /// Writes one line for each reason why something could not be tested.
     pub(super) fn untested(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Untested]).collect();
         if shown.is_empty() {
@@ -127,7 +127,7 @@ impl<'a> FailureArticles<'a> {
         self.lines(page, &shown);
     }
 
-    /// What the text leaves open, a line for each cause.
+    /// Writes one line for each cause that the specification leaves open.
     pub(super) fn noted(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Note]).collect();
         if shown.is_empty() {
@@ -203,7 +203,7 @@ impl<'a> FailureArticles<'a> {
         elsewhere(page, cause);
     }
 
-    /// What the protocol says.
+    /// Writes the text of the broken rule.
     fn rule(&self, page: &mut HtmlPage, breach: &RuleBreach, case: Option<&FinishedCase>) {
         let own = case.and_then(|case| case.report.own.iter().find(|it| it.id == breach.id.rule));
         page.open("p", &[("class", "rule")]);
@@ -244,7 +244,7 @@ impl<'a> FailureArticles<'a> {
         page.close("p");
     }
 
-    /// The command that shows it again.
+    /// Writes the command that reproduces the breach.
     fn again(&self, page: &mut HtmlPage, place: &BreachPlace) {
         let seed = self.case(place.case).and_then(|case| case.seed);
         let command =
@@ -265,10 +265,10 @@ fn counted(cause: &FailureCause<'_>) -> String {
     format!("{times} time{} in {scenarios} scenario{}", plural(times), plural(scenarios as u64))
 }
 
-/// Letters of a name between backticks beyond which its middle is left out.
+/// The maximal length of a name between backticks, in characters. Longer names are shortened in the middle.
 const LONG: usize = 44;
 
-/// A text, what stands between backticks as code, and long names with their middle left out.
+/// Writes a text in which the parts between backticks become code, and long names are shortened in the middle.
 fn with_code(page: &mut HtmlPage, text: &str) {
     for (place, part) in text.split('`').enumerate() {
         if place % 2 == 0 {
@@ -288,7 +288,7 @@ fn with_code(page: &mut HtmlPage, text: &str) {
     }
 }
 
-/// A message as a sentence.
+/// Formats a message as a sentence.
 fn sentence(message: &str) -> String {
     let message = cut(message, 260);
     let mut letters = message.chars();
@@ -296,7 +296,7 @@ fn sentence(message: &str) -> String {
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
-/// What was sent, and what came of it.
+/// Writes the sent message and the reaction to it.
 fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     let decisive = place.transcript.last();
     let row = |line: u64| case.frames.iter().find(|row| row.line == line);
@@ -347,7 +347,8 @@ fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {
     page.close("pre");
 }
 
-/// What was expected beside what was found, the words marked that differ; or how the states differ.
+/// Writes the expected and the found value with the differing words marked, or the difference between the
+/// states.
 fn difference(page: &mut HtmlPage, place: &BreachPlace) {
     if let Some(diff) = &place.diff {
         page.open("pre", &[("class", "diff"), ("tabindex", "0"), ("aria-label", "Difference")]);
@@ -387,7 +388,7 @@ fn difference(page: &mut HtmlPage, place: &BreachPlace) {
     page.close("div");
 }
 
-/// The scenario's own text, the line marked that was not met.
+/// Writes the scenario's text with the failed line marked.
 fn source(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     let BreachPlace { file, line, .. } = place;
     let Some(source) = case.sources.iter().find(|source| source.name == *file) else { return };
@@ -403,7 +404,7 @@ fn source(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     page.close("details");
 }
 
-/// The other rules and places, folded.
+/// Writes the other rules and places, folded.
 fn elsewhere(page: &mut HtmlPage, cause: &FailureCause<'_>) {
     let all: usize = cause.breaches.iter().map(|breach| breach.places.len()).sum();
     if all < 2 {

@@ -1,7 +1,7 @@
-//! The report that people look at: one file without anything from outside, made of a finished run.
+//! The HTML report: one self-contained file, made from a finished run.
 //!
-//! Knows: the run and its certificate. Never knows: files. Nothing that a host said becomes markup:
-//! everything goes through [`page`], and the page's own policy forbids all scripts but ours.
+//! Knows: the run and its certificate. Never knows: files. No text from a host becomes markup: everything goes
+//! through [`page`], and the page's content security policy forbids all scripts except the report's own.
 //!
 //! Start at [`html`].
 
@@ -23,15 +23,16 @@ pub mod viewer;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-/// What the page may load and run: its own script, known by its hash, and its own style.
+/// The content security policy: the page may run only its own script, identified by its hash, and use only its
+/// own style.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
                           'sha256-uHos0Q1IXcm7/g7NfblZm0cYOk0DQgx0uq88oN6J1Rc='; base-uri 'none'; form-action 'none'";
-/// The script that the policy's hash is of.
+/// Returns the script that matches the hash in the policy.
 pub fn script() -> &'static str {
     SCRIPT
 }
 
-/// The page of a run.
+/// Returns the page of a run.
 pub fn html(run: &FinishedRun, certificate: &HostCertificate) -> String {
     let mut page = HtmlPage::default();
     page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
@@ -151,7 +152,7 @@ fn cards(page: &mut HtmlPage, certificate: &HostCertificate) {
     page.close("div");
 }
 
-/// Links to the parts of the page.
+/// Writes links to the parts of the page.
 fn contents(page: &mut HtmlPage) {
     page.open("nav", &[("aria-label", "Contents")]);
     for (anchor, name) in [
@@ -165,7 +166,7 @@ fn contents(page: &mut HtmlPage) {
     page.close("nav");
 }
 
-/// The verdicts with each agent of a host that has several, side by side.
+/// Writes the verdicts for each agent of a host with several agents, side by side.
 fn agents(page: &mut HtmlPage, certificate: &HostCertificate) {
     if certificate.agents.is_empty() {
         return;
@@ -223,7 +224,7 @@ fn agents(page: &mut HtmlPage, certificate: &HostCertificate) {
     page.close("details");
 }
 
-/// What the first look found, and how.
+/// Writes the detected capabilities with the evidence for each.
 fn offered(page: &mut HtmlPage, certificate: &HostCertificate) {
     if certificate.detected.is_empty() {
         return;
@@ -264,7 +265,7 @@ fn tag(page: &mut HtmlPage, word: &str) {
     page.element("span", &[("class", &format!("tag {word}"))], word);
 }
 
-/// A square for each requirement, a row for each area.
+/// Writes a square for each requirement, in one row per area.
 fn matrix(page: &mut HtmlPage, certificate: &HostCertificate) {
     let count = certificate.requirements.len();
     page.element("h2", &[("id", "matrix")], &format!("{count} requirements by area"));
@@ -362,7 +363,7 @@ fn requirement(page: &mut HtmlPage, row: &RequirementResult, articles: &FailureA
     }
     small.extend(Some(row.reason.lines()).filter(|reason| !reason.is_empty()));
     page.element("div", &[("class", "small")], &small.join(" · "));
-    // What is wrong stands in one place only.
+    // Only the article describes the breach; other places link to it.
     let anchor = articles.anchor_of(&row.id).or_else(|| {
         let checks = row.evidence.iter().filter_map(|evidence| evidence.check);
         checks.into_iter().find_map(|check| articles.anchor_of(check))

@@ -1,5 +1,4 @@
-//! A page being written. Whatever is put into it as text or as an attribute's value stays text:
-//! nothing that a host said can become markup.
+//! Writes an HTML page. Every text and every attribute value is escaped, so no text from a host becomes markup.
 
 use crate::wire::foreign_text::{code_point, is_hidden};
 
@@ -10,7 +9,7 @@ pub(super) struct HtmlPage {
 }
 
 impl HtmlPage {
-    /// Begins an element. Names of tags and attributes are ours; values may be anybody's.
+    /// Begins an element. Names of tags and attributes are constants; values may be any text.
     pub(super) fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
         self.out.push('<');
         self.out.push_str(tag);
@@ -31,12 +30,12 @@ impl HtmlPage {
         self.out.push('>');
     }
 
-    /// Text.
+    /// Writes escaped text.
     pub(super) fn text(&mut self, text: &str) {
         self.escaped(text);
     }
 
-    /// An element with nothing but text in it.
+    /// Writes an element that contains only text.
     pub(super) fn element(
         &mut self,
         tag: &'static str,
@@ -48,12 +47,12 @@ impl HtmlPage {
         self.close(tag);
     }
 
-    /// Markup of our own, as it is.
+    /// Writes constant markup unescaped.
     pub(super) fn ours(&mut self, markup: &'static str) {
         self.out.push_str(markup);
     }
 
-    /// The page.
+    /// Returns the finished page.
     pub(super) fn finish(self) -> String {
         self.out
     }
@@ -67,7 +66,7 @@ impl HtmlPage {
                 '"' => self.out.push_str("&quot;"),
                 '\'' => self.out.push_str("&#39;"),
                 '\n' | '\t' => self.out.push(letter),
-                // What would turn the text around it, or be no character at all, is shown by number.
+                // Characters that reverse the text direction or are invisible are shown as code points.
                 letter if is_hidden(letter) => code_point(&mut self.out, letter),
                 _ => self.out.push(letter),
             }

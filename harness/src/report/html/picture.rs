@@ -1,10 +1,11 @@
-//! The conversation as a picture: a lane for each client, one for the host and one for its agent, time
-//! downwards. It is a list of sentences to a reader who does not see it.
+//! The conversation as a picture: a lane for each client, one for the host and one for its agent, with time
+//! running downwards. For a screen reader, it is a list of sentences.
 
 use super::super::conversation::{AGENT, ConversationLine, LineDirection, LineRole};
 use super::page::HtmlPage;
 
-/// Draws rows; those that prove nothing are folded where several follow one another. `of` tells the picture from others.
+/// Draws rows and folds consecutive rows without evidence. `of` distinguishes this picture from others on the
+/// page.
 pub(super) fn conversation(
     page: &mut HtmlPage,
     rows: &[ConversationLine],
@@ -25,13 +26,13 @@ pub(super) fn conversation(
     page.close("details");
 }
 
-/// Draws every row, each with an anchor and with what filters look at.
+/// Draws every row, with an anchor and the attributes for the filters.
 pub(super) fn all_lanes(page: &mut HtmlPage, rows: &[ConversationLine]) {
     let lanes = LaneOrder { tagged: true, ..LaneOrder::of(rows) };
     drawn(page, rows, &lanes, "all lines");
 }
 
-/// The picture itself.
+/// Draws the picture.
 fn drawn(page: &mut HtmlPage, rows: &[ConversationLine], lanes: &LaneOrder<'_>, of: &str) {
     let count = format!("--lanes:{}", lanes.count());
     page.open(
@@ -44,7 +45,7 @@ fn drawn(page: &mut HtmlPage, rows: &[ConversationLine], lanes: &LaneOrder<'_>, 
         ],
     );
     page.open("div", &[("class", "names"), ("style", &count), ("aria-hidden", "true")]);
-    // Nothing stands above the numbers of the lines.
+    // The column of line numbers has no heading.
     for name in std::iter::once("").chain(lanes.names()) {
         page.element("span", &[], name);
     }
@@ -72,11 +73,11 @@ fn drawn(page: &mut HtmlPage, rows: &[ConversationLine], lanes: &LaneOrder<'_>, 
     page.close("div");
 }
 
-/// Who has a lane, from left to right.
+/// The lanes, from left to right.
 struct LaneOrder<'a> {
     clients: Vec<&'a str>,
     agent: bool,
-    /// Whether rows have anchors, and say what filters look at.
+    /// Whether rows have anchors and the attributes for the filters.
     tagged: bool,
 }
 
@@ -99,7 +100,7 @@ impl<'a> LaneOrder<'a> {
         self.names().count()
     }
 
-    /// The lane of a name, from 1.
+    /// Returns the lane of a name, from 1.
     fn lane(&self, name: &str) -> usize {
         self.names().position(|lane| lane == name).unwrap_or(self.clients.len()) + 1
     }
@@ -110,7 +111,7 @@ fn message(page: &mut HtmlPage, row: &ConversationLine, lanes: &LaneOrder<'_>) {
     let own = lanes.lane(&row.client);
     let class = match (row.way, row.client == AGENT) {
         (LineDirection::Across, _) => "across",
-        // From left to right: a client to the host, or the host to its agent.
+        // From left to right: a message from a client to the host, or from the host to its agent.
         (LineDirection::Out, false) | (LineDirection::In, true) => "right",
         (LineDirection::In, false) | (LineDirection::Out, true) => "left",
     };

@@ -1,4 +1,4 @@
-//! A conversation as a page of its own: every line, filters, and what was found beside it.
+//! A page that shows one conversation: every line, filters, and the findings.
 //!
 //! Start at [`viewer`].
 
@@ -10,19 +10,20 @@ use crate::report::summary::OWN_FRAMES;
 use crate::verdict::Weight;
 
 const SCRIPT: &str = include_str!("viewer.js");
-/// What the page may load and run: its own script, known by its hash, and its own style.
+/// The content security policy: the page may run only its own script, identified by its hash, and use only its
+/// own style.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
                           'sha256-28113BjWgV9QdB9NX0ofxZCxZ8KKgHHAJz3rWL/q/5s='; base-uri 'none'; form-action 'none'";
-/// Channels that can be chosen, and findings that are listed.
+/// The maximal numbers of channels in the filter and of listed findings.
 const CHANNELS: usize = 200;
 const FINDINGS: usize = 300;
 
-/// The script that the policy's hash is of.
+/// Returns the script that matches the hash in the policy.
 pub fn script() -> &'static str {
     SCRIPT
 }
 
-/// The page of a file of this name; `left_out` lines come after the rows.
+/// Returns the page for a file of this name; `left_out` is the number of lines after the last row.
 pub fn viewer(name: &str, rows: &[ConversationLine], judged: &JudgedFile, left_out: u64) -> String {
     let mut page = HtmlPage::default();
     page.ours("<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">");
@@ -52,7 +53,7 @@ pub fn viewer(name: &str, rows: &[ConversationLine], judged: &JudgedFile, left_o
     page.finish()
 }
 
-/// What was found, each with links to the lines that prove it.
+/// Writes the findings, each with links to the lines of evidence.
 fn findings(page: &mut HtmlPage, rows: &[ConversationLine], judged: &JudgedFile) {
     let failures = judged.cases.iter().flat_map(|case| {
         let failures = case.failures();

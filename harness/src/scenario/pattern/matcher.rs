@@ -1,4 +1,4 @@
-//! Holds a value against a pattern, and says at which path it does not match.
+//! Compares a value with a pattern, and reports the path of the first mismatch.
 //!
 //! Knows: patterns, bindings. Never knows: steps, messages.
 //!
@@ -14,14 +14,14 @@ use crate::wire::timestamp;
 use super::setting;
 use super::{OrderingOperator, PatternKind, PatternMismatch, SettingPattern, ValuePattern, brief};
 
-/// One attempt to match.
+/// One attempt to match a value.
 pub(super) struct PatternMatcher<'a> {
     scope: MatchBindings<'a>,
     exact: bool,
     path: Vec<MatchPlace<'a>>,
 }
 
-/// What was bound before, and what the match has bound so far.
+/// The earlier bindings, and the new bindings of the match.
 struct MatchBindings<'a> {
     known: &'a NameBindings,
     fresh: NameBindings,
@@ -37,7 +37,7 @@ impl NameScope for MatchBindings<'_> {
     }
 }
 
-/// A step down into a value. It becomes text only where something does not match.
+/// One step of a path into a value. The path is formatted only for a mismatch.
 enum MatchPlace<'a> {
     Member(Cow<'a, str>),
     Index(usize),
@@ -46,7 +46,8 @@ enum MatchPlace<'a> {
 type MatchOutcome = Result<(), Box<PatternMismatch>>;
 
 impl<'a> PatternMatcher<'a> {
-    /// An attempt that knows these bindings. With `exact`, objects may not have members that the pattern does not name.
+    /// Makes an attempt with these bindings. With `exact`, objects may not have members that the pattern does
+    /// not name.
     pub(super) fn new(known: &'a NameBindings, exact: bool) -> PatternMatcher<'a> {
         PatternMatcher {
             scope: MatchBindings { known, fresh: NameBindings::default() },
@@ -55,7 +56,7 @@ impl<'a> PatternMatcher<'a> {
         }
     }
 
-    /// What the match binds; the first place where the value does not match.
+    /// Returns the bindings of the match, or the first place where the value does not match.
     pub(super) fn bound(
         mut self,
         pattern: &'a ValuePattern,
@@ -95,7 +96,7 @@ impl<'a> PatternMatcher<'a> {
         outcome
     }
 
-    /// Tries a pattern without keeping what it bound unless it matched.
+    /// Tries a pattern, and keeps its bindings only if it matches.
     fn attempt(&mut self, pattern: &'a ValuePattern, value: Option<&Value>) -> bool {
         let before = self.scope.fresh.clone();
         let matched = self.check(pattern, value).is_ok();
@@ -349,7 +350,7 @@ impl<'a> PatternMatcher<'a> {
     }
 }
 
-/// Patterns only use names; nothing is minted while matching.
+/// A filler without values, because a pattern never makes fresh identifiers.
 struct NoMint;
 
 impl HoleFiller for NoMint {
@@ -361,7 +362,7 @@ impl HoleFiller for NoMint {
     }
 }
 
-/// Equality as JSON means it: 1 and 1.0 are one number.
+/// Compares as JSON does: 1 and 1.0 are the same number.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(l), Value::Number(r)) => l == r || l.as_f64() == r.as_f64(),
@@ -371,7 +372,7 @@ fn equal(left: &Value, right: &Value) -> bool {
         (Value::Object(l), Value::Object(r)) => {
             l.len() == r.len() && l.iter().all(|(key, l)| r.get(key).is_some_and(|r| equal(l, r)))
         }
-        // The same instant may be written in several ways.
+        // One instant can have several spellings.
         (Value::String(l), Value::String(r)) => {
             l == r || timestamp::parse(l).is_some_and(|l| timestamp::parse(r) == Some(l))
         }
@@ -383,7 +384,7 @@ fn has_type(value: &Value, name: &str) -> bool {
     match value {
         Value::Null => name == "null",
         Value::Bool(_) => name == "boolean",
-        // 1.0 is 1.
+        // 1.0 is an integer, too.
         Value::Number(n) => {
             let whole = || n.as_f64().is_some_and(|float| float.fract() == 0.0);
             name == "number" || (name == "integer" && (n.is_i64() || n.is_u64() || whole()))

@@ -1,7 +1,8 @@
-//! A property of a configuration that a scenario can change: chosen from the schema that a state shows.
+//! Picks a property of a configuration that a scenario can change, from the schema in a state.
 //!
-//! Which properties a host has is its own affair, so a scenario says what kind of property it wants, and takes the first
-//! that fits. Values come from the schema too: another one that it allows, and one that it does not.
+//! Each host chooses its own properties. A scenario therefore describes a kind of property and takes the first
+//! that matches. The values also come from the schema: a permitted value other than the current one, and a
+//! value that the schema does not permit.
 //!
 //! Knows: the schemas of configurations. Never knows: who changes a value.
 //!
@@ -9,11 +10,11 @@
 
 use crate::wire::json::{Value, json};
 
-/// A text that a property without a list of values is set to.
+/// The text that the harness sets a property to if its schema lists no values.
 const TEXT: &str = "ahp-harness";
 
-/// What a scenario can do with a property: its value now, another that its schema allows, and one that it does not; none
-/// where the schema does not say enough to make up a value.
+/// Returns the values of a property that a scenario can use: the current one, another permitted one, and one
+/// that is not permitted. Returns `None` if the schema does not say enough to derive them.
 pub(super) fn values(property: &Value, now: Option<&Value>) -> Option<Value> {
     let now = now.or(property.get("default")).unwrap_or(&Value::Null);
     let listed = property["enum"].as_array();
@@ -31,8 +32,8 @@ pub(super) fn values(property: &Value, now: Option<&Value>) -> Option<Value> {
     (other != *now).then(|| json!({"now": now, "other": other, "wrong": wrong}))
 }
 
-/// The properties of a configuration that have such values, each with its schema; those with a list of values first,
-/// since a host may hold a free text to more than its schema says.
+/// Returns the properties of a configuration that have such values, each with its schema. Properties with a
+/// list of values come first, because a host may restrict a free text more than its schema says.
 pub(super) fn properties(config: &Value) -> Vec<(String, &Value, Value)> {
     let schemas = config["schema"]["properties"].as_object();
     let with_values = schemas.into_iter().flatten().filter_map(|(key, property)| {
