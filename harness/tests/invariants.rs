@@ -64,5 +64,8 @@ fn the_page_lists_every_check() {
         fs::write(&path, &page).unwrap();
     }
     let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == page, "docs/invariants.md is out of date: UPDATE=1 cargo test --test invariants");
+    assert!(
+        kept == page,
+        "docs/invariants.md is out of date: UPDATE=1 cargo test --test invariants"
+    );
 }

@@ -309,8 +309,7 @@ impl KnownFindings {
         let mut out = "# Findings of `ahp-harness fuzz` that are known.\nknown:\n".to_owned();
         for bucket in buckets {
             let key = json!(bucket.finding.key).to_text();
-            let _ =
-                writeln!(out, "  - finding: {key}\n    reason: \"TODO: give the reason\"");
+            let _ = writeln!(out, "  - finding: {key}\n    reason: \"TODO: give the reason\"");
         }
         out
     }

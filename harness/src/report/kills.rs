@@ -37,10 +37,8 @@ pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> Str
         let _ =
             writeln!(out, "| {} | {weight} | {tests} | {} |", row.rule.id, row.faults.join(", "));
     }
-    let _ = writeln!(
-        out,
-        "\n| fault | what goes wrong | caught by | also fails |\n|---|---|---|---|"
-    );
+    let _ =
+        writeln!(out, "\n| fault | what goes wrong | caught by | also fails |\n|---|---|---|---|");
     for outcome in &matrix.outcomes {
         let doc = F::ALL.get(outcome.fault.place()).map_or("", |row| row.doc);
         let names: Vec<String> = outcome.tripped.names().collect();

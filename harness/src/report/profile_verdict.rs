@@ -145,9 +145,7 @@ fn profile(
             ProfileVerdict::NotApplicable,
             format!("{lighter} rules were tried, none of them a MUST or essential"),
         ),
-        (0, 0, 0) => {
-            (ProfileVerdict::NotApplicable, "none of its rules was tested".to_owned())
-        }
+        (0, 0, 0) => (ProfileVerdict::NotApplicable, "none of its rules was tested".to_owned()),
     };
     if out_of_reach > 0 && verdict != ProfileVerdict::NotApplicable {
         reason.push_str(&format!("; {out_of_reach} more were out of reach of this run"));

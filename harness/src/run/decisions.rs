@@ -8,6 +8,7 @@
 
 use litemap::LiteMap;
 
+use crate::wire::json::Value;
 use crate::wire::message::Message;
 
 /// The maximum number of tracked decisions; decisions beyond this number excuse nothing.
@@ -16,6 +17,9 @@ const MAX_DECISIONS: usize = 1_000;
 /// The actions that an agent sends only when no decision is pending.
 const NEEDS_DECISIONS: &[&str] =
     &["chat/turnComplete", "chat/error", "chat/turnCancelled", "chat/responsePart", "chat/delta"];
+
+/// A decision about a tool call.
+const CONFIRMED: &str = "chat/toolCallConfirmed";
 
 /// The end of a tool call, which may wait for a decision about this call only.
 const END_OF_CALL: &str = "chat/toolCallComplete";
@@ -35,6 +39,10 @@ struct KnownDecision {
     open: Option<&'static str>,
     /// Whether the decision is about a tool call that has not ended.
     unfinished_call: bool,
+    /// Whether a user has approved or denied the tool call before.
+    confirmed: bool,
+    /// Whether the host asked for approval again after such a decision.
+    asked_again: bool,
 }
 
 impl OpenDecisions {
@@ -59,7 +67,7 @@ impl OpenDecisions {
                 (call(), Some("the approval of a tool call"), true)
             }
             "chat/toolCallReady" => (call(), None, true),
-            "chat/toolCallConfirmed" => (call(), None, action["approved"] == true),
+            CONFIRMED => (call(), None, action["approved"] == true),
             END_OF_CALL if action["requiresResultConfirmation"] == true => {
                 (call(), Some("the approval of a tool's result"), false)
             }
@@ -78,10 +86,30 @@ impl OpenDecisions {
         };
         let Some(id) = id else { return };
         let key = (chat.to_owned(), id.to_owned());
-        let newer = self.known.get(&key).map(|known| known.seq < seq);
-        if newer.unwrap_or(self.known.len() < MAX_DECISIONS) {
-            self.known.insert(key, KnownDecision { seq, open, unfinished_call });
+        let before = self.known.get(&key);
+        if before.map_or(self.known.len() >= MAX_DECISIONS, |before| before.seq >= seq) {
+            return;
         }
+        let confirmed_before = before.is_some_and(|before| before.confirmed);
+        let asks = kind == "chat/toolCallReady" && open.is_some();
+        let decision = KnownDecision {
+            seq,
+            open,
+            unfinished_call,
+            confirmed: confirmed_before || kind == CONFIRMED,
+            asked_again: before.is_some_and(|before| before.asked_again) || asks && confirmed_before,
+        };
+        self.known.insert(key, decision);
+    }
+
+    /// Whether an accepted action is the answer to a question that the host has asked again: a later decision about
+    /// the same tool call is legal then.
+    pub(super) fn answers_again(&self, channel: &Value, action: &Value) -> bool {
+        let (Some(chat), Some(call)) = (channel.as_str(), action["toolCallId"].as_str()) else {
+            return false;
+        };
+        let known = self.known.get(&(chat.to_owned(), call.to_owned()));
+        action["type"] == CONFIRMED && known.is_some_and(|it| it.asked_again)
     }
 
     /// Returns why messages of these types may be missing: the pending decision and its chat. Returns `None` if
@@ -108,7 +136,7 @@ impl OpenDecisions {
 
 #[cfg(test)]
 mod tests {
-    use crate::wire::json::{Value, json};
+    use crate::wire::json::json;
 
     use super::*;
 
@@ -149,5 +177,20 @@ mod tests {
         told(&mut decisions, 2, works);
         assert!(!holds_up(&decisions, "chat/toolCallComplete"));
         assert!(holds_up(&decisions, "chat/turnComplete"));
+    }
+    #[test]
+    fn a_second_approval_is_legal_only_if_the_host_asked_again() {
+        let mut decisions = OpenDecisions::default();
+        let chat = json!("ahp-chat:/1");
+        let ready = json!({"type": "chat/toolCallReady", "toolCallId": "c"});
+        let approval =
+            json!({"type": "chat/toolCallConfirmed", "toolCallId": "c", "approved": true});
+        told(&mut decisions, 1, ready.clone());
+        told(&mut decisions, 2, approval.clone());
+        told(&mut decisions, 3, approval.clone());
+        assert!(!decisions.answers_again(&chat, &approval));
+        told(&mut decisions, 4, ready);
+        told(&mut decisions, 5, approval.clone());
+        assert!(decisions.answers_again(&chat, &approval));
     }
 }

@@ -465,6 +465,14 @@ impl ScenarioCase {
         };
         if let Some(wrong) = wrong {
             let name = self.name(peer);
+            let again = reason.is_none()
+                && self.decisions.answers_again(&envelope["channel"], &envelope["action"]);
+            if again {
+                let message = format!(
+                    "client `{name}`: {wrong}, after it had asked for approval again, which the scenario does not expect"
+                );
+                return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
+            }
             let mut failure = self.failure_at(step, format!("client `{name}`: {wrong}"));
             failure.span = pattern.span;
             failure.label = "this came back".to_owned();

@@ -154,8 +154,7 @@ fn dispatched(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> 
             path: "action.type".to_owned(),
             expected: "an action that clients may dispatch".to_owned(),
             found: format!("`{name}`, which only the host does"),
-            hint: "add `reject`, `ignored` or `refused`, or `deviates: action.type`"
-                .to_owned(),
+            hint: "add `reject`, `ignored` or `refused`, or `deviates: action.type`".to_owned(),
         });
     }
     let kind = step.template("channel").and_then(kind_of);
@@ -241,7 +240,10 @@ fn awaited(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
         path: member.to_owned(),
         expected: format!("a `{member}` that hosts send"),
         found: format!("`{name}`"),
-        hint: format!("{}; if this is intended, add `deviates: {member}`", did_you_mean(name, &names)),
+        hint: format!(
+            "{}; if this is intended, add `deviates: {member}`",
+            did_you_mean(name, &names)
+        ),
     };
     let mut found = Vec::new();
     let is_action = |name: &str| tables(protocol).any(|it| it.action(name).is_some());

@@ -195,9 +195,7 @@ pub enum ScenarioErrorKind {
         hint: String,
     },
     /// A `deviates` path at which the message does not deviate.
-    #[error(
-        "nothing at `{path}` deviates from AHP {version}\n(hint: remove it from `deviates`)"
-    )]
+    #[error("nothing at `{path}` deviates from AHP {version}\n(hint: remove it from `deviates`)")]
     NoDeviation {
         /// The path.
         path: String,

@@ -76,7 +76,8 @@ fn somebody_elses(summary: &Value, newest: bool) -> Value {
     other["resource"] = json!(format!("ahp-session:/somebody-elses-{which}"));
     other["title"] = json!("Somebody else's");
     if let Some(members) = other.as_object_mut() {
-        ["chats", "defaultChat", "activity", "changes"].iter().for_each(|name| {
+        // What belongs to the copied session: its chats, its channels and what they count.
+        ["chats", "defaultChat", "activity", "changes", "annotations"].iter().for_each(|name| {
             members.remove(name);
         });
         // From 0.9.0 on, instants are strings.

@@ -233,10 +233,9 @@ fn offered(page: &mut HtmlPage, certificate: &HostCertificate) {
     let count = certificate.detected.iter().filter(|detected| detected.offered).count();
     let of = certificate.detected.len();
     page.element("summary", &[], &format!("What the host offers: {count} of {of}"));
-    for (words, names) in [
-        ("Versions that it declares", &certificate.versions),
-        ("Agents", &certificate.providers),
-    ] {
+    for (words, names) in
+        [("Versions that it declares", &certificate.versions), ("Agents", &certificate.providers)]
+    {
         if !names.is_empty() {
             page.element(
                 "p",
