@@ -492,8 +492,8 @@ impl ConnectionRelay {
             }
             ProxyFault::Swap => {
                 if let Some(lane) = self.take_in(conn, from, &mut held) {
-                    // A message that is already set aside goes out behind this one, although this one is set
-                    // aside as well.
+                    // A message that was set aside earlier goes out behind this one, although this one is also
+                    // set aside.
                     lane.aside.push((held, now.saturating_add(MAX_WAIT)));
                 }
             }

@@ -61,7 +61,7 @@ pub enum DisagreementKind {
     State,
     /// The subject answered with an error.
     Refused,
-    /// The subject violated the line protocol or ended.
+    /// The subject violated the line protocol or its process ended.
     Broken,
     /// The same question got two different answers.
     Unsteady,

@@ -198,7 +198,7 @@ pub struct CaseReport {
     #[serde(skip)]
     pub sources: Vec<SourceFile>,
     /// The failures with their places, for drawing; the one that decided the status comes first. Not serialized
-    /// as such.
+    /// here, because `failure` and `claims` contain the reports.
     #[serde(skip)]
     pub drawn: Vec<(FailureReport, StepFailure)>,
 }

@@ -128,5 +128,5 @@ impl SystemShell {
     }
 }
 
-/// Does nothing.
+/// Does nothing, because there are no pseudo-terminals.
 pub fn resize(_: &tokio::io::Sink, _: u16, _: u16) {}
