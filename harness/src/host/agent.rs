@@ -1,10 +1,9 @@
-//! The agent's own memory: what it has still to do in a turn, and what it waits for.
+//! The scripted agent's progress in a turn: the operations that are left, and the events it waits for.
 //!
-//! A turn is one [`HostAgentRun`] with a main track, and one more track for each call of a parallel group.
-//! A track is a queue of small operations, each of which takes a moment of virtual time.
+//! A turn is one [`HostAgentRun`] with a main track, and one more track for each call of a parallel group. A
+//! track is a queue of small operations. Each operation takes [`STEP`] of virtual time.
 //!
-//! Knows: scripts. Never knows: connections, states; [`play`](super::play) carries the
-//! operations out.
+//! Knows: scripts. Never knows: connections, states; [`play`](super::play) executes the operations.
 //!
 //! Start at [`HostAgentRun`].
 
@@ -15,54 +14,55 @@ use crate::agent::script::{self, AgentScript, RELEASE, ScriptStep, ToolStep};
 
 /// How long the agent takes for one operation.
 pub(super) const STEP: Duration = Duration::from_millis(2);
-/// How many pieces `endless` streams before it goes on in silence, so that a state stays bounded.
+/// The number of pieces that `endless` streams. After them the turn stays silent, so that the state stays
+/// bounded.
 pub(super) const ENDLESS_PIECES: u32 = 5_000;
 
-/// One operation.
+/// An operation of the agent.
 #[derive(Clone, Debug)]
 pub(super) enum HostAgentOp {
-    /// A step of the script, before it is broken down.
+    /// Expands a step of the script into operations.
     Step(ScriptStep),
-    /// Adds an empty part: `markdown` or `reasoning`.
+    /// Adds an empty response part; `kind` is `markdown` or `reasoning`.
     Open { part: String, kind: &'static str },
-    /// Appends to a part.
+    /// Appends text to a response part.
     Append { part: String, kind: &'static str, text: String },
-    /// Streams without end.
+    /// Streams text without end.
     Stream { part: String, pieces: u32 },
-    /// Starts a tool call and queues what follows.
+    /// Starts a tool call and queues its operations.
     Call(ToolStep),
-    /// Streams a piece of a call's input.
+    /// Streams a piece of a tool call's input.
     Input { call: String, text: String },
-    /// Publishes the call, for approval where the step asks for it.
+    /// Publishes the tool call as ready; asks for approval if the step says so.
     Ready { call: String, step: ToolStep },
-    /// Has the tool's server ask for a token.
+    /// Lets the MCP server of the tool ask for a token.
     Challenge { call: String },
-    /// Runs the tool, if it was approved.
+    /// Runs the tool if the call was approved.
     Execute { call: String, step: ToolStep },
-    /// Asks once more while the tool runs.
+    /// Asks for a second confirmation while the tool runs.
     Reconfirm { call: String, step: ToolStep },
-    /// Completes the call, if it is running.
+    /// Completes the tool call if it is running.
     Complete { call: String, step: ToolStep },
 }
 
-/// What a track waits for. It goes on as soon as the state says so.
+/// The event that a track waits for. The track continues as soon as the state shows the event.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum HostAgentWait {
-    /// A call that leaves this status.
+    /// The tool call leaves this status.
     Call { call: String, status: &'static str },
-    /// An answer to a request.
+    /// The input request with this identifier has an answer.
     Answer(String),
-    /// The release of a hold.
+    /// The hold with this name is released.
     Release(String),
-    /// The end of the turn of a worker in its chat.
+    /// The worker chat with this URI ends its turn.
     Worker(String),
-    /// The end of all other tracks.
+    /// All other tracks end.
     Others,
-    /// Nothing that ever comes: only the end of the turn from outside.
+    /// No event: only a client's cancellation or a crash ends the turn.
     Forever,
 }
 
-/// A queue of operations, and when the next one is due.
+/// A queue of operations, the time of the next one, and the event that the track waits for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostAgentTrack {
     pub(super) ops: VecDeque<HostAgentOp>,
@@ -74,18 +74,18 @@ pub(super) struct HostAgentTrack {
 #[derive(Clone, Debug)]
 pub(super) struct HostAgentRun {
     pub(super) turn: String,
-    /// The main track first.
+    /// The tracks; the main track is the first.
     pub(super) tracks: Vec<HostAgentTrack>,
-    /// Holds that were released.
+    /// The names of the holds that were released.
     pub(super) released: HashSet<String>,
-    /// What the agent was given beside the message.
+    /// The context that the agent received in addition to the message.
     pub(super) given: Vec<String>,
-    /// The turn was cancelled and goes on all the same: a fault.
+    /// Whether the turn was cancelled and the agent continues it: an injected fault.
     pub(super) undead: bool,
 }
 
 impl HostAgentRun {
-    /// Begins a turn at `now`.
+    /// Creates the run of a turn that begins at `now`.
     pub(super) fn new(turn: &str, ops: VecDeque<HostAgentOp>, now: Duration) -> HostAgentRun {
         let main = HostAgentTrack { ops, due: Some(now + STEP), wait: None };
         HostAgentRun {
@@ -97,21 +97,21 @@ impl HostAgentRun {
         }
     }
 
-    /// When the next operation is due.
+    /// Returns the time of the next operation; `None` if every track waits or has ended.
     pub(super) fn due(&self) -> Option<Duration> {
         let ready = self.tracks.iter().filter(|track| track.wait.is_none());
         ready.filter_map(|track| track.due).min()
     }
 
-    /// Whether every track but the main one has come to its end.
+    /// Returns whether every track except the main one has ended.
     pub(super) fn alone(&self) -> bool {
         let done = |track: &HostAgentTrack| track.ops.is_empty() && track.wait.is_none();
         self.tracks.iter().skip(1).all(done)
     }
 }
 
-/// What a message makes the agent do: its script, else the text said back. A script with a mistake
-/// ends the turn with an error that explains it.
+/// Returns the operations for a message: those of its script, or an echo of the text. A script with a syntax
+/// error becomes an error message and a failed turn.
 pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
     match script::find(text) {
         Some(Ok(script)) => steps(script),
@@ -123,7 +123,7 @@ pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
     }
 }
 
-/// What a steering message adds: only a script does.
+/// Returns the operations that a steering message adds: those of its script, or none.
 pub(super) fn steer(text: &str) -> VecDeque<HostAgentOp> {
     match script::find(text) {
         Some(Ok(script)) => steps(script),
@@ -131,7 +131,7 @@ pub(super) fn steer(text: &str) -> VecDeque<HostAgentOp> {
     }
 }
 
-/// The hold that a steering message releases.
+/// Returns the name of the hold that a steering message releases; `None` if it releases none.
 pub(super) fn release(text: &str) -> Option<&str> {
     Some(text.strip_prefix(RELEASE)?.trim())
 }

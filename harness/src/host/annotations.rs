@@ -1,12 +1,12 @@
-//! Annotations: comments on a session's files, on a channel that comes and goes with the session.
+//! Annotations: comments on a session's files, on a channel that lives as long as the session.
 //!
-//! Clients write all of them. The session repeats how many there are, in its state and its summary;
-//! no action tells that, so the two follow as the status does.
+//! Clients write all of them. The session's state and summary repeat the number of annotations. No action
+//! changes that number, so the host updates both itself, as it updates the status.
 //!
 //! Readings taken where the specification is silent:
-//! - An annotation without entries is refused, and so is the removal of its last entry: the client
-//!   is the one who has to say that the annotation goes.
-//! - A new annotation that calls itself resolved is refused.
+//! - The host rejects an annotation without entries and the removal of an annotation's last entry: the client
+//!   has to remove the annotation explicitly.
+//! - The host rejects a new annotation that is already resolved.
 //!
 //! Knows: what an annotations channel holds. Never knows: files, who wrote what.
 //!
@@ -20,14 +20,15 @@ use super::engine::{MAX_STORED_BYTES, RefHost};
 use super::rules::{RuleFacts, require};
 use crate::wire::channel::ChannelKind;
 
-/// The most annotations of a session.
+/// The maximum number of annotations of a session.
 const MAX_ANNOTATIONS: usize = 1_000;
-/// The most entries of an annotation.
+/// The maximum number of entries of an annotation.
 const MAX_ENTRIES: usize = 1_000;
-/// What the URI of a session's annotations has at its end.
+/// The suffix of the URI of a session's annotations channel.
 const PATH: &str = "/annotations";
 
-/// Says of which session a note is that a client of an older version makes: there the channel alone told.
+/// Adds the session to the `origin` of an annotation. Clients of older versions leave it out, because the
+/// channel implies it.
 pub(super) fn place_note(uri: &str, action: &mut Value) {
     let note = if action.get("annotation").is_some() { &mut action["annotation"] } else { action };
     let origin = note.get_mut("origin").and_then(Value::as_object_mut);
@@ -37,21 +38,21 @@ pub(super) fn place_note(uri: &str, action: &mut Value) {
 }
 
 impl RefHost {
-    /// Gives a session that is being created its annotations.
+    /// Creates the annotations channel of a new session.
     pub(super) fn add_annotations(&mut self, session: &str) {
         let uri = format!("{session}{PATH}");
         self.add_channel(&uri, ChannelKind::Annotations, json!({"annotations": []}));
         self.count_annotations(session);
     }
 
-    /// Takes a session's annotations away.
+    /// Removes the annotations channel of a session.
     pub(super) fn drop_annotations(&mut self, session: &str) {
         if self.keeps("session.dispose.cascade-annotations") {
             self.drop_channel(&format!("{session}{PATH}"));
         }
     }
 
-    /// Follows an action on a session's annotations.
+    /// Updates the session's counts after an action on its annotations.
     pub(super) fn annotations_changed(&mut self, uri: &str) {
         if let Some(session) =
             uri.strip_suffix(PATH).filter(|_| self.keeps("annotations.summary-counts"))
@@ -61,7 +62,7 @@ impl RefHost {
         }
     }
 
-    /// Makes a session say how many annotations it has.
+    /// Writes the number of annotations and entries into the session's state.
     fn count_annotations(&mut self, session: &str) {
         let uri = format!("{session}{PATH}");
         let annotations = self.state(&uri)["annotations"].as_array();
@@ -76,7 +77,7 @@ impl RefHost {
         }
     }
 
-    /// Counts what a client puts into a session's annotations for good.
+    /// Adds the size of an annotation action to the bytes that the session stores permanently.
     pub(super) fn store_annotation(&mut self, uri: &str, action: &Value) {
         let session = uri.strip_suffix(PATH).and_then(|session| self.sessions.get_mut(session));
         if let Some(session) = session {
@@ -86,7 +87,7 @@ impl RefHost {
 }
 
 impl RuleFacts<'_> {
-    /// The annotation that an id names; null where there is none.
+    /// Returns the annotation with this id; null if there is none.
     fn annotation(&self, id: &Value) -> &Value {
         let annotations = self.state["annotations"].as_array();
         annotations.into_iter().flatten().find(|it| &it["id"] == id).unwrap_or(&Value::Null)

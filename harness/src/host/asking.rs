@@ -1,8 +1,8 @@
-//! What this host asks of clients: the plugin that one has published at a URI of its own.
+//! Requests of the host to clients: reading a plugin that a client has published under its own URI.
 //!
-//! A plugin with children needs nothing more. Of one without, at `virtual://NAME/..`, the client that
-//! published it is asked for `plugin.json`, whose `children` are those of the plugin. Requests of the
-//! host have numbers of their own, which say nothing about those of a client.
+//! A plugin that lists its `children` needs no request. For a plugin without them at `virtual://NAME/..`, the
+//! host asks the publishing client for `plugin.json` and takes the `children` from there. The host numbers its
+//! requests independently of the request ids of the client.
 //!
 //! Knows: connections, published plugins. Never knows: what is in a plugin.
 //!
@@ -18,14 +18,14 @@ use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::message::Message;
 
-/// How long a client may take.
+/// The timeout for a client's response.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The most questions at a time; for more plugins nobody is asked.
+/// The maximum number of open requests to clients. Beyond it the host sends no request.
 const MAX_QUESTIONS: usize = 1_000;
-/// How the URIs begin that a client serves.
+/// The scheme of the URIs that a client serves.
 const SCHEME: &str = "virtual://";
 
-/// A question that waits for its answer.
+/// An open request of the host to a client.
 #[derive(Debug)]
 pub(super) struct OpenQuestionToClient {
     conn: ConnId,
@@ -35,13 +35,13 @@ pub(super) struct OpenQuestionToClient {
     until: Duration,
 }
 
-/// Whether a plugin has to be asked for.
+/// Returns whether the contents of a plugin have to be requested from its client.
 pub(super) fn is_elsewhere(source: &Value) -> bool {
     source["uri"].as_str().is_some_and(|uri| uri.starts_with(SCHEME))
 }
 
 impl RefHost {
-    /// Asks the client that published a plugin for what is in it.
+    /// Requests the contents of a plugin from the client that published it.
     pub(super) fn ask_for_plugin(&mut self, session: &str, client: &str, source: &Value) {
         let right = self.keeps("resource.symmetric.right-client");
         let publisher = |it: &HostConnection| it.client.as_deref() == Some(client);
@@ -66,7 +66,7 @@ impl RefHost {
         self.send(conn, message.value().clone());
     }
 
-    /// Takes an answer of a client; what nobody asked for is passed over.
+    /// Handles a client's response. Ignores a response that no open request of this connection expects.
     pub(super) fn hear_answer(&mut self, conn: ConnId, message: &Message) {
         let id = message.id().and_then(Value::as_u64).unwrap_or(0);
         let own = self.questions.get(&id).is_some_and(|question| question.conn == conn);
@@ -81,7 +81,7 @@ impl RefHost {
 
     fn plugin_read(&mut self, question: OpenQuestionToClient, children: Option<Value>) {
         let OpenQuestionToClient { session, client, mut source, .. } = question;
-        // Nothing to say where the client has published something else since.
+        // Do nothing if the client has published another plugin in the meantime.
         if let Some(id) = self.brought_as(&session, &client, &source) {
             if let Some(children) = children {
                 source["children"] = children;
@@ -90,12 +90,12 @@ impl RefHost {
         }
     }
 
-    /// When the next question has waited long enough.
+    /// Returns the earliest timeout of an open request; `None` if there is no open request.
     pub(super) fn next_question(&self) -> Option<Duration> {
         self.questions.values().map(|question| question.until).min()
     }
 
-    /// Gives up what was not answered in time.
+    /// Closes the requests that have timed out.
     pub(super) fn expire_questions(&mut self) {
         let due = self.questions.iter().filter(|(_, question)| question.until <= self.now);
         let due: Vec<u64> = due.map(|(id, _)| *id).collect();

@@ -1,14 +1,14 @@
-//! Tokens: which agents ask for one, which client has brought one, and until when.
+//! Tokens: which agents require one, which connection has delivered one, and when it expires.
 //!
-//! A token belongs to the connection that brought it, and goes with it. There is one token that this
-//! host takes for its protected agent, [`TOKEN`]; what the optional resource of another agent is given
-//! is not looked at, since nothing depends on it.
+//! A token belongs to the connection that delivered it, and is forgotten with the connection. The protected
+//! agent accepts exactly one token, [`TOKEN`]. The host does not check a token for an optional resource of
+//! another agent, since nothing depends on it.
 //!
 //! Readings taken where the specification is silent:
-//! - A reconnect begins without tokens: what is asked for then is told by an error.
-//! - That a token has expired is told to the connection that brought it, where it listens to the root
-//!   channel, and to nobody else.
-//! - A session that exists can be used by everybody who may see it; a token is for making one.
+//! - A connection has no tokens after a reconnect; an error says which one a request needs.
+//! - The host reports an expired token only to the connection that delivered it, and only if that connection
+//!   is subscribed to the root channel.
+//! - Creating a session needs a token. Using an existing session does not.
 //!
 //! Knows: agents, connections. Never knows: sessions.
 //!
@@ -26,14 +26,15 @@ use crate::transcript::ConnId;
 use crate::wire::channel::ROOT;
 use crate::wire::feature::ProtocolFeature;
 
-/// The resource of the protected agent, and the one token that is taken for it.
+/// The resource of the protected agent, and the only token that the host accepts for it.
 pub const TOKEN: (&str, &str) =
     ("https://agent.ahp-harness.example/api", "reference-host-token-3f1c9a7e");
 
-/// The resource that nothing depends on.
+/// An optional resource that nothing depends on.
 pub(super) const EXTRAS: &str = "https://extras.ahp-harness.example";
 
-/// What is said of a resource to whoever has to get a token for it. Source: RFC 9728.
+/// Returns the metadata of a protected resource, from which a client learns how to get a token. Source: RFC
+/// 9728.
 pub(super) fn metadata(resource: &str, required: bool) -> Value {
     json!({
         "resource": resource,
@@ -56,11 +57,11 @@ fn is_required(resource: &Value) -> bool {
     resource["required"] != false
 }
 
-/// The longest lifetime that is counted; longer ones never end here.
+/// The longest lifetime of a token that the host honours, in seconds. A longer lifetime counts as unlimited.
 const MAX_LIFETIME: u64 = 366 * 24 * 3600;
 
 impl RefHost {
-    /// What agents say of the resources that they protect.
+    /// Returns the protected resources that the agents advertise.
     fn advertised(&self) -> impl Iterator<Item = &Value> {
         let agents = self.state(ROOT)["agents"].as_array().into_iter().flatten();
         agents.filter_map(|agent| agent["protectedResources"].as_array()).flatten()
@@ -97,7 +98,7 @@ impl RefHost {
         Ok(json!({}))
     }
 
-    /// When a token ends, where the client says so. Source: `auth.authenticate.expiresIn`.
+    /// Returns the time at which a token expires; `None` if it does not. Source: `auth.authenticate.expiresIn`.
     fn lifetime(&self, call: &HostCall) -> Result<Option<Duration>, ErrorResponse> {
         let knows = self.protocol_of(call.conn).has(ProtocolFeature::TokenLifetimes);
         let Some(given) = call.params.get("expiresIn").filter(|it| knows && !it.is_null()) else {
@@ -113,8 +114,8 @@ impl RefHost {
         }
     }
 
-    /// Refuses a connection that has not brought what an agent asks for.
-    /// Source: authentication.md, AuthRequired.
+    /// Rejects a request if the connection lacks a token that the agent requires. Source: authentication.md,
+    /// AuthRequired.
     pub(super) fn require_tokens(&self, conn: ConnId, provider: &str) -> Result<(), ErrorResponse> {
         if !self.keeps("auth.required.any-command") {
             return Ok(());
@@ -144,13 +145,13 @@ impl RefHost {
         }
     }
 
-    /// When the next token ends.
+    /// Returns the earliest expiry of a token; `None` if no token expires.
     pub(super) fn next_expiry(&self) -> Option<Duration> {
         let ends = self.connections.values().flat_map(|it| it.tokens.values());
         ends.filter_map(|until| *until).min()
     }
 
-    /// Forgets tokens whose time is over, and says so. Source: authentication.md, auth expiry.
+    /// Removes expired tokens and notifies their connections. Source: authentication.md, auth expiry.
     pub(super) fn expire_tokens(&mut self) {
         let now = self.now;
         let due = |until: &Option<Duration>| until.is_some_and(|until| until <= now);
@@ -181,8 +182,8 @@ fn required(resources: Vec<Value>) -> ErrorResponse {
     failure
 }
 
-/// The provider of a request: one that this host has, the first of them unless it says another.
-/// Source: `session.create.provider-unknown`.
+/// Returns the provider that a request names, or the first one if it names none; `None` if the host does not
+/// have it. Source: `session.create.provider-unknown`.
 pub(super) fn provider<'a>(call: &'a HostCall<'_>) -> Option<&'a str> {
     match call.params.get("provider").and_then(Value::as_str) {
         Some(named) => Some(named).filter(|it| configuration::has_provider(it)),

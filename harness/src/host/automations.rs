@@ -1,13 +1,13 @@
-//! Automations: the catalogue of what clients have defined, and who may change it.
+//! Automations: the catalogue of definitions that clients have created, and the rules for changing it.
 //!
-//! Runs are asked for, or begin when a schedule says so. The host announces no kinds of events, so that a
-//! definition with one of them is refused. The rest is [`errands`].
+//! A run begins on request or on a schedule. The host announces no event kinds, so it rejects a definition with
+//! an event trigger. The runs themselves are in [`errands`].
 //!
 //! Readings taken where the specification is silent:
-//! - `runCount` counts what a schedule has begun, and an automation that ends after so many runs is turned off with
-//!   the last one.
-//! - What has no next time, such as the 30th of February, is taken: it never begins.
-//! - With an automation its runs go away: those that are not over are cancelled first.
+//! - `runCount` counts scheduled runs only. An automation with a limit on its runs is disabled after the
+//!   last of them.
+//! - The host accepts a schedule that never matches, such as the 30th of February; the automation never starts.
+//! - Removing an automation removes its runs; the host cancels the active ones first.
 //!
 //! [`errands`]: super::errands
 //!
@@ -27,42 +27,42 @@ use super::engine::RefHost;
 use super::rules::{RuleFacts, require};
 use super::timestamp;
 
-/// The channel of the catalogue.
+/// The channel of the automation catalogue.
 pub(super) const AUTOMATIONS: &str = "ahp-automations://";
-/// How many runs that are over are kept of each automation.
+/// The number of finished runs that the host keeps for each automation.
 pub(super) const RUN_HISTORY: usize = 3;
-/// What everybody may do with an automation.
+/// The operations that every client may perform on an automation.
 const OPERATIONS: &[&str] = &["update", "remove", "run"];
-/// The most automations at a time.
+/// The maximum number of automations.
 const MAX_AUTOMATIONS: usize = 200;
-/// The most bytes of one definition.
+/// The maximum size of a definition in bytes.
 const MAX_DEFINITION: usize = 64 << 10;
 
-/// When an automation begins next by itself.
+/// The next scheduled run of an automation.
 #[derive(Clone, Debug)]
 pub(super) struct AutomationDue {
-    /// In milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     at: u64,
-    /// The trigger that says so.
+    /// The id of the trigger that starts the run.
     trigger: String,
 }
 
-/// What the host says in the handshake that it can do. Source: `InitializeResult.automations`.
+/// Returns the automation capabilities that the handshake announces. Source: `InitializeResult.automations`.
 pub(super) fn capabilities() -> Value {
     json!({"create": {}, "schedules": {}, "runCancellation": {}, "runHistoryLimit": RUN_HISTORY})
 }
 
-/// A catalogue without entries.
+/// Returns a catalogue without entries.
 pub(super) fn first_state() -> Value {
     json!({"entries": []})
 }
 
-/// The entries of the catalogue.
+/// Returns the entries of the catalogue.
 pub(super) fn entries(catalogue: &Value) -> &[Value] {
     catalogue["entries"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Whether a definition is one that this host can keep. Source: `automation.create.*`.
+/// Checks that the host supports a definition. Source: `automation.create.*`.
 fn sound(facts: &RuleFacts, definition: &Value) -> Result<(), String> {
     let own = definition["message"]["origin"]["kind"] == "automation";
     require(
@@ -96,7 +96,7 @@ fn sound(facts: &RuleFacts, definition: &Value) -> Result<(), String> {
     require(definition.to_string().len() <= MAX_DEFINITION, "the definition is too long")
 }
 
-/// A rule of `automation/createRequested`.
+/// Checks an `automation/createRequested` action.
 pub(super) fn new_automation(facts: &RuleFacts) -> Result<(), String> {
     let uri = facts.action["resource"].as_str().unwrap_or("");
     let named = uri.strip_prefix("ahp-automation:/").is_some_and(|id| !id.is_empty());
@@ -108,7 +108,7 @@ pub(super) fn new_automation(facts: &RuleFacts) -> Result<(), String> {
     sound(facts, &facts.action["definition"])
 }
 
-/// A rule of `automation/updateRequested`.
+/// Checks an `automation/updateRequested` action.
 pub(super) fn sound_update(facts: &RuleFacts) -> Result<(), String> {
     let mut entries = entries(facts.state).iter();
     let entry = entries.find(|entry| entry["resource"] == facts.action["resource"]);
@@ -116,7 +116,7 @@ pub(super) fn sound_update(facts: &RuleFacts) -> Result<(), String> {
     sound(facts, &patched(&entry["definition"], &facts.action["changes"]))
 }
 
-/// A definition with changes: what they name is replaced in full.
+/// Returns a definition with changes applied. A changed member is replaced as a whole.
 fn patched(definition: &Value, changes: &Value) -> Value {
     let mut definition = definition.clone();
     for (name, value) in changes.as_object().into_iter().flatten() {
@@ -128,12 +128,12 @@ fn patched(definition: &Value, changes: &Value) -> Value {
 }
 
 impl RefHost {
-    /// An automation of the catalogue.
+    /// Returns the catalogue entry of an automation; `None` if there is none.
     pub(super) fn automation(&self, uri: &str) -> Option<&Value> {
         entries(self.state(AUTOMATIONS)).iter().find(|entry| entry["resource"] == uri)
     }
 
-    /// Makes the automation that a client asked for. Source: `automation.create.set`.
+    /// Creates the automation that a client requested. Source: `automation.create.set`.
     pub(super) fn create_automation(&mut self, action: &Value) {
         let now = self.timestamp();
         let entry = json!({
@@ -143,7 +143,7 @@ impl RefHost {
         self.set_automation(entry);
     }
 
-    /// Changes an automation as a client asked. Source: `automation.update.patch`.
+    /// Updates an automation as a client requested. Source: `automation.update.patch`.
     pub(super) fn update_automation(&mut self, action: &Value) {
         let Some(entry) = self.automation(action["resource"].as_str().unwrap_or("")) else {
             return;
@@ -160,7 +160,8 @@ impl RefHost {
         self.set_automation(entry);
     }
 
-    /// Publishes an entry. It has a `runCount` where it ends after runs. Source: `automation.runCount`.
+    /// Publishes an entry. The entry has a `runCount` if a number of runs disables the automation. Source:
+    /// `automation.runCount`.
     pub(super) fn set_automation(&mut self, mut entry: Value) {
         let conditions = entry["definition"]["disableConditions"].as_array();
         let counted = conditions.is_some_and(|it| it.iter().any(|one| one["kind"] == "afterRuns"));
@@ -180,7 +181,8 @@ impl RefHost {
         self.publish(AUTOMATIONS, json!({"type": "automation/set", "automation": entry}));
     }
 
-    /// Notes when an automation begins next, and says so in its entry. Source: `AutomationEntry.nextRunAt`.
+    /// Computes the next run of an automation and writes it into its entry. Source:
+    /// `AutomationEntry.nextRunAt`.
     fn schedule(&mut self, entry: &mut Value) {
         let now = self.wall_ms();
         let definition = &entry["definition"];
@@ -204,13 +206,13 @@ impl RefHost {
         }
     }
 
-    /// When the next automation begins by itself.
+    /// Returns the time of the next scheduled run; `None` if nothing is scheduled.
     pub(super) fn next_scheduled(&self) -> Option<Duration> {
         let next = self.schedules.values().map(|due| due.at).min()?;
         Some(Duration::from_millis(next.saturating_sub(self.epoch_ms)))
     }
 
-    /// Begins the runs whose time has come. One of an automation that has too many is left out.
+    /// Starts the scheduled runs that are due. Skips a run if its automation has too many.
     pub(super) fn run_scheduled(&mut self) {
         let now = self.wall_ms();
         let due = self.schedules.iter().filter(|(_, due)| due.at <= now);
@@ -267,8 +269,8 @@ impl RefHost {
         Ok(json!({"resource": run}))
     }
 
-    /// Serves `fetchAutomationRuns`: every run that is kept is in the catalogue, so that no cursor
-    /// was ever given.
+    /// Serves `fetchAutomationRuns`. The catalogue holds every run that the host keeps, so the host never
+    /// issues a cursor and rejects every cursor.
     pub(super) fn fetch_automation_runs(&mut self, call: &HostCall) -> CallReply {
         self.known_automation(call)?;
         if call.params.get("cursor").is_some_and(|cursor| !cursor.is_null()) {

@@ -1,4 +1,5 @@
-//! What an agent leaves running: a command in a terminal of its own, listed by its chat until it ends.
+//! Background commands: a command that an agent leaves running in its own terminal. Its chat lists it until it
+//! ends.
 //!
 //! Knows: chats, terminals. Never knows: what a command does.
 //!
@@ -11,23 +12,23 @@ use crate::wire::json::json;
 
 use super::engine::RefHost;
 
-/// The most commands that run by themselves at a time.
+/// The maximum number of background commands.
 const MAX_RUNNING: usize = 100;
 
-/// A command that runs by itself.
+/// A command that runs in the background.
 #[derive(Debug)]
 pub(super) struct BackgroundCommand {
-    /// When it ends.
+    /// The time at which the command ends.
     due: Duration,
     /// The chat that lists it.
     chat: String,
-    /// What the chat lists it as.
+    /// The identifier of the command in the chat's list.
     id: String,
     terminal: String,
 }
 
 impl RefHost {
-    /// Leaves a command of a chat running for so long.
+    /// Starts a background command of a chat that runs for the duration `lasts`.
     pub(super) fn leave_running(&mut self, chat: &str, command: &str, lasts: Duration) {
         let Some(session) = self.chats.get(chat).map(|chat| chat.session.clone()) else {
             return;
@@ -53,18 +54,18 @@ impl RefHost {
         self.running.push(BackgroundCommand { due, chat, id, terminal });
     }
 
-    /// When the next command ends.
+    /// Returns the time at which the next command ends; `None` if none runs.
     pub(super) fn next_ended(&self) -> Option<Duration> {
         self.running.iter().map(|it| it.due).min()
     }
 
-    /// Ends every command whose time has come.
+    /// Ends every command that is due.
     pub(super) fn end_running(&mut self) {
         let now = self.now;
         self.end_those(|it| it.due <= now);
     }
 
-    /// Ends every command: a crash took them along.
+    /// Ends every command, because a crash of the host killed them.
     pub(super) fn lose_running(&mut self) {
         self.end_those(|_| true);
     }

@@ -1,7 +1,7 @@
-//! Tool calls as the agent makes them: started, streamed, asked about, run, completed.
+//! Tool calls of the agent: start, streamed input, confirmation, execution, completion.
 //!
-//! A tool runs once, and not before it may. What it does is to say what it was called with, so
-//! that an edited input shows.
+//! A tool runs once, and only after its confirmation. Its output repeats its input, so that a client can see an
+//! edited input.
 //!
 //! Knows: operations, the states of chats. Never knows: connections.
 //!
@@ -17,7 +17,7 @@ use super::resources::uri_of;
 use crate::agent::script::{ToolClass, ToolStep, pieces};
 
 impl ToolClass {
-    /// The names of the reference host's own tools: for the wire, and for people.
+    /// Returns the name of a tool on the wire and its display name.
     fn names(&self) -> (&str, &str) {
         match self {
             ToolClass::Shell => ("shell", "Run command"),
@@ -32,7 +32,7 @@ impl ToolClass {
 }
 
 impl RefHost {
-    /// Starts a call and queues what follows.
+    /// Starts a tool call and queues its operations.
     pub(super) fn call_tool(&mut self, uri: &str, index: usize, turn: &str, step: ToolStep) {
         let call = self.fresh_id("call");
         let (name, display) = step.class.names();
@@ -71,7 +71,7 @@ impl RefHost {
         self.queue(uri, index, ops);
     }
 
-    /// The first active client of the chat's session that offers a tool.
+    /// Returns the first active client of the chat's session that offers a tool.
     fn owner(&self, uri: &str, tool: &str) -> Option<String> {
         let session = &self.chats.get(uri)?.session;
         let clients = self.state(session)["activeClients"].as_array()?;
@@ -89,7 +89,7 @@ impl RefHost {
         self.say(uri, delta);
     }
 
-    /// Publishes a call, for approval where the script asks for it.
+    /// Publishes a tool call as ready, and waits for approval if the script asks for it.
     pub(super) fn call_ready(
         &mut self,
         uri: &str,
@@ -105,7 +105,7 @@ impl RefHost {
         }
     }
 
-    /// Publishes a call, and waits for nothing.
+    /// Publishes a tool call as ready, without waiting.
     pub(super) fn tell_ready_call(&mut self, uri: &str, turn: &str, call: &str, step: &ToolStep) {
         let mut action = ready(turn, call, step, step.confirm);
         if step.by_reference
@@ -116,7 +116,7 @@ impl RefHost {
         self.say(uri, action);
     }
 
-    /// Asks once more about a call that runs; afterwards it goes on where it was.
+    /// Asks for a second confirmation of a running call. After the approval the call continues.
     pub(super) fn reconfirm(
         &mut self,
         uri: &str,
@@ -135,7 +135,7 @@ impl RefHost {
         self.hold_up(uri, index, HostAgentWait::Call { call, status });
     }
 
-    /// Runs a tool that may run. A client's tool is left to the client.
+    /// Runs a tool if its call was approved. For a client's tool, waits for the client to run it.
     pub(super) fn execute(
         &mut self,
         uri: &str,
@@ -148,7 +148,7 @@ impl RefHost {
         match known["status"].as_str() {
             Some("running") => {}
             Some("cancelled") => return self.denied(uri, index, step),
-            // The client completed the call already, and the user has to approve its result.
+            // The client has already completed the call, and the user has to approve its result.
             Some("pending-result-confirmation") if self.keeps("chat.tool.result-confirmation") => {
                 let status = "pending-result-confirmation";
                 return self.hold_up(uri, index, HostAgentWait::Call { call, status });
@@ -172,7 +172,7 @@ impl RefHost {
         self.hold_up(uri, index, HostAgentWait::Call { call, status: "running" });
     }
 
-    /// Completes a call that runs, and waits where its result has to be approved.
+    /// Completes a running call, and waits if its result needs approval.
     pub(super) fn complete(
         &mut self,
         uri: &str,
@@ -194,7 +194,7 @@ impl RefHost {
         self.publish(uri, action);
     }
 
-    /// The end of a call; a tool that edits files has done so where `edits`.
+    /// Returns the action that completes a call. If `edits`, performs the file edits of the tool first.
     pub(super) fn completion(
         &mut self,
         uri: &str,
@@ -234,7 +234,7 @@ impl RefHost {
         action
     }
 
-    /// What a call shows of its output.
+    /// Returns the action that shows the output of a call.
     pub(super) fn shown_output(&self, turn: &str, call: &Value) -> Value {
         json!({
             "type": "chat/toolCallContentChanged", "turnId": turn,
@@ -242,8 +242,8 @@ impl RefHost {
         })
     }
 
-    /// The user said no: the call's remaining operations find nothing to do; the turn goes on
-    /// unless the script says otherwise.
+    /// Handles a denied call. Its remaining operations become no-ops; the turn continues unless the script says
+    /// otherwise.
     fn denied(&mut self, uri: &str, index: usize, step: &ToolStep) {
         let Some(run) = self.runs.get_mut(uri).filter(|_| step.deny_ends_turn) else {
             return;
@@ -269,7 +269,8 @@ impl RefHost {
         }
     }
 
-    /// Fails the running calls of those clients of a session.
+    /// Fails the running calls in a session whose owning client satisfies `of`, called with the host, the chat
+    /// and the client.
     pub(super) fn fail_calls(&mut self, session: &str, of: impl Fn(&RefHost, &str, &str) -> bool) {
         for uri in self.chats_of(session) {
             let turn = &self.state(&uri)["activeTurn"];
@@ -291,7 +292,7 @@ impl RefHost {
 }
 
 impl RefHost {
-    /// The input of a call, wherever it stands.
+    /// Returns the input of a call, whether the state holds it inline or refers to a file.
     fn input_of(&self, call: &Value) -> Option<String> {
         let input = &call["toolInput"];
         let Some(uri) = input["uri"].as_str() else {
@@ -301,8 +302,8 @@ impl RefHost {
         Some(String::from_utf8_lossy(&file.bytes).into_owned())
     }
 
-    /// Puts the input that a user has edited where the call's input stands, before anybody hears of the
-    /// decision. Source: `chat.tool.edited-input-ref`.
+    /// Writes an input that the user has edited to the file that the call's input refers to, before the host
+    /// publishes the confirmation. Source: `chat.tool.edited-input-ref`.
     pub(super) fn replace_input(&mut self, uri: &str, action: &Value) {
         let active = &self.state(uri)["activeTurn"];
         let call = tool_call(self.state(uri), action["toolCallId"].as_str().unwrap_or_default());
@@ -326,7 +327,7 @@ impl RefHost {
         }
     }
 
-    /// What a tool gives back: what it was called with, and of a worker's call the worker.
+    /// Returns the content of a tool's output: the call's input, and for a worker's call the worker's chat.
     fn output(&self, call: &Value) -> Value {
         let input = self.input_of(call);
         let input = input.or_else(|| call["partialInput"].as_str().map(str::to_owned));
@@ -366,7 +367,7 @@ fn orphaned(turn: &str, call: &str) -> Value {
     action
 }
 
-/// The end of a call that could not be made.
+/// Returns the action that completes a call that failed to start.
 fn failed(turn: &str, call: &str, why: &str) -> Value {
     let error = json!({"message": why});
     let result =

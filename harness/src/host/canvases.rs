@@ -1,7 +1,7 @@
-//! Canvases: pages that something beside the host shows, each a channel of its own, listed by its chat.
+//! Canvases: pages that an extension displays outside of the host. Each is a channel, and its chat lists it.
 //!
-//! Where a canvas is shown is known only while what shows it is there: its address goes with that, and
-//! is not kept over a crash.
+//! A canvas has an address only while its extension displays it. The host does not keep the address over a
+//! crash.
 //!
 //! Knows: chats. Never knows: what is on a page.
 //!
@@ -14,15 +14,15 @@ use crate::wire::json::{Value, json};
 use super::engine::RefHost;
 use super::telemetry::INFO;
 
-/// The most canvases of one chat.
+/// The maximum number of canvases of a chat.
 const MAX_CANVASES: usize = 100;
-/// What a log record says when a canvas is shown.
+/// The text of the log record for a canvas that is shown.
 pub(super) const SHOWN: &str = "a canvas is shown";
-/// Who shows the canvases of this host.
+/// The extension that displays the canvases of this host.
 const EXTENSION: &str = "scripted";
 
 impl RefHost {
-    /// Shows a canvas of a chat at an address; without one, what showed it is gone.
+    /// Shows a canvas of a chat at an address. Without `url`, the extension has closed the canvas.
     pub(super) fn show_canvas(&mut self, chat: &str, name: &str, url: Option<&str>) {
         if !self.protocol.has(ProtocolFeature::Canvases) {
             return;
@@ -65,18 +65,18 @@ impl RefHost {
         self.publish(chat, json!({"type": "chat/canvasesChanged", "canvases": list}));
     }
 
-    /// The canvases of a chat.
+    /// Returns the URIs of the canvases of a chat.
     pub(super) fn canvases_of(&self, chat: &str) -> Vec<String> {
         let list = self.state(chat)["canvases"].as_array().into_iter().flatten();
         list.filter_map(|entry| entry["resource"].as_str().map(str::to_owned)).collect()
     }
 
-    /// Takes the canvases of a chat away.
+    /// Removes the canvases of a chat.
     pub(super) fn drop_canvases(&mut self, chat: &str) {
         self.canvases_of(chat).iter().for_each(|uri| self.drop_channel(uri));
     }
 
-    /// After a crash nothing shows a canvas any more.
+    /// Removes the addresses of all canvases after a crash, since no extension displays them any more.
     pub(super) fn end_canvases(&mut self) {
         for (_, channel) in &mut self.channels {
             if channel.kind == ChannelKind::Canvas {

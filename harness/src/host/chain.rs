@@ -22,13 +22,13 @@ use crate::wire::version::Version;
 
 use super::HostOutput;
 
-/// The limit for the number of open requests that are remembered.
+/// The maximum number of open requests that are remembered.
 const MAX_ASKED: usize = 100_000;
 
 /// Whether a message of a client goes on to the host.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MessagePassage {
-    /// It goes on.
+    /// The message continues to the host.
     Onward,
     /// The host never receives it.
     Stopped,
@@ -81,16 +81,16 @@ pub(super) trait MessageRewriter: Send {
     ) {
         out.send(message);
     }
-    /// The JSON text of a message; `None` for the text that the host would send.
+    /// Returns the JSON text of a message; `None` for the text that the host would send.
     fn spelled(&self, _message: &Value) -> Option<String> {
         None
     }
-    /// The delay of a message to a client. The order of messages on a connection does not change.
+    /// Returns the delay of a message to a client. The order of messages on a connection does not change.
     fn delay(&mut self, _link: &MessageLink<'_>, _message: &Value) -> Duration {
         Duration::ZERO
     }
-    /// The delay of a message that later messages of the connection may overtake; `None` for a message that
-    /// keeps its place.
+    /// Returns the delay of a message that later messages of the connection may overtake; `None` if the order
+    /// must not change.
     fn overtaken(&self, _link: &MessageLink<'_>) -> Option<Duration> {
         None
     }
@@ -155,13 +155,13 @@ impl MessageLink<'_> {
         }
     }
 
-    /// The channel of the `subscribe` that the message answers.
+    /// Returns the channel of the `subscribe` request that the message answers; `None` for other messages.
     pub(super) fn subscribed(&self) -> Option<&str> {
         let request = self.request.filter(|_| self.answers == Some("subscribe"));
         request.and_then(|request| subject_of(&request["params"]))
     }
 
-    /// What is known of the connection.
+    /// Returns the observed state of the connection; `None` if it is unknown.
     pub(super) fn own(&self) -> Option<&SeenConnection> {
         self.seen.connections.get(&self.conn)
     }
@@ -173,7 +173,8 @@ pub(super) fn each_envelope_list(message: &mut Value, visit: &mut dyn FnMut(&mut
     result.and_then(Value::as_array_mut).into_iter().for_each(visit);
 }
 
-/// The channel that the params of `subscribe` and `unsubscribe` name, which older versions call `resource`.
+/// Returns the channel that the params of `subscribe` and `unsubscribe` name; older versions call it
+/// `resource`.
 pub(super) fn subject_of(params: &Value) -> Option<&str> {
     params.get("channel").or_else(|| params.get("resource")).and_then(Value::as_str)
 }
@@ -181,22 +182,22 @@ pub(super) fn subject_of(params: &Value) -> Option<&str> {
 /// The state of a connection, as seen in its messages.
 #[derive(Debug, Default)]
 pub(super) struct SeenConnection {
-    /// The client behind it, after the handshake.
+    /// The client id of the connection, after the handshake.
     pub(super) client: Option<String>,
-    /// The version that was negotiated.
+    /// The version that the connection has negotiated.
     pub(super) protocol: Option<&'static Protocol>,
-    /// The channels that it is subscribed to, in the words of the connection, in the order of subscribing.
+    /// The subscribed channels, spelled as the connection spells them, in the order of subscription.
     pub(super) subscriptions: Vec<String>,
-    /// The number of requests so far.
+    /// The number of requests received so far.
     pub(super) requests: u64,
-    /// Whether its client does not read.
+    /// Whether the client has stopped reading.
     pub(super) held: bool,
-    /// Whether a rewriter has closed it; nothing more passes.
+    /// Whether a rewriter has closed the connection; no further message passes.
     closing: bool,
 }
 
 impl SeenConnection {
-    /// Whether it is subscribed to a channel.
+    /// Returns whether the connection is subscribed to a channel.
     pub(super) fn hears(&self, channel: &str) -> bool {
         self.subscriptions.iter().any(|own| own == channel)
     }
@@ -209,7 +210,7 @@ pub(super) struct SeenTraffic {
     pub(super) connections: BTreeMap<ConnId, SeenConnection>,
     /// The versions that the host supports, newest first.
     pub(super) served: Vec<Version>,
-    /// The version of each client that shook hands: a `reconnect` does not name one.
+    /// The version of each client that has completed a handshake. A `reconnect` does not name a version.
     clients: HashMap<String, &'static Protocol>,
     /// The version that was negotiated last.
     latest: Option<&'static Protocol>,
@@ -275,7 +276,7 @@ impl SeenTraffic {
     }
 }
 
-/// The version in the result of an `initialize`. Version 1 of the specification is a number.
+/// Returns the version in the result of an `initialize`. Version 1 of the specification is a number.
 fn negotiated(result: &Value) -> Option<&'static Protocol> {
     let version = result.get("protocolVersion")?;
     let text = version.as_str().map_or_else(|| version.to_text(), str::to_owned);
@@ -285,13 +286,13 @@ fn negotiated(result: &Value) -> Option<&'static Protocol> {
 /// The rewriters of a host, and the outputs that wait to be sent.
 #[derive(Default)]
 pub(super) struct MessageChain {
-    /// In order from the host to the clients.
+    /// The rewriters, in order from the host to the clients.
     rewriters: Vec<Box<dyn MessageRewriter>>,
     /// The requests that have no response yet, by connection and request id.
     asked: HashMap<(ConnId, String), Value>,
     /// Outputs with the time at which each is due.
     waiting: VecDeque<(Duration, HostOutput)>,
-    /// When the last message of each connection is due.
+    /// The time at which the last message of each connection is due.
     last: HashMap<ConnId, Duration>,
     seen: SeenTraffic,
     now: Duration,
@@ -308,7 +309,8 @@ impl fmt::Debug for MessageChain {
 }
 
 impl MessageChain {
-    /// A chain of rewriters, in order from the host to the clients; `served`: the versions that the host supports.
+    /// Creates a chain of rewriters, in order from the host to the clients; `served` are the versions that the
+    /// host supports.
     pub(super) fn new(
         rewriters: Vec<Box<dyn MessageRewriter>>,
         served: Vec<Version>,
@@ -317,34 +319,34 @@ impl MessageChain {
         MessageChain { rewriters, seen, ..MessageChain::default() }
     }
 
-    /// Whether there are no rewriters.
+    /// Returns whether there are no rewriters.
     pub(super) fn is_empty(&self) -> bool {
         self.rewriters.is_empty()
     }
 
-    /// Sets the time.
+    /// Advances the time to `now`.
     pub(super) fn pass(&mut self, now: Duration) {
         self.now = self.now.max(now);
     }
 
-    /// The headers that the host sees of a request to open a connection.
+    /// Returns the headers that the host sees of a request to open a connection.
     pub(super) fn admission(&mut self, headers: &[(String, String)]) -> Vec<(String, String)> {
         let mut headers = headers.to_vec();
         self.rewriters.iter_mut().rev().for_each(|one| one.on_admission(&mut headers));
         headers
     }
 
-    /// A connection was opened.
+    /// Records an opened connection.
     pub(super) fn opened(&mut self, conn: ConnId) {
         self.seen.connections.insert(conn, SeenConnection::default());
     }
 
-    /// The client of a connection stops reading, or goes on.
+    /// Records that the client of a connection has stopped or resumed reading.
     pub(super) fn held(&mut self, conn: ConnId, held: bool) {
         self.seen.connections.entry(conn).or_default().held = held;
     }
 
-    /// A connection is gone.
+    /// Forgets a closed connection and discards its waiting output.
     pub(super) fn closed(&mut self, conn: ConnId) {
         let mine = |output: &HostOutput| matches!(output, HostOutput::Send { conn: of, .. } | HostOutput::Close { conn: of, .. } if *of == conn);
         self.waiting.retain(|(_, output)| !mine(output));
@@ -353,7 +355,7 @@ impl MessageChain {
         self.asked.retain(|(of, _), _| *of != conn);
     }
 
-    /// The host has crashed: no connection is left.
+    /// Forgets all connections after a crash of the host.
     pub(super) fn restarted(&mut self) {
         self.waiting.clear();
         self.last.clear();
@@ -361,7 +363,7 @@ impl MessageChain {
         self.seen.connections.clear();
     }
 
-    /// The frame that the host receives for a client's frame; `None` if a rewriter has stopped it.
+    /// Returns the frame that the host receives for a client's frame; `None` if a rewriter has stopped it.
     pub(super) fn incoming(&mut self, conn: ConnId, frame: &Frame) -> Option<Frame> {
         if self.seen.connections.get(&conn).is_some_and(|known| known.closing) {
             return None;
@@ -431,13 +433,13 @@ impl MessageChain {
         }
     }
 
-    /// The next output that is due.
+    /// Returns the next output that is due; `None` if there is none.
     pub(super) fn poll(&mut self) -> Option<HostOutput> {
         let due = self.waiting.iter().position(|(due, _)| *due <= self.now)?;
         self.waiting.remove(due).map(|(_, output)| output)
     }
 
-    /// When the next output is due.
+    /// Returns the time at which the next output is due; `None` if no output waits.
     pub(super) fn next_due(&self) -> Option<Duration> {
         self.waiting.iter().map(|(due, _)| *due).min()
     }
@@ -521,12 +523,12 @@ fn link<'a>(
     MessageLink { conn, answers, request, protocol: seen.protocol(conn), now, seen }
 }
 
-/// Whether a message is the response to a request.
+/// Returns whether a message is the response to a request.
 fn answers(message: &Value, request: &Value) -> bool {
     message.get("method").is_none() && message.get("id") == request.get("id")
 }
 
-/// Reads a text that is a JSON object.
+/// Parses a text that is a JSON object; `None` otherwise.
 fn object(text: &str) -> Option<Value> {
     Value::read(text).ok().filter(Value::is_object)
 }

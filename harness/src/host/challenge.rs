@@ -1,7 +1,7 @@
-//! Challenges: an MCP server asks for a token before it runs a tool, and the call waits for one.
+//! Challenges: an MCP server asks for a token before it runs a tool, and the tool call waits for the token.
 //!
-//! Every call that waits says which resource the token is for. Whoever brings one resolves all calls that wait for
-//! it. A server that is stopped meanwhile asks for nothing any more: its calls fail.
+//! Every waiting call names the resource of its token. A client that delivers the token resolves all calls that
+//! wait for this resource. If the server stops in the meantime, its calls fail.
 //!
 //! Knows: calls, servers, what waits. Never knows: scripts.
 //!
@@ -14,7 +14,7 @@ use super::auth;
 use super::engine::RefHost;
 use super::play::tool_call;
 
-/// What the servers of this host want a token for; they take any.
+/// The resource for which the MCP servers of this host require a token. They accept any token.
 pub(super) const RESOURCE: &str = "https://tools.ahp-harness.example/mcp";
 
 /// A call that waits for a token.
@@ -22,14 +22,14 @@ struct WaitingCall {
     chat: String,
     turn: String,
     call: String,
-    /// What for.
+    /// The resource that the token is for.
     resource: Value,
-    /// Who asks.
+    /// The id of the server that asks; `None` if the call has no server.
     server: Option<String>,
 }
 
 impl RefHost {
-    /// Has the server of a call that runs ask for a token, and holds the call up. Source:
+    /// Lets the server of a running call ask for a token, and suspends the call. Source:
     /// `session.inputNeeded.mcp-server-auth`.
     pub(super) fn challenge(&mut self, uri: &str, index: usize, turn: &str, call: String) {
         let known = tool_call(self.state(uri), &call);
@@ -52,7 +52,7 @@ impl RefHost {
         self.hold_up(uri, index, HostAgentWait::Call { call, status: "auth-required" });
     }
 
-    /// The calls that wait for a token.
+    /// Returns the calls that wait for a token.
     fn waiting(&self) -> Vec<WaitingCall> {
         let of_chat = |chat: &String| {
             let turn = &self.state(chat)["activeTurn"];
@@ -74,12 +74,12 @@ impl RefHost {
         self.runs.keys().flat_map(of_chat).collect()
     }
 
-    /// What somebody waits for a token for.
+    /// Returns the resources for which a call waits for a token.
     pub(super) fn challenged(&self) -> Vec<Value> {
         self.waiting().into_iter().map(|waiting| waiting.resource).collect()
     }
 
-    /// Lets every call go on that waits for a token for this. Source: ChatToolCallAuthResolvedAction.
+    /// Resumes every call that waits for a token for this resource. Source: ChatToolCallAuthResolvedAction.
     pub(super) fn resolve_challenges(&mut self, resource: &str) {
         let all = self.waiting().into_iter();
         for waiting in all.filter(|it| it.resource["resource"] == resource) {
@@ -97,8 +97,8 @@ impl RefHost {
         }
     }
 
-    /// Ends the calls that wait for a token of servers that are there no more.
-    /// Source: `session.customizations.mcp.stop-clears-input`.
+    /// Fails the calls that wait for a token of a server that no longer asks for one. Source:
+    /// `session.customizations.mcp.stop-clears-input`.
     pub(super) fn abandon_challenges(&mut self, session: &str) {
         if !self.keeps("session.customizations.mcp.stop-clears-input") {
             return;

@@ -1,15 +1,15 @@
-//! Changesets: what the agents of a session have done to files, as a whole and turn by turn.
+//! Changesets: the file changes of a session's agents, for the whole session and for each turn.
 //!
-//! A session has none until its first edit; then its catalogue names two. The whole one can be
-//! reviewed, and its changes can be taken back; that of a turn only shows. An edit makes both be
-//! computed anew, which takes a moment in which they show what they had. The one of a turn without
-//! edits comes about when somebody asks for it.
+//! A session has no changesets before its first edit; then its catalogue lists two. The session's changeset can
+//! be reviewed and reverted. A turn's changeset is read-only. An edit makes the host recompute both. The
+//! computation takes a moment in which they still show their previous content. The host creates the changeset
+//! of a turn without edits when a client asks for it.
 //!
 //! Readings taken where the specification is silent:
-//! - Who speaks a version without the status `recomputing` is told it all the same: the statuses are
-//!   open, and there is one state for everybody.
-//! - A turn's changeset stays as it was when its changes are taken back.
-//! - What has been reviewed stays so as long as the file keeps its content.
+//! - The host sends the status `recomputing` also to clients of a version that does not define it: the set of
+//!   statuses is open, and all clients share one state.
+//! - Reverting changes does not alter a turn's changeset.
+//! - A reviewed file stays reviewed as long as its content does not change.
 //!
 //! Knows: files as they were and are. Never knows: who edits them.
 //!
@@ -26,20 +26,20 @@ use super::rules::{RuleFacts, require};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
 
-/// How long a changeset takes to be computed.
+/// The time that the host takes to compute a changeset.
 const COMPUTING: Duration = Duration::from_millis(20);
-/// The most files that a changeset shows; with more of them it has failed.
+/// The maximum number of files of a changeset. A changeset with more files has the status `error`.
 const MAX_FILES: usize = 500;
 
-/// What the host knows of a changeset beyond its state.
+/// The host's record of a changeset, in addition to its state.
 #[derive(Debug)]
 pub(super) struct HostChangeset {
-    /// The session it belongs to.
+    /// The session that the changeset belongs to.
     pub(super) session: String,
-    /// Whether it is the one of the whole session.
+    /// Whether this is the changeset of the whole session.
     pub(super) whole: bool,
     pub(super) entries: Vec<EditedFile>,
-    /// When it will have been computed, while it is.
+    /// The time at which the computation ends; `None` if the changeset is not being computed.
     due: Option<Duration>,
 }
 
@@ -47,14 +47,13 @@ pub(super) struct HostChangeset {
 #[derive(Debug)]
 pub(super) struct EditedFile {
     pub(super) path: String,
-    /// Where its content from before is kept; nowhere, if it was not there.
+    /// The path of the saved content from before the edit; `None` if the file did not exist.
     pub(super) before: Option<String>,
-    /// The content that the changeset shows.
+    /// The etag of the content that the changeset shows.
     pub(super) shown: Option<u64>,
 }
 
-/// How many lines are new, and how many are gone: what is left between the beginnings and the ends
-/// that are alike.
+/// Returns the numbers of added and removed lines: the lines between the common start and the common end.
 fn lines_apart(before: &[u8], after: &[u8]) -> (usize, usize) {
     fn lines(bytes: &[u8]) -> Vec<&[u8]> {
         bytes.split_inclusive(|byte| *byte == b'\n').collect()
@@ -68,7 +67,7 @@ fn lines_apart(before: &[u8], after: &[u8]) -> (usize, usize) {
 }
 
 impl RefHost {
-    /// Notes that a turn has changed a file, and begins to compute what shows it.
+    /// Records that a turn has changed a file, and starts to recompute the changesets that show it.
     pub(super) fn record_edit(
         &mut self,
         chat: &str,
@@ -113,7 +112,7 @@ impl RefHost {
         self.offer_changes(chat, &base);
     }
 
-    /// Whether a chat has directories of its own, and a path lies in one of them.
+    /// Returns whether a chat has its own working directories and one of them contains the path.
     fn works_at(&self, chat: &str, path: &str) -> bool {
         let own = self.state(chat)["workingDirectories"].as_array().into_iter().flatten();
         let mut folders = own.filter_map(|uri| self.place_of(uri.as_str()?).ok());
@@ -121,7 +120,7 @@ impl RefHost {
         anywhere || folders.any(|folder| within(path, &folder))
     }
 
-    /// Makes a chat with directories of its own say where its changes in them show.
+    /// Publishes the changeset of a chat that has its own working directories.
     fn offer_changes(&mut self, chat: &str, base: &str) {
         let uri = of_chat(base, chat);
         if self.changesets.contains_key(&uri) && self.state(chat)["changesets"].is_null() {
@@ -130,7 +129,7 @@ impl RefHost {
         }
     }
 
-    /// What a session offers.
+    /// Returns the changeset catalogue of a session.
     fn catalogue(base: &str) -> Value {
         json!([
             {
@@ -150,7 +149,7 @@ impl RefHost {
         self.changesets.insert(uri.to_owned(), changeset);
     }
 
-    /// Makes the changeset of a turn that has changed nothing, if the URI names one.
+    /// Creates the changeset of a turn without edits, if the URI names one.
     pub(super) fn expand_changeset(&mut self, uri: &str) {
         if self.channels.contains_key(uri) {
             return;
@@ -189,12 +188,12 @@ impl RefHost {
         self.publish(uri, json!({"type": "changeset/statusChanged", "status": "recomputing"}));
     }
 
-    /// When the next changeset will have been computed.
+    /// Returns the time at which the next computation ends; `None` if there is none.
     pub(super) fn next_computed(&self) -> Option<Duration> {
         self.changesets.values().filter_map(|changeset| changeset.due).min()
     }
 
-    /// Ends every computation whose time has come.
+    /// Finishes every computation that is due.
     pub(super) fn end_computing(&mut self) {
         let due = |(uri, changeset): (&String, &HostChangeset)| {
             changeset.due.is_some_and(|due| due <= self.now).then(|| uri.clone())
@@ -203,7 +202,7 @@ impl RefHost {
         due.iter().for_each(|uri| self.compute(uri));
     }
 
-    /// Makes a changeset show what its files are now.
+    /// Recomputes a changeset from the current content of its files.
     fn compute(&mut self, uri: &str) {
         let Some(changeset) = self.changesets.get_mut(uri) else {
             return;
@@ -236,14 +235,14 @@ impl RefHost {
         }
     }
 
-    /// Tells clients of versions that have no `changeset/contentChanged` what it says: up to 0.3.0 file by
-    /// file, and before there were changesets as the differences of the session.
+    /// Sends the new content to clients of versions without `changeset/contentChanged`: file by file up to
+    /// 0.3.0, and as the session's diffs in versions without changesets.
     fn tell_file_by_file(&mut self, uri: &str, session: &str, whole: bool, files: &[Value]) {
         if whole {
             let diffs: Vec<&Value> = files.iter().map(|file| &file["edit"]).collect();
             let action = json!({"type": "session/diffsChanged", "diffs": diffs});
             self.say_old(session, &action, |_| true);
-            // How much it is once stood in the catalogue.
+            // Older versions show the numbers of files and lines in the catalogue.
             let mut catalogue = RefHost::catalogue(uri);
             for (name, count) in counted(files).as_object().into_iter().flat_map(Map::iter) {
                 catalogue[0][name.as_str()] = count.clone();
@@ -269,7 +268,7 @@ impl RefHost {
         }
     }
 
-    /// A file as a changeset shows it; none, where nothing of its changes is left.
+    /// Returns the changeset entry of a file; `None` if the file has its original content again.
     fn changed_file(&self, uri: &str, entry: &mut EditedFile) -> Option<Value> {
         let before = entry.before.as_deref().and_then(|path| self.files.file(path).ok());
         let after = self.files.file(&entry.path).ok();
@@ -306,14 +305,14 @@ impl RefHost {
         Some(shown)
     }
 
-    /// How much a session has changed: files and lines. Nothing, where no agent has edited any.
+    /// Returns the numbers of changed files and lines of a session; `None` if no agent has edited a file.
     pub(super) fn changes_of(&self, session: &str) -> Option<Value> {
         let base = self.sessions.get(session)?.changes.as_deref()?;
         let files = self.state(base)["files"].as_array()?;
         Some(counted(files))
     }
 
-    /// Takes a session's changesets away. Source: `session.dispose.cascade-changesets`.
+    /// Removes a session's changesets. Source: `session.dispose.cascade-changesets`.
     pub(super) fn drop_changesets(&mut self, session: &str) {
         if !self.keeps("session.dispose.cascade-changesets") {
             return;
@@ -321,7 +320,7 @@ impl RefHost {
         let own = self.changesets.iter().filter(|(_, it)| it.session == session);
         let own: Vec<String> = own.map(|(uri, _)| uri.clone()).collect();
         for uri in own {
-            // What is being computed shows its files until it has been.
+            // Finish the computation, so that the changeset shows its files before it is cleared.
             if self.changesets.get(&uri).is_some_and(|it| it.due.is_some()) {
                 self.compute(&uri);
             }
@@ -335,7 +334,7 @@ impl RefHost {
     }
 }
 
-/// The changeset of a turn; that of the whole session is where both begin.
+/// Returns the URI of a turn's changeset. `base` is the URI of the session's changeset.
 fn of_turn(base: &str, turn: &str) -> String {
     format!("{base}/turn/{}", escaped(turn))
 }
@@ -349,7 +348,7 @@ pub(super) fn reviewable(facts: &RuleFacts) -> Result<(), String> {
     require(offers, "the changeset offers no review")
 }
 
-/// How much files were changed: how many, and their lines.
+/// Returns the number of changed files and the sums of their added and removed lines.
 fn counted(files: &[Value]) -> Value {
     let sum = |name: &str| {
         let counts = files.iter().filter_map(|file| file["edit"]["diff"][name].as_u64());

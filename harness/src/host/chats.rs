@@ -1,4 +1,4 @@
-//! Chats: created, forked, disposed.
+//! Chats: creation, forks, disposal, completions.
 //!
 //! Knows: what a chat holds and where it may come from. Never knows: what its agent does.
 //!
@@ -13,9 +13,9 @@ use super::publish::unknown_channel;
 use super::sessions::{HostChat, directories};
 use crate::wire::channel::ChannelKind;
 
-/// What completions of a message begin with.
+/// The character that triggers completions in a message.
 pub(super) const TRIGGER: &str = "@";
-/// The one thing that completes a message.
+/// The only completion that this host offers.
 const NOTE: &str = "note";
 
 impl RefHost {
@@ -61,7 +61,7 @@ impl RefHost {
         Ok(Value::Null)
     }
 
-    /// Whether the agent of a session takes a further chat of that source.
+    /// Checks that the agent of a session supports a further chat of this source kind.
     pub(super) fn offers_chat(&self, session: &str, source: &Value) -> Result<(), ErrorResponse> {
         let provider = self.state(session)["provider"].as_str().unwrap_or_default();
         let chats = &configuration::capabilities(provider)["multipleChats"];
@@ -75,7 +75,7 @@ impl RefHost {
         Err(ErrorResponse::invalid_request("the agent does not offer such chats"))
     }
 
-    /// What a chat is told of the one that it came of, as that is now.
+    /// Returns the transcript that a new chat receives from its origin, as the origin is now.
     fn history(&self, origin: &Value) -> String {
         let (Some(from), Some(turn)) = (origin["chat"].as_str(), origin["turnId"].as_str()) else {
             return String::new();
@@ -112,7 +112,7 @@ impl RefHost {
         Ok(state)
     }
 
-    /// A chat that comes from another one. Source: `chat.create.source.*`.
+    /// Returns the first state of a chat that has another chat as its source. Source: `chat.create.source.*`.
     fn sourced_state(&self, source: &Value, session: &str, chat: &str) -> CallReply {
         let from = source["chat"].as_str().unwrap_or("");
         let turn = source["turnId"].as_str().unwrap_or("");
@@ -155,7 +155,7 @@ impl RefHost {
         }
     }
 
-    /// A chat without turns.
+    /// Returns the state of a chat without turns.
     pub(super) fn first_chat_state(&self, uri: &str, title: &str, origin: Value) -> Value {
         json!({
             "resource": uri,
@@ -185,7 +185,7 @@ impl RefHost {
         Ok(Value::Null)
     }
 
-    /// Stops a chat's agent, takes the chat away and says so.
+    /// Stops a chat's agent, removes the chat and announces the removal.
     pub(super) fn remove_chat(&mut self, uri: &str) {
         self.runs.remove(uri);
         self.leave_agent(uri);
@@ -201,23 +201,23 @@ impl RefHost {
         self.publish(&chat.session, json!({"type": "session/chatRemoved", "chat": uri}));
     }
 
-    /// The chats of a session, in the order of its catalogue.
+    /// Returns the chats of a session, in the order of its catalogue.
     pub(super) fn chats_of(&self, session: &str) -> Vec<String> {
         let own = self.chats.iter().filter(|(_, chat)| chat.session == session);
         let mut own: Vec<String> = own.map(|(uri, _)| uri.clone()).collect();
         let listed = self.state(session)["chats"].as_array().map(Vec::as_slice).unwrap_or_default();
         let place = |uri: &String| listed.iter().position(|chat| chat["resource"] == uri.as_str());
-        // Whatever they are called; what the catalogue does not list comes first.
+        // The order does not depend on the URIs. Chats that the catalogue does not list come first.
         own.sort_by_cached_key(place);
         own
     }
 
-    /// Serves `completions`: words behind the trigger, up to the offset, become the one note that there is.
+    /// Serves `completions`: completes a word that follows the trigger and ends at the offset.
     pub(super) fn completions(&mut self, call: &HostCall) -> CallReply {
         if !self.chats.contains_key(call.channel()) {
             return Err(unknown_channel(call.channel()));
         }
-        // Offsets count UTF-16 units.
+        // Offsets count UTF-16 code units.
         let text: Vec<u16> = call.text("text").encode_utf16().collect();
         let offset = call.params["offset"].as_u64().and_then(|it| usize::try_from(it).ok());
         let Some(before) = offset.and_then(|offset| text.get(..offset)) else {

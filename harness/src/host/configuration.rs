@@ -1,4 +1,4 @@
-//! What the reference host offers: its agents, and the configuration of host and sessions.
+//! The offer of the reference host: its agents, and the configuration of the host and of sessions.
 //!
 //! Knows: the shape of configuration schemas. Never knows: who changes a value, or when.
 //!
@@ -8,19 +8,19 @@ use crate::wire::json::{Map, Text, Value, json};
 
 use super::auth;
 
-/// The provider of sessions that name none.
+/// The default provider of a session.
 pub const PROVIDER: &str = "scripted";
-/// The providers, the one that sessions have by themselves first; all of them play scripts.
+/// The providers, the default one first. All of them run agent scripts.
 const PROVIDERS: &[&str] = &[PROVIDER, "guarded", "obliging", "plain", "single", ROAMING];
-/// The one that can change the directory that it works in first.
+/// The provider whose agent can change its primary working directory.
 const ROAMING: &str = "roaming";
 
-/// Whether there is an agent of this provider.
+/// Returns whether the host has an agent of this provider.
 pub(super) fn has_provider(name: &str) -> bool {
     PROVIDERS.contains(&name)
 }
 
-/// What the agent of a provider offers.
+/// Returns the capabilities of a provider's agent.
 pub(super) fn capabilities(provider: &str) -> Value {
     match provider {
         "single" => json!({}),
@@ -63,8 +63,8 @@ fn agent(provider: &str) -> Value {
     agent
 }
 
-/// The models of an agent. That of most sessions has one to use, one that its owner has turned off, and one that
-/// nobody has set up.
+/// Returns the models of a provider's agent. The default provider has a usable model, a model that its owner
+/// has disabled, and a model that is not set up.
 fn models(provider: &str) -> Value {
     if provider != PROVIDER {
         return json!([{"id": "script-1", "provider": provider, "name": "Script 1"}]);
@@ -118,7 +118,7 @@ fn root_schema() -> Value {
     }, "required": ["verbosity"]})
 }
 
-/// A property that is an object.
+/// Returns a property of type object.
 fn limits() -> Value {
     let turns = json!({"type": "number", "title": "Turns", "default": 100});
     json!({
@@ -127,13 +127,13 @@ fn limits() -> Value {
     })
 }
 
-/// The same, in a session that goes on.
+/// Marks a property as changeable during a session (`sessionMutable`).
 fn mutable(mut property: Value) -> Value {
     property["sessionMutable"] = json!(true);
     property
 }
 
-/// A property that is a list.
+/// Returns a property of type array.
 fn labels() -> Value {
     json!({
         "type": "array", "title": "Labels", "items": {"type": "string", "title": "Label"},
@@ -163,7 +163,7 @@ pub(super) fn session_schema() -> Value {
     }, "required": ["mode"]})
 }
 
-/// The values that a schema names as its defaults.
+/// Returns the default values of a schema.
 pub(super) fn defaults(schema: &Value) -> Value {
     let properties = schema["properties"].as_object();
     let with_default = |(name, property): (&Text, &Value)| {
@@ -173,7 +173,8 @@ pub(super) fn defaults(schema: &Value) -> Value {
     Value::Object(values)
 }
 
-/// The values of a new session: the defaults, and over them what was asked for.
+/// Returns the values of a new session: the defaults, overridden by the requested values. Fails if a requested
+/// value does not fit the schema.
 pub(super) fn session_values(wanted: &Value) -> Result<Value, String> {
     let schema = session_schema();
     check(&schema, wanted)?;
@@ -184,17 +185,17 @@ pub(super) fn session_values(wanted: &Value) -> Result<Value, String> {
     Ok(values)
 }
 
-/// The branches that there are, which no schema lists.
+/// The branches, as completions for a property whose schema does not enumerate its values.
 const BRANCHES: &[(&str, &str)] =
     &[("main", "What is published."), ("next", "What is to be published next.")];
 
-/// What completes the value of a property of a session's configuration.
+/// Returns the completions for the value of a session configuration property.
 pub(super) fn completions(property: &str, query: &str) -> Value {
     let rows = BRANCHES.iter().filter(|(name, _)| property == "branch" && name.starts_with(query));
     rows.map(|(name, about)| json!({"value": name, "label": name, "description": about})).collect()
 }
 
-/// Whether values are of the types and in the sets that a schema names.
+/// Checks values against the types and enumerations of a schema.
 pub(super) fn check(schema: &Value, values: &Value) -> Result<(), String> {
     for (name, value) in values.as_object().into_iter().flatten() {
         let Some(property) = schema["properties"].get(name) else {
@@ -215,8 +216,8 @@ pub(super) fn check(schema: &Value, values: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an action may change the configuration of a state: the values fit, and what may not be
-/// changed stays as it is, by omission and by `replace` too.
+/// Checks a change of a state's configuration: the values have to fit the schema, and frozen properties have to
+/// keep their values, also when `replace` would remove them.
 pub(super) fn check_change(
     state: &Value,
     action: &Value,
@@ -244,12 +245,12 @@ pub(super) fn check_change(
     Ok(())
 }
 
-/// Which properties a client may not change.
+/// The properties that a client may not change.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FrozenProperties {
-    /// Those marked `readOnly`.
+    /// The properties marked `readOnly`.
     ReadOnly,
-    /// All but those marked `sessionMutable`.
+    /// The properties not marked `sessionMutable`.
     NotMutable,
 }
 

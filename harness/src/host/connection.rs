@@ -1,4 +1,4 @@
-//! A connection, its requests and notifications: what a frame holds, and the row of each method.
+//! Connections: decoding of frames, and the table of methods with their handlers.
 //!
 //! Knows: the tables of `wire`. Never knows: what a request does.
 //!
@@ -23,67 +23,68 @@ use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 
-/// One connection.
+/// A connection to the host.
 #[derive(Debug, Default)]
 pub(super) struct HostConnection {
-    /// Who stands behind it.
+    /// The owner of the connection, by its credentials.
     pub(super) visitor: EndpointVisitor,
-    /// The client behind it, once the handshake is done.
+    /// The client id; `None` before the handshake.
     pub(super) client: Option<String>,
-    /// The table of the version that was agreed on.
+    /// The tables of the negotiated version; `None` before the handshake.
     pub(super) protocol: Option<&'static Protocol>,
-    /// Which view it has, where that is an older one.
+    /// The index of the connection's view; `None` if its version needs no view.
     pub(super) view: Option<usize>,
-    /// Its channels.
+    /// The subscribed channels.
     pub(super) subscriptions: HashSet<String>,
-    /// Frames that are not yet polled.
+    /// The number of frames that wait to be polled.
     pub(super) pending: usize,
-    /// Whether it is being closed; nothing more is read or sent.
+    /// Whether the connection is closing; the host reads and sends nothing more on it.
     pub(super) closing: bool,
-    /// How long deliveries of a channel may be held back.
+    /// The time that the delivery of a channel's envelopes may be delayed for merging.
     pub(super) latencies: LiteMap<String, Duration>,
-    /// The resources that it has brought a token for, and when that ends.
+    /// The resources with a token, and the time at which each token expires; `None` for a token that does not
+    /// expire.
     pub(super) tokens: LiteMap<String, Option<Duration>>,
 }
 
-/// A request on its way to its handler.
+/// A request on the way to its handler.
 pub(super) struct HostCall<'a> {
-    /// Where it came from.
+    /// The connection that the request came from.
     pub(super) conn: ConnId,
-    /// Its `params`, of the shape that the tables ask for.
+    /// The `params`, checked against the tables of the specification.
     pub(super) params: &'a Value,
 }
 
 impl HostCall<'_> {
-    /// A member that is a text; empty where it is absent.
+    /// Returns a string member of `params`; an empty text if it is absent.
     pub(super) fn text(&self, name: &str) -> &str {
         self.params.get(name).and_then(Value::as_str).unwrap_or("")
     }
 
-    /// The channel that the request is about.
+    /// Returns the channel of the request.
     pub(super) fn channel(&self) -> &str {
         self.text("channel")
     }
 }
 
-/// What a request comes to.
+/// The response to a request: a result or an error.
 pub(super) type CallReply = Result<Value, ErrorResponse>;
 
 /// An error response.
 #[derive(Debug)]
 pub(super) struct ErrorResponse {
-    /// The code.
+    /// The error code.
     pub(super) code: i64,
-    /// Why, for a person.
+    /// The message of the error, for a person.
     pub(super) message: String,
     /// The payload, or null.
     pub(super) data: Value,
-    /// Whether the connection is closed afterwards.
+    /// Whether the host closes the connection after the response.
     pub(super) close: bool,
 }
 
 impl ErrorResponse {
-    /// An error of the protocol, by its name in the table of codes.
+    /// Creates a protocol error from its name in the table of error codes.
     pub(super) fn named(name: &str, message: impl Into<String>) -> ErrorResponse {
         ErrorResponse {
             code: ErrorCode::by_name(name).unwrap_or(-32603),
@@ -93,23 +94,23 @@ impl ErrorResponse {
         }
     }
 
-    /// The frame is no request that can be served now.
+    /// Creates the error for a frame that is not a valid request at this point.
     pub(super) fn invalid_request(message: impl Into<String>) -> ErrorResponse {
         ErrorResponse::named("InvalidRequest", message)
     }
 
-    /// The parameters are wrong.
+    /// Creates the error for invalid `params`.
     pub(super) fn invalid_params(message: impl Into<String>) -> ErrorResponse {
         ErrorResponse::named("InvalidParams", message)
     }
 }
 
-/// One method that this host serves.
+/// A method that this host serves.
 struct ServedMethod {
     method: &'static str,
-    /// Whether it is served before the handshake.
+    /// Whether the method is served before the handshake.
     early: bool,
-    /// Whether its channel is the root channel.
+    /// Whether the method's channel has to be the root channel.
     root: bool,
     handler: fn(&mut RefHost, &HostCall<'_>) -> CallReply,
 }
@@ -135,7 +136,7 @@ const fn early(
     ServedMethod { early: true, ..root(method, handler) }
 }
 
-/// Every method that this host serves; others get -32601. Source: the method contracts.
+/// The methods that this host serves; any other method gets error -32601. Source: the method contracts.
 const REQUESTS: &[ServedMethod] = &[
     early("initialize", RefHost::initialize),
     early("ping", |_, _| Ok(Value::Null)),
@@ -171,7 +172,7 @@ const REQUESTS: &[ServedMethod] = &[
 ];
 
 impl RefHost {
-    /// Takes one frame of an open connection.
+    /// Handles a frame of an open connection.
     pub(super) fn read(&mut self, conn: ConnId, frame: &Frame) {
         let message = match decode(frame) {
             DecodedFrame::Message(message) => message,
@@ -250,7 +251,7 @@ impl RefHost {
         faults.fold(reply, |reply, fault| fault.served(self, &request, reply))
     }
 
-    /// Holds the params against the tables: as they were sent, and as this host reads them.
+    /// Checks `params` against the tables, as the client sent them and as translated to the newest version.
     fn check_params(
         &self,
         row: &ServedMethod,
@@ -261,7 +262,7 @@ impl RefHost {
         if !self.keeps("jsonrpc.invalid-params.type") {
             return Ok(());
         }
-        // Before the handshake nobody knows of which version a `ping` is; none asks anything of it.
+        // Before the handshake the version of a `ping` is unknown, and no version requires params of it.
         if row.method == "ping"
             && self.connections.get(&call.conn).is_none_or(|c| c.client.is_none())
         {
@@ -292,7 +293,7 @@ impl RefHost {
         Ok(())
     }
 
-    /// The tables that a connection agreed on, or those of the newest version.
+    /// Returns the tables of the version that a connection negotiated, or those of the newest version.
     pub(super) fn protocol_of(&self, conn: ConnId) -> &'static Protocol {
         let agreed = self.connections.get(&conn).and_then(|connection| connection.protocol);
         agreed.unwrap_or(self.protocol)
@@ -304,7 +305,7 @@ impl RefHost {
             return;
         }
         match message.method() {
-            // What a client tells a server needs no answer, and this one does nothing with it.
+            // Messages from a client to an MCP server need no answer; this host ignores them.
             _ if mcp::channel_of(message).is_some() => {}
             Some("unsubscribe") => {
                 let call = HostCall { conn, params: message.params() };

@@ -1,33 +1,33 @@
-//! Cron expressions: the grammar of schedules, and when one comes next.
+//! Cron expressions: the grammar of schedules, and the next time that an expression matches.
 //!
 //! Five fields: minute, hour, day of the month, month, day of the week. A field is a list of `*`, values and
-//! ranges; `*` and ranges may have a step. Months and days of the week have names of three letters, in any case;
-//! Sunday is 0 and 7. Where both fields of days are restricted, either of them is enough.
-//! Source: AutomationSchedule.
+//! ranges; `*` and ranges may have a step. Months and days of the week have names of three letters, in any
+//! case; Sunday is 0 and 7. If both day fields are restricted, a day has to match only one of them. Source:
+//! AutomationSchedule.
 //!
-//! This host knows one time zone, UTC.
+//! This host supports one time zone, UTC.
 //!
 //! Knows: the calendar. Never knows: automations.
 //!
 //! Start at [`CronExpression::parse`].
 
-/// The one zone.
+/// The names of the only supported time zone.
 pub(super) const ZONES: &[&str] = &["UTC", "Etc/UTC"];
 
 const MINUTE: u64 = 60_000;
 const DAY: u64 = 24 * 60 * MINUTE;
-/// Days after which nothing more is looked for: the 29th of February may be eight years away.
+/// The number of days after which the search for the next match ends. Two leap days may be eight years apart.
 const MAX_DAYS: u64 = 366 * 9;
 
 const MONTHS: &[&str] =
     &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/// The least and the greatest value of each field, and its names, which count from the least.
+/// The minimum and maximum of each field, and the names of its values, starting at the minimum.
 const FIELDS: [(u32, u32, &[&str]); 5] =
     [(0, 59, &[]), (0, 23, &[]), (1, 31, &[]), (1, 12, MONTHS), (0, 7, DAYS)];
 
-/// An expression: a bit for each value of each field.
+/// A cron expression: for each field, a bit set of the values that match.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct CronExpression {
     minutes: u64,
@@ -35,12 +35,12 @@ pub(super) struct CronExpression {
     dates: u64,
     months: u64,
     weekdays: u64,
-    /// Whether the two fields of days leave days out.
+    /// Whether the day-of-month field and the day-of-week field are restricted, that is, do not begin with `*`.
     restricted: (bool, bool),
 }
 
 impl CronExpression {
-    /// Reads an expression; `None` where it is none.
+    /// Parses an expression; `None` if it is invalid.
     pub(super) fn parse(text: &str) -> Option<CronExpression> {
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         let [minute, hour, date, month, weekday] = fields[..] else { return None };
@@ -51,13 +51,14 @@ impl CronExpression {
             hours: field(hour, hours)?,
             dates: field(date, dates)?,
             months: field(month, months)?,
-            // Sunday has two numbers.
+            // Sunday is both 0 and 7.
             weekdays: week | week >> 7,
             restricted: (!date.starts_with('*'), !weekday.starts_with('*')),
         })
     }
 
-    /// The first minute after a moment, both in milliseconds since 1970; `None` where there is none in sight.
+    /// Returns the first matching minute after a time, both in milliseconds since 1970; `None` if there is none
+    /// within [`MAX_DAYS`].
     pub(super) fn after(&self, millis: u64) -> Option<u64> {
         let from = (millis / MINUTE + 1) * MINUTE;
         (from / DAY..from / DAY + MAX_DAYS).filter(|day| self.falls_on(*day)).find_map(|day| {
@@ -68,10 +69,10 @@ impl CronExpression {
         })
     }
 
-    /// Whether a day, counted since 1970, is one of its days.
+    /// Returns whether the expression matches a day, given in days since 1970.
     fn falls_on(&self, day: u64) -> bool {
         let (month, date) = civil(day);
-        // The first of all days was a Thursday.
+        // The first of January 1970 was a Thursday.
         let weekday = (day + 4) % 7;
         let has = |bits: u64, value: u64| bits >> value & 1 == 1;
         let (of_month, of_week) = (has(self.dates, date), has(self.weekdays, weekday));
@@ -83,7 +84,7 @@ impl CronExpression {
     }
 }
 
-/// The bits of a field.
+/// Parses a field into its bit set; `None` if it is invalid.
 fn field(text: &str, (least, greatest, names): (u32, u32, &[&str])) -> Option<u64> {
     let value = |text: &str| {
         let named = names.iter().position(|name| name.eq_ignore_ascii_case(text));
@@ -120,9 +121,9 @@ fn field(text: &str, (least, greatest, names): (u32, u32, &[&str])) -> Option<u6
     Some(bits)
 }
 
-/// Month and day of a day that is counted since 1970.
+/// Returns the month and the day of the month for a day, given in days since 1970.
 fn civil(day: u64) -> (u64, u64) {
-    // Counted from March, a leap day is the last one of its year. Eras are 400 years.
+    // Years begin in March here, so that a leap day is the last day of its year. An era is 400 years.
     let day = day + 719_468;
     let of_era = day % 146_097;
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,18 +1,18 @@
-//! Customizations of sessions: the host's own, those that active clients publish, and the decisions
-//! about them.
+//! Customizations of sessions: the host's own, those that active clients publish, and the decisions to enable
+//! or disable them.
 //!
-//! A plugin of a client stands in the session's list as long as its client is active there. It has to
-//! bring its children along: this host reads nobody's files, so that a plugin without them could not
-//! be loaded, and says so.
+//! A client's plugin is in the session's list as long as the client is active in the session. The plugin has to
+//! include its children: this host reads no plugin files, so a plugin without children gets the load state
+//! `error`, unless its client serves the contents.
 //!
 //! Readings taken where the specification is silent:
-//! - An id stays as it was published where it is free; otherwise the client's own id goes before it.
-//! - Decisions that come in another order than session, workspace, global, or twice for one scope,
-//!   are taken and published once more as they count.
-//! - What is off stops: an MCP server that is turned off, or whose container is. Turned on again, it
-//!   waits for somebody to start it.
-//! - `mcpApp` and side channels stand in the one state that all subscribers share: they are there where
-//!   the client shows MCP apps that made the session, or published the server.
+//! - The host keeps a published id if it is free; otherwise it prepends the client id.
+//! - The host accepts decisions in another order than session, workspace, global, and several decisions for one
+//!   scope. It then publishes them again in the effective order.
+//! - The host stops an MCP server that is disabled, or whose container is disabled. When the server is enabled
+//!   again, it stays stopped until a client starts it.
+//! - All subscribers share `mcpApp` and side channels in one state. They are present if the client that created
+//!   the session, or that published the server, shows MCP apps.
 //!
 //! Knows: sessions, decisions. Never knows: what is said to an MCP server.
 //!
@@ -26,23 +26,23 @@ use super::engine::RefHost;
 use super::{asking, mcp};
 use crate::wire::protocol::Protocol;
 
-/// Scopes of decisions, the one that counts first. Source: changelog 0.8.0.
+/// The scopes of decisions; an earlier scope overrides a later one. Source: changelog 0.8.0.
 const SCOPES: [&str; 3] = ["session", "workspace", "global"];
-/// What a client tells the host about its plugin and nobody else needs.
+/// The members of a client's plugin that the host does not publish to other clients.
 const PRIVATE: &[&str] = &["nonce", "childEnablement", "load"];
 
-/// A plugin that a client brought.
+/// A plugin that a client has published.
 #[derive(Clone, Debug)]
 pub(super) struct ClientPlugin {
     client: String,
-    /// As the client published it.
+    /// The plugin as the client published it.
     source: Value,
-    /// Its id in the session's list.
+    /// The id of the plugin in the session's list.
     id: String,
 }
 
-/// What every session has from the start: a plugin with a skill and an MCP server that nobody has
-/// started yet, and a directory of skills. What an app could do is said where `apps` are shown.
+/// Returns the customizations of a new session: a plugin with a skill and a stopped MCP server, and a directory
+/// of skills. With `apps`, the server also lists what an MCP app can do.
 pub(super) fn own(apps: bool) -> Value {
     let mut server = json!({
         "type": "mcpServer", "id": "host-echo", "name": "Echo",
@@ -72,7 +72,7 @@ pub(super) fn own(apps: bool) -> Value {
     ])
 }
 
-/// Gives every container of a session the id of the first one.
+/// Gives every container of a session the id of the first one, for an injected fault.
 pub(super) fn repeat_ids(session: &mut Value) {
     let containers =
         session["customizations"].as_array_mut().map_or(&mut [][..], Vec::as_mut_slice);
@@ -81,7 +81,7 @@ pub(super) fn repeat_ids(session: &mut Value) {
     }
 }
 
-/// The containers of a session.
+/// Returns the containers of a session.
 pub(super) fn containers(session: &Value) -> &[Value] {
     session["customizations"].as_array().map_or(&[], Vec::as_slice)
 }
@@ -90,7 +90,7 @@ fn children(container: &Value) -> &[Value] {
     container["children"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Everything that a session lists, each with its container, which may be itself.
+/// Returns all customizations of a session, each with its container. The container of a container is itself.
 pub(super) fn entries(session: &Value) -> impl Iterator<Item = (&Value, &Value)> {
     let both = |container| {
         let inner = children(container).iter();
@@ -99,13 +99,13 @@ pub(super) fn entries(session: &Value) -> impl Iterator<Item = (&Value, &Value)>
     containers(session).iter().flat_map(both)
 }
 
-/// Whether the decisions about an entry and its container leave it on.
+/// Returns whether the decisions leave both an entry and its container enabled.
 pub(super) fn is_on(container: &Value, entry: &Value) -> bool {
     let on = |it: &Value| it["enablement"][0]["enabled"] != false && it["enabled"] != false;
     on(container) && on(entry)
 }
 
-/// Decisions in the order in which they count, one for each scope; unknown scopes come last.
+/// Sorts decisions by scope, the effective one first, and keeps one for each scope. Unknown scopes come last.
 fn in_order(decisions: &[Value]) -> Vec<Value> {
     let scope = |it: &Value| it["kind"].as_str().unwrap_or("").to_owned();
     let place =
@@ -116,7 +116,7 @@ fn in_order(decisions: &[Value]) -> Vec<Value> {
     sorted
 }
 
-/// Puts decisions where an entry of its type keeps them.
+/// Stores decisions in the member that an entry of this type uses: `enablement` or `enabled`.
 pub(super) fn decide(entry: &mut Value, decisions: Vec<Value>) {
     let listed = matches!(entry["type"].as_str(), Some("plugin" | "mcpServer"));
     match (listed, decisions.first()) {
@@ -126,7 +126,7 @@ pub(super) fn decide(entry: &mut Value, decisions: Vec<Value>) {
     }
 }
 
-/// The plugins that the active clients of a session publish, each once.
+/// Returns the plugins that the active clients of a session publish, without duplicates.
 fn published(session: &Value) -> Vec<(String, Value)> {
     let clients = session["activeClients"].as_array().into_iter().flatten();
     let mut seen = HashSet::new();
@@ -149,8 +149,8 @@ impl ClientPlugin {
 }
 
 impl RefHost {
-    /// Makes a session's list hold the plugins of its active clients.
-    /// Source: `session.customizations.client-plugin-propagated`, `disconnect.customizations-removed`.
+    /// Updates a session's list to the plugins of its active clients. Source:
+    /// `session.customizations.client-plugin-propagated`, `disconnect.customizations-removed`.
     pub(super) fn follow_plugins(&mut self, session: &str) {
         let wanted = published(self.state(session));
         let mut known = self.brought.remove(session).unwrap_or_default();
@@ -190,7 +190,7 @@ impl RefHost {
         self.close_side_channels(session);
     }
 
-    /// Says the whole list where there is no word for a customization that goes.
+    /// Sends the whole list to clients of versions that have no `session/customizationRemoved`.
     fn list_anew(&mut self, session: &str) {
         let customizations = self.state(session)["customizations"].clone();
         let action =
@@ -206,20 +206,20 @@ impl RefHost {
         servers.iter().for_each(|server| self.start_server(session, server));
     }
 
-    /// The id that a client's plugin is listed by, where it still is.
+    /// Returns the id under which a client's plugin is listed; `None` if it is no longer listed.
     pub(super) fn brought_as(&self, session: &str, client: &str, source: &Value) -> Option<String> {
         let mut known = self.brought.get(session)?.iter();
         known.find(|it| it.client == client && it.source == *source).map(|it| it.id.clone())
     }
 
-    /// Lists a plugin again, now that its client has said what is in it, or has not.
+    /// Publishes a plugin again after its client has sent its contents or failed to send them.
     pub(super) fn plugin_known(&mut self, session: &str, client: &str, source: &Value, id: &str) {
         let entry = self.surface(session, client, source, Some(id), true);
         self.list_plugin(session, entry);
     }
 
-    /// The entry of a client's plugin; `own_id` is the id that it has already, `asked` that its client was
-    /// asked for what is in it.
+    /// Returns the list entry of a client's plugin; `own_id` is its existing id, `asked` tells whether the
+    /// client was asked for its contents.
     fn surface(
         &self,
         session: &str,
@@ -272,14 +272,14 @@ impl RefHost {
         entry
     }
 
-    /// Puts an entry's decisions in their order. Source: `session.customizations.enablement-sorted`.
+    /// Sorts an entry's decisions. Source: `session.customizations.enablement-sorted`.
     fn put_in_order(&self, entry: &mut Value) {
         if let Some(decisions) = entry["enablement"].as_array() {
             entry["enablement"] = json!(self.published(decisions));
         }
     }
 
-    /// Decisions as they are published.
+    /// Returns decisions in the order in which the host publishes them.
     fn published(&self, decisions: &[Value]) -> Vec<Value> {
         let mut sorted = in_order(decisions);
         if !self.keeps("session.customizations.enablement-sorted") {
@@ -288,7 +288,7 @@ impl RefHost {
         sorted
     }
 
-    /// What follows when an entry was turned on or off.
+    /// Handles an enabled or disabled entry: publishes sorted decisions and stops disabled servers.
     pub(super) fn toggled(&mut self, session: &str, action: &Value) {
         let decisions = action["enablement"].as_array().map_or(&[][..], Vec::as_slice);
         let sorted = self.published(decisions);
@@ -310,7 +310,7 @@ impl RefHost {
         entries(self.state(session)).find(|(_, it)| it["id"] == *id)
     }
 
-    /// Publishes an entry once more, with decisions that count as they stand.
+    /// Publishes an entry again with these decisions.
     fn decide_again(&mut self, session: &str, id: &Value, decisions: &[Value]) {
         let Some((container, _)) = self.entry(session, id) else {
             return;
@@ -328,7 +328,7 @@ impl RefHost {
     }
 }
 
-/// An object without some of its members, and without those that are null.
+/// Returns an object without these members and without members that are null.
 fn without(value: &Value, members: &[&str]) -> Value {
     let given = value.as_object().into_iter().flatten();
     let kept = given.filter(|(name, value)| !members.contains(&name.as_str()) && !value.is_null());

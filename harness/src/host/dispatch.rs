@@ -1,9 +1,9 @@
-//! Actions of clients: whether they are taken, and what follows.
+//! Actions of clients: whether the host accepts them, and their effects.
 //!
-//! In this order: an unknown channel is ignored; the agreed version has to let clients send the
-//! action, on this kind of channel, in this shape; the rules of `rules::RULES` have to hold; and
-//! the reducers need to have a use for it. What fails after the first step is sent back to the
-//! dispatcher with a reason, and leaves no trace.
+//! The checks, in order: the host ignores an action on an unknown channel; the negotiated version has to allow
+//! clients this action, on this kind of channel, in this shape; the rules of `rules::RULES` have to hold; and
+//! the action must not be a no-op for the reducers. If a check after the first one fails, the host sends the
+//! action back to its dispatcher with a reason, and no state changes.
 //!
 //! Knows: states, rules of the protocol. Never knows: how an action reaches its subscribers.
 //!
@@ -24,19 +24,19 @@ use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
 use crate::wire::protocol::DispatchRight;
 
-/// An action that a client has dispatched, before anything is known of it.
+/// An action that a client has dispatched, before any check.
 pub(super) struct DispatchedAction<'a> {
-    /// What came with it.
+    /// The params of the `dispatchAction`.
     pub(super) params: &'a Value,
     pub(super) origin: ActionOrigin,
-    /// The channel.
+    /// The URI of the channel.
     pub(super) uri: String,
     pub(super) action: Value,
 }
 
 impl RefHost {
-    /// Takes one `dispatchAction`. Without a channel, a whole `clientSeq` or an action with a type
-    /// there is nothing to answer to, and it is ignored.
+    /// Handles a `dispatchAction`. Ignores one without a channel, an integer `clientSeq` or an action type,
+    /// because no rejection can refer to it.
     pub(super) fn dispatch(&mut self, conn: ConnId, params: &Value) {
         let client = self.connections.get(&conn).and_then(|connection| connection.client.clone());
         let Some(client) = client else {
@@ -68,7 +68,7 @@ impl RefHost {
         }
     }
 
-    /// Whether an action may be taken, as far as the reducers are not asked.
+    /// Checks whether the host accepts an action. The reducers are not consulted here.
     pub(super) fn judge(
         &self,
         uri: &str,
@@ -165,7 +165,7 @@ impl RefHost {
         turns.into_iter().flatten().any(|turn| turn["id"] == action["turnId"])
     }
 
-    /// Sends an action back with the reason why it was not taken.
+    /// Sends an action back to its dispatcher with the reason for the rejection.
     pub(super) fn reject(
         &mut self,
         uri: &str,
@@ -196,7 +196,7 @@ impl RefHost {
         }
     }
 
-    /// What an accepted action sets in motion.
+    /// Performs the effects of an accepted action.
     pub(super) fn consequence(&mut self, uri: &str, action: &Value) {
         if self.injected.is_empty() {
             return self.set_in_motion(uri, action);
@@ -226,7 +226,7 @@ impl RefHost {
             "chat/turnResume" => self.resume_run(uri),
             "chat/pendingMessageSet" if action["kind"] == "steering" => self.take_release(uri),
             "chat/pendingMessageSet" => self.drain_queue(uri),
-            // It may have taken the active turn away.
+            // The truncation may have removed the active turn.
             "chat/truncated" => {
                 self.wake(uri);
                 self.drain_queue(uri);
@@ -251,7 +251,7 @@ impl RefHost {
         }
     }
 
-    /// Counts what a client puts into a chat for good.
+    /// Adds the size of an action to the bytes that clients have stored permanently in a chat.
     fn store(&mut self, uri: &str, action: &Value) {
         if let Some(chat) = self.chats.get_mut(uri) {
             chat.stored += action.to_string().len();
@@ -259,21 +259,21 @@ impl RefHost {
     }
 }
 
-/// An action that is sent back.
+/// A rejected action.
 pub(super) struct RejectedAction<'a> {
-    /// The channel.
+    /// The URI of the channel.
     pub(super) uri: &'a str,
     pub(super) action: &'a Value,
     pub(super) origin: &'a ActionOrigin,
 }
 
-/// Why an action is not taken.
+/// The reason for a rejection.
 pub(super) struct DispatchRefusal {
-    /// For a person.
+    /// The reason as text, for a person.
     pub(super) reason: String,
-    /// The requirement that says so; empty where there is none.
+    /// The requirement that the action breaks; empty if none is known.
     pub(super) source: String,
-    /// What the reducers say, where it was they who had no use for it.
+    /// The outcome of the reducers, if they caused the rejection.
     pub(super) outcome: Option<ActionOutcome>,
 }
 
@@ -283,11 +283,11 @@ impl DispatchRefusal {
     }
 }
 
-/// The requirement that an action of the wrong shape breaks.
+/// The requirement that a malformed action breaks.
 const MALFORMED: &str = "dispatch.malformed-payload";
-/// The requirement that an action on another kind of channel breaks.
+/// The requirement that an action on the wrong kind of channel breaks.
 const WRONG_FAMILY: &str = "dispatch.wrong-family.session-on-chat";
-/// How the requirement begins that an action of the host's breaks which a client sends.
+/// The prefix of the requirements that a client breaks by dispatching an action reserved for the host.
 pub(super) const SERVER_ONLY: &str = "dispatch.table.server-only.";
 
 fn refusal(action: &Value, outcome: &ActionOutcome) -> DispatchRefusal {

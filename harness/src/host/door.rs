@@ -1,12 +1,12 @@
-//! Who comes in: credentials and pages are looked at before a connection stands.
+//! Admission: the host checks the credentials and the origin of a request before it opens a connection.
 //!
-//! A host that was given tokens admits whoever brings one of them; without any it admits everybody. Each token
-//! is somebody of its own, to whom the client ids belong that he shakes hands with first. The one of the first
-//! token is the owner of the host.
+//! A host with tokens admits a request that carries one of them; a host without tokens admits every request.
+//! Each token identifies a visitor. A client id belongs to the visitor that first completes a handshake with
+//! it. The visitor with the first token is the owner of the host.
 //!
 //! Readings taken where the specification is silent:
-//! - A page may come from the machine that the host is on, and from nowhere else.
-//! - A client id is its owner's for as long as the host remembers the client.
+//! - The host accepts web origins of its own machine only.
+//! - A client id belongs to its visitor for as long as the host remembers the client.
 //!
 //! Knows: headers, connections. Never knows: sockets.
 //!
@@ -18,24 +18,24 @@ use super::rules::{RuleFacts, require};
 use crate::peer::guise::{ClientCredentials, ClientGuise};
 use crate::transcript::ConnId;
 
-/// The tokens of a reference host that is guarded: its owner's, and somebody else's.
+/// The tokens of a guarded reference host: the owner's and a guest's.
 pub const TOKENS: [&str; 2] = ["reference-host-owner-5d20b1c4", "reference-host-guest-8e7f03aa"];
-/// A token that is nobody's.
+/// A token that a guarded reference host does not accept.
 pub const WRONG: &str = "reference-host-nobody-00000000";
-/// The setting that only the owner may change, and the value that others may not give it.
+/// The setting that only the owner may change, and the value that other visitors may not set.
 pub const GUARDED: (&str, &str) = ("approvals", "allow");
 
-/// Who stands behind a connection: the place of his token, where there are tokens.
+/// The visitor of a connection, identified by its token.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum EndpointVisitor {
-    /// Anybody.
+    /// A visitor without a token, on a host that requires none.
     #[default]
     Anybody,
-    /// Whose token has this place.
+    /// The visitor whose token has this index.
     Known(usize),
 }
 
-/// The headers of a client that comes to a guarded reference host like this.
+/// Returns the request headers of a client with this guise at a guarded reference host.
 pub fn headers(guise: &ClientGuise) -> Vec<(String, String)> {
     let token = match guise.credentials {
         ClientCredentials::Own => Some(TOKENS[0]),
@@ -48,7 +48,7 @@ pub fn headers(guise: &ClientGuise) -> Vec<(String, String)> {
     token.into_iter().chain(origin).collect()
 }
 
-/// The status line of a refusal.
+/// Returns the status line of a refused request.
 pub fn refusal(status: u16) -> String {
     let reason = match status {
         401 => "Unauthorized",
@@ -58,7 +58,7 @@ pub fn refusal(status: u16) -> String {
     format!("HTTP/1.1 {status} {reason}")
 }
 
-/// Whether a page is one of this machine's.
+/// Returns whether a web origin is on this machine.
 fn is_local(origin: &str) -> bool {
     let host = origin.split_once("://").map_or("", |(_, rest)| rest);
     ["localhost", "127.0.0.1", "[::1]"].iter().any(|local| {
@@ -67,8 +67,8 @@ fn is_local(origin: &str) -> bool {
 }
 
 impl RefHost {
-    /// Lets a connection in, or says by which HTTP status not. Source: `transport.auth.during-handshake`,
-    /// `security.origin-check`.
+    /// Checks a request to open a connection and records its visitor; returns the HTTP status of a refusal.
+    /// Source: `transport.auth.during-handshake`, `security.origin-check`.
     pub(super) fn let_in(&mut self, conn: ConnId, headers: &[(String, String)]) -> Result<(), u16> {
         let header = |wanted: &str| {
             let mut found = headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case(wanted));
@@ -85,7 +85,7 @@ impl RefHost {
             None if !self.keeps("transport.auth.during-handshake") => EndpointVisitor::Anybody,
             None => return Err(401),
         };
-        // Somebody who was let in may be gone before there is a connection.
+        // An admitted request may never become a connection, so the oldest entry makes room.
         if self.visitors.len() >= MAX_CONNECTIONS
             && let Some(first) = self.visitors.keys().next().copied()
         {
@@ -95,12 +95,12 @@ impl RefHost {
         Ok(())
     }
 
-    /// Who stands behind a connection.
+    /// Returns the visitor of a connection.
     pub(super) fn visitor(&self, conn: ConnId) -> EndpointVisitor {
         self.connections.get(&conn).map(|it| it.visitor).unwrap_or_default()
     }
 
-    /// Refuses a client id that is somebody else's. Source: `security.clientid-bound`.
+    /// Rejects a client id that belongs to another visitor. Source: `security.clientid-bound`.
     pub(super) fn require_own(&self, call: &HostCall, client: &str) -> Result<(), ErrorResponse> {
         let owner = self.clients.get(client).map(|known| known.visitor);
         let own = owner.is_none_or(|owner| owner == self.visitor(call.conn));
@@ -111,7 +111,7 @@ impl RefHost {
     }
 }
 
-/// A rule of `root/configChanged`: what guards everybody is the owner's to change.
+/// Checks a `root/configChanged` action: only the owner may change the guarded setting.
 pub(super) fn guarded_setting(facts: &RuleFacts) -> Result<(), String> {
     let visitor = facts.host.clients.get(facts.client).map(|known| known.visitor);
     let owner =

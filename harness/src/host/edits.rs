@@ -1,8 +1,7 @@
-//! What the tools of agents do to files: `write` and `edit`, in the area of clients.
+//! File edits of agents' tools: `write` and `edit`, inside the area that clients may reach.
 //!
-//! The host's own agent says what it does as the agent script has it; agents that the host has
-//! started tell of it in a difference. Either way the host's files change, and those who watch them
-//! and the session's changesets follow.
+//! The host's own agent takes an edit from the input of the tool call. An agent subprocess reports an edit as a
+//! diff. Both change the host's files, and notify the watches and the session's changesets.
 //!
 //! Knows: the input of a call, differences. Never knows: channels.
 //!
@@ -14,25 +13,25 @@ use crate::wire::json::Value;
 use super::engine::RefHost;
 use super::files::{AREA, ExpectedContent, WriteMode, parent};
 
-/// What a file is to become.
+/// A change of a file's content.
 enum FileEdit<'a> {
-    /// This.
+    /// Replaces the content with this text.
     Whole(&'a str),
-    /// What it was, with another text at the first place of one.
+    /// Replaces the first occurrence of the first text with the second text.
     Part(&'a str, &'a str),
 }
 
-/// The absolute path of a file that an agent names from its folder.
+/// Returns the absolute path for a path relative to the agent's folder; `None` if it leads out of the folder.
 fn absolute(path: &str) -> Option<String> {
     let plain = |piece: &str| !matches!(piece, "" | "." | "..") && !piece.contains('\0');
     path.split('/').all(plain).then(|| format!("{AREA}/{path}"))
 }
 
 impl RefHost {
-    /// Does to files what a call of the host's own tools does to them.
+    /// Performs the file edit of a call of the host's own tools.
     ///
     /// # Errors
-    /// Why not, for a person.
+    /// The reason for a failed edit, for a person.
     pub(super) fn edit_called(
         &mut self,
         chat: &str,
@@ -52,8 +51,8 @@ impl RefHost {
         self.edit(chat, turn, path, &edit)
     }
 
-    /// Does to files what a call of an agent that works in a folder of its own has told of. What
-    /// fits nothing here is left alone: that agent has other files than this host.
+    /// Applies the diffs that an agent subprocess reports for its folder. Ignores a diff that does not fit the
+    /// host's files: the agent has files that the host does not have.
     pub(super) fn edit_told(&mut self, chat: &str, turn: &str, folder: &str, content: &Value) {
         let differences = content.as_array().into_iter().flatten();
         for one in differences.filter(|item| item["type"] == "diff") {

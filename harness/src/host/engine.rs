@@ -1,22 +1,22 @@
-//! The reference host: its parts, its connections, and the way of a frame through it.
+//! The reference host: its parts, its connections, and the path of a frame through it.
 //!
-//! A frame is decoded, then a request goes to its row in `connection`, a `dispatchAction` to
-//! `dispatch`. Every change of a state is an action that is numbered, applied by the reducers of
-//! `model`, kept for replay and sent to the subscribers, in one place, `publish`. The agent plays
-//! its script in virtual time, in `play`.
+//! The host decodes a frame. A request goes to its handler in `connection`, a `dispatchAction` to `dispatch`.
+//! Every state change is an action. `publish` numbers it, applies the reducers of `model`, stores it for replay
+//! and sends it to the subscribers. The agent plays its script in virtual time, in `play`.
 //!
 //! Readings taken where the specification is silent:
-//! - A batch is refused with -32600, since one frame holds one message.
+//! - A batch is rejected with -32600, since one frame holds one message.
 //! - Before the handshake every request but `initialize`, `reconnect` and `ping` gets -32600.
 //! - A second `initialize` on a connection gets -32600.
 //! - Two connections may share a client id; a `reconnect` supersedes the older ones.
 //! - A binary frame is no message: -32700 with a null id.
 //! - Rejections go to the dispatcher alone, carry the current number and are not replayed.
-//! - An accepted action is sent to its dispatcher only where it is subscribed to the channel.
-//! - After a crash sessions, chats, automations, known clients and the number are as before, as a host keeps
-//!   them that writes everything down; the replay buffer is gone, turns end in an error, and the
-//!   processes of terminals have exited, MCP servers have stopped, and canvases are shown nowhere.
-//! - What is typed into a terminal is echoed to everybody who is subscribed to it.
+//! - The dispatcher of an accepted action receives it only if it is subscribed to the channel.
+//! - A crash keeps sessions, chats, automations, known clients and `serverSeq`, as in a host that stores them
+//!   on
+//!   disk. The replay buffer is lost, turns end in an error, the processes of terminals have exited, MCP
+//! servers   have stopped, and canvases have no address.
+//! - The host echoes terminal input to every subscriber of the terminal.
 //!
 //! Knows: `wire`, `model`, `agent`. Never knows: clocks, sockets, rules, scenarios.
 //!
@@ -62,52 +62,52 @@ use crate::wire::frame::Frame;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// The most connections at a time; one more is closed at once.
+/// The maximum number of connections. The host closes a further connection at once.
 pub const MAX_CONNECTIONS: usize = 1_000;
-/// The largest frame; the connection of a larger one is closed with 1009.
+/// The maximum size of a frame in bytes. A larger frame closes its connection with code 1009.
 pub const MAX_FRAME_BYTES: usize = 4 << 20;
-/// The most frames that may wait for one connection; one more closes it with 1008.
+/// The maximum number of frames that wait for one connection. A further frame closes the connection with code
+/// 1008.
 pub const MAX_PENDING_FRAMES: usize = 100_000;
-/// The most subscriptions of one connection.
+/// The maximum number of subscriptions of a connection.
 pub const MAX_SUBSCRIPTIONS: usize = 4_096;
-/// The most sessions at a time.
+/// The maximum number of sessions.
 pub const MAX_SESSIONS: usize = 5_000;
-/// The most chats of one session.
+/// The maximum number of chats of a session.
 pub const MAX_CHATS: usize = 200;
-/// The most clients that are remembered after they left.
+/// The maximum number of disconnected clients that the host remembers.
 pub const MAX_CLIENTS: usize = 10_000;
-/// The most bytes that clients may have put into one chat or session for good.
+/// The maximum number of bytes that clients may store permanently in one chat or session.
 pub const MAX_STORED_BYTES: usize = 16 << 20;
 
-/// How long a client that lost its last connection stays active, unless it is said otherwise.
+/// The default time that a client stays active in its sessions after it lost its last connection.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Midnight of 2026-01-01, where the time of a host begins unless it is told otherwise.
+/// The default wall time at the start of the transcript: midnight of 2026-01-01.
 const EPOCH_MS: u64 = 1_767_225_600_000;
 
-/// How a reference host is set up.
+/// The configuration of a reference host.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
-    /// The versions it supports; each one stands for its caret range. None means the newest ones.
+    /// The supported versions; each one stands for its caret range. An empty list means the newest versions.
     pub versions: Vec<Version>,
-    /// How many envelopes are kept for replay.
+    /// The number of envelopes kept for replay.
     pub replay_capacity: usize,
-    /// Goes into the ids that the host makes, so that two hosts differ.
+    /// The seed of the identifiers that the host makes, so that two hosts make different ones.
     pub seed: u64,
-    /// What it does wrong.
+    /// The injected faults.
     pub faults: Vec<HostFault>,
     /// The wall time at the beginning of the transcript, in milliseconds since 1970.
     pub epoch_ms: u64,
-    /// How long a session takes to become ready once its default chat is there.
+    /// The time that a session takes to become ready after its default chat exists.
     pub ready_after: Duration,
-    /// How long a client that lost its last connection stays active in its sessions.
+    /// The time that a client stays active in its sessions after it lost its last connection.
     pub grace: Duration,
-    /// The tokens of those who may come in, its owner's first; without any everybody may.
+    /// The accepted tokens, the owner's first. Without tokens the host admits every client.
     pub tokens: Vec<String>,
-    /// Where its agents work, if they are ones that it starts and speaks ACP to; otherwise it keeps an
-    /// agent of its own.
+    /// The working folder of an agent subprocess that speaks ACP; `None` for the host's own scripted agent.
     pub acp: Option<String>,
-    /// Whether terminals of clients have real shells, which whoever moves the frames starts.
+    /// Whether terminals of clients have real shells. The caller that moves the frames starts them.
     pub shells: bool,
 }
 
@@ -128,54 +128,54 @@ impl Default for HostConfig {
     }
 }
 
-/// The versions that are spoken without a view: further ones have to be asked for, since each costs
-/// every action a translation.
+/// Returns the versions that need no view. Other versions have to be requested, since a view translates every
+/// action.
 fn newest_words() -> Vec<Version> {
     let plain = |version: &&Version| VersionEdge::new(**version, PROVIDER).is_plain();
     Protocol::known().iter().filter(plain).copied().collect()
 }
 
-/// A client that shook hands once.
+/// A client that has completed a handshake.
 #[derive(Clone, Debug)]
 pub(super) struct HostClient {
-    /// The version it speaks, as it was offered.
+    /// The client's version, as the client offered it.
     pub(super) version: String,
-    /// Whether it shows MCP apps.
+    /// Whether the client shows MCP apps.
     pub(super) apps: bool,
-    /// Whose it is.
+    /// The visitor that the client id belongs to.
     pub(super) visitor: EndpointVisitor,
-    /// When its last connection was lost, and since when it may be removed from its sessions.
+    /// The time at which the client lost its last connection, after which it may be removed from its sessions.
     pub(super) gone_at: Option<Duration>,
-    /// The paths of files that it may reach after it asked for them, and what for.
+    /// The files that the client was granted access to, each with the granted right.
     pub(super) granted: HashSet<(String, ResourceRight)>,
 }
 
-/// One channel with its state.
+/// A channel with its state.
 #[derive(Debug)]
 pub(super) struct HostChannel {
     pub(super) kind: ChannelKind,
     pub(super) state: Value,
-    /// The number at which it came to be; a replay cannot begin before it.
+    /// The `serverSeq` at which the channel was created; a replay cannot begin before it.
     pub(super) born: u64,
-    /// The state before the last action, where there are faults in states.
+    /// The state before the last action; set only if state faults are active.
     pub(super) before: Option<Value>,
 }
 
 /// The reference host.
 #[derive(Debug)]
 pub struct RefHost {
-    /// The faults in messages.
+    /// The rewriters for injected faults in messages.
     chain: MessageChain,
-    /// The faults and legal variants in behaviour.
+    /// The hooks of injected faults and legal variants in behaviour.
     pub(super) injected: ActiveHooks,
-    /// The faults in states.
+    /// The injected faults in states.
     pub(super) state_faults: StateFaults,
-    /// What faults remember.
+    /// The memory of injected faults.
     pub(super) memory: FaultMemory,
     pub(super) versions: Vec<Version>,
-    /// The newest version, which states are kept in.
+    /// The newest version. The host stores states in its terms.
     pub(super) protocol: &'static Protocol,
-    /// What clients of each older version see.
+    /// The states as clients of each older version see them.
     pub(super) views: Vec<VersionView>,
     pub(super) seed: u64,
     pub(super) epoch_ms: u64,
@@ -184,12 +184,12 @@ pub struct RefHost {
     pub(super) now: Duration,
     pub(super) log: HostLog,
     pub(super) outputs: VecDeque<HostOutput>,
-    /// Frames that follow the response to the current request.
+    /// The frames to send after the response to the current request.
     pub(super) late: Vec<(ConnId, Frame)>,
-    /// What is held back to be merged, at most one envelope for each connection.
+    /// The envelopes held back for merging, at most one for each connection.
     pub(super) merging: LiteMap<ConnId, HeldEnvelope>,
     pub(super) tokens: Vec<String>,
-    /// Who has been let in and has no connection yet.
+    /// The visitors that were admitted and have no connection yet.
     pub(super) visitors: LiteMap<ConnId, EndpointVisitor>,
     pub(super) connections: LiteMap<ConnId, HostConnection>,
     pub(super) clients: LiteMap<String, HostClient>,
@@ -202,44 +202,44 @@ pub struct RefHost {
     pub(super) watches: LiteMap<String, FolderWatch>,
     pub(super) changesets: LiteMap<String, HostChangeset>,
     pub(super) runs: LiteMap<String, HostAgentRun>,
-    /// What agents have left running.
+    /// The background commands of agents.
     pub(super) running: Vec<BackgroundCommand>,
-    /// Runs of automations that are not over.
+    /// The unfinished runs of automations.
     pub(super) errands: LiteMap<String, AutomationRun>,
-    /// When automations begin by themselves.
+    /// The next scheduled run of each automation.
     pub(super) schedules: LiteMap<String, automations::AutomationDue>,
-    /// The runs that were asked for, by automation and request id.
+    /// The requested runs, by automation and request id.
     pub(super) requested: LiteMap<(String, String), String>,
-    /// The plugins that clients brought into each session.
+    /// The plugins that clients have published in each session.
     pub(super) brought: LiteMap<String, Vec<ClientPlugin>>,
-    /// When a server of a session, by their ids, is ready.
+    /// The time at which each starting MCP server is ready, by session and server id.
     pub(super) starts: LiteMap<(String, String), Duration>,
     pub(super) side_channels: LiteMap<String, SideChannel>,
-    /// The agent that it has started.
+    /// The agent subprocess.
     pub(super) acp: Option<AgentConnection>,
-    /// Which sessions each client is active in.
+    /// The sessions that each client is active in.
     pub(super) active: LiteMap<String, HashSet<String>>,
-    /// Sessions that are not ready yet.
+    /// The sessions that are not ready yet.
     pub(super) creating: HashSet<String>,
     pub(super) ids: u64,
-    /// What clients were asked and have not answered, by the number of the request.
+    /// The open requests of the host to clients, by request id.
     pub(super) questions: LiteMap<u64, OpenQuestionToClient>,
     pub(super) asked_so_far: u64,
-    /// Whether anybody ever subscribed to telemetry.
+    /// Whether any client has ever subscribed to telemetry.
     pub(super) telemetered: bool,
-    /// Nothing is read any more, which only a fault brings about.
+    /// Whether the host has stopped reading; only an injected fault sets it.
     pub(super) stalled: bool,
-    /// The requirement by which an action was refused last; empty where there is none.
+    /// The requirement that the last rejected action breaks; empty if there is none.
     pub(super) refused_by: String,
 }
 
 impl RefHost {
-    /// Makes a host without sessions or connections.
+    /// Creates a host without sessions or connections.
     pub fn new(config: HostConfig) -> RefHost {
         RefHost::with_hooks(config, Vec::new())
     }
 
-    /// The same, with legal variants in its behaviour.
+    /// Creates a host like [`RefHost::new`], with legal variants in its behaviour.
     pub(super) fn with_hooks(config: HostConfig, variants: Vec<&'static dyn HostHooks>) -> RefHost {
         let known = Protocol::known();
         let mut versions = config.versions;
@@ -306,7 +306,7 @@ impl RefHost {
         host
     }
 
-    /// The wall time as a timestamp.
+    /// Returns the wall time as a timestamp.
     pub(super) fn timestamp(&self) -> String {
         let elapsed = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
         timestamp::iso(self.epoch_ms.saturating_add(elapsed))
@@ -319,7 +319,7 @@ impl RefHost {
         self.channels.insert(uri.to_owned(), channel);
     }
 
-    /// The state of a channel; null where there is none.
+    /// Returns the state of a channel; null if there is none.
     pub(super) fn state(&self, uri: &str) -> &Value {
         self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state)
     }
@@ -345,7 +345,7 @@ impl RefHost {
         self.outputs.push_back(HostOutput::Send { conn, frame });
     }
 
-    /// Closes a connection, once.
+    /// Closes a connection; does nothing if it is closing already.
     pub(super) fn close(&mut self, conn: ConnId, code: u16, reason: &str) {
         let Some(connection) = self.connections.get_mut(&conn) else {
             return;
@@ -359,12 +359,12 @@ impl RefHost {
         self.outputs.push_back(HostOutput::Close { conn, code, reason });
     }
 
-    /// Answers a request.
+    /// Sends the response to a request.
     pub(super) fn respond(&mut self, conn: ConnId, id: Value, reply: CallReply) {
         self.respond_on(conn, id, reply, None);
     }
 
-    /// Answers a request; where it came on a side channel, on that.
+    /// Sends the response to a request, on the side channel `channel` if the request came on one.
     pub(super) fn respond_on(
         &mut self,
         conn: ConnId,
@@ -392,7 +392,7 @@ impl RefHost {
         }
     }
 
-    /// As [`RefHost::notify`], without the faults.
+    /// Notifies all subscribers of the root channel, without the hooks of [`RefHost::notify`].
     pub(super) fn notify_all(&mut self, method: &str, params: Value) {
         let to_root = |(conn, connection): (&ConnId, &HostConnection)| {
             let broadcast =
@@ -404,7 +404,7 @@ impl RefHost {
         conns.into_iter().for_each(|conn| self.inform(conn, method, &params));
     }
 
-    /// Tells one subscriber of the root channel something that is for nobody else.
+    /// Notifies one connection, if it is subscribed to the root channel.
     pub(super) fn notify_one(&mut self, conn: ConnId, method: &str, mut params: Value) {
         if !self.sends_notice(method, &mut params) {
             return;
@@ -415,7 +415,7 @@ impl RefHost {
         }
     }
 
-    /// Tells those who speak the version of a view, and list sessions.
+    /// Notifies the connections of a view that are subscribed to the root channel or receive broadcasts.
     pub(super) fn notify_view(&mut self, view: usize, method: &str, params: &Value) {
         let to_root = |(conn, connection): (&ConnId, &HostConnection)| {
             let broadcast =
@@ -433,7 +433,7 @@ impl RefHost {
         }
     }
 
-    /// Whether a request may be served at this point of a connection.
+    /// Checks that a request may be served at this point of a connection.
     pub(super) fn admits(&self, call: &HostCall, early: bool) -> Result<(), ErrorResponse> {
         let connection = self.connections.get(&call.conn);
         let shaken = connection.is_some_and(|connection| connection.client.is_some());
@@ -611,7 +611,7 @@ impl RefHost {
         self.read(conn, frame);
     }
 
-    /// The next output after the faults that change messages.
+    /// Returns the next output, after the rewriters for injected faults in messages.
     fn next_output(&mut self) -> Option<HostOutput> {
         if self.chain.is_empty() {
             return self.outputs.pop_front();

@@ -1,8 +1,8 @@
 //! Errands: the runs of automations, from the request to their end.
 //!
-//! A run is there before anything happens. A moment later it makes a session of its own, and when
-//! that is ready, its agent gets the automation's message; the run ends as that turn does. What
-//! happens in the session afterwards is none of its business.
+//! A new run is pending. After a moment it creates its own session. When the session is ready, its agent
+//! receives the automation's message, and the run ends with this turn. Later events of the session do not
+//! affect the run.
 //!
 //! Knows: runs, the sessions that they make. Never knows: definitions beyond the one that it runs.
 //!
@@ -20,22 +20,22 @@ use super::rules::{RuleFacts, require};
 use super::sessions::empty_state;
 use crate::wire::channel::ChannelKind;
 
-/// How long a run waits before it begins.
+/// The time that a run stays pending.
 const PENDING: Duration = Duration::from_millis(10);
-/// The most runs that are not over, and the most request ids that are remembered.
+/// The maximum numbers of unfinished runs and of remembered request ids.
 const MAX_ERRANDS: usize = 200;
 const MAX_REQUESTED: usize = 10_000;
 
-/// A run that is not over.
+/// An unfinished run of an automation.
 #[derive(Clone, Debug)]
 pub(super) struct AutomationRun {
-    /// The automation, as it was when the run was asked for.
+    /// The automation's entry at the time of the request.
     automation: Value,
-    /// When it begins; `None` once it has.
+    /// The time at which the run starts; `None` after the start.
     due: Option<Duration>,
-    /// The session that it made.
+    /// The URI of the session that the run has created.
     session: String,
-    /// The chat and the turn that it waits for.
+    /// The chat and the id of the turn that the run waits for; `None` before the turn starts.
     turn: Option<(String, String)>,
 }
 
@@ -43,13 +43,13 @@ fn is_over(run: &Value) -> bool {
     !matches!(run["lifecycle"]["status"].as_str(), Some("pending" | "running"))
 }
 
-/// A rule of `automationRun/cancelRequested`.
+/// Checks an `automationRun/cancelRequested` action: the run has to be unfinished.
 pub(super) fn not_over(facts: &RuleFacts) -> Result<(), String> {
     require(!is_over(facts.state), "the run is over")
 }
 
 impl RefHost {
-    /// Makes a run of an automation, which has begun like this. Source: `automation.run.persist-first`.
+    /// Creates a pending run of an automation with this origin. Source: `automation.run.persist-first`.
     pub(super) fn begin_run(
         &mut self,
         automation: &str,
@@ -75,12 +75,12 @@ impl RefHost {
         Ok(run)
     }
 
-    /// When the next run begins.
+    /// Returns the time at which the next pending run starts; `None` if no run is pending.
     pub(super) fn next_errand(&self) -> Option<Duration> {
         self.errands.values().filter_map(|errand| errand.due).min()
     }
 
-    /// Begins what is due.
+    /// Starts the pending runs that are due.
     pub(super) fn begin_errands(&mut self) {
         let due = |errand: &AutomationRun| errand.due.is_some_and(|at| at <= self.now);
         let due = self.errands.iter().filter(|(_, errand)| due(errand));
@@ -107,12 +107,12 @@ impl RefHost {
         }
     }
 
-    /// The session that a definition describes.
+    /// Returns the state of the session that a definition describes.
     fn errand_state(&self, definition: &Value, origin: Value) -> Value {
         let template = &definition["session"];
         let mut state = empty_state(template["provider"].as_str().unwrap_or(PROVIDER), false);
         state["title"] = definition["title"].clone();
-        // A definition with other values was refused.
+        // The host has rejected definitions with invalid values.
         let values = configuration::session_values(&template["config"]).unwrap_or_default();
         state["config"] = json!({"schema": configuration::session_schema(), "values": values});
         if let Some(directories) = template["workingDirectories"].as_array() {
@@ -122,7 +122,7 @@ impl RefHost {
         state
     }
 
-    /// A session is ready: if a run has made it, its agent gets the message.
+    /// Handles a session that became ready: if a run created it, its agent receives the run's message.
     pub(super) fn errand_ready(&mut self, session: &str) {
         let mut errands = self.errands.iter();
         let made = errands.find(|(_, it)| it.session == session && it.turn.is_none());
@@ -138,7 +138,7 @@ impl RefHost {
         }
     }
 
-    /// Follows the end of a turn: the run that waits for it ends likewise.
+    /// Handles the end of a turn: ends the run that waits for it with the same outcome.
     pub(super) fn errand_follows(&mut self, chat: &str, action_type: &str) {
         let status = match action_type {
             "chat/turnComplete" => "completed",
@@ -156,7 +156,7 @@ impl RefHost {
         }
     }
 
-    /// Ends a run.
+    /// Ends a run with a status.
     fn end_run(&mut self, run: &str, status: &str) {
         if self.errands.remove(run).is_none() {
             return;
@@ -171,7 +171,7 @@ impl RefHost {
         self.go_on(run, lifecycle);
     }
 
-    /// The next stage of a run, with the times that it has by now.
+    /// Returns the lifecycle of a run in its next status, with the timestamps known so far.
     fn lifecycle(&self, run: &str, status: &str) -> Value {
         let before = &self.state(run)["lifecycle"];
         let mut lifecycle = json!({"status": status, "createdAt": before["createdAt"]});
@@ -188,7 +188,7 @@ impl RefHost {
         self.publish(run, action);
     }
 
-    /// Cancels a run, and the turn that it waits for. Source: `automation.run.cancel`.
+    /// Cancels a run and its turn. Source: `automation.run.cancel`.
     pub(super) fn cancel_run(&mut self, run: &str) {
         let turn = self.errands.get(run).and_then(|errand| errand.turn.clone());
         if let Some((chat, turn)) = turn {
@@ -201,7 +201,7 @@ impl RefHost {
         self.end_run(run, "cancelled");
     }
 
-    /// Takes away the runs of an automation that is gone.
+    /// Removes the runs of a removed automation.
     pub(super) fn forget_runs(&mut self, automation: &str) {
         let own = |run: &String| self.state(run)["automation"] == automation;
         let runs = self.channels.keys().filter(|uri| own(uri)).cloned();
@@ -214,7 +214,7 @@ impl RefHost {
         self.schedules.remove(automation);
     }
 
-    /// A session is gone, and no run has it any more; one that is not over is cancelled.
+    /// Removes a disposed session from all runs; cancels the runs that are unfinished.
     pub(super) fn leave_runs(&mut self, session: &str) {
         let has = |run: &String| {
             let sessions = self.state(run)["sessions"].as_array();
@@ -229,7 +229,7 @@ impl RefHost {
         }
     }
 
-    /// Makes the catalogue say of a run what the run is. Source: `automation.run.summary-consistent`,
+    /// Updates the summary of a run in the catalogue. Source: `automation.run.summary-consistent`,
     /// `automation.runs.order-limit`.
     pub(super) fn list_run(&mut self, run: &str) {
         let state = self.state(run);

@@ -1,10 +1,10 @@
-//! The host's files: a small tree in memory, and which part of it clients may reach.
+//! The host's files: a small tree in memory, and the folders that clients may reach.
 //!
-//! The tree holds something outside of the area of clients too, so that a host which does not keep
-//! them inside shows it, and a folder of what a disk may have besides files: links that lead outside, a pipe
-//! that nobody writes to, a file that is larger than anything that could be read at once.
+//! The tree also holds a folder outside of the client area, so that a host that does not confine clients
+//! reveals it. Another folder holds special nodes of a file system: links that lead outside, a pipe without a
+//! writer, and a file that is too large to be read at once.
 //!
-//! Every change says what came of it, for those who watch.
+//! Every change returns its effects, for the watches.
 //!
 //! Knows: paths, bytes. Never knows: clients, channels.
 //!
@@ -15,57 +15,57 @@ use std::ops::Bound;
 
 use super::connection::ErrorResponse;
 
-/// The folder that clients may reach.
+/// The folder that clients may read and write.
 pub(super) const AREA: &str = "/harness";
-/// The folder of what files were before agents edited them, which clients may read.
+/// The folder of file contents from before an agent's edit. Clients may read it.
 pub(super) const KEPT: &str = "/before";
-/// The folder of files that a client may reach when it was granted them.
+/// The folder of files that a client may reach after the host has granted it.
 pub(super) const ASKED: &str = "/asked";
-/// The folder of files that clients may read.
+/// The folder of read-only files.
 pub(super) const SHOWN: &str = "/shown";
-/// The same as a URI.
+/// The URI of the folder of read-only files.
 pub const SHOWN_URI: &str = "file:///shown";
-/// What stands in it: a text, and bytes that are none.
+/// The read-only files: two texts, and bytes that are not UTF-8.
 const SHOWN_FILES: [(&str, &[u8]); 3] = [
     ("/shown/text.txt", "grüße".as_bytes()),
     ("/shown/bytes", &[0xff, 0x00, 0xfe]),
     ("/shown/folder/text.txt", b"text"),
 ];
-/// The folder of what is odd about a disk, which clients may reach.
+/// The folder of special file system nodes. Clients may reach it.
 pub(super) const ODD: &str = "/odd";
-/// The same as a URI.
+/// The URI of the folder of special file system nodes.
 pub const ODD_URI: &str = "file:///odd";
-/// The folder that clients may reach, as a URI.
+/// The URI of the folder that clients may read and write.
 pub const AREA_URI: &str = "file:///harness";
-/// The folder of files that a client has to ask for, as a URI.
+/// The URI of the folder of files that a client has to be granted.
 pub const ASKED_URI: &str = "file:///asked";
-/// The folder that nobody may reach, as a URI.
+/// The URI of a folder that no client may reach.
 pub const OUTSIDE_URI: &str = "file:///outside";
-/// Links in it, and where they lead.
+/// The links among the special nodes, with their targets.
 const LINKS: [(&str, &str); 2] =
     [("/odd/link", "/outside"), ("/odd/link.txt", "/outside/canary.txt")];
-/// The size of the large file in it.
+/// The size in bytes of the large file among the special nodes.
 const LARGE: u64 = 1 << 30;
-/// Links that are followed on one way.
+/// The maximum number of links that the resolution of a path follows.
 const MAX_LINKS: usize = 8;
-/// Files outside of them all, which nobody may reach, and their folders.
+/// The folders and files that no client may reach: folder, file, content.
 const OUTSIDE: [(&str, &str, &str); 1] = [("/outside", "/outside/canary.txt", "of ahp-harness")];
-/// The most files and folders.
+/// The maximum number of files and folders.
 const MAX_NODES: usize = 10_000;
-/// The largest file.
+/// The maximum size of a file in bytes.
 const MAX_FILE: usize = 1 << 20;
-/// The most bytes in all files.
+/// The maximum number of bytes in all files.
 const MAX_BYTES: usize = 32 << 20;
-/// The longest path, in bytes.
+/// The maximum length of a path in bytes.
 const MAX_PATH: usize = 1_024;
 
 /// A file.
 #[derive(Clone, Debug)]
 pub(super) struct HostFile {
     pub(super) bytes: Vec<u8>,
-    /// What names this content; no other content had it.
+    /// The number of the content; every write gets a new one.
     pub(super) etag: u64,
-    /// When it was written.
+    /// The time of the last write.
     pub(super) at: String,
 }
 
@@ -74,16 +74,16 @@ pub(super) struct HostFile {
 pub(super) enum FileNode {
     File(HostFile),
     Folder,
-    /// It leads to another path.
+    /// A symbolic link to another path.
     Link(&'static str),
-    /// What is read from it has no end.
+    /// A pipe, whose content has no end.
     Pipe,
-    /// A file of so many zeros, which nobody keeps.
+    /// A file of this many zeros, which are not stored.
     Large(u64),
 }
 
 impl FileNode {
-    /// What the protocol calls it.
+    /// Returns the node's kind in the terms of the protocol.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             FileNode::File(_) | FileNode::Pipe | FileNode::Large(_) => "file",
@@ -93,30 +93,30 @@ impl FileNode {
     }
 }
 
-/// Something that happened to a path: `added`, `updated`, `deleted`.
+/// A path and its change: `added`, `updated`, `deleted`.
 pub(super) type FileChange = (String, &'static str);
 
-/// How bytes are put into a file.
+/// The mode of a write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum WriteMode {
-    /// In place of all that stands from the position on.
+    /// Replaces the content from the position to the end.
     Truncate,
-    /// So many bytes before the end.
+    /// Inserts the data; the position counts backwards from the end.
     Append,
-    /// At the position, and moves the rest.
+    /// Inserts the data at the position.
     Insert,
 }
 
-/// Which content a write may meet.
+/// The content that a file must have for a write to succeed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExpectedContent {
-    /// None at all.
+    /// The file must not exist.
     pub(super) nothing: bool,
-    /// This one.
+    /// The file must have this etag.
     pub(super) etag: Option<String>,
 }
 
-/// The tree.
+/// The tree of files and folders.
 #[derive(Debug)]
 pub(super) struct HostFiles {
     nodes: BTreeMap<String, FileNode>,
@@ -132,23 +132,23 @@ fn exists() -> ErrorResponse {
     ErrorResponse::named("AlreadyExists", "there is something already")
 }
 
-/// The folder that a path stands in.
+/// Returns the folder of a path.
 pub(super) fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// Whether a path is another one or stands below it.
+/// Returns whether a path equals `folder` or is below it.
 pub(super) fn within(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 impl HostFiles {
-    /// Whether there is a link at a path.
+    /// Returns whether there is a link at a path.
     pub(super) fn is_link(&self, path: &str) -> bool {
         matches!(self.nodes.get(path), Some(FileNode::Link(_)))
     }
 
-    /// The tree of a host that has just been made.
+    /// Creates the tree of a new host.
     pub(super) fn new() -> HostFiles {
         let mut nodes = BTreeMap::from([(AREA.to_owned(), FileNode::Folder)]);
         for (folder, path, content) in OUTSIDE {
@@ -173,14 +173,14 @@ impl HostFiles {
         nodes.insert(format!("{ODD}/pipe"), FileNode::Pipe);
         nodes.insert(format!("{ODD}/large"), FileNode::Large(LARGE));
         nodes.extend(LINKS.map(|(link, to)| (link.to_owned(), FileNode::Link(to))));
-        // What is there from the start can be written over and deleted as well.
+        // Count the initial files too: clients can overwrite and delete them.
         let bytes = nodes
             .values()
             .map(|node| if let FileNode::File(file) = node { file.bytes.len() } else { 0 });
         HostFiles { bytes: bytes.sum(), nodes, written: 0 }
     }
 
-    /// Where a path leads, by the links on its way.
+    /// Resolves the links in a path.
     pub(super) fn real(&self, path: &str) -> String {
         let mut path = path.to_owned();
         for _ in 0..MAX_LINKS {
@@ -197,12 +197,12 @@ impl HostFiles {
         path
     }
 
-    /// What stands at a path.
+    /// Returns the node at a path.
     pub(super) fn get(&self, path: &str) -> Result<&FileNode, ErrorResponse> {
         self.nodes.get(path).ok_or_else(missing)
     }
 
-    /// The content of a file.
+    /// Returns the file at a path.
     pub(super) fn file(&self, path: &str) -> Result<&HostFile, ErrorResponse> {
         match self.get(path)? {
             FileNode::File(file) => Ok(file),
@@ -217,14 +217,14 @@ impl HostFiles {
         }
     }
 
-    /// Everything below a path, in order.
+    /// Returns the nodes below a path, in order.
     fn below(&self, path: &str) -> impl Iterator<Item = (&String, &FileNode)> {
         let from = format!("{path}/");
         let range = (Bound::Included(from.clone()), Bound::Unbounded);
         self.nodes.range(range).take_while(move |(at, _)| at.starts_with(&from))
     }
 
-    /// The names and kinds of what stands in a folder.
+    /// Returns the names and kinds of the nodes in a folder.
     pub(super) fn list(&self, path: &str) -> Result<Vec<(&str, &'static str)>, ErrorResponse> {
         if !matches!(self.get(path)?, FileNode::Folder) {
             return Err(ErrorResponse::invalid_request("the path is no folder"));
@@ -239,7 +239,7 @@ impl HostFiles {
         Ok(direct)
     }
 
-    /// Puts bytes into a file, which is made where it is missing.
+    /// Writes bytes to a file; creates the file if it is missing.
     pub(super) fn write(
         &mut self,
         path: &str,
@@ -276,7 +276,7 @@ impl HostFiles {
         Ok(vec![(path.to_owned(), kind)])
     }
 
-    /// Makes a file say something, if there is room and a folder for it.
+    /// Sets the content of a file. Fails if its folder is missing or a limit is reached.
     fn put(&mut self, path: &str, bytes: Vec<u8>, now: &str) -> Result<(), ErrorResponse> {
         if !matches!(self.nodes.get(parent(path)), Some(FileNode::Folder)) {
             return Err(missing());
@@ -296,21 +296,21 @@ impl HostFiles {
         Ok(())
     }
 
-    /// Keeps a content, and says where; `None` if there is no room.
+    /// Saves a content from before an edit and returns its path; `None` if there is no room.
     pub(super) fn keep(&mut self, bytes: &[u8]) -> Option<String> {
         let path = format!("{KEPT}/{}", self.written);
         self.put(&path, bytes.to_vec(), "").ok()?;
         Some(path)
     }
 
-    /// Drops a content that was kept.
+    /// Deletes a saved content.
     pub(super) fn forget(&mut self, path: &str) {
         if let Some(FileNode::File(file)) = self.nodes.remove(path) {
             self.bytes -= file.bytes.len();
         }
     }
 
-    /// Makes a folder, and those that it stands in.
+    /// Creates a folder and its missing parents.
     pub(super) fn make_folder(&mut self, path: &str) -> Result<Vec<FileChange>, ErrorResponse> {
         let mut made = Vec::new();
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
@@ -331,7 +331,7 @@ impl HostFiles {
         Ok(made.into_iter().map(|folder| (folder, "added")).collect())
     }
 
-    /// Removes a file, or a folder with all that is in it.
+    /// Removes a file, or a folder with its contents.
     pub(super) fn remove(
         &mut self,
         path: &str,
@@ -351,7 +351,7 @@ impl HostFiles {
         Ok(gone.into_iter().map(|at| (at, "deleted")).collect())
     }
 
-    /// Copies a file or a folder, and takes the source away where it is a move.
+    /// Copies a file or a folder; with `moves`, removes the source.
     pub(super) fn copy(
         &mut self,
         from: &str,
@@ -381,7 +381,7 @@ impl HostFiles {
                 changes.push((to.to_owned(), "updated"));
             }
             (FileNode::Folder, None) => changes.extend(self.copy_folder(from, to, now)?),
-            // A folder is neither put into nor replaced by something else.
+            // A folder and an existing node never replace or merge with each other.
             _ => return Err(exists()),
         }
         if moves {
@@ -431,7 +431,7 @@ impl FileNode {
     }
 }
 
-/// The token of a content.
+/// Returns the etag for the number of a content.
 pub(super) fn etag(number: u64) -> String {
     format!("w{number}")
 }

@@ -26,7 +26,7 @@ impl HostHooks for LiftsRules {
     }
 }
 
-/// Called when something happens to the host that no message says.
+/// Called when an event happens to the host that no message reports.
 pub(super) struct ActsOnEvents(pub(super) fn(&mut RefHost, &HostEvent));
 
 impl HostHooks for ActsOnEvents {
@@ -35,7 +35,7 @@ impl HostHooks for ActsOnEvents {
     }
 }
 
-/// Changes the message of a turn, as the agent is given it.
+/// Changes the message of a turn before the agent receives it.
 pub(super) struct ChangesMessageForAgent(pub(super) fn(&RefHost, &mut Value));
 
 impl HostHooks for ChangesMessageForAgent {
@@ -187,7 +187,7 @@ impl HostHooks for ChangesNotifications {
     }
 }
 
-/// Every id of a kind is this one.
+/// Replaces every identifier of a kind with this one: kind, identifier.
 pub(super) struct FixedIds(pub(super) &'static str, pub(super) &'static str);
 
 impl HostHooks for FixedIds {
@@ -265,8 +265,9 @@ impl StateFault for ChangesState {
     }
 }
 
-/// Changes what a session shows of its chats where it has the turns itself: what the function gets is its summary
-/// before. In other versions that is told by actions of the session.
+/// Changes a session's summary after an action on its chat, in versions whose sessions hold the turns. The
+/// function gets the summary before the action. In newer versions the host sends the summary by session actions
+/// instead.
 pub(super) struct RollsUp(pub(super) fn(&Value, &mut Value));
 
 impl StateFault for RollsUp {

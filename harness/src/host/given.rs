@@ -1,12 +1,12 @@
-//! What an agent is given beside the message that it is to answer: the chats, files and texts that are
-//! attached to it, and what a chat takes over from the one that it came of.
+//! The context that an agent receives in addition to the message of a turn: attached chats, files and texts,
+//! and the history that a chat inherits from its origin.
 //!
-//! All of it is put together when the message is taken, and stays as it was then.
+//! The host collects the context when the turn starts; later changes do not affect it.
 //!
 //! Readings taken where the specification is silent:
-//! - A transcript has the messages and the texts of its turns, and nothing of tools or of attachments.
-//! - A file is given where every client may look, and left out elsewhere.
-//! - The latest completed turn is the last one that is not active, however it ended.
+//! - A transcript holds the messages and the markdown of its turns, but no tool calls and no attachments.
+//! - An attached file is included if clients may read it, and left out otherwise.
+//! - The latest completed turn is the last one that is not active, whatever its outcome.
 //!
 //! Knows: the states of chats, files. Never knows: how an agent reads it.
 //!
@@ -18,11 +18,11 @@ use super::engine::RefHost;
 use crate::agent::script;
 use crate::wire::json::Value;
 
-/// The most bytes of one text that an agent is given.
+/// The maximum size in bytes of one text of the context.
 const MAX_TEXT: usize = 1 << 20;
 
 impl RefHost {
-    /// The texts that come with the message of a turn of a chat.
+    /// Returns the context for the message of a turn: the chat's history and the attachments.
     pub(super) fn given(&self, uri: &str, message: &Value) -> Vec<String> {
         let known = self.chats.get(uri).map(|chat| chat.context.clone()).unwrap_or_default();
         let attachments = message["attachments"].as_array().into_iter().flatten();
@@ -51,7 +51,7 @@ impl RefHost {
         Some(String::from_utf8_lossy(&file.bytes).into_owned())
     }
 
-    /// What was said in a chat, up to the end of a turn, or all of it but the active one.
+    /// Returns the transcript of a chat up to the turn `end`, or of all turns except the active one.
     pub(super) fn transcript(&self, uri: &str, end: Option<&str>) -> String {
         let turns = self.state(uri)["turns"].as_array().map(Vec::as_slice).unwrap_or_default();
         let last = end.and_then(|end| turns.iter().position(|turn| turn["id"] == end));
@@ -59,7 +59,7 @@ impl RefHost {
         shown.iter().map(|turn| self.told(turn)).collect()
     }
 
-    /// What was said in a turn.
+    /// Returns the transcript of a turn.
     pub(super) fn told(&self, turn: &Value) -> String {
         let mut lines = vec![turn["message"]["text"].as_str().unwrap_or_default().to_owned()];
         let parts = turn["responseParts"].as_array().into_iter().flatten();
@@ -68,7 +68,7 @@ impl RefHost {
         lines.join("\n") + "\n"
     }
 
-    /// Answers which of the words the agent of a chat was given, for the turn that it works on.
+    /// Returns the agent's answer to the question which of these words occur in its context of the active turn.
     pub(super) fn recall(&self, uri: &str, words: &[String]) -> String {
         let active = &self.state(uri)["activeTurn"]["message"];
         let mut given = self.runs.get(uri).map(|run| run.given.clone()).unwrap_or_default();
@@ -78,7 +78,7 @@ impl RefHost {
     }
 }
 
-/// A text of the size that an agent takes.
+/// Truncates a text to [`MAX_TEXT`] bytes, at a UTF-8 boundary.
 fn cut(mut text: String) -> String {
     let mut end = MAX_TEXT.min(text.len());
     while !text.is_char_boundary(end) {

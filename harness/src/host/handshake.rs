@@ -1,4 +1,4 @@
-//! How a connection begins: `initialize`, `reconnect`; and how a client that left is let go.
+//! The handshake: `initialize`, `reconnect`, and the removal of clients that have left.
 //!
 //! Knows: versions, the log, subscriptions. Never knows: what the channels hold.
 //!
@@ -24,7 +24,7 @@ use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
-/// The longest client id.
+/// The maximum length of a client id in bytes.
 const MAX_CLIENT_ID: usize = 1_024;
 
 impl RefHost {
@@ -75,8 +75,8 @@ impl RefHost {
         }))
     }
 
-    /// The highest offered version that lies in the caret range of a supported one, exactly as it
-    /// was offered. Source: versioning.md, from 1.0.0 on; `lifecycle.version.*`.
+    /// Returns the highest offered version that is in the caret range of a supported one, spelled as the client
+    /// offered it. Source: versioning.md, from 1.0.0 on; `lifecycle.version.*`.
     pub(super) fn negotiate(
         &self,
         params: &Value,
@@ -92,7 +92,8 @@ impl RefHost {
             Some((offer, text.to_owned(), Protocol::of(base(offer)?)?))
         };
         let mut acceptable = offers.clone().filter_map(&fits);
-        // Up to 0.9.0 the client's order counts: the first that fits. Source: versioning.md of these versions.
+        // Up to 0.9.0 the order of the client's offers decides: the first acceptable one wins. Source:
+        // versioning.md of these versions.
         let exact = acceptable.clone().any(|(_, _, it)| it.has(ProtocolFeature::ExactNegotiation));
         let chosen = match exact {
             true => acceptable.max_by_key(|(offer, ..)| *offer),
@@ -109,15 +110,15 @@ impl RefHost {
         Err(failure)
     }
 
-    /// The table of a version that was agreed on.
+    /// Returns the tables of a negotiated version.
     fn protocol_named(&self, version: &str) -> &'static Protocol {
         let range = version.parse::<Version>().ok();
         let base = range.and_then(|range| self.versions.iter().find(|own| own.accepts(range)));
         base.copied().and_then(Protocol::of).unwrap_or(self.protocol)
     }
 
-    /// The table of what is said before a handshake has come to something, by its form: what names no channel is of the
-    /// versions that have none, what names a number of the first one.
+    /// Guesses the version of a request before the handshake from its form. A request without a channel belongs
+    /// to a version without channels; a `protocolVersion` number belongs to version 1.
     fn protocol_spoken(&self, params: &Value) -> &'static Protocol {
         let number = params.get("protocolVersion").is_some();
         let old = params.get("channel").is_none();
@@ -129,8 +130,8 @@ impl RefHost {
         tables.find(fits).unwrap_or(self.protocol)
     }
 
-    /// The table by which a request is read: of the version agreed on or, before that, of the one that
-    /// the request is about to bring about.
+    /// Returns the tables by which to read a request: those of the negotiated version or, before the handshake,
+    /// of the version that this request negotiates.
     pub(super) fn protocol_for(&self, call: &HostCall, method: &str) -> &'static Protocol {
         let agreed = self.connections.get(&call.conn).and_then(|it| it.protocol);
         if let Some(agreed) = agreed {
@@ -163,7 +164,7 @@ impl RefHost {
         self.clients.insert(client.to_owned(), known);
     }
 
-    /// The URIs of a list that name a channel, each once.
+    /// Returns the URIs of a list that name an existing channel, without duplicates.
     fn existing(&self, conn: ConnId, uris: Option<&Value>) -> Vec<String> {
         let uris = uris.and_then(Value::as_array).into_iter().flatten();
         let mut seen = HashSet::new();
@@ -174,8 +175,8 @@ impl RefHost {
             .collect()
     }
 
-    /// Serves `reconnect`. A client that this host does not know has to `initialize`: without a
-    /// version nothing can be said to it. Source: lifecycle.md#reconnection.
+    /// Serves `reconnect`. A client that this host does not know has to send `initialize`, because its version
+    /// is unknown. Source: lifecycle.md#reconnection.
     pub(super) fn reconnect(&mut self, call: &HostCall) -> CallReply {
         let client = call.text("clientId").to_owned();
         let own = self.connections.get(&call.conn).and_then(|c| c.client.as_ref());
@@ -215,8 +216,8 @@ impl RefHost {
         Ok(result)
     }
 
-    /// What was missed: a replay where everything is still kept, snapshots otherwise. A number
-    /// that was never reached, or from before a channel came to be, is answered with snapshots.
+    /// Returns what the client has missed: a replay if the log still holds all of it, snapshots otherwise. A
+    /// `lastSeenServerSeq` that is too high, or older than a channel, results in snapshots.
     fn resume(&mut self, call: &HostCall, last_seen: u64, wanted: &[String]) -> Value {
         let too_old = last_seen < self.log.floor();
         let too_new = last_seen > self.log.seq();
@@ -248,7 +249,7 @@ impl RefHost {
         json!({"type": "replay", "actions": actions, "missing": missing})
     }
 
-    /// Closes the other connections of a client that came back: they are half-open at best.
+    /// Closes the older connections of a client that has reconnected; they are probably half-open.
     fn supersede(&mut self, conn: ConnId, client: &str) {
         let old = |(id, other): (&ConnId, &super::connection::HostConnection)| {
             (*id != conn && other.client.as_deref() == Some(client)).then_some(*id)
@@ -262,7 +263,7 @@ impl RefHost {
         }
     }
 
-    /// A client that came back without a session is no longer active in it.
+    /// Deactivates a reconnected client in the sessions that it did not list.
     fn leave_unlisted(&mut self, client: &str, wanted: &[String]) {
         for session in self.active_in(client) {
             if !wanted.contains(&session) {
@@ -271,7 +272,7 @@ impl RefHost {
         }
     }
 
-    /// Notes that a connection of a client is gone.
+    /// Records the end of a connection of a client.
     pub(super) fn left(&mut self, client: Option<&str>) {
         let Some(client) = client else {
             return;
@@ -286,19 +287,19 @@ impl RefHost {
         }
     }
 
-    /// The clients that left and are active somewhere, and when each stops to be.
+    /// Returns the disconnected clients that are active in a session, with the time of their removal.
     fn removals(&self) -> impl Iterator<Item = (&String, Duration)> {
         let expire = self.keeps("reconnect.active-client-grace-expired");
         let active = self.active.keys().filter(move |_| expire);
         active.filter_map(|client| Some((client, self.clients.get(client)?.gone_at? + self.grace)))
     }
 
-    /// When the next client that left stops to be active somewhere.
+    /// Returns the time of the next removal; `None` if there is none.
     pub(super) fn next_removal(&self) -> Option<Duration> {
         self.removals().map(|(_, at)| at).min()
     }
 
-    /// Removes clients that left and did not come back in time from their sessions.
+    /// Removes disconnected clients from their sessions after the grace period.
     pub(super) fn remove_gone_clients(&mut self) {
         let due = self.removals().filter(|(_, at)| *at <= self.now);
         for client in due.map(|(client, _)| client.clone()).collect::<Vec<String>>() {
@@ -308,7 +309,7 @@ impl RefHost {
         }
     }
 
-    /// The sessions that a client is active in, by name.
+    /// Returns the sessions in which a client is active, sorted by URI.
     pub(super) fn active_in(&self, client: &str) -> Vec<String> {
         let mut sessions: Vec<String> =
             self.active.get(client).into_iter().flatten().cloned().collect();

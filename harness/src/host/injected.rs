@@ -1,11 +1,12 @@
-//! The hooks by which injected faults and legal variants change the behaviour of the host, and the code that calls them.
+//! The hooks by which injected faults and legal variants change the behaviour of the host, and the code that
+//! calls them.
 //!
-//! The host names its rules by their requirements and asks [`RefHost::keeps`] whether it enforces one. Other hooks are
-//! called at general places: requests and replies, actions before and after they are applied, rejections and
-//! notifications, values that the host makes, steps of the agent, events that no message says. The host names no fault
-//! and no variant at these places.
+//! The host names its rules by their requirements and asks [`RefHost::keeps`] whether it enforces one. The host
+//! calls other hooks at general places: requests and replies, actions before and after they are applied,
+//! rejections and notifications, values that the host makes, steps of the agent, events that no message
+//! reports. At these places the host names no fault and no variant.
 //!
-//! Knows: where the hooks are. Never knows: which fault or variant does what; that stands in `fault` and `variant`.
+//! Knows: where the hooks are. Never knows: which fault or variant does what; that is in `fault` and `variant`.
 //!
 //! Start at [`HostHooks`].
 
@@ -25,7 +26,7 @@ use crate::model::ActionOutcome;
 
 /// A change to the behaviour of the host: a fault or a legal variant. By default every hook changes nothing.
 pub(super) trait HostHooks: Send + Sync {
-    /// Called when something happens to the host that no message says.
+    /// Called when an event happens to the host that no message reports.
     fn happens(&self, _host: &mut RefHost, _event: &HostEvent) {}
 
     /// Whether a rule is not enforced; `rule` is the id of its requirement.
@@ -33,7 +34,7 @@ pub(super) trait HostHooks: Send + Sync {
         false
     }
 
-    /// Whether an action is accepted although a rule or the reducers refuse it.
+    /// Returns whether an action is accepted although a rule or the reducers refuse it.
     fn waives(&self, _facts: &RuleFacts, refusal: &DispatchRefusal) -> bool {
         self.lifts(&refusal.source)
     }
@@ -48,8 +49,8 @@ pub(super) trait HostHooks: Send + Sync {
         true
     }
 
-    /// Called before an action is applied, a client's once it is allowed; `from` is the client, `None` for an action of the
-    /// host's own. May change the action. Returns whether it is applied.
+    /// Called before an action is applied, for a client's action after the rules allow it. `from` is the
+    /// client; `None` for the host's own action. May change the action. Returns whether it is applied.
     fn acts(
         &self,
         _host: &mut RefHost,
@@ -60,7 +61,8 @@ pub(super) trait HostHooks: Send + Sync {
         true
     }
 
-    /// Called after an action was applied. Before the consequences of a client's action, changes to it count for these.
+    /// Called after an action was applied. At [`ActionStage::Accepted`], changes to the action affect its
+    /// consequences.
     fn acted(&self, _host: &mut RefHost, _uri: &str, _action: &mut Value, _stage: ActionStage) {}
 
     /// Called when an action is rejected; may change the envelope. Returns whether the envelope is sent.
@@ -92,14 +94,14 @@ pub(super) trait HostHooks: Send + Sync {
     }
 }
 
-/// The stages of an action that was applied.
+/// The stages of an applied action.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ActionStage {
-    /// The host's own.
+    /// An action of the host.
     Published,
-    /// A client's; its consequences come next.
+    /// An action of a client, before its consequences.
     Accepted,
-    /// A client's; its consequences are over.
+    /// An action of a client, after its consequences.
     Followed,
 }
 
@@ -111,17 +113,17 @@ pub(super) enum MadeValue<'a> {
     Summary(&'a str),
     /// An id of a kind, such as `call`.
     Id(&'a str),
-    /// The message of a turn, as the agent is given it.
+    /// The message of a turn that the agent receives.
     MessageForAgent,
 }
 
-/// Something that happens to the host and that no message to a client says.
+/// An event that happens to the host and that no message to a client reports.
 pub(super) enum HostEvent<'a> {
-    /// The host was made.
+    /// The host was created.
     Made,
     /// Time has passed; the host has not handled its timers yet.
     Timer,
-    /// A connection has ended; the client behind it, after a handshake.
+    /// A connection has ended. Holds the client id; `None` before a handshake.
     Closed(Option<&'a str>),
     /// A client has unsubscribed from a channel.
     Unsubscribed {
@@ -134,12 +136,12 @@ pub(super) enum HostEvent<'a> {
     Restarted,
 }
 
-/// A fault in the states of channels, and in how snapshots show them. By default every hook changes nothing.
+/// A fault in the states of channels, or in the snapshots of them. By default every hook changes nothing.
 pub(super) trait StateFault: Send + Sync {
     /// Changes the state that an action has left.
     fn reduced(&self, _it: &ReducedAction, _state: &mut Value) {}
 
-    /// Changes the state in a snapshot; `before` is the one before the last action of the channel.
+    /// Changes the state in a snapshot; `before` is the state before the last action of the channel.
     fn shows(&self, _state: &mut Value, _before: &Value) {}
 }
 
@@ -148,7 +150,7 @@ pub(super) struct ReducedAction<'a> {
     /// Its type in the newest version.
     pub(super) kind: &'a str,
     pub(super) action: &'a Value,
-    /// Whether the state is that of a session which has the turns itself, as before there were chats.
+    /// Whether the state is that of a session that holds the turns, as in versions without chats.
     pub(super) has_turns: bool,
     /// The state before the action.
     pub(super) before: &'a Value,
@@ -180,13 +182,13 @@ pub(super) struct ActiveHooks(Vec<&'static dyn HostHooks>);
 pub(super) struct StateFaults(Vec<&'static dyn StateFault>);
 
 impl StateFaults {
-    /// Those of these faults that are faults in states.
+    /// Selects the faults that change states.
     pub(super) fn of(faults: &[HostFault]) -> StateFaults {
         StateFaults(fault::in_states(faults).collect())
     }
 
-    /// Reduces an action into the state of a channel. `state_before` is set to the state before it, where there are
-    /// faults in states.
+    /// Reduces an action into the state of a channel. If state faults are active, `state_before` is set to the
+    /// state before the action.
     pub(super) fn reduce(
         &self,
         kind: &str,
@@ -226,7 +228,7 @@ impl fmt::Debug for StateFaults {
 }
 
 impl ActiveHooks {
-    /// Those of these faults that have hooks, after those of the variants.
+    /// Combines the variants with those faults that have hooks.
     pub(super) fn of(variants: Vec<&'static dyn HostHooks>, faults: &[HostFault]) -> ActiveHooks {
         let mut all = variants;
         all.extend(fault::in_host(faults));
@@ -269,7 +271,7 @@ impl RefHost {
         self.injected.0.iter().find_map(|fault| fault.refuses(facts))
     }
 
-    /// Makes an id that this host has not used.
+    /// Makes an identifier that this host has not used.
     pub(super) fn fresh_id(&mut self, kind: &str) -> String {
         self.ids += 1;
         let id = format!("{kind}-{:x}-{}", self.seed, self.ids);
@@ -280,7 +282,7 @@ impl RefHost {
         made.as_str().unwrap_or_default().to_owned()
     }
 
-    /// A value that the host has made, as the faults have it.
+    /// Returns a value that the host has made, after the changes by the hooks.
     pub(super) fn made(&self, what: &MadeValue, mut value: Value) -> Value {
         self.injected.0.iter().for_each(|fault| fault.makes(self, what, &mut value));
         value
@@ -296,12 +298,12 @@ impl RefHost {
         self.injected().into_iter().all(|fault| fault.acts(self, uri, action, from))
     }
 
-    /// Tells the faults that an action was applied.
+    /// Calls the hooks after an action was applied.
     pub(super) fn acted(&mut self, uri: &str, action: &mut Value, stage: ActionStage) {
         self.injected().into_iter().for_each(|fault| fault.acted(self, uri, action, stage));
     }
 
-    /// Tells the subscribers of the root channel something that is not an action.
+    /// Sends a notification other than `action` to the subscribers of the root channel.
     pub(super) fn notify(&mut self, method: &str, mut params: Value) {
         if self.sends_notice(method, &mut params) {
             self.notify_all(method, params);
@@ -313,12 +315,12 @@ impl RefHost {
         self.injected().into_iter().all(|fault| fault.notifies(self, method, params))
     }
 
-    /// Tells the faults what has happened.
+    /// Calls the hooks for an event.
     pub(super) fn happened(&mut self, event: &HostEvent) {
         self.injected().into_iter().for_each(|fault| fault.happens(self, event));
     }
 
-    /// A copy of the list of faults, so that their hooks can borrow the host mutably.
+    /// Returns a copy of the active hooks, so that they can borrow the host mutably.
     pub(super) fn injected(&self) -> ActiveHooks {
         self.injected.clone()
     }

@@ -1,5 +1,5 @@
-//! Hosts that shake hands properly and cheat afterwards: they may pass no more than their
-//! handshake.
+//! Hosts that complete a correct handshake and violate the protocol afterwards. Only their handshake may pass
+//! the checks.
 //!
 //! Knows: the reference host, which does the honest part. Never knows: rules.
 //!
@@ -17,23 +17,23 @@ use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
-/// One way of cheating.
+/// The way in which a host violates the protocol.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum LiarBehaviour {
-    /// Says nothing after the handshake.
+    /// Sends nothing after the handshake.
     MuteAfterHandshake,
     /// Answers every other request with an error and rejects every action.
     RefuseEverything,
-    /// Accepts and echoes every action and applies none.
+    /// Accepts and sends every action but applies none.
     EchoEverything,
-    /// Answers every subscribe with one frozen snapshot.
+    /// Answers every `subscribe` with the same frozen snapshot.
     FrozenSnapshot,
     /// Forgets everything when a client reconnects.
     ForgetsOnReconnect,
 }
 
 impl LiarBehaviour {
-    /// Every one of them.
+    /// All behaviours.
     pub const ALL: &'static [LiarBehaviour] = &[
         LiarBehaviour::MuteAfterHandshake,
         LiarBehaviour::RefuseEverything,
@@ -42,7 +42,7 @@ impl LiarBehaviour {
         LiarBehaviour::ForgetsOnReconnect,
     ];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             LiarBehaviour::MuteAfterHandshake => "mute-after-handshake",
@@ -53,7 +53,7 @@ impl LiarBehaviour {
         }
     }
 
-    /// What the reference host under it does wrong.
+    /// Returns the injected faults of the underlying reference host.
     fn faults(self) -> Vec<HostFault> {
         match self {
             LiarBehaviour::MuteAfterHandshake | LiarBehaviour::RefuseEverything => Vec::new(),
@@ -64,18 +64,18 @@ impl LiarBehaviour {
     }
 }
 
-/// A host that cheats.
+/// A host that violates the protocol after its handshake.
 #[derive(Debug)]
 pub struct LiarHost {
     kind: LiarBehaviour,
     inner: RefHost,
     outputs: VecDeque<HostOutput>,
-    /// Connections that the honest part has closed.
+    /// The connections that the underlying reference host has closed.
     closed: HashSet<ConnId>,
 }
 
 impl LiarHost {
-    /// Makes one.
+    /// Creates a host with this behaviour.
     pub fn new(kind: LiarBehaviour) -> LiarHost {
         let faults = kind.faults();
         LiarHost {

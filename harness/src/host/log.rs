@@ -1,6 +1,6 @@
-//! The sequence of accepted actions: who is numbered what, and what a reconnect can be told again.
+//! The log of accepted actions: the `serverSeq` counter and the envelopes for replay.
 //!
-//! One counter for the host, strictly growing. A bounded tail of envelopes is kept for replay.
+//! The host has one strictly increasing counter. A bounded number of recent envelopes is kept for replay.
 //!
 //! Knows: envelopes. Never knows: who is subscribed to what.
 
@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-/// The most bytes of envelopes that are kept for replay, whatever the configured number.
+/// The maximum number of bytes of envelopes kept for replay, whatever the configured number of envelopes.
 const MAX_REPLAY_BYTES: usize = 64 << 20;
 
-/// One accepted action, numbered.
+/// An accepted action with its number.
 #[derive(Debug)]
 pub(super) struct LoggedEnvelope {
     /// Its `serverSeq`.
@@ -25,25 +25,26 @@ pub(super) struct LoggedEnvelope {
     pub(super) params: Value,
     /// The notification, serialised once for every subscriber.
     pub(super) text: String,
-    /// What clients of older versions are told, by view.
+    /// The envelope as clients of older versions see it, by view; `None` if they do not see it.
     pub(super) faces: Vec<Option<VersionFace>>,
-    /// Nobody else is told.
+    /// Whether clients without a view do not receive the envelope.
     pub(super) hidden: bool,
 }
 
-/// An accepted action as one older version words it.
+/// An accepted action as an older version spells it.
 #[derive(Debug)]
 pub(super) struct VersionFace {
-    /// Its channel, as the host calls it.
+    /// The channel, spelled as the host spells it.
     pub(super) key: String,
     /// The whole `params` of the notification.
     pub(super) params: Value,
-    /// The notification.
+    /// The notification, serialised.
     pub(super) text: String,
 }
 
 impl LoggedEnvelope {
-    /// What a connection is told of it: the channel as the host calls it, the params, the notification.
+    /// Returns what a connection with this view receives: the channel as the host spells it, the params, the
+    /// notification. `None` if it receives nothing.
     pub(super) fn told(&self, view: Option<usize>) -> Option<(&str, &Value, &str)> {
         let Some(view) = view else {
             return (!self.hidden).then_some((&self.channel, &self.params, &self.text));
@@ -53,11 +54,11 @@ impl LoggedEnvelope {
     }
 }
 
-/// The counter and the tail.
+/// The counter and the envelopes kept for replay.
 #[derive(Debug, Default)]
 pub(super) struct HostLog {
     seq: u64,
-    /// The number of the newest envelope that is no longer kept.
+    /// The number of the newest envelope that is no longer kept; 0 if all are kept.
     floor: u64,
     kept: VecDeque<Arc<LoggedEnvelope>>,
     bytes: usize,
@@ -69,23 +70,23 @@ impl HostLog {
         HostLog { capacity, ..HostLog::default() }
     }
 
-    /// The number of the newest accepted action.
+    /// Returns the number of the newest accepted action.
     pub(super) fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// Counts on and returns the new number.
+    /// Increments the counter and returns the new number.
     pub(super) fn advance(&mut self) -> u64 {
         self.seq += 1;
         self.seq
     }
 
-    /// The newest number that a replay cannot begin before.
+    /// Returns the lowest number after which a replay can begin.
     pub(super) fn floor(&self) -> u64 {
         self.floor
     }
 
-    /// Keeps an envelope, and drops the oldest beyond the bounds.
+    /// Stores an envelope, and drops the oldest ones beyond the limits.
     pub(super) fn keep(&mut self, envelope: Arc<LoggedEnvelope>) {
         self.bytes += envelope.text.len();
         self.kept.push_back(envelope);
@@ -98,20 +99,20 @@ impl HostLog {
         }
     }
 
-    /// The kept envelopes above a number, oldest first.
+    /// Returns the stored envelopes with a higher number, oldest first.
     pub(super) fn after(&self, seq: u64) -> impl Iterator<Item = &Arc<LoggedEnvelope>> {
         let from = self.kept.partition_point(|envelope| envelope.seq <= seq);
         self.kept.iter().skip(from)
     }
 
-    /// Forgets the tail and keeps the counter, as a process does that comes back from a crash.
+    /// Drops the envelopes and keeps the counter, as after a crash.
     pub(super) fn forget(&mut self) {
         self.kept.clear();
         self.bytes = 0;
         self.floor = self.seq;
     }
 
-    /// Forgets the tail and counts from 0 again.
+    /// Drops the envelopes and resets the counter to 0.
     pub(super) fn reset(&mut self) {
         self.forget();
         self.seq = 0;

@@ -1,5 +1,5 @@
-//! What may be seen of the reference host without asking it over the wire: whoever draws
-//! conversations wants to know what there is, and what would be legal.
+//! Read access to the reference host without the wire. A generator of conversations uses it to learn which
+//! channels exist and which actions the host would accept.
 //!
 //! Knows: states, rules of the protocol. Never knows: who looks.
 
@@ -16,7 +16,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 impl RefHost {
-    /// The URIs of all channels that clients of a version know.
+    /// Returns the URIs of all channels that clients of a version see.
     pub fn uris_at(&self, version: Version) -> impl Iterator<Item = &str> {
         let view = self.view_at(version);
         let own = self.channels.keys().filter(move |_| view.is_none());
@@ -24,8 +24,8 @@ impl RefHost {
         own.chain(shown).map(String::as_str)
     }
 
-    /// The channels that clients of a version know, and what they are to them in the newest words: where
-    /// turns have no channel of their own, that of the session is its chat's, too.
+    /// Returns the channels that clients of a version see, with their kinds in the newest version. Where chats
+    /// have no channel, a session's channel is listed as a chat, too.
     pub fn kinds_at(&self, version: Version) -> Vec<(&str, ChannelKind)> {
         let Some(view) = self.view_at(version) else {
             return self.channels.iter().map(|(uri, it)| (uri.as_str(), it.kind)).collect();
@@ -40,7 +40,8 @@ impl RefHost {
         all
     }
 
-    /// What clients of a version see of a channel, in the newest words.
+    /// Returns the state of a channel as clients of a version see it, translated to the newest version; `None`
+    /// if they do not see the channel.
     pub fn state_at(&self, version: Version, uri: &str) -> Option<Cow<'_, Value>> {
         match self.view_at(version) {
             Some(view) => view
@@ -56,17 +57,17 @@ impl RefHost {
         self.views.get(view)
     }
 
-    /// The number of the last action.
+    /// Returns the `serverSeq` of the last action.
     pub fn number(&self) -> u64 {
         self.log.seq()
     }
 
-    /// Whether an action of a client would be accepted on a channel.
+    /// Returns whether the host would accept an action of a client on a channel.
     pub fn would_take(&self, conn: ConnId, client: &str, uri: &str, action: &Value) -> bool {
         let origin =
             ActionOrigin { conn, client: client.to_owned(), client_seq: json!(0), sent: None };
         let Some(channel) = self.channels.get(uri) else { return false };
-        // The channel of a session is its chat's where turns have none of their own.
+        // In versions without chat channels, chat actions on a session's channel apply to its default chat.
         if channel.kind == ChannelKind::Session
             && action["type"].as_str().is_some_and(|it| it.starts_with("chat/"))
             && let Some(chat) = channel.state["defaultChat"].as_str()
@@ -82,7 +83,7 @@ impl RefHost {
         outcome == ActionOutcome::Applied || taken.contains(&outcome)
     }
 
-    /// The requirement by which an action was refused last; empty where there is none.
+    /// Returns the requirement that the last rejected action breaks; empty if there is none.
     pub fn refused_by(&self) -> &str {
         &self.refused_by
     }

@@ -1,14 +1,13 @@
-//! MCP servers of sessions, and the side channels over which a client asks them.
+//! MCP servers of sessions, and the side channels over which a client talks to them.
 //!
-//! Behind each one is the same server, in virtual time: it has one tool, which says its text back. A
-//! server that is started is ready a moment later, and has a side channel of its own then, which goes
-//! when it stops.
+//! All servers are the same simulated server with one tool, which echoes its text. A started server is ready
+//! after a moment of virtual time. It then has a side channel, which closes when the server stops.
 //!
-//! A message belongs to a side channel where it names one, beside `method` or in `params`; answers
-//! name it beside `id`. The page of the protocol says "at top level", every other one `params`.
+//! A message belongs to a side channel if it names one next to `method` or in `params`; a response names it
+//! next to `id`. The page of the protocol says "at top level", every other one `params`.
 //!
-//! Knows: the states of servers, what may be asked on a side channel. Never knows: who decides
-//! whether a server may run.
+//! Knows: the states of servers, what may be asked on a side channel. Never knows: who decides whether a server
+//! may run.
 //!
 //! Start at [`RefHost::start_server`], then [`RefHost::relay`].
 
@@ -21,41 +20,41 @@ use super::customizations::entries;
 use super::engine::RefHost;
 use crate::wire::message::Message;
 
-/// How long a server takes to become ready.
+/// The time that a server takes to become ready.
 const START: Duration = Duration::from_millis(20);
-/// How the URIs of side channels begin.
+/// The scheme of the URIs of side channels.
 const SCHEME: &str = "mcp:";
-/// Methods of the host's own that may name a side channel.
+/// Methods of the host whose `params` may name a side channel without being meant for it.
 const OWN: &[&str] = &["subscribe", "unsubscribe", "dispatchAction"];
-/// The one tool.
+/// The only tool of a server.
 const TOOL: &str = "echo";
 
-/// What a server says to a request.
+/// Returns the response of a server to `params`.
 type McpAnswer = fn(&Value) -> CallReply;
 
-/// What may be asked on a side channel: the capability, the method, the server's answer.
+/// The methods that a side channel serves: the required capability, the method, the server's answer.
 const SERVED: &[(&str, &str, McpAnswer)] =
     &[("serverTools", "tools/list", list_tools), ("serverTools", "tools/call", call_tool)];
 
-/// A side channel.
+/// The session and the MCP server of a side channel.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct SideChannel {
     session: String,
     server: String,
 }
 
-/// What a client may ask a server of this host.
+/// Returns the MCP app capabilities of this host's servers.
 pub(super) fn app() -> Value {
     json!({"capabilities": {"serverTools": {}}})
 }
 
-/// The id of an MCP server; `None` for every other entry.
+/// Returns the id of an MCP server; `None` for every other entry.
 pub(super) fn server_id(entry: &Value) -> Option<String> {
     let server = entry["type"] == "mcpServer";
     entry["id"].as_str().filter(|_| server).map(str::to_owned)
 }
 
-/// The side channel that a message of a client names.
+/// Returns the side channel that a message of a client names; `None` if it names none.
 pub(super) fn channel_of(message: &Message) -> Option<&str> {
     let named = |value: &'_ Value| value.as_str().is_some_and(|uri| uri.starts_with(SCHEME));
     let top = message.value().get("channel").filter(|it| named(it));
@@ -81,14 +80,14 @@ fn call_tool(params: &Value) -> CallReply {
 }
 
 impl RefHost {
-    /// Whether a URI is one that can be subscribed to.
+    /// Returns whether a client can subscribe to a URI.
     pub(super) fn exists(&self, uri: &str) -> bool {
         self.channels.contains_key(uri)
             || self.side_channels.contains_key(uri)
             || self.is_telemetry(uri)
     }
 
-    /// The state that a server begins with, whatever its client says of it.
+    /// Sets the first state of a server; ignores the state that its client has published.
     pub(super) fn first_server_state(&self, server: &mut Value, apps: bool) {
         if let Some(members) = server.as_object_mut() {
             members.remove("channel");
@@ -100,22 +99,22 @@ impl RefHost {
         }
     }
 
-    /// Whether a client has said that it shows MCP apps.
+    /// Returns whether a client has announced that it shows MCP apps.
     pub(super) fn shows_apps(&self, client: &str) -> bool {
         self.clients.get(client).is_some_and(|known| known.apps)
     }
 
-    /// Begins to start a server, which says so already.
+    /// Schedules the time at which a server is ready. Its state is already `starting`.
     pub(super) fn start_server(&mut self, session: &str, server: &str) {
         self.starts.insert((session.to_owned(), server.to_owned()), self.now + START);
     }
 
-    /// When the next server is ready.
+    /// Returns the time at which the next server is ready; `None` if no server is starting.
     pub(super) fn next_server(&self) -> Option<Duration> {
         self.starts.values().min().copied()
     }
 
-    /// Makes servers ready whose time has come. Source: `session.customizations.mcp.start`.
+    /// Makes the servers ready that are due. Source: `session.customizations.mcp.start`.
     pub(super) fn ready_servers(&mut self) {
         let due = self.starts.iter().filter(|(_, at)| **at <= self.now);
         let due: Vec<(String, String)> = due.map(|(key, _)| key.clone()).collect();
@@ -138,7 +137,7 @@ impl RefHost {
         }
     }
 
-    /// Stops a server that does not stand still.
+    /// Stops a server unless it is already stopped.
     pub(super) fn stop_server(&mut self, session: &str, server: &str) {
         if self.server_state(session, server).is_some_and(|kind| kind != "stopped") {
             let action = json!({
@@ -151,7 +150,7 @@ impl RefHost {
         }
     }
 
-    /// Says in which state a server of a session is, if it has such a server.
+    /// Publishes the state of a server, if the session has this server.
     pub(super) fn set_server(&mut self, session: &str, server: &str, state: Value) {
         if self.server(session, server).is_some() {
             let action =
@@ -161,7 +160,7 @@ impl RefHost {
         }
     }
 
-    /// Ends every server that a crash took along.
+    /// Stops every server after a crash.
     pub(super) fn end_servers(&mut self) {
         let all = |(session, _): (&String, &_)| {
             let servers = entries(self.state(session)).filter_map(|(_, it)| server_id(it));
@@ -182,7 +181,7 @@ impl RefHost {
         self.server(session, server)?["state"]["kind"].as_str()
     }
 
-    /// Closes what no server of a session names any more.
+    /// Closes the side channels that no ready server of a session names any more.
     pub(super) fn close_side_channels(&mut self, session: &str) {
         let named = |uri: &str, side: &SideChannel| {
             let server = self.server(session, &side.server);
@@ -196,14 +195,14 @@ impl RefHost {
         }
     }
 
-    /// Forgets what belongs to a session that is gone.
+    /// Removes the plugins, starting servers and side channels of a disposed session.
     pub(super) fn forget_customizations(&mut self, session: &str) {
         self.brought.remove(session);
         self.starts.retain(|(of, _), _| of != session);
         self.close_side_channels(session);
     }
 
-    /// Asks a server what a client asks on its side channel. Source: mcp-channel.md; `mcp.*`.
+    /// Serves a request of a client to a server on a side channel. Source: mcp-channel.md; `mcp.*`.
     pub(super) fn relay(&mut self, call: &HostCall, channel: &str, method: &str) -> CallReply {
         self.admits(call, false)?;
         let side = self.side_channels.get(channel);

@@ -1,8 +1,8 @@
-//! Deliveries that are held back and merged, for subscriptions that allow it.
+//! Delayed and merged deliveries, for subscriptions that allow them.
 //!
-//! Text that the agent streams waits until the time that the client allows is over, and what comes
-//! meanwhile for the same part is appended to it; the envelope carries the number of the last.
-//! Before anything else is sent on the connection, what waits is: numbers go on growing.
+//! The host delays text that the agent streams, up to the latency that the client allows. It appends later text
+//! for the same part; the merged envelope carries the last number. The host sends a delayed envelope before
+//! anything else on the connection, so that the numbers stay increasing.
 //!
 //! Knows: envelopes, subscriptions. Never knows: states.
 //!
@@ -17,32 +17,32 @@ use crate::wire::json::{Value, json};
 use super::engine::RefHost;
 use super::log::LoggedEnvelope;
 
-/// Actions that are merged: their text, and what has to be equal for that.
+/// The actions that can be merged: type, member with the text, members that have to be equal.
 const MERGED: &[(&str, &str, &[&str])] = &[
     ("chat/delta", "content", &["turnId", "partId"]),
     ("chat/reasoning", "content", &["turnId", "partId"]),
 ];
 
-/// The longest that anything is held back, whatever the client allows.
+/// The longest delay, whatever the client allows.
 const MAX_LATENCY: Duration = Duration::from_secs(10);
 
-/// An envelope that waits for more.
+/// A delayed envelope that later text may be appended to.
 #[derive(Debug)]
 pub(super) struct HeldEnvelope {
     params: Value,
-    /// When the time is over that the client allows.
+    /// The end of the latency that the client allows.
     due: Duration,
 }
 
-/// How long the deliveries of a subscription may be held back. Source: `subscribe`, `delivery`.
+/// Returns the time that the deliveries of a subscription may be delayed; `None` for no delay. Source:
+/// `subscribe`, `delivery`.
 pub(super) fn latency(params: &Value) -> Option<Duration> {
     let millis = params.pointer("/delivery/maxLatencyMs")?.as_u64().filter(|millis| *millis > 0)?;
     Some(Duration::from_millis(millis).min(MAX_LATENCY))
 }
 
 impl RefHost {
-    /// Holds an envelope back for more, or appends it to the one that waits. `false` where it is to be sent
-    /// at once.
+    /// Delays an envelope, or appends it to the delayed one. Returns `false` if it has to be sent at once.
     pub(super) fn gather(&mut self, conn: ConnId, envelope: &LoggedEnvelope) -> bool {
         let Some((channel, params, _)) = envelope.told(self.view_of(conn)) else {
             return false;
@@ -78,19 +78,19 @@ impl RefHost {
         true
     }
 
-    /// Sends what waits for a connection.
+    /// Sends the delayed envelope of a connection.
     pub(super) fn send_held(&mut self, conn: ConnId) {
         if let Some(held) = self.merging.remove(&conn) {
             self.send_frame(conn, Frame::Text(self.envelope_text(&held.params)));
         }
     }
 
-    /// When the first of what is held back is due.
+    /// Returns the time at which the next delayed envelope is due; `None` if there is none.
     pub(super) fn next_held(&self) -> Option<Duration> {
         self.merging.values().map(|held| held.due).min()
     }
 
-    /// Sends what is due.
+    /// Sends the delayed envelopes that are due.
     pub(super) fn send_due(&mut self) {
         let due = |(conn, held): (&ConnId, &HeldEnvelope)| (held.due <= self.now).then_some(*conn);
         let conns: Vec<ConnId> = self.merging.iter().filter_map(due).collect();

@@ -1,11 +1,11 @@
-//! The reference host: what every check is held against, and what plays every fault.
+//! The reference host: the host under test in the harness's own tests, and the carrier of injected faults.
 //!
-//! A [`SansIoHost`] is a host without a socket: frames go in with the time, [`HostOutput`] comes out. It is
-//! deterministic: the same calls at the same times give the same frames.
+//! A [`SansIoHost`] is a host without a socket: the caller passes in frames with their times and polls
+//! [`HostOutput`]. It is deterministic: the same calls at the same times give the same frames.
 //!
-//! Four kinds of host live here. [`engine::RefHost`] is meant to be right, and wrong in exactly
-//! the ways that [`fault`] names. [`null`] hosts do nothing, [`liar`] hosts shake hands and then
-//! cheat: no suite may credit either. [`subject`] is the reference agent in the place of a host, for the suite of ACP.
+//! There are four kinds of host. [`engine::RefHost`] follows the specification, except for the injected faults
+//! in [`fault`]. [`null`] hosts do nothing; [`liar`] hosts violate the protocol after the handshake. No suite
+//! may pass on these two. [`subject`] is the reference agent in the place of a host, for the suite of ACP.
 //!
 //! Knows: `wire`, `model`, `peer`, `agent`. Never knows: sockets, clocks, scenarios, rules.
 //!
@@ -78,11 +78,10 @@ pub use configuration::PROVIDER;
 #[cfg(test)]
 mod tests;
 
-/// A host without a socket. Time is the [`Duration`] since the transcript began; it never goes
-/// back.
+/// A host without a socket. All times are [`Duration`]s since the transcript began; they never decrease.
 pub trait SansIoHost {
-    /// A connection wants to be opened, by an HTTP request with these headers: `Err` refuses it with that status, and
-    /// it is never opened. Hosts that guard nothing admit everybody.
+    /// Handles an HTTP request to open a connection. `Err` refuses it with that HTTP status, and the connection
+    /// is never opened. By default every request is admitted.
     fn admit(
         &mut self,
         _now: Duration,
@@ -91,59 +90,60 @@ pub trait SansIoHost {
     ) -> Result<(), u16> {
         Ok(())
     }
-    /// A connection was opened.
+    /// Handles an opened connection.
     fn handle_open(&mut self, now: Duration, conn: ConnId);
-    /// A frame came in on an open connection. Frames on others are ignored.
+    /// Handles a frame on an open connection. Ignores frames on other connections.
     fn handle_frame(&mut self, now: Duration, conn: ConnId, frame: &Frame);
-    /// The client of a connection stops reading, or goes on: what a host would notice from its socket.
+    /// Handles a client that stops (`held`) or resumes reading, which a host would notice as backpressure of
+    /// its socket.
     fn handle_held(&mut self, _now: Duration, _conn: ConnId, _held: bool) {}
-    /// A connection ended, on whichever side.
+    /// Handles the end of a connection, closed by either side.
     fn handle_close(&mut self, now: Duration, conn: ConnId);
-    /// It is `now`. Calling this early does nothing.
+    /// Handles timers up to `now`. Does nothing before [`SansIoHost::next_timeout`].
     fn handle_timeout(&mut self, now: Duration);
-    /// When [`SansIoHost::handle_timeout`] is wanted next, if ever.
+    /// Returns the time of the next timer; `None` if no timer is set.
     fn next_timeout(&self) -> Option<Duration>;
-    /// The agent that the host has started wrote a line; without one it has ended. Hosts that start none
-    /// ignore it.
+    /// Handles a line on the stdout of the host's agent subprocess; `None` when the subprocess has ended.
+    /// Ignored by hosts without a subprocess.
     fn handle_agent(&mut self, _now: Duration, _line: Option<&str>) {}
-    /// Something happened to the shell of a terminal, by the URI. Hosts that start none ignore it.
+    /// Handles an event of the shell of a terminal, given by its URI. Ignored by hosts that start no shells.
     fn handle_shell(&mut self, _now: Duration, _terminal: &str, _said: shell::ShellEvent) {}
-    /// Whoever holds at that name goes on. Hosts whose agents are told otherwise ignore it.
+    /// Releases the agent's hold with this name. Ignored by hosts whose agents are released by messages.
     fn release(&mut self, _now: Duration, _hold: &str) {}
-    /// A client of ACP has something done where this is: what came of it, see [`ClientErrand`]. Where there is no such
-    /// place nothing does.
+    /// Performs an errand of a client of ACP and returns the results, see [`ClientErrand`]. By default nothing
+    /// is performed.
     fn handle_errand(&mut self, _now: Duration, _errand: &ClientErrand) -> Vec<Value> {
         Vec::new()
     }
-    /// The next thing to do, until there is none.
+    /// Returns the next output; `None` if there is none.
     fn poll_output(&mut self) -> Option<HostOutput>;
-    /// The host's process crashed and came back: every connection is gone without a word.
+    /// Simulates a crash and restart of the host's process: every connection ends without a close frame.
     fn restart(&mut self, now: Duration);
 }
 
-/// Something a host wants done.
+/// An output that the caller has to carry out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostOutput {
-    /// A frame to send.
+    /// Send a frame.
     Send {
-        /// To whom.
+        /// The connection.
         conn: ConnId,
-        /// What.
+        /// The frame.
         frame: Frame,
     },
-    /// A connection to close, after everything sent on it before.
+    /// Close a connection, after everything that was sent on it before.
     Close {
-        /// Which one.
+        /// The connection.
         conn: ConnId,
         /// The WebSocket close code.
         code: u16,
-        /// Why, for a person.
+        /// The reason, for a person.
         reason: String,
     },
-    /// A line for the agent that the host has started, without its end.
+    /// Write a line, without its line end, to the stdin of the agent subprocess.
     ToAgent(String),
-    /// Something for the shell of the terminal with this URI.
+    /// Act on the shell of the terminal with this URI.
     Shell(String, shell::ShellDeed),
-    /// The harness's own tool was called with these arguments.
+    /// Record that the harness's own tool was called with these arguments.
     Called(Value),
 }

@@ -1,8 +1,8 @@
-//! Moves of chats: to another place in the catalogue, to another session, to a session of their own.
+//! Moves of chats: to another position in the catalogue, to another session, or to a new session.
 //!
-//! A chat of a user's making is movable while nothing happens in it; a session's default chat never is,
-//! and workers go where the chat goes that they work for. A move is checked as a whole before anything
-//! changes, and the chat belongs to where it goes before anybody is told.
+//! A chat that a user created is movable while it has no active turn. A session's default chat is never
+//! movable, and worker chats move with the chat that they work for. The host checks a move completely before it
+//! changes anything, and assigns the chat to its destination before it notifies subscribers.
 //!
 //! Knows: catalogues. Never knows: who is subscribed to what.
 //!
@@ -64,9 +64,9 @@ impl RefHost {
         Ok(json!({"session": to}))
     }
 
-    /// Whether a session has room for chats that it does not have yet, an agent that takes further ones, and
-    /// their directories: a chat keeps its state when it moves, and works nowhere but where its session does.
-    /// Source: `chat.move.other-session`, `chat.workingDirectories.subset`.
+    /// Checks that a session can take chats from another one: it has room, its agent supports further chats,
+    /// and it has their working directories. A chat keeps its state when it moves. Source:
+    /// `chat.move.other-session`, `chat.workingDirectories.subset`.
     fn takes_in(&self, session: &str, from: &str, moved: &[String]) -> Result<(), ErrorResponse> {
         if session == from {
             return Ok(());
@@ -86,7 +86,7 @@ impl RefHost {
         Ok(())
     }
 
-    /// Puts a chat behind another one, or first.
+    /// Places a chat behind the chat `after` in the catalogue, or first without one.
     fn reposition(&mut self, session: &str, chat: &str, after: Option<&str>) {
         let chats = self.state(session)["chats"].as_array();
         let uris = chats.into_iter().flatten().filter_map(|entry| entry["resource"].as_str());
@@ -96,7 +96,7 @@ impl RefHost {
         self.publish(session, json!({"type": "session/chatsReordered", "chats": order}));
     }
 
-    /// Takes a chat and its workers from one session to another.
+    /// Moves chats from one session to another.
     fn relocate(&mut self, from: &str, to: &str, moved: &[String], after: Option<&str>) {
         for uri in moved {
             if let Some(chat) = self.chats.get_mut(uri) {
@@ -123,7 +123,7 @@ impl RefHost {
         }
     }
 
-    /// Makes a session with nothing in it that is set up like another one.
+    /// Creates an empty session with the settings of another one.
     fn session_like(&mut self, other: &str) -> String {
         let uri = format!("ahp-session:/{}", self.fresh_id("session"));
         let like = self.state(other).clone();
@@ -137,7 +137,7 @@ impl RefHost {
         uri
     }
 
-    /// Follows an action on a chat: it is movable while nothing happens in it.
+    /// Updates `movable` after an action on a chat: a chat is movable while it has no active turn.
     pub(super) fn follow_movable(&mut self, uri: &str, action_type: &str) {
         let movable = match action_type {
             "chat/turnStarted" | "chat/turnResume" => false,
@@ -150,13 +150,13 @@ impl RefHost {
         }
     }
 
-    /// Whether a chat is its session's default one.
+    /// Returns whether a chat is its session's default chat.
     fn is_default(&self, uri: &str) -> bool {
         let session = self.chats.get(uri).map_or("", |chat| &chat.session);
         self.state(session)["defaultChat"] == uri
     }
 
-    /// Makes a chat that a client has asked for movable, where the version has moves.
+    /// Marks a chat that a client has created as movable, if the version has moves.
     pub(super) fn made_movable(&self, mut state: Value) -> Value {
         if self.protocol.has(ProtocolFeature::ChatMoves) {
             state["movable"] = json!(true);

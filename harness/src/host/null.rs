@@ -1,4 +1,4 @@
-//! Hosts that do nothing: no rule and no scenario may pass on them.
+//! Hosts that do nothing. No rule and no scenario may pass on them.
 //!
 //! Knows: frames. Never knows: the protocol.
 //!
@@ -14,10 +14,10 @@ use crate::transcript::ConnId;
 use crate::wire::frame::Frame;
 use crate::wire::message::{DecodedFrame, MessageKind, decode};
 
-/// One way of doing nothing.
+/// The reaction of a host that does nothing useful.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum NullBehaviour {
-    /// Takes every frame and sends none.
+    /// Ignores every frame.
     Mute,
     /// Closes the connection at the first frame.
     Closing,
@@ -27,12 +27,12 @@ pub enum NullBehaviour {
     Empty,
     /// Sends every frame back.
     Echo,
-    /// Closes the connection the moment it opens.
+    /// Closes the connection as soon as it opens.
     Aborting,
 }
 
 impl NullBehaviour {
-    /// Every one of them.
+    /// All behaviours.
     pub const ALL: &'static [NullBehaviour] = &[
         NullBehaviour::Mute,
         NullBehaviour::Closing,
@@ -42,7 +42,7 @@ impl NullBehaviour {
         NullBehaviour::Aborting,
     ];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             NullBehaviour::Mute => "mute",
@@ -63,7 +63,7 @@ pub struct NullHost {
 }
 
 impl NullHost {
-    /// Makes one.
+    /// Creates a host with this behaviour.
     pub fn new(kind: NullBehaviour) -> NullHost {
         NullHost { kind, outputs: VecDeque::new() }
     }

@@ -1,7 +1,7 @@
-//! What hosts of the versions before chats told of their sessions besides, so that clients of these
-//! versions hear it: the session's tools, its side-channel and customizations once it is ready, the
-//! agents once one has started, and what the session is doing. And what they let a client say at a session's
-//! creation that no newer version has: its model and agent, and the session that it is forked from.
+//! Actions and creation params that only versions without chats have. Clients of these versions receive the
+//! session's tools, metadata and customizations when the session is ready, the agents once the first session is
+//! ready, and the session's activity. At the creation of a session they may set its model, its agent, and the
+//! session that it is forked from.
 //!
 //! Knows: views. Never knows: why something happens.
 //!
@@ -21,7 +21,7 @@ fn before_chats(protocol: &Protocol) -> bool {
 }
 
 impl RefHost {
-    /// A session has become ready.
+    /// Sends the actions for a session that became ready.
     pub(super) fn tell_ready(&mut self, session: &str) {
         if self.views.is_empty() {
             return;
@@ -48,7 +48,7 @@ impl RefHost {
         }
     }
 
-    /// Something has happened in a chat.
+    /// Sends the activity of a session after an action on its chat.
     pub(super) fn tell_doing(&mut self, chat: &str, action_type: &str) {
         if self.views.is_empty() {
             return;
@@ -73,14 +73,13 @@ impl RefHost {
         }
     }
 
-    /// Whether the version of a request has this member among those by which sessions are made.
+    /// Returns whether `createSession` has this member in the version of a request.
     fn made_by(&self, call: &HostCall, member: &str) -> bool {
         self.protocol_of(call.conn).has_member(TrimType::Params("createSession"), member)
     }
 
-    /// The turns of the session that a new one is forked from, up to the one that is named. Without
-    /// `fork`, and where the version has no such member, there are none.
-    /// Source: `session.create.fork-legacy`.
+    /// Returns the turns that a new session inherits from `fork`, up to the named turn. Empty without `fork`,
+    /// or if the version has no such member. Source: `session.create.fork-legacy`.
     pub(super) fn history_of_fork(&self, call: &HostCall) -> Result<Vec<Value>, ErrorResponse> {
         let Some(fork) = call.params.get("fork").filter(|_| self.made_by(call, "fork")) else {
             return Ok(Vec::new());
@@ -94,7 +93,7 @@ impl RefHost {
         }
     }
 
-    /// The session that a fork names, as the host calls it.
+    /// Returns the URI, spelled as the host spells it, of the session that a fork names.
     fn forked(&self, fork: &Value) -> Option<String> {
         let named = fork["session"].as_str()?;
         let known = |uri: &&String| {
@@ -103,7 +102,8 @@ impl RefHost {
         self.sessions.keys().find(known).cloned()
     }
 
-    /// A session was made: what only older versions let its maker say is shown in theirs.
+    /// Shows clients of older versions the model, agent and turns that only they can set at a session's
+    /// creation.
     pub(super) fn show_first(&mut self, uri: &str, call: &HostCall, history: usize) {
         let chosen: Vec<(&str, Value)> = ["model", "agent"]
             .into_iter()

@@ -1,7 +1,7 @@
-//! Operations on changesets: what a client may have done to what the agents did.
+//! Operations on changesets: the actions that a client can invoke on the changes of agents.
 //!
-//! `revert` takes changes back, of all files or of one; `publish` is there and disabled, since
-//! nobody is there to publish to. An operation has run when its request is answered.
+//! `revert` undoes changes of all files or of one. `publish` is listed but disabled, since there is nothing to
+//! publish to. The host answers a request after the operation has finished.
 //!
 //! Knows: changesets. Never knows: how they are computed.
 //!
@@ -16,7 +16,7 @@ use super::files::{ExpectedContent, FileChange, WriteMode};
 use super::publish::unknown_channel;
 use super::resources::uri_of;
 
-/// The operations of a changeset that is a whole session's.
+/// Returns the operations of a session's changeset.
 pub(super) fn offered() -> Value {
     json!([
         {
@@ -73,7 +73,7 @@ impl RefHost {
         came.map_err(ErrorResponse::invalid_request)
     }
 
-    /// Says what was done to a file, or to a part of it, at length where the message points.
+    /// Explains a change to a file: the message is short, and a saved file holds the details.
     fn explain(&mut self, target: &Value) -> Value {
         let place = target["resource"].as_str().unwrap_or_default();
         let lines = &target["range"]["start"]["line"];
@@ -93,10 +93,10 @@ impl RefHost {
         self.publish(uri, status);
     }
 
-    /// Makes files what they were, all of them or one.
+    /// Restores the original content of all files or of one.
     ///
     /// # Errors
-    /// Why not, for a person; then nothing has changed.
+    /// The reason, for a person. A changed file is rejected before anything is restored.
     fn revert(&mut self, uri: &str, target: Option<&str>) -> Result<(), String> {
         let Some(changeset) = self.changesets.get(uri) else {
             return Ok(());
@@ -113,7 +113,7 @@ impl RefHost {
         if chosen.is_empty() && target.is_some() {
             return Err("the changeset has no such file".to_owned());
         }
-        // What somebody else has written since is not taken back unseen.
+        // Refuse to revert a file that has changed since the changeset was computed.
         let etag = |entry: &EditedFile| self.files.file(&entry.path).ok().map(|file| file.etag);
         if let Some(other) = chosen.iter().find(|entry| etag(entry) != entry.shown) {
             return Err(format!("`{}` has changed since", uri_of(&other.path)));

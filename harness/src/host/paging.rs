@@ -1,7 +1,7 @@
-//! `listSessions`: most recently modified first, in pages.
+//! `listSessions`: pages of sessions, most recently modified first.
 //!
-//! A cursor names the last entry of its page, so that a session created or changed between two
-//! pages neither repeats nor hides another one.
+//! A cursor names the last entry of its page. A session that is created or changed between two pages therefore
+//! neither repeats nor hides another one.
 //!
 //! Knows: summaries. Never knows: how they came about.
 
@@ -12,9 +12,9 @@ use super::engine::RefHost;
 use super::publish::trim_summary;
 use crate::wire::feature::ProtocolFeature;
 
-/// The most sessions of one page, and their number without a `limit`.
+/// The maximum and default number of sessions of a page.
 const PAGE: usize = 100;
-/// How a cursor begins; the time and the URI of the last entry follow.
+/// The prefix of a cursor; the time and the URI of the last entry follow.
 const CURSOR: &str = "sessions-after ";
 
 impl RefHost {
@@ -22,7 +22,7 @@ impl RefHost {
     pub(super) fn list_sessions(&mut self, call: &HostCall) -> CallReply {
         let protocol = self.protocol_of(call.conn);
         let limit = match call.params.get("limit").filter(|limit| !limit.is_null()) {
-            // Before there were pages the list was whole.
+            // Versions without pages return the whole list.
             _ if !protocol.has(ProtocolFeature::SessionPages) => usize::MAX,
             None => PAGE,
             Some(limit) => match limit.as_u64() {

@@ -1,9 +1,9 @@
-//! Plays the agent: begins turns, carries out operations when they are due, ends turns, and takes
-//! the queue and steering messages.
+//! Plays the agent: starts turns, performs the operations that are due, ends turns, and consumes queued and
+//! steering messages.
 //!
-//! A queued message is taken when a turn has completed, or at once where the chat is idle; after a
-//! cancelled or failed turn the queue waits for the user. A steering message is taken between two
-//! steps of the script; without a running turn it stays where it is.
+//! The host takes a queued message when a turn has completed, or at once if the chat is idle. After a cancelled
+//! or failed turn the queue waits for the user. The host takes a steering message between two steps of the
+//! script. Without a running turn the steering message stays pending.
 //!
 //! Knows: operations, the states of chats. Never knows: connections.
 //!
@@ -22,11 +22,11 @@ use super::injected::{AgentStep, MadeValue};
 use crate::agent::script::{AskKind, ScriptStep};
 use crate::wire::channel::ROOT;
 
-/// How long the agent takes for one piece of `endless`.
+/// The time that the agent takes for one piece of `endless`.
 const PIECE: Duration = Duration::from_millis(20);
 
 impl RefHost {
-    /// Carries out every operation that is due.
+    /// Performs every operation that is due.
     pub(super) fn play(&mut self) {
         let due = |(uri, run): (&String, &HostAgentRun)| {
             let at = run.due().filter(|at| *at <= self.now)?;
@@ -42,7 +42,7 @@ impl RefHost {
         }
     }
 
-    /// Carries out the next operation of one track, if it is due.
+    /// Performs the next operation of a track, if it is due.
     fn advance(&mut self, uri: &str, index: usize) {
         let now = self.now;
         let Some(track) = self.runs.get_mut(uri).and_then(|run| run.tracks.get_mut(index)) else {
@@ -180,7 +180,7 @@ impl RefHost {
         self.delay(uri, index, PIECE);
     }
 
-    /// Asks the user. Source: `chat.input.*`.
+    /// Sends an input request to the user and waits for the answer. Source: `chat.input.*`.
     fn ask(&mut self, uri: &str, index: usize, kind: AskKind, question: &str, options: &[String]) {
         let id = self.fresh_id("request");
         let mut request = json!({"id": id, "message": question});
@@ -192,9 +192,9 @@ impl RefHost {
         self.hold_up(uri, index, HostAgentWait::Answer(id));
     }
 
-    /// Says an action as the script has it, of the channel that it names, of the chat or its session, and waits
-    /// where it leaves the user something to decide. What is no action but a notification goes to the listeners
-    /// of the root.
+    /// Publishes an action of the script on the channel that it names, or on the chat or its session. Waits if
+    /// the action leaves a decision to the user. A name of a notification sends the notification to the root
+    /// channel instead.
     fn act(&mut self, uri: &str, index: usize, turn: &str, name: &str, members: &str) {
         let mut action: Value = serde_json::from_str(members).unwrap_or_else(|_| json!({}));
         if self.protocol.method(name).is_some() {
@@ -219,8 +219,8 @@ impl RefHost {
         wait.into_iter().for_each(|wait| self.hold_up(uri, index, wait));
     }
 
-    /// Publishes what the agent does, whether or not the state has a use for it: what it has no
-    /// use for only a fault brings about.
+    /// Publishes an action of the agent. If the reducers do not apply the action, sends it only for a run that
+    /// an injected fault continues after its cancellation.
     pub(super) fn say(&mut self, uri: &str, action: Value) {
         if self.publish(uri, action.clone()) != crate::model::ActionOutcome::Applied {
             let undead = self.runs.get(uri).is_some_and(|run| run.undead);
@@ -230,7 +230,7 @@ impl RefHost {
         }
     }
 
-    /// Puts operations at the front of a track.
+    /// Inserts operations at the front of a track.
     pub(super) fn queue(
         &mut self,
         uri: &str,
@@ -244,7 +244,7 @@ impl RefHost {
         }
     }
 
-    /// Makes a track wait, unless a fault lets it go on after the end of its turn.
+    /// Makes a track wait, unless an injected fault continues the run after the end of its turn.
     pub(super) fn hold_up(&mut self, uri: &str, index: usize, wait: HostAgentWait) {
         if self.runs.get(uri).is_some_and(|run| run.undead) {
             return;
@@ -265,7 +265,7 @@ impl RefHost {
         self.runs.get_mut(uri)?.tracks.get_mut(index)
     }
 
-    /// Lets tracks go on whose wait is over.
+    /// Resumes the tracks whose wait is over.
     pub(super) fn wake(&mut self, uri: &str) {
         let unconfirmed = !self.keeps("chat.tool.result-confirmation");
         let state = self.channels.get(uri).map_or(&Value::Null, |channel| &channel.state);
@@ -283,7 +283,8 @@ impl RefHost {
                 Some(HostAgentWait::Others) => alone,
                 Some(HostAgentWait::Worker(chat)) => !works(chat),
                 Some(HostAgentWait::Release(name)) => run.released.contains(name),
-                // A client that completes its call may leave the result to the user, like the agent.
+                // A client that completes its call may leave the approval of the result to the user, as the
+                // agent may.
                 Some(HostAgentWait::Call { call, status }) => {
                     let found = &tool_call(state, call)["status"];
                     *found != *status && (unconfirmed || *found != "pending-result-confirmation")
@@ -297,7 +298,7 @@ impl RefHost {
         }
     }
 
-    /// Begins the agent's work on the active turn of a chat.
+    /// Starts the agent's work on the active turn of a chat.
     pub(super) fn start_run(&mut self, uri: &str) {
         let active = &self.state(uri)["activeTurn"];
         let turn = active["id"].as_str().unwrap_or("").to_owned();
@@ -319,7 +320,7 @@ impl RefHost {
         self.take_release(uri);
     }
 
-    /// Goes on with a turn that failed.
+    /// Resumes a turn that has failed.
     pub(super) fn resume_run(&mut self, uri: &str) {
         let turn = self.state(uri)["activeTurn"]["id"].as_str().unwrap_or("").to_owned();
         let rest = self.chats.get_mut(uri).map(|chat| std::mem::take(&mut chat.rest));
@@ -330,7 +331,7 @@ impl RefHost {
         self.runs.insert(uri.to_owned(), HostAgentRun::new(&turn, ops, self.now));
     }
 
-    /// Begins a turn of the host's own accord: a queued or an initial message.
+    /// Starts a turn for a queued or an initial message.
     pub(super) fn begin_turn(&mut self, uri: &str, message: Value, queued: Option<&str>) {
         let mut action = json!({
             "type": "chat/turnStarted",
@@ -345,13 +346,13 @@ impl RefHost {
         self.start_run(uri);
     }
 
-    /// How long the active turn of a chat has taken, in milliseconds.
+    /// Returns the duration of a chat's active turn in milliseconds.
     pub(super) fn turn_duration(&self, uri: &str) -> u64 {
         let began = self.chats.get(uri).map_or(self.now, |chat| chat.began);
         u64::try_from(self.now.saturating_sub(began).as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Completes the turn and takes the next message of the queue.
+    /// Completes the turn and takes the next queued message.
     fn end_turn(&mut self, uri: &str) {
         if let Some(run) = self.runs.remove(uri) {
             self.complete_turn(uri, &run.turn);
@@ -365,7 +366,7 @@ impl RefHost {
         self.drain_queue(uri);
     }
 
-    /// Ends the turn with an error. Source: `chat.turn.error-*`.
+    /// Ends a turn with an error. Source: `chat.turn.error-*`.
     pub(super) fn fail_turn(&mut self, uri: &str, turn: &str, kind: &str, resumable: bool) {
         let duration = self.turn_duration(uri);
         let message = format!("the agent failed: {kind}");
@@ -419,7 +420,7 @@ impl RefHost {
         self.begin_turn(uri, next["message"].clone(), Some(&id));
     }
 
-    /// Takes the steering message into the running turn. Source: `chat.steering.consume`.
+    /// Adds the operations of the steering message to the running turn. Source: `chat.steering.consume`.
     fn take_steering(&mut self, uri: &str) {
         let steering = &self.state(uri)["steeringMessage"];
         if steering.is_null() || !self.keeps("chat.steering.consume") {
@@ -432,7 +433,7 @@ impl RefHost {
         self.queue(uri, 0, more);
     }
 
-    /// Takes a steering message that releases a hold, at once.
+    /// Consumes at once a steering message that releases a hold.
     pub(super) fn take_release(&mut self, uri: &str) {
         let steering = &self.state(uri)["steeringMessage"];
         let text = steering["message"]["text"].as_str().unwrap_or("");
@@ -450,7 +451,7 @@ impl RefHost {
     }
 }
 
-/// Says what a chat or a session does; nothing where that is empty.
+/// Returns an action that sets or, without text, clears the activity of a chat or a session.
 pub(super) fn doing(kind: &str, text: Option<&str>) -> Value {
     let mut action = json!({"type": kind});
     if let Some(text) = text.filter(|text| !text.is_empty()) {
@@ -459,7 +460,7 @@ pub(super) fn doing(kind: &str, text: Option<&str>) -> Value {
     action
 }
 
-/// A tool call of the active turn; null where there is none.
+/// Returns a tool call of the active turn; null if there is none.
 pub(super) fn tool_call<'a>(state: &'a Value, id: &str) -> &'a Value {
     let parts = state["activeTurn"]["responseParts"].as_array();
     let mut calls = parts.into_iter().flatten().map(|part| &part["toolCall"]);
@@ -472,7 +473,7 @@ fn answered(state: &Value, id: &str) -> bool {
     parts.any(|part| part["request"]["id"] == id && part["response"].is_string())
 }
 
-/// A required question.
+/// Returns a required question of an input request.
 fn questioned(kind: AskKind, message: &str, options: &[String]) -> Value {
     let name = match kind {
         AskKind::Text | AskKind::Url => "text",
@@ -489,7 +490,7 @@ fn questioned(kind: AskKind, message: &str, options: &[String]) -> Value {
     question
 }
 
-/// What the user has to decide before the agent goes on.
+/// Returns the wait for a decision that an action leaves to the user; `None` if it leaves none.
 fn left_open(action: &Value) -> Option<HostAgentWait> {
     let call = || action["toolCallId"].as_str().unwrap_or_default().to_owned();
     match action["type"].as_str()? {
