@@ -13,9 +13,8 @@
 //! - Rejections go to the dispatcher alone, carry the current number and are not replayed.
 //! - The dispatcher of an accepted action receives it only if it is subscribed to the channel.
 //! - A crash keeps sessions, chats, automations, known clients and `serverSeq`, as in a host that stores them
-//!   on
-//!   disk. The replay buffer is lost, turns end in an error, the processes of terminals have exited, MCP
-//! servers   have stopped, and canvases have no address.
+//!   on disk. The replay buffer is lost, turns end in an error, the processes of terminals have exited, MCP
+//!   servers have stopped, and canvases have no address.
 //! - The host echoes terminal input to every subscriber of the terminal.
 //!
 //! Knows: `wire`, `model`, `agent`. Never knows: clocks, sockets, rules, scenarios.

@@ -1,4 +1,4 @@
-//! The one place where a state changes and its subscribers hear of it; snapshots and subscriptions.
+//! The only place that changes a state and sends the change to subscribers; also snapshots and subscriptions.
 //!
 //! Knows: reducers, the log, subscriptions. Never knows: whether an action was allowed.
 //!
@@ -21,13 +21,13 @@ use crate::wire::feature::ProtocolFeature;
 use crate::wire::frame::Frame;
 use crate::wire::version::Version;
 
-/// Which client an action comes from.
+/// The client that dispatched an action.
 #[derive(Clone, Debug)]
 pub(super) struct ActionOrigin {
     pub(super) conn: ConnId,
     pub(super) client: String,
     pub(super) client_seq: Value,
-    /// What it sent, where it speaks an older version.
+    /// The dispatch as the client spelled it; `None` unless the client speaks an older version.
     pub(super) sent: Option<ViewedDispatch>,
 }
 
@@ -37,19 +37,19 @@ impl ActionOrigin {
     }
 }
 
-/// Members of a session's summary that came after the oldest version, with the version they came
-/// in. Source: protocol changes of 1.0.0.
+/// The members of a session's summary that the oldest version lacks, each with its first version. Source:
+/// protocol changes of 1.0.0.
 const SUMMARY_MEMBERS: &[(&str, Version)] =
     &[("chats", Version::new(1, 0, 0)), ("defaultChat", Version::new(1, 0, 0))];
 
-/// The actions that a turn ends with.
+/// The actions that end a turn.
 const ENDS: &[&str] = &["chat/turnComplete", "chat/turnCancelled", "chat/error", "chat/truncated"];
 
-/// How the cursor of a shortened history begins; the id of the first turn shown follows.
+/// The prefix of the cursor of a shortened history; the id of the first turn shown follows.
 const CURSOR: &str = "turns-before ";
 
 impl RefHost {
-    /// Applies an action of the host, and tells the subscribers if it did anything.
+    /// Applies an action of the host, and sends it to the subscribers if the reducers apply it.
     pub(super) fn publish(&mut self, uri: &str, mut action: Value) -> ActionOutcome {
         if !self.acts(uri, &mut action, None) {
             return ActionOutcome::Applied;
@@ -62,7 +62,7 @@ impl RefHost {
         outcome
     }
 
-    /// Applies an action and tells the subscribers if the reducers take it.
+    /// Applies an action and sends it to the subscribers if the reducers apply it.
     pub(super) fn publish_from(
         &mut self,
         uri: &str,
@@ -92,14 +92,14 @@ impl RefHost {
         outcome
     }
 
-    /// Numbers an action and sends it, without looking at its effect.
+    /// Numbers an action and sends it, whatever its effect on the state.
     pub(super) fn emit(&mut self, uri: &str, action: Value, origin: Option<&ActionOrigin>) {
         let worded = self.worded(uri, &action, origin);
         self.emit_worded(uri, action, origin, worded, false);
     }
 
-    /// As [`RefHost::emit`], with the words that older versions have for it. `hidden`: only their clients
-    /// are told.
+    /// Does the same as [`RefHost::emit`], with the action as older versions spell it. `hidden`: only clients
+    /// of older versions receive it.
     pub(super) fn emit_worded(
         &mut self,
         uri: &str,
@@ -139,7 +139,7 @@ impl RefHost {
         }
     }
 
-    /// The notification of an envelope, as text.
+    /// Returns the notification of an envelope, serialised.
     pub(super) fn envelope_text(&self, params: &Value) -> String {
         format!(r#"{{"jsonrpc":"2.0","method":"action","params":{params}}}"#)
     }
@@ -168,7 +168,7 @@ impl RefHost {
         }
     }
 
-    /// What follows from an action: roll-ups of chats into sessions, of sessions into summaries.
+    /// Performs the effects of a published action: updates of a chat's session and of a session's summary.
     fn follow(&mut self, uri: &str, action_type: &str) {
         self.telemeter(uri, action_type);
         match self.channels.get(uri).map(|channel| channel.kind) {
@@ -189,7 +189,8 @@ impl RefHost {
         }
     }
 
-    /// A snapshot of a channel, of its whole state, as a connection knows it.
+    /// Returns a snapshot of a channel's whole state in the terms of a connection's version; `None` if the
+    /// connection does not see the channel.
     pub(super) fn snapshot(&self, conn: ConnId, uri: &str) -> Option<Value> {
         let channel = self.channels.get(uri)?;
         let view = self.view_of(conn);
@@ -224,7 +225,7 @@ impl RefHost {
             None => connection.latencies.remove(uri),
         };
         self.telemetered |= self.is_telemetry(uri);
-        // A side channel to an MCP server has no state, and neither has telemetry.
+        // Side channels to MCP servers and telemetry channels have no state.
         let Some(mut snapshot) = self.snapshot(call.conn, uri) else {
             return Ok(json!({}));
         };
@@ -233,8 +234,8 @@ impl RefHost {
         Ok(json!({"snapshot": snapshot}))
     }
 
-    /// Leaves all but the latest `count` turns out of a chat's snapshot. 0 leaves it whole, as an
-    /// unusable window is ignored. Source: `subscribe.view.*`.
+    /// Removes all but the latest `count` turns from a chat's snapshot. A `count` of 0 is an unusable window,
+    /// so the snapshot stays whole. Source: `subscribe.view.*`.
     fn shorten(&mut self, uri: &str, snapshot: &mut Value, count: usize) {
         let Some(turns) = snapshot.pointer_mut("/state/turns").and_then(Value::as_array_mut) else {
             return;
@@ -251,8 +252,8 @@ impl RefHost {
         }
     }
 
-    /// Serves `fetchTurns`: one page holds everything that any window leaves out, so that one
-    /// action serves every subscriber and leaves no hole.
+    /// Serves `fetchTurns`. One page holds all turns that any window omits, so that one action serves every
+    /// subscriber without a gap.
     pub(super) fn fetch_turns(&mut self, call: &HostCall) -> CallReply {
         let uri = call.channel();
         if !self.protocol_of(call.conn).has(ProtocolFeature::TurnWindows) {
@@ -271,7 +272,7 @@ impl RefHost {
         Ok(json!({}))
     }
 
-    /// Loads what windows leave out into the states of all subscribers.
+    /// Loads the turns that windows omit into the states of all subscribers.
     pub(super) fn load_turns(&mut self, uri: &str) {
         if self.keeps("chat.fetchTurns.eager-load") {
             self.page_turns(uri);
@@ -285,7 +286,7 @@ impl RefHost {
         };
         let turns = self.state(uri)["turns"].as_array().cloned().unwrap_or_default();
         let place = |id: &String| turns.iter().position(|turn| turn["id"] == id.as_str());
-        // A turn that was resumed is no longer among the finished ones: all of them are older.
+        // A resumed turn is no longer among the finished turns, so all finished turns are older.
         let edge = windows.iter().map(|id| place(id).unwrap_or(turns.len())).max();
         if let Some(edge) = edge {
             let older = turns[..edge.min(turns.len())].to_vec();
@@ -293,7 +294,7 @@ impl RefHost {
         }
     }
 
-    /// Takes `unsubscribe`. A client that leaves a session is no longer active in it.
+    /// Handles `unsubscribe`. A client that leaves a session is no longer active in it.
     pub(super) fn unsubscribe(&mut self, conn: ConnId, params: &Value) {
         let Some(uri) = params.get("channel").and_then(Value::as_str) else {
             return;
@@ -319,8 +320,8 @@ impl RefHost {
         self.happened(&HostEvent::Unsubscribed { client: &client, uri });
     }
 
-    /// The params of a notification as the version of a connection knows them; `None` when nothing
-    /// of them is left.
+    /// Returns the method and params of a notification in the terms of a connection's version; `None` if that
+    /// version has no such notification, or no changes are left in it.
     pub(super) fn shaped(
         &self,
         conn: ConnId,
@@ -344,12 +345,13 @@ impl RefHost {
         Some((method.to_owned(), params))
     }
 
-    /// As [`RefHost::shaped`], for an older version; its own state says what stands in a summary.
+    /// Does the same as [`RefHost::shaped`] for a view of an older version. The summary comes from the view's
+    /// state.
     fn shaped_for(&self, view: usize, method: &str, mut params: Value) -> Option<(String, Value)> {
         let edge = &self.views.get(view)?.edge;
         let added = params["summary"]["resource"].as_str().map(str::to_owned);
         let session = params["session"].as_str().map(str::to_owned).or(added);
-        // Lowered first: members are compared by their older names.
+        // Translate first: the members are compared under their older names.
         let mut inner = edge.lower_params(method, params.take());
         if let Some(session) = session {
             for name in ["summary", "changes"] {
@@ -375,7 +377,7 @@ pub(super) fn trim_summary(summary: &mut Value, version: Version) {
     }
 }
 
-/// The error for a channel that does not exist.
+/// Returns the error for a channel that does not exist.
 pub(super) fn unknown_channel(uri: &str) -> ErrorResponse {
     match ChannelKind::of_uri(uri) {
         Some(ChannelKind::Session) => ErrorResponse::named("SessionNotFound", "no such session"),
@@ -383,7 +385,7 @@ pub(super) fn unknown_channel(uri: &str) -> ErrorResponse {
     }
 }
 
-/// The type of an action; empty where it has none.
+/// Returns the type of an action; an empty text if it has none.
 pub(super) fn action_type(action: &Value) -> &str {
     action.get("type").and_then(Value::as_str).unwrap_or("")
 }

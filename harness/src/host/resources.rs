@@ -1,11 +1,11 @@
-//! Resources: clients read and change the host's files, and reach nothing beyond their area.
+//! Resources: clients read and change the host's files, inside the folders that they may reach.
 //!
 //! Readings taken where the specification is silent:
-//! - Nobody is ever asked for a permission: what is in the area needs none, a file of the folder that
-//!   has to be asked for is granted at once, to one client and for what it asked, and all else is denied.
-//! - A file in the place of a folder, a folder in that of a file, and a folder that is not empty are
+//! - The host never asks a user for permission. Files in the area need none. A file in the folder that needs a
+//!   grant is granted at once, to one client and for the requested access. Everything else is denied.
+//! - A file in the place of a folder, a folder in the place of a file, and a folder that is not empty are
 //!   invalid requests.
-//! - What is copied or moved never replaces a folder.
+//! - A copy or move never replaces a folder.
 //!
 //! Knows: URIs, the requests. Never knows: who watches.
 //!
@@ -23,16 +23,16 @@ use super::files::{
     within,
 };
 
-/// What a URI of a file begins with.
+/// The scheme of a file's URI.
 const SCHEME: &str = "file://";
 
-/// The URI of a path.
+/// Returns the URI of a path.
 pub(super) fn uri_of(path: &str) -> String {
     let pieces: Vec<String> = path.split('/').map(escaped).collect();
     format!("{SCHEME}{}", pieces.join("/"))
 }
 
-/// A text as it stands in a URI, as a piece of its own.
+/// Percent-escapes a text as one segment of a URI.
 pub(super) fn escaped(text: &str) -> String {
     let mut piece = String::new();
     for byte in text.bytes() {
@@ -45,7 +45,7 @@ pub(super) fn escaped(text: &str) -> String {
     piece
 }
 
-/// A piece of a path without its escapes; `None` where it is none.
+/// Decodes the percent-escapes of a path segment; `None` if the result is not a valid segment.
 fn plain(piece: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(piece.len());
     let mut rest = piece.bytes();
@@ -65,14 +65,14 @@ fn plain(piece: &str) -> Option<String> {
 }
 
 impl RefHost {
-    /// Whether a URI names something in the area of clients, there or not.
+    /// Returns whether a URI is in the area of clients, whether or not the file exists.
     pub(super) fn is_in_area(&self, uri: &Value) -> bool {
         let area = uri_of(AREA);
         let path = uri.as_str().and_then(|uri| uri.strip_prefix(area.as_str()));
         path.is_some_and(|path| path.is_empty() || path.starts_with('/'))
     }
 
-    /// The path that a URI names, wherever it leads.
+    /// Returns the path that a URI names, without checks of access.
     pub(super) fn place_of(&self, uri: &str) -> Result<String, ErrorResponse> {
         let bad = || ErrorResponse::invalid_params(format!("expected `{SCHEME}{AREA}/..`"));
         let rest = uri.strip_prefix(SCHEME).and_then(|rest| rest.strip_prefix('/'));
@@ -91,7 +91,7 @@ impl RefHost {
         Ok(format!("/{}", path.join("/")))
     }
 
-    /// The path that a URI names, where every client may look.
+    /// Returns the path that a URI names, if every client may read it.
     pub(super) fn path_of(&self, uri: &str) -> Result<String, ErrorResponse> {
         let path = self.place_of(uri)?;
         let inside =
@@ -100,13 +100,13 @@ impl RefHost {
         if !inside(&path) && !escapes {
             return Err(denied());
         }
-        // What counts is where it leads, and that is also what is used.
+        // Check the path that the links resolve to, and return that path.
         let real = self.files.real(&path);
         let leads = inside(&real) || escapes || !self.keeps("resource.containment.symlink");
         if leads { Ok(real) } else { Err(denied()) }
     }
 
-    /// The path that a request names, where its client may look.
+    /// Returns the path that a request names, if its client may read it.
     pub(super) fn path(&self, call: &HostCall, name: &str) -> Result<String, ErrorResponse> {
         match self.granted(call, name, ResourceRight::Read) {
             Some(path) => path,
@@ -114,8 +114,8 @@ impl RefHost {
         }
     }
 
-    /// The path of something that clients may make, replace or take away, which the area itself is
-    /// not.
+    /// Returns the path that a request names, if its client may create, replace or delete it. The area itself
+    /// is excluded.
     fn own_path(&self, call: &HostCall, name: &str) -> Result<String, ErrorResponse> {
         if let Some(path) = self.granted(call, name, ResourceRight::Write) {
             return path;
@@ -124,8 +124,8 @@ impl RefHost {
         if path == AREA || path == ODD || within(&path, KEPT) { Err(denied()) } else { Ok(path) }
     }
 
-    /// The path that a request names, if it was granted to the client; `None` where nothing has to
-    /// be granted.
+    /// Returns the path that a request names, if the client was granted it, and an error if not; `None` if the
+    /// path needs no grant.
     fn granted(
         &self,
         call: &HostCall,
@@ -149,13 +149,13 @@ impl RefHost {
         if self.clients.iter().any(holds) {
             return Some(Ok(path));
         }
-        // What has to be asked for is said in the refusal.
+        // The error names the `resourceRequest` that would grant access.
         let mut wanted = json!({"channel": ROOT, "uri": uri});
         wanted[right.name()] = json!(true);
         Some(Err(ErrorResponse { data: json!({"request": wanted}), ..denied() }))
     }
 
-    /// Grants a client what it asks for, if that is to be had.
+    /// Grants a client the requested access, if the host permits it.
     fn grant(&mut self, call: &HostCall, right: ResourceRight) -> Result<(), ErrorResponse> {
         let path = self.place_of(call.text("uri"))?;
         if !within(&path, ASKED) {
@@ -173,7 +173,7 @@ impl RefHost {
         Ok(())
     }
 
-    /// Tells those who watch what has come of a request.
+    /// Notifies the watches of the changes and returns the response.
     fn done(&mut self, changes: Result<Vec<FileChange>, ErrorResponse>) -> CallReply {
         self.tell_watches(&changes?);
         Ok(json!({}))
@@ -184,7 +184,7 @@ impl RefHost {
         let path = self.path(call, "uri")?;
         let file = self.files.file(&path)?;
         let text = str::from_utf8(&file.bytes).ok();
-        // What is no text comes in base64, whatever was asked for.
+        // Bytes that are not UTF-8 are sent in base64, whatever encoding was requested.
         let mut result = match text.filter(|_| call.text("encoding") != "base64") {
             Some(text) => json!({"data": text, "encoding": "utf-8"}),
             None => json!({"data": BASE64.encode(&file.bytes), "encoding": "base64"}),
@@ -271,7 +271,7 @@ impl RefHost {
 
     /// Serves `resourceResolve`.
     pub(super) fn resource_resolve(&mut self, call: &HostCall) -> CallReply {
-        // A link itself says nothing of what it leads to.
+        // Return the link itself, without its target.
         if call.params["followSymlinks"] == false
             && let Ok(place) = self.place_of(call.text("uri"))
             && self.files.is_link(&place)
@@ -296,7 +296,7 @@ impl RefHost {
         Ok(result)
     }
 
-    /// Serves `resourceRequest`; who does not say what for wants to read.
+    /// Serves `resourceRequest`. A request without `read` and `write` means `read`.
     pub(super) fn resource_request(&mut self, call: &HostCall) -> CallReply {
         let writes = call.params["write"] == true;
         if call.params["read"] == true || !writes {
@@ -309,14 +309,14 @@ impl RefHost {
     }
 }
 
-/// What is in a file, where its name says so.
+/// Returns the content type for a file's extension; `None` if it is unknown.
 fn content_type(path: &str) -> Option<&'static str> {
     let (_, end) = path.rsplit('/').next()?.rsplit_once('.')?;
     let kinds = [("txt", "text/plain"), ("md", "text/markdown"), ("json", "application/json")];
     kinds.iter().find(|(known, _)| *known == end).map(|(_, kind)| *kind)
 }
 
-/// What may be granted to a client.
+/// The access that a client can be granted.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum ResourceRight {
     Read,
@@ -324,7 +324,7 @@ pub(super) enum ResourceRight {
 }
 
 impl ResourceRight {
-    /// What `resourceRequest` calls it.
+    /// Returns the name of the right in a `resourceRequest`.
     fn name(self) -> &'static str {
         match self {
             ResourceRight::Read => "read",
@@ -333,7 +333,7 @@ impl ResourceRight {
     }
 }
 
-/// No request would change that, so that none is named.
+/// Returns the denial. It names no `resourceRequest`, since none would grant access.
 fn denied() -> ErrorResponse {
     ErrorResponse::named("PermissionDenied", "the path is not in the area of clients")
 }

@@ -1,9 +1,10 @@
-//! What a session shows of its chats, and the list of its sessions: always computed, never kept by
-//! hand. After each action on a chat its entry in the session's catalog and the session's
-//! `inputNeeded` follow; after each action on a session its status and its announced summary do.
+//! Derived state: what a session repeats of its chats, and what its summary repeats of the session.
 //!
-//! The activity of a session is no member that an action could set; it changes with the state.
-//! Where chats both wait and have failed, waiting wins.
+//! After each action on a chat the host recomputes the chat's entry in the session's catalog and the session's
+//! `inputNeeded`. After each action on a session it recomputes the status and the announced summary.
+//!
+//! No client action sets the activity of a session; it follows its status. If one chat waits for input and
+//! another has failed, the session's status is that of waiting.
 //!
 //! Knows: states. Never knows: who changed them.
 //!
@@ -46,7 +47,7 @@ const COMPACT_MEMBERS: &[&str] =
     &["resource", "title", "origin", "interactivity", "status", "changes"];
 /// The members of a summary that never change.
 pub(super) const IDENTITY: &[&str] = &["resource", "provider", "createdAt"];
-/// Actions on a chat that none of this depends on.
+/// The actions on a chat that do not change any derived state.
 const QUIET: &[&str] = &[
     "chat/delta",
     "chat/reasoning",
@@ -58,7 +59,7 @@ const QUIET: &[&str] = &[
     "chat/queuedMessagesReordered",
 ];
 
-/// How the id of an entry ends by which a call waits for a token.
+/// The suffix of the id of an `inputNeeded` entry for a tool call that waits for a token.
 const AUTH: &str = "/auth";
 
 const ACTIVITY: u64 = 31;
@@ -72,14 +73,14 @@ fn pick(from: &Value, members: &[&str]) -> Map {
 }
 
 impl RefHost {
-    /// The entry of a chat in its session's catalog.
+    /// Returns the entry of a chat in its session's catalog.
     pub(super) fn chat_summary(&self, uri: &str) -> Value {
         let mut summary = pick(self.state(uri), CHAT_MEMBERS);
         summary.insert("resource", json!(uri));
         Value::Object(summary)
     }
 
-    /// Follows an action on a chat.
+    /// Updates the derived state after an action on a chat.
     pub(super) fn chat_changed(&mut self, uri: &str, action_type: &str) {
         if QUIET.contains(&action_type) {
             return;
@@ -105,7 +106,7 @@ impl RefHost {
         self.announce_status(&session);
     }
 
-    /// Makes the session's `inputNeeded` say what its chat waits for.
+    /// Updates a session's `inputNeeded` entries for a chat.
     fn roll_up_input(&mut self, session: &str, uri: &str) {
         let wanted = blocks(uri, &self.state(uri)["activeTurn"]);
         let stale = |id: &String| !wanted.iter().any(|entry| entry["id"] == id.as_str());
@@ -122,14 +123,14 @@ impl RefHost {
         }
     }
 
-    /// The ids of a session's `inputNeeded` that belong to a chat.
+    /// Returns the ids of a session's `inputNeeded` entries for a chat.
     pub(super) fn input_needed_ids(&self, session: &str, chat: &str) -> Vec<String> {
         let entries = self.state(session)["inputNeeded"].as_array();
         let own = entries.into_iter().flatten().filter(|entry| entry["chat"] == chat);
         own.filter_map(|entry| entry["id"].as_str().map(str::to_owned)).collect()
     }
 
-    /// Follows an action on a session.
+    /// Updates the derived state after an action on a session.
     pub(super) fn session_changed(&mut self, uri: &str, action_type: &str) {
         if action_type.starts_with("session/activeClient") {
             self.index_active(uri);
@@ -150,14 +151,14 @@ impl RefHost {
         self.announce_status(uri);
     }
 
-    /// Tells the status of a session where only an older version has another one now.
+    /// Announces the status of a session to clients of older versions, if it changed in their version only.
     fn announce_status(&mut self, uri: &str) {
         if self.sessions.contains_key(uri) && self.keeps("root.summaryChanged.emitted") {
             self.tell_statuses(uri, false);
         }
     }
 
-    /// Makes a session say that it does what the chat does that it has its status from.
+    /// Copies the activity of the chat that determines the session's status.
     fn mirror_activity(&mut self, uri: &str) {
         let state = self.state(uri);
         let status = |value: &Value| value["status"].as_u64().unwrap_or(IDLE) & ACTIVITY;
@@ -173,7 +174,7 @@ impl RefHost {
         }
     }
 
-    /// Sets the activity bits of a session. Source: session-channel.md, status aggregation.
+    /// Sets the activity bits of a session's status. Source: session-channel.md, status aggregation.
     fn aggregate(&mut self, uri: &str) {
         let Some(channel) = self.channels.get_mut(uri) else {
             return;
@@ -194,7 +195,7 @@ impl RefHost {
         state["status"] = json!(flags | now);
     }
 
-    /// The summary of a session as it is.
+    /// Returns the summary of a session, computed from its state.
     pub(super) fn summary_of(&self, uri: &str) -> Value {
         let state = self.state(uri);
         let mut summary = pick(state, SESSION_MEMBERS);
@@ -213,7 +214,7 @@ impl RefHost {
         self.made(&MadeValue::Summary(uri), Value::Object(summary))
     }
 
-    /// Tells what has changed of a session's summary.
+    /// Announces the changes of a session's summary since the last announcement.
     pub(super) fn announce_summary(&mut self, uri: &str) {
         let now = self.summary_of(uri);
         let Some(session) = self.sessions.get_mut(uri) else {
@@ -238,7 +239,7 @@ impl RefHost {
         self.notify("root/sessionSummaryChanged", params);
     }
 
-    /// Notes which clients are active in a session.
+    /// Updates the index of the clients that are active in a session.
     pub(super) fn index_active(&mut self, session: &str) {
         let entries = self.state(session)["activeClients"].as_array();
         let clients = entries.into_iter().flatten().filter_map(|entry| entry["clientId"].as_str());
@@ -262,7 +263,7 @@ impl RefHost {
         }
     }
 
-    /// Keeps the directories of chats within those of their session.
+    /// Restricts the working directories of a session's chats to those of the session.
     fn narrow_directories(&mut self, session: &str) {
         if !self.keeps("chat.workingDirectories.subset") {
             return;
@@ -281,7 +282,7 @@ impl RefHost {
     }
 }
 
-/// Everything that an active turn waits for somebody to do, as entries of `inputNeeded`.
+/// Returns an `inputNeeded` entry for everything in an active turn that waits for a user or a client.
 fn blocks(chat: &str, turn: &Value) -> Vec<Value> {
     let parts = turn["responseParts"].as_array().map(Vec::as_slice).unwrap_or_default();
     let block = |part: &Value| match part["kind"].as_str()? {

@@ -1,6 +1,6 @@
 //! The preconditions of client actions: one row for each rule, with its source.
 //!
-//! What the reducers refuse by themselves needs no row.
+//! Actions that the reducers reject need no row.
 //!
 //! Knows: states, rules of the protocol. Never knows: how an action reaches its subscribers.
 //!
@@ -21,33 +21,33 @@ use super::errands::not_over;
 use super::play::tool_call;
 use super::timestamp::is_iso;
 
-/// The most messages that may wait in the queue of one chat.
+/// The maximum number of queued messages of a chat.
 const MAX_QUEUE: usize = 100;
-/// The most active clients of one session.
+/// The maximum number of active clients of a session.
 const MAX_ACTIVE_CLIENTS: usize = 64;
-/// The most plugins that one client may publish in a session.
+/// The maximum number of plugins that a client may publish in a session.
 const MAX_PLUGINS: usize = 64;
 
-/// What a rule judges.
+/// The input of a rule: an action and its circumstances.
 pub(super) struct RuleFacts<'a> {
     pub(super) host: &'a RefHost,
-    /// The client that dispatched.
+    /// The client that dispatched the action.
     pub(super) client: &'a str,
-    /// The channel.
+    /// The URI of the channel.
     pub(super) uri: &'a str,
-    /// The channel's state.
+    /// The state of the channel.
     pub(super) state: &'a Value,
-    /// What was dispatched.
+    /// The dispatched action.
     pub(super) action: &'a Value,
 }
 
-/// One precondition of an action of clients.
+/// A precondition of a client action.
 pub(super) struct ActionRule {
     /// The type of the action.
     pub(super) action: &'static str,
-    /// Says why not, for a person.
+    /// Checks the precondition; the error is a reason for a person.
     pub(super) check: fn(&RuleFacts<'_>) -> Result<(), String>,
-    /// A requirement, or the host's own bound.
+    /// The requirement behind the rule, or the name of a limit of this host.
     pub(super) source: &'static str,
 }
 
@@ -59,10 +59,10 @@ const fn rule(
     ActionRule { action, check, source }
 }
 
-/// Every precondition beyond those of the reducers. An action that the reducers have no use for
-/// (no active turn, another turn, an unknown call, a wrong status, an unknown request, message,
-/// turn) is refused with their reason, which covers the other rules on confirmations, cancels,
-/// resumes, truncations, answers and pending messages.
+/// All preconditions beyond those of the reducers. An action that is a no-op for the reducers (no active turn,
+/// another turn, an unknown call, a wrong status, an unknown request, message, turn) is rejected with the
+/// reducers' reason. That covers the other rules on confirmations, cancellations, resumes, truncations, answers
+/// and pending messages.
 pub(super) const RULES: &[ActionRule] = &[
     rule("chat/turnStarted", session_ready, "chat.turn.ready-gate"),
     rule("chat/turnStarted", no_turn, "dispatch.chat.turnStarted.while-active"),
@@ -142,7 +142,7 @@ pub(super) const RULES: &[ActionRule] = &[
     rule("annotations/entryRemoved", notes::not_the_last, "dispatch.annotations.entryRemoved.last"),
 ];
 
-/// The requirements that the reducers keep: an action, their reason, and which one says so.
+/// The requirements that the reducers enforce: the action, the no-op reason, the requirement.
 const UNMET: &[(&str, NoOp, &str)] = &[
     (
         "chat/toolCallConfirmed",
@@ -174,7 +174,7 @@ const UNMET: &[(&str, NoOp, &str)] = &[
     ),
 ];
 
-/// The same where the reason does not matter, by the beginning of the action's name.
+/// The requirements that the reducers enforce whatever the no-op reason, by the prefix of the action type.
 const UNMET_ANYHOW: &[(&str, &str)] = &[
     ("chat/toolCallResultConfirmed", "dispatch.chat.toolCallResultConfirmed.not-pending"),
     ("chat/toolCallComplete", "dispatch.chat.toolCallComplete.not-running"),
@@ -185,7 +185,7 @@ const UNMET_ANYHOW: &[(&str, &str)] = &[
     ("annotations/", "dispatch.annotations.unknown-id"),
 ];
 
-/// The requirement by which an action is refused that the reducers have no use for, if there is one.
+/// Returns the requirement that a no-op action breaks; an empty text if there is none.
 pub(super) fn unmet(action: &str, why: NoOp) -> &'static str {
     let exact = UNMET.iter().find(|(name, reason, _)| *name == action && *reason == why);
     let anyhow = || UNMET_ANYHOW.iter().find(|(name, _)| action.starts_with(name));
@@ -197,18 +197,18 @@ pub(super) fn require(holds: bool, otherwise: &str) -> Result<(), String> {
 }
 
 impl RuleFacts<'_> {
-    /// The state of the session that the chat belongs to.
+    /// Returns the state of the session that the chat belongs to.
     fn session(&self) -> &Value {
         let chat = self.host.chats.get(self.uri);
         self.host.state(chat.map_or("", |chat| &chat.session))
     }
 
-    /// The tool call that the action names.
+    /// Returns the tool call that the action names; null if there is none.
     fn call(&self) -> &Value {
         tool_call(self.state, self.action["toolCallId"].as_str().unwrap_or(""))
     }
 
-    /// The open request that the action names.
+    /// Returns the open input request that the action names; null if there is none.
     fn request(&self) -> &Value {
         let parts = self.state["activeTurn"]["responseParts"].as_array();
         let wanted = &self.action["requestId"];
@@ -216,7 +216,7 @@ impl RuleFacts<'_> {
         parts.into_iter().flatten().find(open).map_or(&Value::Null, |part| &part["request"])
     }
 
-    /// The question of a request that has an id.
+    /// Returns the question with this id in the input request; null if there is none.
     fn question(&self, id: &str) -> &Value {
         let questions = self.request()["questions"].as_array();
         let mut questions = questions.into_iter().flatten();
@@ -335,7 +335,7 @@ fn confirmed_first(facts: &RuleFacts) -> Result<(), String> {
     require(!pending, "the call waits for its confirmation")
 }
 
-/// The kinds of answers that fit each kind of question.
+/// The kinds of answers that are valid for each kind of question.
 const ANSWERS: &[(&str, &[&str])] = &[
     ("text", &["text"]),
     ("number", &["number"]),
@@ -454,7 +454,7 @@ fn is_primary(facts: &RuleFacts) -> bool {
     facts.state["workingDirectories"][0] == facts.action["directory"]
 }
 
-/// Whether the agent of a session can change the directory that it works in first.
+/// Returns whether the session's agent can replace its primary working directory.
 fn replaces_primary(facts: &RuleFacts) -> bool {
     let agents = facts.host.state(ROOT)["agents"].as_array().into_iter().flatten();
     let mut own = agents.filter(|agent| agent["provider"] == facts.state["provider"]);
@@ -467,13 +467,13 @@ fn not_primary(facts: &RuleFacts) -> Result<(), String> {
     require(may, "the primary directory cannot be replaced")
 }
 
-/// Where the first directory can be replaced it is never merely removed.
+/// Checks that a primary directory is not removed without a replacement, if it can be replaced.
 fn not_the_primary_alone(facts: &RuleFacts) -> Result<(), String> {
     let bare = is_primary(facts) && replaces_primary(facts);
     require(!bare, "the primary directory is replaced, not removed")
 }
 
-/// The agent takes a directory that is there, or can be made: in the area of this host.
+/// Checks that the replacement is in the area, where the directory exists or can be created.
 fn in_the_area(facts: &RuleFacts) -> Result<(), String> {
     let open = facts.host.is_in_area(&facts.action["replacement"]);
     require(open, "there is no such directory")

@@ -1,6 +1,6 @@
-//! Sessions: created, made ready, disposed.
+//! Sessions: creation, readiness, disposal.
 //!
-//! A session begins in `creating`. A moment later it gets its default chat and becomes ready.
+//! A session begins with the lifecycle `creating`. After a moment it gets its default chat and becomes ready.
 //!
 //! Knows: what a session holds. Never knows: what its agent does.
 //!
@@ -21,54 +21,54 @@ use super::publish::unknown_channel;
 use crate::transcript::ConnId;
 use crate::wire::channel::{ChannelKind, ROOT};
 
-/// How long a session takes to become ready.
+/// The time that a session takes to get its default chat.
 const READY_DELAY: Duration = Duration::from_millis(20);
-/// How many stages the creation of a session has.
+/// The number of progress stages of the creation of a session.
 pub(super) const STAGES: u64 = 2;
-/// The most working directories of one session or chat.
+/// The maximum number of working directories of a session or chat.
 const MAX_DIRECTORIES: usize = 100;
 
-/// What the host knows of a session beyond its state.
+/// The host's record of a session, in addition to its state.
 #[derive(Debug)]
 pub(super) struct HostSession {
     pub(super) created_at: String,
-    /// When it becomes ready; `None` once it is.
+    /// The time of the next stage of the creation; `None` once the session is ready.
     pub(super) ready_at: Option<Duration>,
-    /// The summary that was announced last.
+    /// The last announced summary.
     pub(super) summary: Value,
-    /// Who wants to hear how its creation goes, under which token.
+    /// The connection that requested progress notifications of the creation, and its token.
     pub(super) progress: Option<(ConnId, String)>,
-    /// Bytes that clients put into its annotations for good.
+    /// The number of bytes that clients have stored permanently in its annotations.
     pub(super) annotated: usize,
-    /// How the URIs of its changesets begin, once it has any.
+    /// The URI of its changeset, the prefix of its turns' changesets; `None` before the first edit.
     pub(super) changes: Option<String>,
-    /// The turns that its default chat begins with, where it was forked.
+    /// The turns that its default chat inherits from a fork.
     pub(super) history: Vec<Value>,
 }
 
-/// What the host knows of a chat beyond its state.
+/// The host's record of a chat, in addition to its state.
 #[derive(Debug, Default)]
 pub(super) struct HostChat {
-    /// The session it belongs to.
+    /// The session that the chat belongs to.
     pub(super) session: String,
-    /// The first turns of histories that were given out shortened.
+    /// The ids of the first turns in shortened snapshots.
     pub(super) windows: HashSet<String>,
-    /// When its active turn began.
+    /// The time at which the active turn started.
     pub(super) began: Duration,
-    /// What is left of the script of a turn that failed and can be resumed.
+    /// The remaining operations of a failed turn that can be resumed.
     pub(super) rest: VecDeque<HostAgentOp>,
-    /// Messages that a fault delivers although they are gone.
+    /// Removed messages that an injected fault delivers.
     pub(super) ghosts: Vec<Value>,
-    /// Bytes that clients put into it for good.
+    /// The number of bytes that clients have stored permanently in the chat.
     pub(super) stored: usize,
-    /// What its agent is told of the chat that it came of.
+    /// The transcript of the origin chat that the agent receives.
     pub(super) context: String,
 }
 
-/// The title of a session that nobody has named.
+/// The default title of a session.
 pub(super) const FIRST_TITLE: &str = "New session";
 
-/// A session that has just been created.
+/// Returns the state of a new session.
 pub(super) fn empty_state(provider: &str, apps: bool) -> Value {
     json!({
         "provider": provider,
@@ -107,7 +107,7 @@ impl RefHost {
         Ok(Value::Null)
     }
 
-    /// Makes a session of its first state and announces it.
+    /// Creates a session with its first state and announces it.
     pub(super) fn open_session(
         &mut self,
         uri: &str,
@@ -139,7 +139,8 @@ impl RefHost {
         self.report_progress(uri, 0);
     }
 
-    /// Tells who asked how far a creation is: made, equipped with a chat, ready. Source: root-channel.md.
+    /// Reports the progress of a creation to the connection that requested it. The stages are: created, default
+    /// chat added, ready. Source: root-channel.md.
     pub(super) fn report_progress(&mut self, uri: &str, done: u64) {
         let Some((conn, token)) = self.sessions.get(uri).and_then(|it| it.progress.clone()) else {
             return;
@@ -187,7 +188,7 @@ impl RefHost {
         Ok(state)
     }
 
-    /// Makes sessions ready whose time has come.
+    /// Performs the next stage of the creations that are due.
     pub(super) fn ready_sessions(&mut self) {
         let due = |uri: &&String| {
             let ready_at = self.sessions.get(*uri).and_then(|session| session.ready_at);
@@ -240,7 +241,7 @@ impl RefHost {
         self.publish(uri, json!({"type": "session/defaultChatChanged", "defaultChat": chat}));
     }
 
-    /// Makes a session wait once more.
+    /// Delays the readiness of a session.
     fn hold_back(&mut self, uri: String, delay: Duration) {
         if let Some(session) = self.sessions.get_mut(&uri) {
             session.ready_at = Some(self.now + delay);
@@ -248,7 +249,7 @@ impl RefHost {
         self.creating.insert(uri);
     }
 
-    /// When the next session becomes ready.
+    /// Returns the time of the next stage of a creation; `None` if no session is being created.
     pub(super) fn next_ready(&self) -> Option<Duration> {
         let ready_at = |uri: &String| self.sessions.get(uri)?.ready_at;
         self.creating.iter().filter_map(ready_at).min()
@@ -271,7 +272,7 @@ impl RefHost {
         Ok(Value::Null)
     }
 
-    /// Takes a session and its subscriptions away, and says nothing.
+    /// Removes a session and its subscriptions, without a notification.
     pub(super) fn drop_session(&mut self, uri: &str) {
         self.report_progress(uri, STAGES);
         self.drop_changesets(uri);
@@ -284,10 +285,11 @@ impl RefHost {
         self.leave_runs(uri);
     }
 
-    /// Takes a channel and its subscriptions away.
+    /// Removes a channel and its subscriptions.
     pub(super) fn drop_channel(&mut self, uri: &str) {
         let kind = self.channels.remove(uri).map(|channel| channel.kind);
-        // What an agent that goes on says is the session's where turns are.
+        // An injected fault lets the agent of a disposed session continue. Where sessions hold the turns, its
+        // output goes to the session's channel.
         let heard =
             !self.keeps("session.dispose.stops-agent") && kind == Some(ChannelKind::Session);
         self.hide(uri, heard);
@@ -305,7 +307,7 @@ impl RefHost {
         self.publish(ROOT, action);
     }
 
-    /// Serves `resolveSessionConfig`: what a session would get.
+    /// Serves `resolveSessionConfig`: returns the configuration that a new session would have.
     pub(super) fn resolve_session_config(&mut self, call: &HostCall) -> CallReply {
         let provider = auth::provider(call).ok_or_else(unknown_provider)?;
         self.require_tokens(call.conn, provider)?;
@@ -322,7 +324,7 @@ impl RefHost {
     }
 }
 
-/// Whether a URI can be that of a session.
+/// Returns whether a URI is valid for a session.
 pub(super) fn is_session(uri: &str) -> bool {
     let named = uri.strip_prefix("ahp-session:/").is_some_and(|rest| {
         !rest.trim_matches('/').is_empty() && rest.chars().all(|c| !c.is_control())
@@ -334,13 +336,13 @@ fn unknown_provider() -> ErrorResponse {
     ErrorResponse::named("ProviderNotFound", "no such provider")
 }
 
-/// Whether a session is to work where this host cannot.
+/// Returns whether a session has a working directory that this host cannot reach.
 fn unreachable(state: &Value) -> bool {
     let directories = state["workingDirectories"].as_array().into_iter().flatten();
     directories.filter_map(Value::as_str).any(|uri| uri.starts_with("unreachable:"))
 }
 
-/// The working directories of a request, each once, in order.
+/// Returns the working directories of a request, in order and without duplicates.
 pub(super) fn directories(params: &Value) -> Vec<&str> {
     let given = params.get("workingDirectories").and_then(Value::as_array);
     let mut directories = Vec::new();

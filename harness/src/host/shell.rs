@@ -1,8 +1,9 @@
-//! Real shells: what a terminal has done with the one behind it, and what is made of what that prints.
+//! Real shells: the instructions of a terminal for its shell, and the parser of the shell's output.
 //!
-//! Whoever moves the frames starts a shell on a pseudo-terminal, types into it, and brings back the bytes. A read may end
-//! anywhere: characters and marks that are cut in two wait for the rest. Marks are what a shell says to editors about
-//! itself (`OSC 133`, `633`, `7`) or to the window that it is in (`OSC 0`, `2`): they are told as actions, and are not shown.
+//! The caller that moves the frames starts a shell on a pseudo-terminal, types into it, and reads its output. A
+//! read may end anywhere, so the parser buffers incomplete characters and marks. A mark is an operating system
+//! command (OSC) by which a shell informs an editor (`OSC 133`, `633`, `7`) or sets the window title (`OSC 0`,
+//! `2`). The host publishes marks as actions and does not show them.
 //!
 //! Knows: bytes, control sequences. Never knows: processes, connections.
 //!
@@ -12,17 +13,17 @@ use std::time::Duration;
 
 use memchr::memmem;
 
-/// Bytes of a mark; what is longer is none.
+/// The maximum size of a mark in bytes. A longer sequence is shown as text.
 const MAX_MARK: usize = 4 << 10;
-/// How an operating system command begins.
+/// The bytes that begin an operating system command.
 const BEGINNING: &[u8] = b"\x1b]";
 
-/// How large a terminal is, in characters.
+/// The size of a terminal, in characters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TerminalSize {
-    /// Characters of a line.
+    /// The number of characters of a line.
     pub columns: u16,
-    /// Lines.
+    /// The number of lines.
     pub rows: u16,
 }
 
@@ -32,69 +33,69 @@ impl Default for TerminalSize {
     }
 }
 
-/// Something to be done with the shell of a terminal.
+/// An instruction for the shell of a terminal.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ShellDeed {
-    /// Starts it, in this folder (a `file:` URI) if there is such a one.
+    /// Starts the shell in this folder, if it exists.
     Start {
-        /// Where.
+        /// The `file:` URI of the folder.
         folder: Option<String>,
-        /// How large the pseudo-terminal is.
+        /// The size of the pseudo-terminal.
         size: TerminalSize,
     },
-    /// Types this.
+    /// Types this text.
     Type(String),
-    /// From now on the pseudo-terminal is as large as this.
+    /// Resizes the pseudo-terminal.
     Resize(TerminalSize),
-    /// Ends it with everything that it has started; nothing more is said of it.
+    /// Kills the shell and all processes that it has started, without a later event.
     End,
 }
 
-/// Something that happened to a shell.
+/// An event of a shell.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ShellEvent {
-    /// It printed this.
+    /// The shell has printed these bytes.
     Printed(Vec<u8>),
-    /// It has ended, with this code unless a signal ended it.
+    /// The shell has exited with this code; `None` if a signal killed it.
     Ended(Option<i64>),
 }
 
-/// A part of what was printed.
+/// A parsed piece of a shell's output.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum PrintedPiece {
-    /// Text that is shown.
+    /// Text to show.
     Text(String),
-    /// The line of the command that begins next.
+    /// The line of the next command.
     Line(String),
-    /// A command begins.
+    /// The start of a command.
     Began,
-    /// It ended, with this code.
+    /// The end of a command with its exit code.
     Finished(Option<i64>),
-    /// The shell is in this folder.
+    /// The working folder of the shell.
     Folder(String),
-    /// The window has this title.
+    /// The title of the window.
     Title(String),
 }
 
-/// What is known of a terminal's shell.
+/// The host's record of a terminal's shell.
 #[derive(Debug, Default)]
 pub(super) struct TerminalShell {
     pub(super) reader: ShellReader,
-    /// The line of the command that begins next.
+    /// The line of the next command.
     pub(super) line: String,
-    /// The id of the command that runs, and when it began.
+    /// The id and the start time of the running command.
     pub(super) command: Option<(String, Duration)>,
 }
 
-/// Takes apart what a shell prints.
+/// A parser of a shell's output.
 #[derive(Debug, Default)]
 pub(super) struct ShellReader {
-    /// What was cut off.
+    /// The incomplete end of the output so far.
     rest: Vec<u8>,
 }
 
 impl ShellReader {
-    /// Takes what was printed.
+    /// Parses further output into pieces.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Vec<PrintedPiece> {
         self.rest.extend_from_slice(bytes);
         let bytes = std::mem::take(&mut self.rest);
@@ -126,7 +127,7 @@ impl ShellReader {
             left = after;
         }
         shown.extend_from_slice(left);
-        // It may begin a mark.
+        // A final escape character may begin a mark, so buffer it.
         let cut = shown.pop_if(|last| *last == b'\x1b');
         show(&mut pieces, &mut shown, cut.is_some());
         shown.extend(cut);
@@ -134,7 +135,7 @@ impl ShellReader {
         pieces
     }
 
-    /// What was cut off and never went on.
+    /// Returns the buffered incomplete output at the end of the shell; `None` if there is none.
     pub(super) fn end(&mut self) -> Option<PrintedPiece> {
         let rest = std::mem::take(&mut self.rest);
         let text = String::from_utf8_lossy(&rest).into_owned();
@@ -142,7 +143,7 @@ impl ShellReader {
     }
 }
 
-/// The body of a mark, and what follows it; `None` where its end has not come.
+/// Splits the body of a mark from what follows the mark; `None` if the mark is incomplete.
 fn ended(mark: &[u8]) -> Option<(&[u8], &[u8])> {
     let body = mark.get(BEGINNING.len()..)?;
     let bell = memchr::memchr(b'\x07', body).map(|at| (at, 1));
@@ -151,7 +152,8 @@ fn ended(mark: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((body.get(..at)?, body.get(at + long..)?))
 }
 
-/// What a mark says; `None` where it is to be shown, an empty one where it says nothing to us.
+/// Parses the body of a mark. `None` if the sequence is no mark and has to be shown; `Some(None)` for a mark to
+/// ignore.
 fn known(body: &str) -> Option<Option<PrintedPiece>> {
     let (kind, said) = body.split_once(';').unwrap_or((body, ""));
     Some(match kind {
@@ -167,7 +169,7 @@ fn known(body: &str) -> Option<Option<PrintedPiece>> {
     })
 }
 
-/// Shows what can be shown, and keeps a character that was cut in two unless that is `all`.
+/// Moves the text in `shown` to `pieces`. Keeps an incomplete character at its end, unless `all`.
 fn show(pieces: &mut Vec<PrintedPiece>, shown: &mut Vec<u8>, all: bool) {
     let end = shown.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
     let cut = std::str::from_utf8(end).is_err_and(|error| error.error_len().is_none());

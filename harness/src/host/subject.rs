@@ -1,7 +1,7 @@
-//! The reference agent as what is put to the test: frames of ACP in and out, with a folder in memory.
+//! The reference agent as the subject of tests: ACP frames in and out, with files in memory.
 //!
-//! Its tools really change the files of that folder, and a client's errands see the same files, so that what a scenario
-//! finds there is what ran.
+//! Its tools change the files in memory, and a client's errands see the same files. A scenario can therefore
+//! verify which tools have run.
 //!
 //! Knows: the scripted agent. Never knows: files, processes, sockets.
 //!
@@ -22,35 +22,35 @@ use crate::wire::json::Value;
 
 use super::{HostOutput, SansIoHost};
 
-/// The reference agent, one process a connection.
+/// The reference agent. Each connection has its own simulated process.
 #[derive(Default)]
 pub struct AgentSubject {
     config: AgentConfig,
-    /// The legal variants of every agent.
+    /// The legal variants of every agent process.
     variants: Vec<&'static AgentVariantRow>,
     agents: LiteMap<ConnId, VariantAgent>,
     files: HashMap<String, String>,
     marks: Vec<MarkingCommand>,
     outputs: VecDeque<HostOutput>,
-    /// The sessions that processes of the agent have kept.
+    /// The sessions that the agent has stored, for later processes.
     kept: Value,
 }
 
-/// How often [`MarkingCommand`] grow.
+/// The interval at which a [`MarkingCommand`] appends a line.
 const MARK_EVERY: Duration = Duration::from_millis(200);
-/// How a command begins that leaves marks: as many lines as words follow.
+/// The prefix of a marking command. The number of words that follow limits the number of lines.
 const MARKS: &str = "for i in ";
 
-/// Whoever started a command in memory, and can stop it.
+/// The party that started a command, and that can stop it.
 #[derive(Clone, Debug, PartialEq)]
 enum CommandOwner {
-    /// The agent, as an effect.
+    /// The agent, by its connection and the token of the effect.
     Effect(ConnId, u64),
-    /// A terminal of the client.
+    /// A terminal of the client, by its id.
     Terminal(String),
 }
 
-/// A command that appends a line to a file for as long as it runs.
+/// A running command that appends a line to a file at an interval.
 #[derive(Debug)]
 struct MarkingCommand {
     runner: CommandOwner,
@@ -62,7 +62,7 @@ struct MarkingCommand {
 }
 
 impl MarkingCommand {
-    /// What stands in the file.
+    /// Returns the content of the file.
     fn text(&self, now: Duration) -> String {
         let ran = self.ended.unwrap_or(now).saturating_sub(self.began);
         let times = (ran.as_millis() / MARK_EVERY.as_millis() + 1).min(self.most);
@@ -71,17 +71,17 @@ impl MarkingCommand {
 }
 
 impl AgentSubject {
-    /// An agent that has not been started.
+    /// Creates an agent without connections.
     pub fn new(config: AgentConfig) -> AgentSubject {
         AgentSubject::varied(config, &[])
     }
 
-    /// The same with legal variants.
+    /// Creates an agent with legal variants.
     pub fn varied(config: AgentConfig, variants: &[&'static AgentVariantRow]) -> AgentSubject {
         AgentSubject { config, variants: variants.to_vec(), ..AgentSubject::default() }
     }
 
-    /// Takes what an agent wants done.
+    /// Handles the outputs of an agent.
     fn drain(&mut self, now: Duration, conn: ConnId) {
         let Some(mut agent) = self.agents.remove(&conn) else { return };
         while let Some(output) = agent.poll_output() {
@@ -107,7 +107,7 @@ impl AgentSubject {
         self.agents.insert(conn, agent);
     }
 
-    /// What a tool does; `None` where it goes on for ever.
+    /// Performs the effect of a tool and returns its result; `None` if the tool does not end by itself.
     fn run(
         &mut self,
         now: Duration,
@@ -145,16 +145,16 @@ impl AgentSubject {
         })
     }
 
-    /// Ends what somebody has started.
+    /// Stops the commands of an owner.
     fn stop(&mut self, now: Duration, runner: &CommandOwner) {
         for marks in self.marks.iter_mut().filter(|marks| marks.runner == *runner) {
             marks.ended.get_or_insert(now);
         }
     }
 
-    /// Of a shell no more is there than the suite needs: `touch FILE`, `echo TEXT > FILE` and `printf FORMAT
-    /// ARGUMENT`, one after another; `sleep`, which never ends here, and `for i in WORDS; do echo TEXT >> FILE; ..`,
-    /// which ends only when it is stopped.
+    /// Simulates the shell commands that the suite needs: `touch FILE`, `echo TEXT > FILE` and `printf FORMAT
+    /// ARGUMENT`, separated by semicolons; `sleep`, which never ends here; and `for i in WORDS; do echo TEXT >>
+    /// FILE; ..`, which ends only when it is stopped. Returns `None` for a command that does not end by itself.
     fn shell(
         &mut self,
         now: Duration,
@@ -255,7 +255,7 @@ impl SansIoHost for AgentSubject {
                 vec![ClientErrand::text(*token, text)]
             }
             ClientErrand::Start { terminal, command, cwd, .. } => {
-                // What follows `sh -c` is the command line.
+                // The word after `sh -c` is the command line.
                 let line = match command.as_slice() {
                     [_, flag, line] if flag == "-c" => line.clone(),
                     words => words.join(" "),

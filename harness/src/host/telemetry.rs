@@ -1,8 +1,8 @@
-//! Telemetry: log records, spans and measurements of what goes on, for whoever subscribes to them.
+//! Telemetry: log records, spans and metrics of the host's activity, for subscribers.
 //!
-//! The channels have no state and nothing of them is kept: what happens while nobody listens is told
-//! to nobody. A record names the session, the chat and the turn that it is about, and nothing of what
-//! was said there. Log records can be had from a level on, as the template of their channel says.
+//! The channels have no state and the host stores nothing: without a subscriber a record is lost. A record
+//! names the session, the chat and the turn that it is about, but holds no message content. A client can
+//! subscribe to log records from a minimum level, by the template of their channel.
 //!
 //! Knows: what was published. Never knows: why.
 //!
@@ -17,19 +17,19 @@ const LOGS: &str = "ahp-otlp://logs";
 const TRACES: &str = "ahp-otlp://traces";
 const METRICS: &str = "ahp-otlp://metrics";
 
-/// What tells of the channels in the handshake. Source: `InitializeResult.telemetry`.
+/// Returns the telemetry capabilities that the handshake announces. Source: `InitializeResult.telemetry`.
 pub(super) fn capabilities() -> Value {
     json!({"logs": format!("{LOGS}{{?level}}"), "traces": TRACES, "metrics": METRICS})
 }
 
-/// Names of levels and the severity that each one begins with. Source: OpenTelemetry, log data model.
+/// The names of log levels, each with its lowest severity. Source: OpenTelemetry, log data model.
 const LEVELS: &[(&str, u64)] =
     &[("trace", 1), ("debug", 5), ("info", 9), ("warn", 13), ("error", 17), ("fatal", 21)];
 
-/// The severity of what is worth knowing.
+/// The severity of the level `info`.
 pub(super) const INFO: u64 = 9;
 
-/// Actions that are logged: the severity, and what is said.
+/// The actions that are logged: type, severity, text.
 const LOGGED: &[(&str, u64, &str)] = &[
     ("session/ready", 9, "a session is ready"),
     ("chat/turnStarted", 5, "a turn has started"),
@@ -39,19 +39,19 @@ const LOGGED: &[(&str, u64, &str)] = &[
     ("chat/error", 17, "a turn has failed"),
 ];
 
-/// Actions that end what a span stands for.
+/// The actions that end the span of a turn.
 const ENDS: &[&str] = &["chat/turnComplete", "chat/turnCancelled", "chat/error"];
 
 /// A kind of telemetry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum TelemetrySignal {
-    /// Log records from a severity on.
+    /// Log records with at least this severity.
     Logs(u64),
     Traces,
     Metrics,
 }
 
-/// What a channel is about; `None` for what is no channel of telemetry here.
+/// Returns the kind of a telemetry channel; `None` for other URIs.
 fn signal(uri: &str) -> Option<TelemetrySignal> {
     match uri {
         TRACES => return Some(TelemetrySignal::Traces),
@@ -70,12 +70,12 @@ fn attributes(pairs: &[(&str, &str)]) -> Value {
 }
 
 impl RefHost {
-    /// Whether a URI is a channel of telemetry.
+    /// Returns whether a URI is a telemetry channel.
     pub(super) fn is_telemetry(&self, uri: &str) -> bool {
         signal(uri).is_some()
     }
 
-    /// Tells whoever listens what was published.
+    /// Sends telemetry about a published action to the subscribers.
     pub(super) fn telemeter(&mut self, uri: &str, action_type: &str) {
         let logged = LOGGED.iter().find(|(kind, ..)| *kind == action_type);
         let Some((_, severity, text)) = logged.filter(|_| self.telemetered) else {
@@ -89,7 +89,7 @@ impl RefHost {
         }
     }
 
-    /// Logs something that is no action, about a channel.
+    /// Logs an event about a channel that is not an action.
     pub(super) fn log_of(&mut self, uri: &str, severity: u64, text: &str) {
         if self.telemetered {
             let about = self.about(uri);
@@ -97,7 +97,7 @@ impl RefHost {
         }
     }
 
-    /// The session, the chat and the turn that something is about, as attributes.
+    /// Returns the session, the chat and the turn of a channel as attributes of a record.
     fn about(&self, uri: &str) -> Value {
         let chat = self.chats.get(uri);
         let session = chat.map_or(uri, |chat| chat.session.as_str());

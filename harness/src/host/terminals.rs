@@ -1,9 +1,10 @@
-//! Terminals: made, typed into, disposed of, and always in the root's list.
+//! Terminals: creation, input, disposal, and the list of terminals in the root state.
 //!
-//! Behind each one that a client makes is a real shell, where the host was told to start such; otherwise one that only
-//! says what it was told: a line that is typed becomes a command, its output repeats the line, `echo $((1+2))` sums up,
-//! `stty size` tells the rows and columns, `exit 3` ends the process with that code, `cd file:///a` goes to another
-//! folder. Output is bounded: with too much of it the terminal is cleared, by an action, so that everybody agrees.
+//! A client's terminal has a real shell if the host is configured so, and a simulated shell otherwise. In a
+//! simulated shell a typed line is a command whose output repeats the line. `echo $((1+2))` prints the sum,
+//! `stty size` prints rows and columns, `exit 3` ends the process with that code, `cd file:///a` changes the
+//! folder. Output is bounded: the host clears a terminal with too much output by an action, so that all clients
+//! agree.
 //!
 //! Knows: what a terminal holds. Never knows: processes.
 //!
@@ -20,15 +21,15 @@ use super::publish::unknown_channel;
 use super::shell::{PrintedPiece, ShellDeed, ShellEvent, TerminalShell, TerminalSize};
 use crate::wire::channel::{ChannelKind, ROOT};
 
-/// The most terminals at a time.
+/// The maximum number of terminals.
 const MAX_TERMINALS: usize = 200;
-/// The most output that a terminal retains.
+/// The maximum number of bytes of output that a terminal retains.
 const MAX_RETAINED: usize = 1 << 20;
-/// The longest line that can be typed; what goes beyond it is dropped.
+/// The maximum length of a typed line in bytes; the rest is dropped.
 const MAX_LINE: usize = 4 << 10;
-/// What the root's list repeats of a terminal; `exitCode` before there was a lifecycle.
+/// The members of a terminal's state that the root's list repeats; `exitCode` in versions without a lifecycle.
 const LISTED: &[&str] = &["title", "claim", "lifecycle", "exitCode"];
-/// Actions on a terminal that the list does not depend on.
+/// The actions on a terminal that do not change the root's list.
 const QUIET: &[&str] = &[
     "terminal/data",
     "terminal/input",
@@ -38,16 +39,16 @@ const QUIET: &[&str] = &[
     "terminal/resized",
 ];
 
-/// What the host knows of a terminal beyond its state.
+/// The host's record of a terminal, in addition to its state.
 #[derive(Debug, Default)]
 pub(super) struct HostTerminal {
-    /// What was typed since the last line ended.
+    /// The input since the last line end.
     line: String,
-    /// How much output it retains, in bytes.
+    /// The number of bytes of retained output.
     retained: usize,
-    /// How large its shell believes it to be.
+    /// The size that the shell sees.
     size: TerminalSize,
-    /// The real shell behind it.
+    /// The real shell; `None` for a simulated one.
     shell: Option<TerminalShell>,
 }
 
@@ -100,7 +101,7 @@ impl RefHost {
         Ok(Value::Null)
     }
 
-    /// Makes a terminal of its first state.
+    /// Creates a terminal with its first state.
     pub(super) fn open_terminal(&mut self, uri: &str, state: Value) {
         let terminal = HostTerminal { size: size(&state), ..HostTerminal::default() };
         self.add_channel(uri, ChannelKind::Terminal, state);
@@ -108,7 +109,7 @@ impl RefHost {
         self.list_terminals();
     }
 
-    /// Whether a claim names somebody who is there.
+    /// Returns whether a claim names an existing client, session and chat.
     pub(super) fn can_hold(&self, claim: &Value) -> bool {
         let text = |name: &str| claim[name].as_str().unwrap_or("");
         match text("kind") {
@@ -137,14 +138,14 @@ impl RefHost {
         Ok(Value::Null)
     }
 
-    /// Follows an action on a terminal.
+    /// Updates the root's list after an action on a terminal.
     pub(super) fn terminal_changed(&mut self, action_type: &str) {
         if !QUIET.contains(&action_type) {
             self.list_terminals();
         }
     }
 
-    /// Makes the root's list say what the terminals are.
+    /// Publishes the root's list of terminals.
     fn list_terminals(&mut self) {
         let entry = |uri: &String| {
             let mut entry = json!({"resource": uri});
@@ -162,7 +163,7 @@ impl RefHost {
         }
     }
 
-    /// A terminal has another size.
+    /// Handles a new size of a terminal.
     pub(super) fn resize(&mut self, uri: &str) {
         let size = size(self.state(uri));
         if !self.keeps("terminal.resize") {
@@ -176,7 +177,7 @@ impl RefHost {
         }
     }
 
-    /// Takes what a client types: of shells that are not real every line that ends is a command.
+    /// Handles input of a client. In a simulated shell every complete line is a command.
     pub(super) fn type_into(&mut self, uri: &str, data: &str) {
         let mut lines = Vec::new();
         let Some(terminal) = self.terminals.get_mut(uri) else {
@@ -201,7 +202,7 @@ impl RefHost {
             }
             let output = format!("{}\r\n", self.output_of(uri, &line));
             self.make_room(uri, output.len());
-            // A comment is shown, and runs nothing.
+            // A comment is echoed, and is not a command.
             if line.starts_with('#') {
                 self.print(uri, &output);
                 continue;
@@ -222,7 +223,7 @@ impl RefHost {
         }
     }
 
-    /// What a command prints whose shell is not real.
+    /// Returns the output of a command in a simulated shell.
     fn output_of(&self, uri: &str, line: &str) -> String {
         let sum = line.strip_prefix("echo ").and_then(|said| {
             let (before, (terms, after)) =
@@ -240,7 +241,7 @@ impl RefHost {
         }
     }
 
-    /// Takes what the real shell of a terminal says. What comes after its end is nobody's.
+    /// Handles an event of a terminal's real shell. Ignores events after the end of its process.
     pub(super) fn hear_shell(&mut self, uri: &str, said: ShellEvent) {
         let running = self.state(uri)["lifecycle"]["status"] == "running";
         let shell = self.terminals.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
@@ -263,7 +264,7 @@ impl RefHost {
         }
     }
 
-    /// Tells a part of what a shell printed.
+    /// Publishes a parsed piece of a shell's output.
     fn tell_of_shell(&mut self, uri: &str, piece: PrintedPiece) {
         let shell = self.terminals.get_mut(uri).and_then(|terminal| terminal.shell.as_mut());
         let Some(shell) = shell else {
@@ -275,7 +276,7 @@ impl RefHost {
                 self.print(uri, &text);
             }
             PrintedPiece::Line(line) => {
-                // How a shell numbers the lines of its history is not part of them.
+                // Some shells prefix the line with its number in the history; strip it.
                 let said = line.trim_start().trim_start_matches(|it: char| it.is_ascii_digit());
                 shell.line = said.trim().to_owned();
             }
@@ -335,7 +336,8 @@ impl RefHost {
         self.publish(uri, json!({"type": "terminal/data", "data": output}));
     }
 
-    /// Clears a terminal that cannot retain so much more; before a command, so that none loses a part of itself.
+    /// Clears a terminal that cannot retain `more` bytes. A simulated shell does so before a command starts, so
+    /// that no command loses a part of itself.
     fn make_room(&mut self, uri: &str, more: usize) {
         let Some(terminal) = self.terminals.get_mut(uri) else {
             return;
@@ -347,7 +349,7 @@ impl RefHost {
         }
     }
 
-    /// The process of a terminal has ended, with this code unless a signal ended it.
+    /// Publishes the exit of a terminal's process with this code; `None` if a signal killed it.
     pub(super) fn exit(&mut self, uri: &str, code: Option<i64>) {
         let mut action = json!({"type": "terminal/exited"});
         if let Some(code) = code {
@@ -356,7 +358,7 @@ impl RefHost {
         self.publish(uri, action);
     }
 
-    /// Ends every process that a crash took along.
+    /// Ends every process after a crash.
     pub(super) fn end_terminals(&mut self) {
         let running = |uri: &&String| self.state(uri)["lifecycle"]["status"] == "running";
         let running: Vec<String> = self.terminals.keys().filter(running).cloned().collect();
@@ -369,7 +371,8 @@ impl RefHost {
     }
 }
 
-/// How large a terminal is, by its state; of another size than text has no pseudo-terminal can be.
+/// Returns the size in a terminal's state. Falls back to the default size for a value that no pseudo-terminal
+/// can have.
 fn size(state: &Value) -> TerminalSize {
     let usual = TerminalSize::default();
     let given = |name: &str, usual: u16| match state[name].as_u64().map(u16::try_from) {

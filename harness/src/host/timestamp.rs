@@ -1,4 +1,4 @@
-//! Timestamps of a host without a clock.
+//! Timestamps for a host without a clock.
 
 use crate::wire::timestamp;
 
@@ -7,7 +7,7 @@ pub(super) fn iso(millis: u64) -> String {
     i64::try_from(millis).ok().and_then(timestamp::format).unwrap_or_default()
 }
 
-/// Whether a text is a date with time and zone, such as `2026-01-01T00:00:00Z`.
+/// Returns whether a text is a date with time and zone, such as `2026-01-01T00:00:00Z`.
 pub(super) fn is_iso(text: &str) -> bool {
     timestamp::parse(text).is_some()
 }

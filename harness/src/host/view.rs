@@ -1,9 +1,10 @@
-//! What clients of an older version are shown: its words, folded by its own reducers.
+//! Views: the states and actions that clients of an older version see, computed by the reducers of that
+//! version.
 //!
-//! The host thinks in the newest version. For each older one that it offers there is a [`VersionView`]: as
-//! an action takes place it is lowered to the words of that version and folded into a state of that
-//! version, so that what such a client is given is always the sum of what it was told. Actions that
-//! only the older version has act on the view alone.
+//! The host stores its states in the newest version. For each older version that it supports there is a
+//! [`VersionView`]. The host translates every action to that version and reduces it into the view's state, so
+//! that the state always equals the sum of the actions that its clients received. Actions that only the older
+//! version has change the view alone.
 //!
 //! Knows: edges, reducers. Never knows: whether an action was allowed.
 //!
@@ -30,10 +31,10 @@ use super::log::VersionFace;
 use super::publish::{ActionOrigin, action_type, unknown_channel};
 use super::rollup::IDENTITY;
 
-/// The members of a summary that no newer version has, or changes otherwise.
+/// The members of a summary that newer versions do not have, or change by other actions.
 const OWN: &[&str] = &["model", "agent", "diffs", "changesets"];
 
-/// One older version, and what its clients see.
+/// An older version, and the channels as its clients see them.
 #[derive(Debug)]
 pub(super) struct VersionView {
     pub(super) edge: VersionEdge,
@@ -45,13 +46,13 @@ pub(super) struct VersionView {
 pub(super) struct ViewedChannel {
     pub(super) kind: ChannelKind,
     pub(super) state: Value,
-    /// The state before the last action, where there are faults in states.
+    /// The state before the last action; set only if state faults are active.
     before: Option<Value>,
-    /// The status that those know who only list the sessions.
+    /// The status that was last announced to the subscribers of the root channel.
     listed: Option<Value>,
 }
 
-/// An action in the words of one view: the channel as the host calls it, and as the wire does.
+/// An action as a view spells it; `key` is the channel in the host's spelling, `channel` in the view's.
 #[derive(Clone, Debug)]
 pub(super) struct ViewedAction {
     pub(super) key: String,
@@ -59,7 +60,7 @@ pub(super) struct ViewedAction {
     pub(super) action: Value,
 }
 
-/// What a client of an older version dispatched.
+/// A dispatch of a client of an older version.
 #[derive(Clone, Debug)]
 pub(super) struct ViewedDispatch {
     pub(super) view: usize,
@@ -67,7 +68,7 @@ pub(super) struct ViewedDispatch {
 }
 
 impl ViewedChannel {
-    /// What it says of itself, which was a part of the state once.
+    /// Returns the object with the session's own members: `summary` in versions that have it, else the state.
     fn own(&self) -> &Value {
         self.state.get("summary").unwrap_or(&self.state)
     }
@@ -81,19 +82,19 @@ impl VersionView {
         }
     }
 
-    /// The state of a channel as it is on the wire; null where there is none.
+    /// Returns the state of a channel in the view; null if there is none.
     pub(super) fn state(&self, key: &str) -> &Value {
         self.channels.get(key).map_or(&Value::Null, |shown| &shown.state)
     }
 
-    /// What the summary of a session says that only this version knows.
+    /// Returns the members of a session's summary that only this version has.
     pub(super) fn summary(&self, key: &str) -> Map {
         let summary = self.state(key).get("summary");
         let known = |name: &&str| Some(((*name).to_owned(), summary?.get(*name)?.clone()));
         OWN.iter().filter_map(known).collect()
     }
 
-    /// Folds an action by the reducers of the version.
+    /// Reduces an action into the view's state.
     fn fold(
         &mut self,
         faults: &StateFaults,
@@ -113,8 +114,8 @@ impl VersionView {
     }
 }
 
-/// Makes the turns of a state or an action those that a state shows under their ids: what they hold in an older
-/// version, and in which order, is the sum of what was told there.
+/// Replaces the turns of a state or an action by the turns with the same ids in `shown`. A turn in a view
+/// equals the sum of the actions that its clients received, not a translation.
 fn as_shown(members: &mut Value, shown: &Value) {
     let shown = shown["turns"].as_array().into_iter().flatten();
     let shown: HashMap<&str, &Value> =
@@ -128,23 +129,23 @@ fn as_shown(members: &mut Value, shown: &Value) {
 }
 
 impl RefHost {
-    /// The view of a connection, where it speaks an older version.
+    /// Returns the index of a connection's view; `None` if its version needs no view.
     pub(super) fn view_of(&self, conn: ConnId) -> Option<usize> {
         self.connections.get(&conn)?.view
     }
 
-    /// The view of a version, where it is an older one.
+    /// Returns the index of a version's view; `None` if the version needs no view.
     pub(super) fn view_for(&self, protocol: &'static Protocol) -> Option<usize> {
         self.views.iter().position(|view| std::ptr::eq(view.edge.protocol(), protocol))
     }
 
-    /// The wall clock in milliseconds.
+    /// Returns the wall time in milliseconds since 1970.
     pub(super) fn wall_ms(&self) -> u64 {
         let elapsed = u64::try_from(self.now.as_millis()).unwrap_or(u64::MAX);
         self.epoch_ms.saturating_add(elapsed)
     }
 
-    /// A channel came to be.
+    /// Adds a new channel to the views.
     pub(super) fn show(&mut self, uri: &str, kind: ChannelKind, state: &Value) {
         let now = self.timestamp();
         for view in &mut self.views {
@@ -158,7 +159,7 @@ impl RefHost {
             else {
                 continue;
             };
-            // A fork begins with the turns of its source as they are there.
+            // A fork begins with the turns of its source as the view shows them.
             if let Some(source) = state["origin"]["chat"].as_str().map(str::to_owned) {
                 as_shown(&mut state, view.state(&source));
             }
@@ -171,15 +172,15 @@ impl RefHost {
         }
     }
 
-    /// A channel is no more; `heard`: but where it has turns of its own.
+    /// Removes a channel from the views; with `heard`, only from views that have chat channels.
     pub(super) fn hide(&mut self, uri: &str, heard: bool) {
         for view in self.views.iter_mut().filter(|view| !heard || view.edge.has_chats()) {
             view.channels.remove(uri);
         }
     }
 
-    /// An action in the words of each view. What a client sent is given back to its own version as it
-    /// was sent.
+    /// Translates an action for each view; `None` if a view has no such action or channel. The dispatcher's own
+    /// version gets the action as the client spelled it.
     pub(super) fn worded(
         &self,
         uri: &str,
@@ -212,7 +213,8 @@ impl RefHost {
         self.views.iter().enumerate().map(of).collect()
     }
 
-    /// What a channel is to a view: itself, or the session whose only chat it is.
+    /// Returns the channel of a view that stands for a host's channel: the same, or for a default chat the
+    /// session in versions without chats. `None` if the view has no such channel.
     fn key_of(&self, view: &VersionView, uri: &str) -> Option<String> {
         match self.chats.get(uri) {
             Some(chat) if !view.edge.has_chats() => {
@@ -224,7 +226,7 @@ impl RefHost {
         }
     }
 
-    /// Folds an action into every view that has words for it.
+    /// Reduces a translated action into its view.
     pub(super) fn fold_views(&mut self, kind: &str, worded: &[Option<ViewedAction>]) {
         let (faults, now) = (self.state_faults.clone(), self.wall_ms());
         for (view, worded) in self.views.iter_mut().zip(worded) {
@@ -234,7 +236,7 @@ impl RefHost {
         }
     }
 
-    /// The notification of an action for a view.
+    /// Returns the notification of an action for a view.
     pub(super) fn face(
         &self,
         view: usize,
@@ -256,8 +258,8 @@ impl RefHost {
         Some(VersionFace { key: worded.key, text: self.envelope_text(&params), params })
     }
 
-    /// What a dispatch of an older version means: the channel and the action in the host's words, and
-    /// what was sent. `None` where there is no such channel or no action.
+    /// Translates a dispatch of an older version: the channel and the action in the newest version, and the
+    /// dispatch as it was sent. `None` if there is no such channel or no action.
     pub(super) fn raised(
         &self,
         view: usize,
@@ -272,7 +274,7 @@ impl RefHost {
         let (_, mut action) = edge.lift_action(named, sent, beside);
         let mut sent = sent.clone();
         if sent["type"] == "session/activeClientChanged" && sent.get("activeClient").is_none() {
-            // The crate of those versions leaves out what the texts say is null.
+            // The crate of those versions omits a member that the specification defines as null.
             sent["activeClient"] = Value::Null;
         }
         let worded = ViewedAction { key: key.clone(), channel: edge.lower_uri(&key), action: sent };
@@ -284,7 +286,7 @@ impl RefHost {
         {
             uri = chat.to_owned();
         }
-        // What the version does not tell, the host knows.
+        // Fill in members that the newest version requires and the older one lacks.
         match action_type(&action) {
             "session/customizationToggled" => {
                 let known = self.state(&uri)["customizations"].as_array();
@@ -305,7 +307,7 @@ impl RefHost {
         Some((uri, action, ViewedDispatch { view, worded }))
     }
 
-    /// Where one client alone can be active, who comes takes the place of who was there.
+    /// Removes the other active clients of a session in versions that allow only one.
     pub(super) fn take_place(&mut self, uri: &str, action: &Value, origin: &ActionOrigin) {
         let protocol = self.protocol_of(origin.conn);
         if action_type(action) != "session/activeClientSet"
@@ -320,7 +322,7 @@ impl RefHost {
             let gone = json!({
                 "type": "session/activeClientRemoved", "clientId": other["clientId"],
             });
-            // Said to nobody here: the action that follows says it.
+            // Do not publish this: the action that follows implies it.
             if let Some(channel) = self.channels.get_mut(uri) {
                 crate::model::apply(
                     self.protocol.version(),
@@ -332,7 +334,7 @@ impl RefHost {
         }
     }
 
-    /// Takes an action that only an older version has.
+    /// Applies and sends an action that only an older version has.
     pub(super) fn publish_own(
         &mut self,
         sent: &ViewedDispatch,
@@ -352,8 +354,7 @@ impl RefHost {
         outcome
     }
 
-    /// Says something to the clients of the older versions for which it is meant: what they have other
-    /// actions for, or what no newer version has a word for.
+    /// Sends an action to the clients of those older versions that have it and that `meant` selects.
     pub(super) fn say_old(&mut self, key: &str, action: &Value, meant: fn(&Protocol) -> bool) {
         for index in 0..self.views.len() {
             let Some(view) = self.views.get(index) else {
@@ -380,7 +381,7 @@ impl RefHost {
         }
     }
 
-    /// Tells those who list the sessions of a view what has changed of a summary there and nowhere else.
+    /// Announces the changes of a view's summary that only this version has.
     pub(super) fn tell_summary(&mut self, index: usize, key: &str, before: &Map) {
         let Some(view) = self.views.get(index) else { return };
         let now = view.summary(key);
@@ -394,10 +395,10 @@ impl RefHost {
         self.notify_view(index, "root/sessionSummaryChanged", &params);
     }
 
-    /// Whether a client can be given a channel.
+    /// Returns whether a channel exists for a connection.
     pub(super) fn exists_for(&self, conn: ConnId, uri: &str) -> bool {
         match self.view_of(conn).and_then(|view| self.views.get(view)) {
-            // What has no state is the same for everybody.
+            // Channels without a state are the same in all versions.
             Some(view) if !self.channels.contains_key(uri) => {
                 self.exists(uri) && view.edge.protocol().has(ProtocolFeature::Channels)
             }
@@ -406,8 +407,8 @@ impl RefHost {
         }
     }
 
-    /// The state of a channel that a view gives out. What the newest version changes without an action
-    /// is as it is there.
+    /// Returns the state of a channel for a snapshot in a view. Members that the newest version computes are
+    /// copied from the newest version.
     pub(super) fn shown(&self, view: usize, uri: &str) -> Option<Value> {
         let view = self.views.get(view)?;
         let shown = view.channels.get(uri)?;
@@ -424,7 +425,8 @@ impl RefHost {
         Some(state)
     }
 
-    /// What the newest version changes of a session without an action, where a view says it too.
+    /// Returns the members of a session that the newest version changes without an action and that the view
+    /// has, too.
     fn computed(
         &self,
         view: &VersionView,
@@ -435,14 +437,15 @@ impl RefHost {
         let counts = view.edge.protocol().has(ProtocolFeature::ClientToolsRaiseInputNeeded);
         let needed = shown.state["inputNeeded"].as_array();
         let needed = needed.is_some_and(|it| counts && !it.is_empty());
-        // Up to 0.7.0 the reducers count what only clients can do among what waits for a person.
+        // Up to 0.7.0 the reducers count tool calls that wait for a client as input needed, so the status
+        // differs.
         let names = if needed { &["annotations"][..] } else { &["status", "annotations"] };
         let newest = self.state(uri);
         let names = names.iter().filter(move |_| has);
         names.filter_map(|name| Some((*name, newest.get(*name)?)))
     }
 
-    /// What the clients of a view know of a member of a session's summary.
+    /// Returns the value of a member of a session's summary in a view.
     fn known<'a>(
         &'a self,
         view: &'a VersionView,
@@ -455,8 +458,8 @@ impl RefHost {
         computed.map(|(_, value)| value).or_else(|| shown.own().get(name))
     }
 
-    /// Tells those who list the sessions of a view the status of one, where it changes there at another time than in the
-    /// newest version. `told`: it has just been said.
+    /// Announces a session's status to the subscribers of a view's root channel, if it changed in that version.
+    /// `told`: the status was announced already.
     pub(super) fn tell_statuses(&mut self, uri: &str, told: bool) {
         for index in 0..self.views.len() {
             let status = self.views.get(index).and_then(|view| {
@@ -477,7 +480,8 @@ impl RefHost {
         }
     }
 
-    /// A result in the words of an older version; a list of sessions says of each what its state says there.
+    /// Translates a result to an older version. The summaries in a list of sessions come from the view's
+    /// states.
     pub(super) fn lowered_result(&self, edge: &VersionEdge, method: &str, result: Value) -> Value {
         let listed = result["items"].as_array().filter(|_| method == "listSessions");
         let uris = listed.into_iter().flatten().map(|item| item["resource"].as_str());
@@ -492,14 +496,16 @@ impl RefHost {
         lowered
     }
 
-    /// A summary as the clients of a view know it: what its state says counts. `whole`: it is not just what has changed.
+    /// Replaces the members of a summary by those of the view. `whole`: the summary is complete, not a list of
+    /// changes.
     pub(super) fn summary_shown(&self, view: usize, uri: &str, summary: &mut Value, whole: bool) {
         let Some(view) = self.views.get(view) else { return };
         let Some(shown) = view.channels.get(uri) else { return };
-        // The latest of its chats dates a session, whatever its own state saw.
+        // In versions with chats the modification time comes from the latest chat, not from the session's
+        // state.
         let by_chats = view.edge.has_chats();
         for (name, value) in summary.as_object_mut().into_iter().flat_map(Map::iter_mut) {
-            // What never changes is no version's own.
+            // The identity members are the same in all versions.
             let fixed = IDENTITY.contains(&name.as_str());
             let told = fixed || by_chats && name.as_str() == "modifiedAt";
             if let Some(known) = self.known(view, shown, uri, name).filter(|_| !told) {
@@ -511,7 +517,7 @@ impl RefHost {
         }
     }
 
-    /// The request of a client in the host's words.
+    /// Translates the params of a client's request to the newest version.
     pub(super) fn raised_params(&self, edge: &VersionEdge, method: &str, params: &Value) -> Value {
         let mut params = edge.lift_params(method, params.clone());
         if !edge.has_chats()
@@ -524,15 +530,15 @@ impl RefHost {
         params
     }
 
-    /// The edge of a request: that of the version agreed on, or about to be.
+    /// Returns the translation for a request, by its negotiated version or the version that it negotiates;
+    /// `None` if the version needs none.
     pub(super) fn edge_of(&self, call: &HostCall, method: &str) -> Option<VersionEdge> {
         let protocol = self.protocol_for(call, method);
         let view = self.view_for(protocol).and_then(|view| self.views.get(view));
         view.map(|view| view.edge.clone())
     }
 
-    /// Serves `fetchTurns` as it was when the answer held the turns: those before one that is named,
-    /// the latest first to go.
+    /// Serves `fetchTurns` of versions whose response holds the turns: the latest turns before a named one.
     pub(super) fn answer_turns(&self, call: &HostCall) -> CallReply {
         let uri = call.channel();
         let view = self.view_of(call.conn).and_then(|view| self.views.get(view));

@@ -1,13 +1,13 @@
-//! Watches on files: made, told what changes, and released when nobody listens any more.
+//! Watches on files: creation, notifications of changes, and release without subscribers.
 //!
-//! All that one request does to the files is one batch. A watch is kept as long as somebody is
-//! subscribed; who lost the connection may come back for a while, as for active clients, and so may
-//! who has asked for a watch and not subscribed yet.
+//! All file changes of one request are one batch. A watch lives as long as it has a subscriber. A client that
+//! lost its connection may resubscribe within the grace period for active clients. The same period applies to a
+//! client that has created a watch and has not subscribed yet.
 //!
 //! Readings taken where the specification is silent:
-//! - A pattern is about the path below the root, or a folder that the path stands in; `*` and `?`
-//!   stop at a slash, `**` does not.
-//! - What is to be watched has to exist.
+//! - A pattern matches a path below the root, or a folder of that path; `*` and `?` do not match a slash, `**`
+//!   does.
+//! - The root of a watch has to exist.
 //!
 //! Knows: paths, the filters of a watch. Never knows: what is in a file.
 //!
@@ -23,27 +23,27 @@ use super::files::{FileChange, within};
 use super::resources::uri_of;
 use crate::wire::channel::ChannelKind;
 
-/// The most watches at a time.
+/// The maximum number of watches.
 const MAX_WATCHES: usize = 1_000;
-/// The most patterns of a watch.
+/// The maximum number of patterns of a watch.
 const MAX_PATTERNS: usize = 100;
-/// The longest pattern.
+/// The maximum length of a pattern in bytes.
 const MAX_PATTERN: usize = 256;
 
-/// A watch.
+/// A watch on a file or folder.
 #[derive(Debug)]
 pub(super) struct FolderWatch {
     root: String,
     recursive: bool,
     excludes: Vec<String>,
-    /// Everything, where there are none.
+    /// The patterns to include; `None` includes everything.
     includes: Option<Vec<String>>,
-    /// Since when nobody is known to listen.
+    /// The time since which the watch has no subscriber.
     idle_at: Option<Duration>,
 }
 
 impl FolderWatch {
-    /// Whether a change of a path is to be told.
+    /// Returns whether the watch reports a change of a path.
     fn wants(&self, path: &str) -> bool {
         if !within(path, &self.root) {
             return false;
@@ -60,13 +60,13 @@ impl FolderWatch {
     }
 }
 
-/// Whether a pattern is about a path or a folder that it stands in.
+/// Returns whether a pattern matches a path or one of its folders.
 fn covers(pattern: &str, path: &[&str]) -> bool {
     let pattern: Vec<&str> = pattern.split('/').filter(|piece| !piece.is_empty()).collect();
     (1..=path.len()).any(|end| fits(&pattern, &path[..end]))
 }
 
-/// Whether pieces of a pattern, of which `**` stands for any number, fit those of a path.
+/// Returns whether the segments of a pattern match those of a path; `**` matches any number of segments.
 fn fits(pattern: &[&str], path: &[&str]) -> bool {
     stars(
         pattern,
@@ -80,8 +80,8 @@ fn fits(pattern: &[&str], path: &[&str]) -> bool {
     )
 }
 
-/// Holds things against a pattern in which some fit any number of them. Only the last such is ever
-/// tried again, so that no pattern takes long.
+/// Matches a sequence against a pattern in which some elements match any number of items. Backtracks to the
+/// last such element only, so the run time is bounded by the product of the lengths.
 fn stars<P, T>(
     pattern: &[P],
     things: &[T],
@@ -112,7 +112,7 @@ fn stars<P, T>(
     pattern[at..].iter().all(any)
 }
 
-/// The patterns of a request, `{items: [..]}`.
+/// Parses the patterns of a request, `{items: [..]}`; `None` for null.
 fn patterns(given: &Value) -> Result<Option<Vec<String>>, ErrorResponse> {
     if given.is_null() {
         return Ok(None);
@@ -156,7 +156,7 @@ impl RefHost {
         Ok(json!({"channel": uri}))
     }
 
-    /// Tells each watch what has happened to its files.
+    /// Notifies each watch of the changes that it wants.
     pub(super) fn tell_watches(&mut self, changes: &[FileChange]) {
         if changes.is_empty() {
             return;
@@ -168,7 +168,7 @@ impl RefHost {
             let items = items.map(|(path, kind)| json!({"uri": uri_of(path), "type": kind}));
             told.push((uri.clone(), items.collect::<Vec<Value>>()));
         }
-        // The state does not change, so that nothing is reduced.
+        // The reducers would not change the state, so emit the action directly.
         for (uri, items) in told {
             if !items.is_empty() || !self.keeps("watch.nonempty-batch") {
                 let changes = json!({"items": items});
@@ -182,7 +182,7 @@ impl RefHost {
         self.connections.values().any(|connection| connection.subscriptions.contains(uri))
     }
 
-    /// Releases a watch that its last subscriber has left.
+    /// Releases a watch if its last subscriber has left.
     pub(super) fn leave_watch(&mut self, uri: &str) {
         if self.watches.contains_key(uri) && !self.is_heard(uri) {
             self.watches.remove(uri);
@@ -190,7 +190,7 @@ impl RefHost {
         }
     }
 
-    /// Notes which watches nobody listens to since connections were lost.
+    /// Records the watches that have lost all subscribers.
     pub(super) fn idle_watches(&mut self) {
         let unheard = |(uri, watch): (&String, &FolderWatch)| {
             (watch.idle_at.is_none() && !self.is_heard(uri)).then(|| uri.clone())
@@ -203,12 +203,12 @@ impl RefHost {
         }
     }
 
-    /// When the next watch is looked at, whether somebody listens by now.
+    /// Returns the time at which the next watch without subscribers may be released; `None` if there is none.
     pub(super) fn next_release(&self) -> Option<Duration> {
         self.watches.values().filter_map(|watch| watch.idle_at).min().map(|at| at + self.grace)
     }
 
-    /// Releases watches that nobody has come back to in time.
+    /// Releases the watches that had no subscriber for the grace period.
     pub(super) fn release_watches(&mut self) {
         let due = |(uri, watch): (&String, &FolderWatch)| {
             watch.idle_at.is_some_and(|at| at + self.grace <= self.now).then(|| uri.clone())

@@ -1,8 +1,8 @@
-//! Workers: agents that a tool call has work for it, each in a chat of its own.
+//! Workers: agents that a tool call starts, each in its own chat.
 //!
-//! The call shows the chat as a content of its own, and the chat says in its origin which call it is of.
-//! It takes no messages of users, ends its turn with the turn that it works for, and goes where that
-//! chat goes. A worker may have workers, down to a bound.
+//! The tool call shows the worker's chat as content, and the chat's origin names the tool call. A worker's chat
+//! accepts no messages of users. Its turn ends with the turn that it works for, and it moves with the chat that
+//! it works for. A worker may have workers, up to a maximum depth.
 //!
 //! Knows: chats, tool calls. Never knows: what an agent does in its turn.
 //!
@@ -15,17 +15,17 @@ use crate::wire::json::json;
 use super::agent::HostAgentWait;
 use super::engine::{MAX_CHATS, RefHost};
 
-/// How deep workers may have workers.
+/// The maximum depth of nested workers.
 const MAX_DEPTH: usize = 4;
-/// How long a worker that a fault lets come takes to begin.
+/// The delay before a worker starts, if an injected fault has lifted the maximum depth.
 const SLOW: Duration = Duration::from_millis(500);
 
 impl RefHost {
-    /// Has a worker begin on an input; on the message that it is called in where that is empty. The call
-    /// waits for it.
+    /// Starts a worker on an input, or on the message of the calling turn if the input is empty. The tool call
+    /// waits for the worker.
     ///
     /// # Errors
-    /// There may be no more of them.
+    /// The chat is gone, or a maximum is reached.
     pub(super) fn put_to_work(
         &mut self,
         uri: &str,
@@ -59,27 +59,27 @@ impl RefHost {
         let message = json!({"text": text, "origin": {"kind": "tool"}});
         self.begin_turn(&chat, message, None);
         if !bounded && let Some(run) = self.runs.get_mut(&chat) {
-            // Without an end there would be no end to what happens in no time.
+            // Without a delay, unbounded workers would start each other forever at the same virtual time.
             run.tracks.iter_mut().for_each(|track| track.due = Some(self.now + SLOW));
         }
         self.hold_up(uri, track, HostAgentWait::Worker(chat));
         Ok(())
     }
 
-    /// How many chats stand above a worker.
+    /// Returns the number of chats that a worker is nested in.
     fn depth(&self, uri: &str) -> usize {
         let above = |uri: &String| self.employer(uri);
         std::iter::successors(Some(uri.to_owned()), above).take(MAX_DEPTH + 1).count() - 1
     }
 
-    /// The chat that a worker works for.
+    /// Returns the chat that a worker works for; `None` if the chat is no worker's.
     pub(super) fn employer(&self, uri: &str) -> Option<String> {
         let origin = &self.state(uri)["origin"];
         let chat = origin["chat"].as_str().filter(|_| origin["kind"] == "tool")?;
         Some(chat.to_owned())
     }
 
-    /// The workers of a chat, and theirs, with their chats in no particular order.
+    /// Returns the chats of a chat's workers, recursively and in no particular order.
     pub(super) fn workers_of(&self, uri: &str) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         let mut next = vec![uri.to_owned()];
@@ -92,7 +92,7 @@ impl RefHost {
         all
     }
 
-    /// Follows the end of a turn: whom it worked for goes on, and who works for it ends.
+    /// Handles the end of a turn: resumes the chat that it worked for, and cancels the turns of its workers.
     pub(super) fn work_ended(&mut self, uri: &str) {
         if let Some(above) = self.employer(uri) {
             self.wake(&above);

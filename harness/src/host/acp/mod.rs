@@ -1,12 +1,12 @@
-//! The agent that the host starts and speaks ACP to, in place of its own.
+//! The agent subprocess that the host speaks ACP to, in place of its own scripted agent.
 //!
-//! One process serves every chat, each with a session of its own. A turn is a prompt; what comes of it is
-//! told by [`updates`]. A decision about a tool call is the answer to the agent's request for permission, and a
-//! turn that is over before its prompt is answered is cancelled below, too.
+//! One process serves all chats; each chat has its own ACP session. A turn is a prompt, and [`updates`]
+//! translates the agent's updates. A decision about a tool call is the response to the agent's permission
+//! request. If a turn ends before its prompt is answered, the host cancels the prompt.
 //!
-//! Readings taken: the client capabilities are none, so that an agent does its work by itself; a steering message
-//! goes to the agent as one more prompt of the same turn; an input cannot be edited, since the answer to a request
-//! for permission has no place for one.
+//! Readings taken: The host offers no client capabilities, so that the agent accesses files and terminals
+//! itself. A steering message is a further prompt of the same turn. An input cannot be edited, because the
+//! response to a permission request has no member for it.
 //!
 //! Knows: chats, ACP. Never knows: processes, connections.
 //!
@@ -24,19 +24,19 @@ use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
 mod updates;
 
-/// The type of the error by which the turns of an agent end that has ended.
+/// The error type of a turn that fails because the agent process has ended.
 pub(super) const AGENT_ENDED: &str = "agent-ended";
-/// The version of the protocol that the host speaks.
+/// The version of ACP that the host speaks.
 const VERSION: u64 = 1;
 
-/// What is known of the agent.
+/// The host's connection to the agent process.
 #[derive(Debug)]
 pub(super) struct AgentConnection {
-    /// Where agents work that no session says anything about.
+    /// The working folder for chats whose session has no working directory.
     cwd: String,
     stage: HandshakeStage,
     serial: u64,
-    /// Requests to the agent that are open.
+    /// The open requests to the agent, by id.
     asked: LiteMap<u64, AgentRequestPurpose>,
     talks: LiteMap<String, ChatTalk>,
 }
@@ -48,7 +48,7 @@ enum HandshakeStage {
     Ready,
 }
 
-/// What a request to the agent is for.
+/// The purpose of a request to the agent.
 #[derive(Clone, Debug)]
 enum AgentRequestPurpose {
     Greeting,
@@ -56,30 +56,29 @@ enum AgentRequestPurpose {
     Prompt { chat: String, turn: String },
 }
 
-/// What is said with the agent about one chat.
+/// The conversation with the agent about one chat.
 #[derive(Debug, Default)]
 struct ChatTalk {
-    /// The agent's session, once there is one, and whether it was asked for.
+    /// The agent's session id; `None` until it is created. `asked` tells whether the host has requested it.
     session: Option<String>,
     asked: bool,
-    /// The turn that the agent is to work on, and the prompt that has not been sent: the message, and
-    /// what comes with it.
+    /// The turn that the agent works on, and its unsent prompt: the message and the context.
     turn: Option<String>,
     prompt: Option<Vec<String>>,
-    /// The part of the response that texts go into: its kind and its id.
+    /// The response part that texts are appended to: its kind and its id.
     part: Option<(&'static str, String)>,
     calls: LiteMap<String, KnownCall>,
 }
 
-/// A tool call of the agent, by the agent's id.
+/// A tool call of the agent; the map's key is the agent's id.
 #[derive(Clone, Debug, Default)]
 struct KnownCall {
-    /// Its id above.
+    /// The id of the tool call in the chat's state.
     call: String,
     title: String,
     input: String,
     content: Value,
-    /// The agent's request for permission, and what it offers.
+    /// The id of the agent's permission request, and its options.
     permission: Option<(Value, Value)>,
 }
 
@@ -94,7 +93,8 @@ impl AgentConnection {
         }
     }
 
-    /// A new process in the place of this one. Ids go on, so that late answers answer nothing.
+    /// Returns the connection to a new process. Request ids continue, so that no late response matches an open
+    /// request.
     pub(super) fn anew(self) -> AgentConnection {
         AgentConnection { serial: self.serial, ..AgentConnection::new(self.cwd) }
     }
@@ -111,7 +111,7 @@ fn line(message: Message) -> HostOutput {
 }
 
 impl RefHost {
-    /// Gives the agent the message of a turn, as soon as it has a session for the chat.
+    /// Sends the message of a turn to the agent as soon as the agent has a session for the chat.
     pub(super) fn prompt_agent(
         &mut self,
         uri: &str,
@@ -128,7 +128,8 @@ impl RefHost {
         self.proceed(uri);
     }
 
-    /// Does the next thing that is needed to give the agent a prompt.
+    /// Sends the next request that is needed to prompt the agent: `initialize`, `session/new` or
+    /// `session/prompt`.
     fn proceed(&mut self, uri: &str) {
         let cwd = self.cwd_of(uri);
         let Some(link) = &mut self.acp else {
@@ -177,20 +178,20 @@ impl RefHost {
         self.outputs.push_back(output);
     }
 
-    /// The first working directory of a chat's session.
+    /// Returns the first working directory of a chat's session as a path; `None` if it is not a local folder.
     fn cwd_of(&self, uri: &str) -> Option<String> {
         let session = &self.chats.get(uri)?.session;
         let first = self.state(session)["workingDirectories"].as_array()?.first()?.as_str()?;
         first.strip_prefix("file://").filter(|path| path.starts_with('/')).map(str::to_owned)
     }
 
-    /// The folder that the agent of a chat works in.
+    /// Returns the folder that the agent of a chat works in.
     fn folder_of(&self, uri: &str) -> String {
         let own = self.acp.as_ref().map(|link| link.cwd.clone());
         self.cwd_of(uri).or(own).unwrap_or_default()
     }
 
-    /// A line came from the agent.
+    /// Handles a line from the agent.
     pub(super) fn hear_agent(&mut self, text: &str) {
         let DecodedFrame::Message(message) = decode(&Frame::Text(text.to_owned())) else {
             return;
@@ -213,7 +214,7 @@ impl RefHost {
         }
     }
 
-    /// The chat of an agent's session.
+    /// Returns the chat of the agent's session that the params name.
     fn chat_of(&self, params: &Value) -> Option<String> {
         let session = params["sessionId"].as_str()?;
         let mut talks = self.acp.as_ref()?.talks.iter();
@@ -258,7 +259,7 @@ impl RefHost {
         }
     }
 
-    /// The agent has come to the end of a prompt.
+    /// Handles the agent's response to a prompt: ends the turn or sends the steering message.
     fn prompted(&mut self, uri: &str, turn: &str, result: &Value) {
         if self.state(uri)["activeTurn"]["id"] != turn {
             return;
@@ -278,7 +279,7 @@ impl RefHost {
         }
     }
 
-    /// Takes the steering message of a chat.
+    /// Removes the steering message of a chat and returns its text; `None` if there is none.
     fn steered(&mut self, uri: &str) -> Option<String> {
         let steering = &self.state(uri)["steeringMessage"];
         let text = steering["message"]["text"].as_str()?.to_owned();
@@ -300,7 +301,7 @@ impl RefHost {
         self.fail_turn(uri, &active, kind.unwrap_or("agent"), false);
     }
 
-    /// The agent has ended: so do the turns that it worked on. The next prompt starts another one.
+    /// Handles the end of the agent process: fails its turns. The next prompt starts a new process.
     pub(super) fn lose_agent(&mut self) {
         let Some(link) = self.acp.take() else {
             return;
@@ -316,7 +317,7 @@ impl RefHost {
         }
     }
 
-    /// Nothing that an agent may ask for is offered but permission.
+    /// Handles a request of the agent. The host serves permission requests only.
     fn agent_asks(&mut self, message: &Message) {
         let id = message.id().cloned().unwrap_or_default();
         let uri = self.chat_of(message.params());
@@ -330,7 +331,8 @@ impl RefHost {
         }
     }
 
-    /// Passes on to the agent what a client's action means for it.
+    /// Informs the agent of the effects of an action: the cancellation of its turn, or a decision about a tool
+    /// call.
     pub(super) fn tell_agent(&mut self, uri: &str, action: &Value) {
         let active = self.state(uri)["activeTurn"]["id"].as_str().map(str::to_owned);
         let Some(talk) = self.talk(uri) else {
@@ -344,7 +346,7 @@ impl RefHost {
         }
     }
 
-    /// The user has decided about a call.
+    /// Answers the permission request of a tool call after the user's decision.
     fn decided(&mut self, uri: &str, call: &str) {
         let known = tool_call(self.state(uri), call);
         let allowed = known["status"] != "cancelled";
@@ -352,7 +354,7 @@ impl RefHost {
         self.decide(uri, call, &chosen, allowed);
     }
 
-    /// Answers the agent's request for permission for a call, if that is open.
+    /// Answers the agent's permission request for a tool call, if it is open.
     pub(super) fn decide(&mut self, uri: &str, call: &str, chosen: &Value, allowed: bool) {
         let Some(talk) = self.talk(uri) else {
             return;
@@ -363,7 +365,7 @@ impl RefHost {
         }
     }
 
-    /// Answers the agent's request for permission: by the chosen option, else by the first of its kind.
+    /// Sends the response to a permission request: the chosen option, else the first option of the same kind.
     fn answer_permission(&mut self, id: Value, options: &Value, chosen: &Value, allowed: bool) {
         let kind = if allowed { "allow" } else { "reject" };
         let fits = |option: &&Value| option["kind"].as_str().is_some_and(|it| it.starts_with(kind));
@@ -376,14 +378,14 @@ impl RefHost {
         self.outputs.push_back(line(Message::success(id, json!({"outcome": outcome}))));
     }
 
-    /// Ends the agent's work on a chat: its prompt is cancelled, and so is what it has asked.
+    /// Cancels the agent's prompt and permission requests for a chat.
     fn cancel_agent(&mut self, uri: &str) {
         for message in self.abandon_prompt(uri) {
             self.outputs.push_back(line(message));
         }
     }
 
-    /// Forgets the prompt that the agent works on. Returns what the agent is to be told of that.
+    /// Forgets the agent's current prompt, and returns the messages that cancel it.
     pub(super) fn abandon_prompt(&mut self, uri: &str) -> Vec<Message> {
         let Some(talk) = self.talk(uri) else {
             return Vec::new();
@@ -402,7 +404,7 @@ impl RefHost {
         messages
     }
 
-    /// A chat is gone.
+    /// Cancels the prompt of a removed chat and forgets the chat.
     pub(super) fn leave_agent(&mut self, uri: &str) {
         if self.talk(uri).is_some_and(|talk| talk.turn.is_some()) {
             self.cancel_agent(uri);

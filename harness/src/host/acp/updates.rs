@@ -1,8 +1,8 @@
-//! What the agent tells, as actions of the chat.
+//! Translates the agent's updates into actions of the chat.
 //!
-//! Texts are appended to a part of the response, a new one after each tool call. A tool call begins as it is
-//! told of; it is ready when permission is asked for, or when it runs without having been asked about; its end is the
-//! agent's last word on it.
+//! The host appends texts to a response part, and starts a new part after each tool call. A tool call starts
+//! with the first update about it. It becomes ready when the agent asks for permission, or when it runs without
+//! permission. It ends with the agent's final status.
 //!
 //! Knows: updates, actions. Never knows: lines, requests.
 //!
@@ -14,7 +14,7 @@ use super::KnownCall;
 use crate::wire::json::{Value, json};
 
 impl RefHost {
-    /// The agent tells something about a chat. What comes after the end of its turn is passed over.
+    /// Handles an update of the agent about a chat. Ignores updates after the end of its turn.
     pub(super) fn updated(&mut self, uri: &str, update: &Value) {
         let Some(turn) = self.talk(uri).and_then(|talk| talk.turn.clone()) else {
             return;
@@ -52,7 +52,7 @@ impl RefHost {
         self.say(uri, json!({"type": action, "turnId": turn, "partId": part, "content": text}));
     }
 
-    /// The agent tells of a tool call, for the first time or again.
+    /// Handles an update about a tool call, the first or a later one.
     fn call_told(&mut self, uri: &str, turn: &str, update: &Value) {
         let Some(id) = update["toolCallId"].as_str() else {
             return;
@@ -87,7 +87,7 @@ impl RefHost {
         self.say(uri, action);
     }
 
-    /// What is known of a call after this update; told of for the first time, it begins.
+    /// Returns the record of a tool call after this update. Starts the call on its first update.
     fn call_known(&mut self, uri: &str, turn: &str, id: &str, update: &Value) -> KnownCall {
         let before = self.talk(uri).and_then(|talk| talk.calls.get(id).cloned());
         let new = before.is_none();
@@ -126,7 +126,7 @@ impl RefHost {
         call
     }
 
-    /// The agent asks whether a call may run.
+    /// Handles the agent's permission request for a tool call.
     pub(super) fn permission_asked(&mut self, uri: &str, id: Value, params: &Value) {
         let options = &params["options"];
         let turn = self.talk(uri).and_then(|talk| talk.turn.clone());
@@ -142,7 +142,7 @@ impl RefHost {
     }
 }
 
-/// A call that is ready: to be decided where there is something to choose from, else to run.
+/// Returns the action for a ready call: pending confirmation if there are options, else confirmed.
 fn ready(turn: &str, known: &KnownCall, options: &Value) -> Value {
     let mut action = json!({
         "type": "chat/toolCallReady", "turnId": turn, "toolCallId": (known.call.as_str()),
@@ -163,7 +163,8 @@ fn ready(turn: &str, known: &KnownCall, options: &Value) -> Value {
     action
 }
 
-/// The input of a call as a text: a command, a path alone, else as JSON.
+/// Returns the input of a call as text: the only member `command` or `path`, else JSON. `None` if the input is
+/// no object.
 fn input_of(raw: &Value) -> Option<String> {
     let members = raw.as_object()?;
     let alone =
@@ -172,7 +173,7 @@ fn input_of(raw: &Value) -> Option<String> {
     Some(text.map_or_else(|| raw.to_text(), str::to_owned))
 }
 
-/// The texts of a call's content.
+/// Returns the texts of a call's content.
 fn texts(content: &[Value]) -> Value {
     let texts = content.iter().filter_map(|item| item["content"]["text"].as_str());
     texts.map(|text| json!({"type": "text", "text": text})).collect()

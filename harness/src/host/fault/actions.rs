@@ -1,4 +1,4 @@
-//! Faults in accepting and rejecting the actions of clients.
+//! Injected faults in accepting and rejecting the actions of clients.
 //!
 //! Knows: rules by their requirements. Never knows: which check finds which fault.
 
@@ -399,7 +399,7 @@ fault_table![
     ),
 ];
 
-/// The requirement by which the completion of an unknown request is refused.
+/// The requirement that the completion of an unknown request breaks.
 const COMPLETES_NOTHING: &str = "dispatch.chat.inputCompleted.unknown";
 
 fn answers_nothing(refusal: &DispatchRefusal) -> bool {
@@ -413,14 +413,14 @@ fn is_known_request(facts: &RuleFacts) -> bool {
     parts.into_iter().flatten().any(|part| &part["request"]["id"] == wanted)
 }
 
-/// Whether an action is refused that only hosts may send.
+/// Returns whether an action is rejected because only hosts may send it.
 fn is_host_only(facts: &RuleFacts, refusal: &DispatchRefusal) -> bool {
     let own = facts.host.protocol.action(action_type(facts.action)).map(|row| row.dispatch);
     let reduced = refusal.outcome.is_some();
     refusal.source.starts_with(SERVER_ONLY) || reduced && own != Some(DispatchRight::Client)
 }
 
-/// Every action is echoed as accepted, and none is applied.
+/// Every action is sent as accepted, and none is applied.
 struct EchoesWithoutApplying;
 
 impl HostHooks for EchoesWithoutApplying {

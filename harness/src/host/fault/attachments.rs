@@ -1,4 +1,4 @@
-//! Faults in what an agent is given with a message.
+//! Injected faults in the context that an agent receives with a message.
 //!
 //! Knows: the attachments of a message. Never knows: which check finds which fault.
 
@@ -65,14 +65,14 @@ fault_table![
     ),
 ];
 
-/// How far the attachments of attachments are followed.
+/// The maximum depth to which attachments of attached chats are followed.
 const MAX_DEPTH: u32 = 3;
 
 fn attachments_of(message: &mut Value) -> Option<&mut Vec<Value>> {
     message.get_mut("attachments").and_then(Value::as_array_mut)
 }
 
-/// What is attached to the messages in attached chats.
+/// Returns the attachments of the messages in attached chats.
 fn followed(host: &RefHost, attachments: &[Value], depth: u32) -> Vec<Value> {
     let chats = attachments.iter().filter(|it| it["type"] == "chat" && depth > 0);
     let chats = chats.filter_map(|it| it["resource"].as_str());

@@ -1,4 +1,4 @@
-//! Faults in what passes between the host and the agent that it has started and speaks ACP to.
+//! Injected faults in the traffic between the host and its agent subprocess, which speaks ACP.
 //!
 //! Knows: the actions of a turn, open requests for permission. Never knows: which check finds which fault.
 
@@ -70,7 +70,7 @@ fault_table![
     ),
 ];
 
-/// Where the texts of the turn of an action are counted, and held back.
+/// Returns the key of a turn for the count of its texts and for its delayed text.
 fn key(uri: &str, action: &Value) -> String {
     format!("{uri} {}", action["turnId"].as_str().unwrap_or(""))
 }
@@ -79,7 +79,7 @@ fn is_text(action: &Value) -> bool {
     matches!(action_type(action), "chat/delta" | "chat/reasoning")
 }
 
-/// Whether an action is the third text of a turn that the agent which was started works on.
+/// Returns whether an action is the third text in a turn of the agent subprocess.
 fn is_third(host: &mut RefHost, uri: &str, action: &Value) -> bool {
     if host.acp.is_none() || !is_text(action) {
         return false;
@@ -104,7 +104,7 @@ impl HostHooks for ThirdTextLost {
     }
 }
 
-/// The third text of a turn comes after the fourth; where there is none, before whatever else comes.
+/// The third text of a turn is sent after the fourth, or before the next other action if there is no fourth.
 struct ThirdTextLate;
 
 impl ThirdTextLate {

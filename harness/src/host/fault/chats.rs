@@ -172,7 +172,7 @@ fault_table![
         Host(&ActsAfterApplying(Published, "session/chatAdded", |host, _, action| {
             let summary = &action["summary"];
 
-            /// Changes the state of a chat behind the back of its subscribers.
+            /// Changes the state of a chat without an action to its subscribers.
             fn alter_chat(host: &mut RefHost, summary: &Value, alter: impl FnOnce(&mut Value)) {
                 let chat = summary["resource"].as_str().unwrap_or_default();
                 if let Some(channel) = host.channels.get_mut(chat) {
@@ -218,7 +218,7 @@ fault_table![
     ),
 ];
 
-/// Changes the state of a chat behind the back of its subscribers.
+/// Changes the state of a chat without an action to its subscribers.
 fn alter_chat(host: &mut RefHost, summary: &Value, alter: impl FnOnce(&mut Value)) {
     let chat = summary["resource"].as_str().unwrap_or_default();
     if let Some(channel) = host.channels.get_mut(chat) {
@@ -226,7 +226,7 @@ fn alter_chat(host: &mut RefHost, summary: &Value, alter: impl FnOnce(&mut Value
     }
 }
 
-/// Whether a chat that a session no longer has is another one's by now.
+/// Returns whether a chat that a session no longer has was moved to another session.
 fn is_moved(host: &RefHost, session: &str, chat: &str) -> bool {
     host.chats.get(chat).is_some_and(|chat| chat.session != session)
 }

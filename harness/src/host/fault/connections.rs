@@ -1,4 +1,4 @@
-//! Faults in who is let in and what is remembered of clients: admission, identity, subscriptions, restarts.
+//! Injected faults in admission, client identity, subscriptions and restarts.
 //!
 //! Knows: connections, clients, rules by their requirements. Never knows: which check finds which fault.
 
@@ -110,7 +110,7 @@ fault_table![
             }
         })),
     ),
-    // What a reconnect or a restart loses.
+    // State that a reconnect or a restart loses.
     ReconnectForgets(
         "reconnect-forgets",
         "A reconnect makes the host forget every session.",
@@ -138,10 +138,10 @@ fault_table![
     ),
 ];
 
-/// The requirement by which strangers are refused.
+/// The requirement by which visitors without a valid token are refused.
 const ADMISSION: &str = "transport.auth.during-handshake";
 
-/// Serves a `reconnect` as if the client were that of whoever sent it.
+/// Serves a `reconnect` as if the client id belonged to the visitor that sent it.
 fn resume_as_owner(host: &mut RefHost, call: &HostCall) -> Option<CallReply> {
     let visitor = host.visitor(call.conn);
     let known = host.clients.get_mut(call.text("clientId"))?;
@@ -151,7 +151,7 @@ fn resume_as_owner(host: &mut RefHost, call: &HostCall) -> Option<CallReply> {
     Some(reply)
 }
 
-/// Adds a client to the active ones of the session that it subscribes to.
+/// Adds a client to the active clients of the session that it subscribes to.
 fn join(host: &mut RefHost, call: &HostCall) {
     let uri = call.channel();
     let client = host.connections.get(&call.conn).and_then(|it| it.client.clone());
@@ -170,7 +170,7 @@ fn join(host: &mut RefHost, call: &HostCall) {
     }
 }
 
-/// Loses every session, and the actions that could be replayed.
+/// Removes every session, and the actions for replay.
 fn forget_sessions(host: &mut RefHost) {
     host.runs.clear();
     let chats: Vec<String> = host.chats.keys().cloned().collect();

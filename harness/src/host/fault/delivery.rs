@@ -131,7 +131,7 @@ impl MessageRewriter for SessionsMixed {
 /// A chat's actions reach every subscriber of its session too.
 #[derive(Default)]
 struct ChatsForSessions {
-    /// The session of each chat that a message has told of.
+    /// The session of each chat, learned from messages.
     sessions: HashMap<String, String>,
 }
 
@@ -207,7 +207,7 @@ impl MessageRewriter for RootNewsForFirst {
     }
 }
 
-/// The channel that a notification is on.
+/// Returns the channel of a notification; `None` for other messages.
 fn heard_on(message: &Value) -> Option<&str> {
     if message.get("id").is_some() || message.get("method").is_none() {
         return None;
@@ -251,7 +251,8 @@ impl MessageRewriter for DeadSubscriptions {
     }
 }
 
-/// Every text delta with an even number is sent to nobody. Deliveries are not merged, so that all lose the same.
+/// Text deltas with an even number are dropped for all clients. Deliveries are not merged, so that all clients
+/// lose the same deltas.
 struct DeltaLost;
 
 impl MessageRewriter for DeltaLost {
@@ -288,7 +289,7 @@ impl LostChannels {
         self.0.insert(link.conn, subscriptions.into_iter().collect());
     }
 
-    /// Whether a message of the host is on a channel without delivery.
+    /// Returns whether a message of the host is on a channel without delivery.
     pub(super) fn takes(&mut self, link: &MessageLink<'_>, message: &Value) -> bool {
         let Some(lost) = self.0.get_mut(&link.conn) else {
             return false;
@@ -320,7 +321,7 @@ impl MessageRewriter for DeadReconnects {
     }
 }
 
-/// Every third frame to a client that does not read is dropped.
+/// Every third frame to a client that has stopped reading is dropped.
 #[derive(Default)]
 struct SlowReadersLose(HashMap<ConnId, u64>);
 
@@ -388,7 +389,7 @@ impl MessageRewriter for WatchesKept {
 /// whose turns belong to sessions.
 #[derive(Default)]
 struct StrayActions {
-    /// The session of each chat that a message has told of.
+    /// The session of each chat, learned from messages.
     sessions: HashMap<String, String>,
 }
 
@@ -426,7 +427,7 @@ fn stray(link: &MessageLink<'_>, sessions: &HashMap<String, String>, envelope: &
     }
 }
 
-/// The root channel in the words of a connection.
+/// Returns the URI of the root channel as a connection's version spells it.
 fn lowered_root(link: &MessageLink<'_>) -> &'static str {
     use crate::wire::feature::ProtocolFeature;
     match link.protocol.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels)) {
@@ -435,7 +436,7 @@ fn lowered_root(link: &MessageLink<'_>) -> &'static str {
     }
 }
 
-/// Notes which session each chat is of, where a message says so.
+/// Records the session of each chat that a message names.
 fn learn_chats(message: &Value, sessions: &mut HashMap<String, String>) {
     let mut note = |session: &Value, chat: &Value| {
         if let Some((session, chat)) = session.as_str().zip(chat.as_str()) {

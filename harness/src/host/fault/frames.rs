@@ -105,13 +105,13 @@ fault_table![
     ),
 ];
 
-/// Writes the first half of a surrogate pair alone, as programs do that cut texts by their UTF-16 units.
+/// The first half of a surrogate pair is written alone, as by programs that cut texts at UTF-16 code units.
 struct CharactersHalved;
 
 impl MessageRewriter for CharactersHalved {
     fn spelled(&self, message: &Value) -> Option<String> {
         let action = &message["params"]["action"];
-        // Sessions have deltas of their own up to 0.3.0.
+        // Up to 0.3.0 deltas are actions of sessions.
         let is_delta = action["type"].as_str().is_some_and(|name| name.ends_with("/delta"));
         let content = action["content"].as_str().filter(|_| is_delta)?;
         let whole = content.chars().find(|letter| letter.len_utf16() == 2)?;
@@ -123,18 +123,18 @@ impl MessageRewriter for CharactersHalved {
 /// The size of a frame after which the host stops reading.
 const LARGE_FRAME: usize = 2 << 20;
 
-/// Whether the host reads what is in a frame.
+/// Returns whether the host parses a frame.
 fn is_readable(frame: &Frame) -> bool {
     frame.len() <= MAX_FRAME_BYTES && matches!(frame, Frame::Text(_))
 }
 
-/// Whether the host reads a frame and finds no JSON in it that it takes.
+/// Returns whether the host rejects the content of a frame as invalid or too deeply nested JSON.
 fn is_odd(frame: &Frame) -> bool {
     frame.len() <= MAX_FRAME_BYTES
         && matches!(decode(frame), DecodedFrame::Odd(_) | DecodedFrame::Deep)
 }
 
-/// Answers as if the `ping` in a frame had been read.
+/// Sends the response to a `ping` that the host has not parsed.
 fn serve_unread(out: &mut RewriterOutput) {
     out.send(json!({"jsonrpc": "2.0", "id": 999_999, "result": null}));
 }
@@ -160,7 +160,7 @@ impl MessageRewriter for TakenFrame {
     }
 }
 
-/// After a frame of more than two million bytes nothing is read any more.
+/// The host stops reading after a frame of more than two million bytes.
 #[derive(Default)]
 struct StalledByLarge(bool);
 

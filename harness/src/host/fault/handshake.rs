@@ -1,4 +1,4 @@
-//! Faults in how a connection begins: admission, `initialize`, negotiation.
+//! Injected faults in admission, `initialize` and negotiation.
 
 use std::collections::HashMap;
 
@@ -146,7 +146,7 @@ fn serves(link: &MessageLink<'_>, offer: &Value) -> bool {
     version_of(offer).is_some_and(|offer| link.seen.served.iter().any(|own| own.accepts(offer)))
 }
 
-/// Refuses versions that are not supported, and leaves the connection open.
+/// Rejects an unsupported version and leaves the connection open.
 fn refuse_and_stay(
     link: &MessageLink<'_>,
     message: &Value,
@@ -175,7 +175,7 @@ impl MessageRewriter for OriginIgnored {
     }
 }
 
-/// A second `initialize` of a connection is answered as the first one was, and its subscriptions end.
+/// A second `initialize` on a connection gets the same response as the first, and the subscriptions end.
 #[derive(Default)]
 struct SecondInitializeServed {
     results: HashMap<ConnId, Value>,
@@ -212,7 +212,7 @@ impl MessageRewriter for SecondInitializeServed {
     }
 }
 
-/// Where no offered version is supported, the first one is accepted.
+/// If no offered version is supported, the first one is accepted.
 #[derive(Default)]
 struct UnknownVersionAccepted(HashMap<ConnId, String>);
 

@@ -1,4 +1,4 @@
-//! Faults in the list of sessions, its pages and the summaries in it.
+//! Injected faults in the list of sessions, its pages and its summaries.
 
 use std::collections::HashSet;
 
@@ -80,7 +80,7 @@ fn items_of(result: &mut Value) -> Option<&mut Vec<Value>> {
     result.get_mut("items").and_then(Value::as_array_mut)
 }
 
-/// The session that was created last is missing.
+/// The session that was created last is missing from the list.
 #[derive(Default)]
 struct NewestMissing(Value);
 
@@ -106,7 +106,7 @@ impl MessageRewriter for NewestMissing {
     }
 }
 
-/// A cursor that the host has not given begins the list anew.
+/// An unknown cursor returns the first page.
 #[derive(Default)]
 struct UnknownCursorServed(HashSet<String>);
 

@@ -1,4 +1,4 @@
-//! What faults remember of a host beside its own state.
+//! The memory of injected faults, in addition to the host's own state.
 //!
 //! Knows: nothing. Never knows: which fault remembers what.
 
@@ -6,15 +6,15 @@ use litemap::LiteMap;
 
 use crate::wire::json::Value;
 
-/// What faults remember of a host.
+/// The memory of the injected faults of a host.
 #[derive(Debug, Default)]
 pub(in crate::host) struct FaultMemory {
-    /// The highest number that each client has dispatched.
+    /// The highest `clientSeq` that each client has dispatched.
     pub(super) dispatched: LiteMap<String, i64>,
     /// The payload of the latest log record.
     pub(super) latest_record: Option<Value>,
-    /// The number of texts of each turn.
+    /// The number of texts of each turn so far.
     pub(super) texts: LiteMap<String, u64>,
-    /// Actions that are held back, by their channel.
+    /// The delayed actions, by the key of their channel and turn.
     pub(super) held: LiteMap<String, Value>,
 }

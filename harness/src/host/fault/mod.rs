@@ -1,11 +1,14 @@
-//! The injected faults of the reference host: one row each, small, named, switched at run time.
+//! The injected faults of the reference host. Each is a small row in a table, with a name by which a run
+//! enables it.
 //!
-//! The modules are by protocol concept, each with a table of its faults: name, sentence and implementation. A fault in
-//! messages is a [`MessageRewriter`] beside the host, one in behaviour is a [`HostHooks`], whose hooks the host calls, one
-//! in states is a [`StateFault`], which changes what an action or a snapshot makes of a state. A fault may be several.
-//! What a fault must trip is not said here: that is the business of the kill matrix.
+//! The modules follow the protocol's concepts. Each has a table of its faults: name, sentence and
+//! implementation. A fault in messages is a [`MessageRewriter`] beside the host. A fault in behaviour is a
+//! [`HostHooks`], whose hooks the host calls. A fault in states is a [`StateFault`], which changes the result
+//! of an action or a snapshot. A fault may combine several of these. The kill matrix, not this module, says
+//! which checks must detect a fault.
 //!
-//! Knows: messages, what passed on connections, the hooks of the host. Never knows: which check finds which fault.
+//! Knows: messages, what passed on connections, the hooks of the host. Never knows: which check finds which
+//! fault.
 //!
 //! Start at the macro `fault_table` and [`FaultPart`].
 
@@ -13,8 +16,8 @@ use super::chain::MessageRewriter;
 use super::injected::{HostHooks, StateFault};
 use crate::fault::{FaultDescription, FaultKind};
 
-/// Writes a table of faults: its rows, `FAULTS`, and a constant of [`HostFault`] for each of them. A row has the name on the
-/// command line, a sentence that says what the host does wrong, and one or more [`FaultPart`]s.
+/// Declares a table of faults: its rows, `FAULTS`, and a constant of [`HostFault`] for each row. A row has the
+/// name on the command line, a sentence that describes the host's misbehaviour, and one or more [`FaultPart`]s.
 macro_rules! fault_table {
     ($($fault:ident($name:literal, $doc:literal, $($part:expr),+ $(,)?)),+ $(,)?) => {
         #[expect(non_upper_case_globals, reason = "they are written as the variants of an enumeration")]
@@ -60,29 +63,30 @@ mod turns;
 
 pub(super) use memory::FaultMemory;
 
-/// One way of being wrong, by its name on the command line.
+/// An injected fault, identified by its name on the command line.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct HostFault(&'static str);
 
-/// What implements a fault, or a part of one.
+/// An implementation of a fault, or of a part of it.
 #[derive(Clone, Copy)]
 enum FaultPart {
-    /// Makes a rewriter of messages.
+    /// Creates a rewriter of messages.
     Message(fn() -> Box<dyn MessageRewriter>),
-    /// Takes part in what the host does.
+    /// Hooks in the behaviour of the host.
     Host(&'static dyn HostHooks),
-    /// Changes states.
+    /// Changes to states.
     State(&'static dyn StateFault),
 }
 
-/// A fault with what implements it.
+/// A fault with its implementation.
 #[derive(Clone, Copy)]
 struct FaultRow {
     about: FaultDescription<HostFault>,
     parts: &'static [FaultPart],
 }
 
-/// The tables, in the order in which several faults take part. Rewriters are in order from the host to the clients.
+/// The tables, in the order in which simultaneous faults apply. Rewriters are in order from the host to the
+/// clients.
 const TABLES: &[&[FaultRow]] = &[
     sequence::FAULTS,
     delivery::FAULTS,
@@ -111,7 +115,7 @@ const TABLES: &[&[FaultRow]] = &[
     below::FAULTS,
 ];
 
-/// The number of rows in some tables.
+/// Returns the number of rows in some tables.
 const fn count(tables: &[&[FaultRow]]) -> usize {
     let (mut table, mut all) = (0, 0);
     while table < tables.len() {
@@ -121,7 +125,7 @@ const fn count(tables: &[&[FaultRow]]) -> usize {
     all
 }
 
-/// What is said of each fault in some tables that have `N` rows.
+/// Returns the descriptions of the faults in some tables, which have `N` rows together.
 const fn listed<const N: usize>(tables: &[&[FaultRow]]) -> [FaultDescription<HostFault>; N] {
     let mut rows = [tables[0][0].about; N];
     let (mut table, mut at) = (0, 0);
@@ -136,7 +140,7 @@ const fn listed<const N: usize>(tables: &[&[FaultRow]]) -> [FaultDescription<Hos
     rows
 }
 
-/// Every fault.
+/// All faults.
 pub const FAULTS: &[FaultDescription<HostFault>] = &listed::<{ count(TABLES) }>(TABLES);
 
 impl FaultKind for HostFault {
@@ -148,41 +152,41 @@ impl FaultKind for HostFault {
 }
 
 impl HostFault {
-    /// The fault of a name.
+    /// Returns the fault with this name; `None` if there is none.
     pub fn by_name(name: &str) -> Option<HostFault> {
         <HostFault as FaultKind>::named(name)
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         self.0
     }
 
-    /// Whether it only shows on a host which speaks ACP to its agent.
+    /// Returns whether the fault shows only on a host with an agent subprocess that speaks ACP.
     pub fn is_below(self) -> bool {
         below::FAULTS.iter().any(|row| row.about.fault == self)
     }
 }
 
-/// The parts of these faults.
+/// Returns the parts of these faults, in table order.
 fn parts_of(faults: &[HostFault]) -> impl Iterator<Item = FaultPart> {
     let rows = TABLES.iter().copied().flatten();
     rows.filter(|row| faults.contains(&row.about.fault)).flat_map(|row| row.parts).copied()
 }
 
-/// The rewriters of these faults.
+/// Creates the rewriters of these faults.
 pub(super) fn rewriters(faults: &[HostFault]) -> Vec<Box<dyn MessageRewriter>> {
     let rewriter = |part| if let FaultPart::Message(make) = part { Some(make()) } else { None };
     parts_of(faults).filter_map(rewriter).collect()
 }
 
-/// What these faults have hooks with in the host.
+/// Returns the hooks of these faults.
 pub(super) fn in_host(faults: &[HostFault]) -> impl Iterator<Item = &'static dyn HostHooks> {
     parts_of(faults)
         .filter_map(|part| if let FaultPart::Host(fault) = part { Some(fault) } else { None })
 }
 
-/// What these faults change states with.
+/// Returns the state changes of these faults.
 pub(super) fn in_states(faults: &[HostFault]) -> impl Iterator<Item = &'static dyn StateFault> {
     parts_of(faults)
         .filter_map(|part| if let FaultPart::State(fault) = part { Some(fault) } else { None })

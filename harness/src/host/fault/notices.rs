@@ -1,4 +1,4 @@
-//! Faults in telemetry.
+//! Injected faults in telemetry.
 
 use super::FaultPart::{Host, Message};
 use super::parts::MessageChange;
@@ -99,10 +99,11 @@ fn is_telemetry(message: &Value) -> bool {
 
 /// The method of log records.
 const LOGS: &str = "otlp/exportLogs";
-/// Where a log record is in the params of its notification.
+/// The JSON pointer to a log record in the params of its notification.
 const RECORD: &str = "/payload/resourceLogs/0/scopeLogs/0/logRecords/0";
 
-/// Who reconnects gets the latest log records once more. No client has received them, where none was subscribed.
+/// A client that reconnects receives the latest log records again. If no client was subscribed, it is the first
+/// to receive them.
 struct TelemetryReplayed;
 
 impl HostHooks for TelemetryReplayed {
@@ -127,7 +128,7 @@ impl HostHooks for TelemetryReplayed {
     }
 }
 
-/// Empties every list of attributes.
+/// Empties every attribute list in a value.
 fn forget_attributes(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(forget_attributes),

@@ -1,4 +1,4 @@
-//! Rewriters made of one function each, and access to the parts of messages that they change.
+//! Rewriters made of one function each, and accessors for the parts of messages that they change.
 //!
 //! Knows: the shape of messages. Never knows: which fault is which.
 
@@ -77,7 +77,7 @@ impl MessageRewriter for SnapshotFault {
     }
 }
 
-/// Changes the successful responses to a method, or to every one where it is empty.
+/// Changes the successful responses to a method; an empty method stands for all methods.
 pub(super) struct ResultFault(pub(super) &'static str, pub(super) fn(&MessageLink<'_>, &mut Value));
 
 impl MessageRewriter for ResultFault {
@@ -162,7 +162,7 @@ impl MessageRewriter for TakenMessage {
     }
 }
 
-/// The envelope of a notification of an accepted action.
+/// Returns the envelope of a notification of an accepted action; `None` for other messages.
 pub(super) fn accepted(message: &Value) -> Option<&Value> {
     let envelope = message.get("params").filter(|_| message["method"] == "action")?;
     envelope.get("rejectionReason").is_none().then_some(envelope)
@@ -188,18 +188,18 @@ pub(super) fn each_snapshot(message: &mut Value, visit: &mut dyn FnMut(&mut Valu
     list.into_iter().flatten().for_each(visit);
 }
 
-/// The last part of the type of an envelope's action, which is the same in every version.
+/// Returns the last part of the type of an envelope's action, which is the same in every version.
 pub(super) fn action_name(envelope: &Value) -> &str {
     let kind = envelope["action"]["type"].as_str().unwrap_or("");
     kind.rsplit('/').next().unwrap_or("")
 }
 
-/// The number of an envelope.
+/// Returns the `serverSeq` of an envelope; 0 if it has none.
 pub(super) fn number_of(envelope: &Value) -> u64 {
     envelope["serverSeq"].as_u64().unwrap_or(0)
 }
 
-/// The channel of an envelope. Before 0.2.0 the action names it.
+/// Returns the channel of an envelope. Before 0.2.0 the action names it.
 pub(super) fn channel_of(envelope: &Value) -> &str {
     let action = &envelope["action"];
     let named = [&envelope["channel"], &action["session"], &action["terminal"]];
@@ -211,13 +211,13 @@ pub(super) fn is_root(channel: &str) -> bool {
     channel == ROOT || channel == OLD_ROOT
 }
 
-/// A channel's URI in the words of the newest version.
+/// Translates a channel's URI to the newest version.
 pub(super) fn newest_uri(link: &MessageLink<'_>, uri: &str) -> String {
     let edge = link.protocol.map(|protocol| VersionEdge::new(protocol.version(), PROVIDER));
     edge.map_or_else(|| uri.to_owned(), |edge| edge.lift_uri(uri))
 }
 
-/// Whether a message is a notification to the subscribers of the root channel that is no action.
+/// Returns whether a message is a notification other than `action` to the subscribers of the root channel.
 pub(super) fn is_root_news(message: &Value) -> bool {
     let method = message["method"].as_str().unwrap_or("");
     message.get("id").is_none() && (method.starts_with("root/") || method == "notification")
@@ -228,7 +228,7 @@ pub(super) fn remove(value: &mut Value, name: &str) -> Option<Value> {
     value.as_object_mut().and_then(|members| members.remove(name))
 }
 
-/// An error response.
+/// Returns an error response to a request.
 pub(super) fn error(request: &Value, code: i64, message: &str) -> Value {
     let error = crate::wire::json::json!({"code": code, "message": message});
     crate::wire::json::json!({"jsonrpc": "2.0", "id": request["id"], "error": error})

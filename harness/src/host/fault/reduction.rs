@@ -1,4 +1,4 @@
-//! Faults in states: the state after an action is not what the action says, or a snapshot shows another one.
+//! Injected faults in states: a reducer or a snapshot produces a wrong state.
 //!
 //! Knows: actions and the state that each is reduced into. Never knows: connections, other states.
 
@@ -140,7 +140,7 @@ fault_table![
     ),
 ];
 
-/// The kinds of attachments that have a type. Source: MessageAttachment.
+/// The types of attachments. Source: MessageAttachment.
 const ATTACHMENTS: &[&str] = &["simple", "embeddedResource", "resource", "annotations", "chat"];
 
 pub(super) const ACTIVITY: u64 = 31;
@@ -149,7 +149,7 @@ pub(super) const INPUT_NEEDED: u64 = 24;
 const IS_READ: u64 = 32;
 const IS_ARCHIVED: u64 = 64;
 
-/// A snapshot has the state before the last action of its channel.
+/// A snapshot shows the state before the last action of its channel.
 struct SnapshotStale;
 
 impl StateFault for SnapshotStale {
@@ -158,7 +158,7 @@ impl StateFault for SnapshotStale {
     }
 }
 
-/// The status of a chat or a session, which has it in its `summary` up to 0.4.0.
+/// Returns the status of a chat or a session. Up to 0.4.0 a session has it in its `summary`.
 pub(super) fn status_of(state: &Value) -> u64 {
     let holder = state.get("summary").unwrap_or(state);
     holder.get("status").and_then(Value::as_u64).unwrap_or(0)
@@ -182,7 +182,7 @@ fn keep_running(state: &mut Value) {
     }
 }
 
-/// Gives an MCP server that stops a side channel.
+/// Adds a side channel to a stopped MCP server.
 fn keep_side_channel(state: &mut Value, id: &Value) {
     let containers = state.get_mut("customizations").and_then(Value::as_array_mut);
     let inner = containers.into_iter().flatten().filter_map(|it| it.get_mut("children"));
@@ -201,7 +201,7 @@ fn sort_unnamed(state: &mut Value, action: &Value) {
     }
 }
 
-/// Takes members out of the calls of the running turn.
+/// Removes members from the tool calls of the active turn.
 fn forget_of_calls(state: &mut Value, members: &[&str]) {
     let parts = state.pointer_mut("/activeTurn/responseParts").and_then(Value::as_array_mut);
     let calls = parts.into_iter().flatten().filter_map(|part| part.get_mut("toolCall"));

@@ -135,7 +135,7 @@ fault_table![
     ),
 ];
 
-/// Envelopes and notifications that are remembered.
+/// The maximum number of envelopes and notifications that are remembered.
 const MAX_REMEMBERED: usize = 5_000;
 
 fn actions_of(result: &mut Value) -> Option<&mut Vec<Value>> {
@@ -146,21 +146,21 @@ fn version_of(link: &MessageLink<'_>) -> Option<Version> {
     link.protocol.map(|protocol| protocol.version())
 }
 
-/// A `reconnect` from a number that was never reached gets an empty replay.
+/// A `reconnect` from a number above the host's current one gets an empty replay.
 fn empty_for_future(link: &MessageLink<'_>, result: &mut Value) {
     if last_seen(link).is_some_and(|seen| is_from_future(result, seen)) {
         *result = json!({"type": "replay", "actions": [], "missing": []});
     }
 }
 
-/// Whether the snapshots of a `reconnect` say that a number was never reached.
+/// Returns whether the snapshots of a `reconnect` show that the client's number is above the host's.
 fn is_from_future(result: &Value, seen: u64) -> bool {
     let snapshots = result["snapshots"].as_array().into_iter().flatten();
     let reached = snapshots.filter_map(|snapshot| snapshot["fromSeq"].as_u64()).max();
     reached.is_some_and(|reached| seen > reached)
 }
 
-/// The replay comes as notifications, and the response holds none of it.
+/// The replay is sent as notifications, and the response holds none of it.
 struct ReplayAsNotifications;
 
 impl MessageRewriter for ReplayAsNotifications {
@@ -180,7 +180,7 @@ impl MessageRewriter for ReplayAsNotifications {
     }
 }
 
-/// The envelopes that went to clients of each version, each once.
+/// The envelopes sent to clients of each version, without duplicates.
 #[derive(Default)]
 struct EnvelopeLog(VecDeque<(Option<Version>, Value)>);
 
@@ -201,13 +201,13 @@ impl EnvelopeLog {
         }
     }
 
-    /// The envelopes of a connection's version, in the order of their numbers.
+    /// Returns the envelopes of a connection's version, in the order of their numbers.
     fn of<'a>(&'a self, link: &MessageLink<'_>) -> impl Iterator<Item = &'a Value> {
         let version = version_of(link);
         self.0.iter().filter(move |(of, _)| *of == version).map(|(_, envelope)| envelope)
     }
 
-    /// The same, of the channels that the connection is subscribed to.
+    /// Returns the envelopes of a connection's version on channels that it is subscribed to.
     fn heard<'a>(&'a self, link: &'a MessageLink<'_>) -> impl Iterator<Item = &'a Value> {
         let hears = |channel| link.own().is_some_and(|own| own.hears(channel));
         self.of(link).filter(move |envelope| hears(channel_of(envelope)))
@@ -238,7 +238,7 @@ impl MessageRewriter for RepeatedBelowSnapshot {
     }
 }
 
-/// The number that a client has seen last, as its `reconnect` says.
+/// Returns the `lastSeenServerSeq` of a client's `reconnect`; `None` for other requests.
 fn last_seen(link: &MessageLink<'_>) -> Option<u64> {
     let request = link.request.filter(|it| it["method"] == "reconnect")?;
     request["params"]["lastSeenServerSeq"].as_u64()
@@ -265,7 +265,7 @@ impl MessageRewriter for LeakedEnvelopes {
     }
 }
 
-/// A gap that is too old for a replay is answered with the later half of one.
+/// If the gap is too old for a replay, the response holds the later half of a replay.
 #[derive(Default)]
 struct PartialReplay(EnvelopeLog);
 

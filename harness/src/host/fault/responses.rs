@@ -1,4 +1,4 @@
-//! Faults in how requests are answered.
+//! Injected faults in the responses to requests.
 
 use std::collections::HashMap;
 
@@ -48,7 +48,7 @@ fault_table![
         "A request of an unknown method is not answered.",
         Message(|| {
             Box::new(LostResponse(|_, message| {
-                // What comes on a side channel to an MCP server is no method of the protocol.
+                // A request on a side channel to an MCP server is no method of the protocol.
                 let own = message.get("channel").is_none();
                 own && message["error"]["code"].as_i64() == ErrorCode::by_name("MethodNotFound")
             }))
@@ -170,7 +170,7 @@ fault_table![
     ),
 ];
 
-/// Requests of one connection after which nobody else is served.
+/// The number of requests of one connection after which other connections are not served.
 const FLOOD: u64 = 400;
 
 fn is_response(message: &Value) -> bool {

@@ -32,7 +32,7 @@ fault_table![
     ),
 ];
 
-/// Every fourth envelope has a number that is this much too low.
+/// Lowers every fourth `serverSeq` by this number.
 fn too_low(envelope: &mut Value, by: u64) {
     let number = number_of(envelope);
     if number.is_multiple_of(4) {
@@ -40,17 +40,17 @@ fn too_low(envelope: &mut Value, by: u64) {
     }
 }
 
-/// The subscribers that an envelope went to before, counted as it is delivered to one after another.
+/// Counts the subscribers that each envelope was delivered to before.
 #[derive(Default)]
 pub(super) struct DeliveryCount {
     recent: VecDeque<(u64, usize)>,
 }
 
-/// Numbers whose deliveries are counted.
+/// The maximum number of envelopes whose deliveries are counted.
 const MAX_RECENT: usize = 64;
 
 impl DeliveryCount {
-    /// How many subscribers the envelope of this number has been sent to.
+    /// Counts a delivery of the envelope with this number; returns the number of earlier deliveries.
     pub(super) fn before(&mut self, number: u64) -> usize {
         if let Some((_, count)) = self.recent.iter_mut().find(|(known, _)| *known == number) {
             *count += 1;
@@ -64,7 +64,7 @@ impl DeliveryCount {
     }
 }
 
-/// All subscribers but the first get other numbers.
+/// All subscribers except the first get other numbers.
 #[derive(Default)]
 struct DifferentNumbers(DeliveryCount);
 

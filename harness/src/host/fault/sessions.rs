@@ -1,4 +1,4 @@
-//! Faults in sessions: creation, announcement, summary, disposal, and the roll-up of their chats.
+//! Injected faults in sessions: creation, announcement, summary, disposal, and the state derived from chats.
 //!
 //! Knows: the life of a session. Never knows: which check finds which fault.
 
@@ -23,7 +23,7 @@ use crate::host::sessions::{STAGES, is_session};
 use crate::wire::channel::{ChannelKind, ROOT};
 use crate::wire::json::{Value, json};
 
-/// How long the readiness of a session is held back.
+/// The time by which the readiness of a session is delayed.
 const HELD_BACK: Duration = Duration::from_millis(500);
 /// A code in the reserved range that neither JSON-RPC nor the protocol assigns.
 const UNASSIGNED_CODE: i64 = -32_050;
@@ -91,7 +91,8 @@ fault_table![
         "A session is ready long after its chat is there, and turns that start before are lost.",
         Host(&ActsOnEvents(hold_back)),
         Host(&ChangesDispatches(|host, it| {
-            // Without a chat yet the session itself is spoken to, where it has the turns.
+            // Without a chat channel the action is on the session's channel, in versions whose sessions hold
+            // the turns.
             let session = host.chats.get(&it.uri).map_or(&it.uri, |chat| &chat.session);
             let early = host.state(session)["lifecycle"] == "creating";
             !early || action_type(&it.action) != "chat/turnStarted"
@@ -133,7 +134,7 @@ fault_table![
             true
         })),
     ),
-    // The end.
+    // Disposal.
     DisposeUnknownSucceeds(
         "dispose-unknown-succeeds",
         "A session that does not exist can be disposed.",
@@ -182,7 +183,7 @@ fault_table![
         "The changesets of a disposed session can still be subscribed to.",
         Host(&LiftsRules(&["session.dispose.cascade-changesets"])),
     ),
-    // What a session shows of its chats.
+    // State that a session derives from its chats.
     SummaryDrift(
         "summary-drift",
         "The session's catalog, or before there was one its summary, does not follow its chats.",

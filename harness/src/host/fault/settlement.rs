@@ -76,7 +76,7 @@ fn change_origin(envelope: &mut Value, name: &str, change: impl Fn(&Value) -> Va
     }
 }
 
-/// Puts the text of a client's draft in capitals.
+/// Converts the text of a client's draft to upper case.
 fn shout(_: &MessageLink<'_>, envelope: &mut Value) {
     let draft =
         envelope.get("origin").is_some().then(|| envelope["action"]["draft"]["text"].as_str());
@@ -85,7 +85,7 @@ fn shout(_: &MessageLink<'_>, envelope: &mut Value) {
     }
 }
 
-/// Whether a message is the echo of an action of the client that receives it.
+/// Returns whether a message echoes an action of the client that receives it.
 fn is_echo(link: &MessageLink<'_>, message: &Value) -> bool {
     let client = link.own().and_then(|own| own.client.as_deref());
     let origin = accepted(message).and_then(|envelope| envelope["origin"]["clientId"].as_str());
@@ -109,7 +109,7 @@ impl MessageRewriter for RepeatedEcho {
     }
 }
 
-/// The dispatcher never sees its accepted action.
+/// The dispatcher does not receive its accepted action.
 struct LostEcho;
 
 impl MessageRewriter for LostEcho {
@@ -125,7 +125,7 @@ impl MessageRewriter for LostEcho {
     }
 }
 
-/// An echo waits until the same client's next echo has gone out.
+/// An echo is delayed until the same client's next echo was sent.
 #[derive(Default)]
 struct LateEcho(HashMap<ConnId, Value>);
 

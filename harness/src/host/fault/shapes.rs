@@ -80,7 +80,7 @@ fault_table![
     ),
 ];
 
-/// A status has several activities at once: of chats, and in old versions of sessions.
+/// A chat's status has the bits of several activities; in older versions a session's, too.
 struct ActivitiesMixed;
 
 impl MessageRewriter for ActivitiesMixed {

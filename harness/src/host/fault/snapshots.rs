@@ -192,7 +192,7 @@ impl MessageRewriter for FabricatedSessions {
     }
 }
 
-/// The first snapshot that was given is given ever after.
+/// Every snapshot is a copy of the first one.
 #[derive(Default)]
 struct FrozenSnapshot(Option<Value>);
 
@@ -210,7 +210,7 @@ impl MessageRewriter for FrozenSnapshot {
     }
 }
 
-/// A canvas has its address again after a crash: a snapshot has the latest one that no action took away.
+/// A canvas keeps its address over a crash: a snapshot shows the latest address that no action removed.
 #[derive(Default)]
 struct KeptUrls(HashMap<String, Value>);
 
@@ -250,10 +250,10 @@ impl MessageRewriter for KeptUrls {
     }
 }
 
-/// Members of `createResourceWatch` have no effect, though the state of the watch repeats them.
+/// Some members of `createResourceWatch` have no effect, although the state of the watch repeats them.
 struct SilentRequest {
     members: &'static [&'static str],
-    /// The members that clients asked for, by the watch.
+    /// The members that clients requested, by watch.
     wanted: HashMap<String, Vec<(&'static str, Value)>>,
 }
 

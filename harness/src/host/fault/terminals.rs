@@ -1,4 +1,4 @@
-//! Faults in terminals: what they print, run and say of their ends.
+//! Injected faults in terminals: output, commands and exits.
 //!
 //! Knows: the actions of a terminal. Never knows: which check finds which fault.
 

@@ -1,4 +1,4 @@
-//! Faults in authentication: which tokens are taken and kept, and how a missing one is told.
+//! Injected faults in authentication: accepted and retained tokens, and the errors for missing ones.
 //!
 //! Knows: `authenticate` and its errors. Never knows: which check finds which fault.
 
@@ -93,7 +93,7 @@ fault_table![
     ),
 ];
 
-/// Changes how a request is refused for want of a token.
+/// Changes the error of a request that is rejected for lack of a token.
 fn demand(
     request: &ServedRequest,
     reply: CallReply,

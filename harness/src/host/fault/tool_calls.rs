@@ -1,4 +1,4 @@
-//! Faults in tool calls: when a tool runs, what is asked, and the workers that a call has.
+//! Injected faults in tool calls: execution, confirmation, and the workers of a call.
 //!
 //! Knows: the agent's steps of a call. Never knows: which check finds which fault.
 
@@ -194,7 +194,7 @@ fn ends_at(host: &mut RefHost, step: &AgentStep, op: &HostAgentOp, wanted: &str)
     true
 }
 
-/// Sends an action whether or not the state has a use for it.
+/// Sends an action even if the reducers do not apply it.
 fn force(host: &mut RefHost, uri: &str, action: Value) {
     if host.publish_from(uri, action.clone(), None) != ActionOutcome::Applied {
         host.emit(uri, action, None);

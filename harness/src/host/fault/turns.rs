@@ -1,4 +1,4 @@
-//! Faults in turns: their parts, their ends, the queue and steering messages.
+//! Injected faults in turns: response parts, ends, the queue and steering messages.
 //!
 //! Knows: the actions of a turn. Never knows: which check finds which fault.
 
@@ -210,7 +210,7 @@ fn lengthen(_: &mut RefHost, _: &str, action: &mut Value) -> bool {
     true
 }
 
-/// Has the queued message that an action removes delivered later.
+/// Stores the queued message that an action removes, for a later delivery.
 fn remember_queued(host: &mut RefHost, uri: &str, action: &Value) {
     let queue = host.state(uri)["queuedMessages"].as_array().into_iter().flatten();
     let mut queue = queue.filter(|_| action["kind"] == "queued");
@@ -220,7 +220,7 @@ fn remember_queued(host: &mut RefHost, uri: &str, action: &Value) {
     }
 }
 
-/// Removes everything that waits in the queue.
+/// Removes all queued messages.
 fn empty_queue(host: &mut RefHost, uri: &str) {
     let queue = host.state(uri)["queuedMessages"].as_array().into_iter().flatten();
     let ids: VecDeque<Value> = queue.map(|message| message["id"].clone()).collect();

@@ -1,4 +1,4 @@
-//! Automations: what is refused, how runs go, and what is left of them.
+//! Automations: rejected definitions, the course of runs, and the history of runs.
 
 use super::pair::*;
 
@@ -94,7 +94,7 @@ fn a_run_makes_a_session_and_ends_with_its_turn() {
         assert_eq!(listed["lifecycle"], state["lifecycle"]);
         assert_eq!(listed["sessionCount"], 1);
         pair.converges(a, AUTOMATIONS);
-        // A session that is gone is no longer the run's; what is over stays as it ended.
+        // A run no longer lists a disposed session; a finished run keeps its status.
         pair.ask(a, "disposeSession", json!({"channel": session}));
         assert_eq!(entry(&mut pair, a)["runs"][0]["sessionCount"], 0);
         assert_eq!(status(&mut pair, a, &run), expected);
@@ -110,7 +110,7 @@ fn runs_are_asked_for_once_cancelled_once_and_forgotten() {
     for request in ["1", "2", "3", "4"] {
         let known = run(&mut pair, a, request);
         assert_eq!(run(&mut pair, a, request), known);
-        // The first is cancelled before it begins.
+        // The first run is cancelled while it is pending.
         if request != "1" {
             pair.run();
         }

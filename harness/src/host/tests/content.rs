@@ -1,4 +1,4 @@
-//! Annotations, files and the watches on them, changesets.
+//! Annotations, files with watches, and changesets.
 
 use super::pair::*;
 

@@ -1,5 +1,4 @@
-//! Customizations: who brings them, what decisions make of them, what a server on its side channel
-//! says.
+//! Customizations: published plugins, the effect of decisions, and requests to a server on its side channel.
 
 use super::pair::*;
 
@@ -31,7 +30,7 @@ fn opened() -> (TestPair, ConnId, ConnId) {
     (pair, a, b)
 }
 
-/// The ids that a client's entries have, containers and children.
+/// Returns the ids of a client's entries, containers and children.
 fn ids(pair: &mut TestPair, conn: ConnId, client: &str) -> Vec<String> {
     let state = pair.subscribe(conn, SESSION);
     let all = state["customizations"].as_array().into_iter().flatten();
@@ -50,7 +49,7 @@ fn plugins_come_and_go_with_their_clients() {
     assert_eq!(pair.dispatch(b, SESSION, active("c2", json!([plugin("p", "m")]))), "accepted");
     assert_eq!(ids(&mut pair, a, "c1"), ["p", "off", "m"]);
     assert_eq!(ids(&mut pair, a, "c2"), ["c2:p", "c2:off", "c2:m"]);
-    // The same again changes nothing; other children take the place of those before.
+    // Publishing the same plugin again changes nothing; other children replace the previous ones.
     pair.dispatch(a, SESSION, active("c1", json!([plugin("p", "m")])));
     pair.dispatch(a, SESSION, active("c1", json!([plugin("p", "other"), plugin("q", "m")])));
     assert_eq!(ids(&mut pair, b, "c1"), ["p", "off", "other", "q", "c1:off", "m"]);
@@ -79,7 +78,7 @@ fn a_creator_brings_its_plugins_along() {
     assert_eq!((entry.get("nonce"), entry.get("childEnablement")), (None, None));
 }
 
-/// The MCP server of the host's own plugin.
+/// Returns the MCP server of the host's own plugin.
 fn echo(pair: &mut TestPair, conn: ConnId) -> Value {
     let state = pair.subscribe(conn, SESSION);
     state["customizations"][0]["children"][1].clone()
@@ -121,7 +120,7 @@ fn servers_start_and_stop_and_are_asked_meanwhile() {
     for method in ["initialize", "prompts/list", "resources/list", "ping"] {
         assert_eq!(ask(&mut pair, &first, method, json!({})), -32601, "{method}");
     }
-    // Started anew it has another side channel; stopped none; turned off it cannot be started.
+    // A restarted server has another side channel; a stopped one has none; a disabled one cannot be started.
     pair.dispatch(b, SESSION, start.clone());
     pair.run();
     let second = echo(&mut pair, a)["channel"].clone();

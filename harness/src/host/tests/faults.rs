@@ -1,5 +1,5 @@
-//! Every fault shows: some conversation with a faulty host differs from the one with an honest
-//! host. And whatever is wrong, nothing panics.
+//! Conversations that make every injected fault visible: with some fault, a conversation differs from the one
+//! with a correct host. No host panics.
 
 use super::super::SansIoHost;
 use super::super::fault::HostFault;
@@ -8,7 +8,7 @@ use super::pair::*;
 use super::{guests, several, strangers};
 use crate::wire::frame::Frame;
 
-/// What a conversation looked like, for all its connections.
+/// Returns the messages of a conversation for all its connections.
 pub(super) fn text(pair: &TestPair) -> String {
     let seat = |(conn, seat): (&ConnId, &TestSeat)| {
         let lines: String = seat.inbox.iter().map(|m| format!("{conn} {m}\n")).collect();
@@ -17,7 +17,7 @@ pub(super) fn text(pair: &TestPair) -> String {
     pair.seats.iter().map(seat).collect()
 }
 
-/// The last value of a member in anything that a connection received.
+/// Returns the last value at a JSON pointer in the messages that a connection received; null if there is none.
 pub(super) fn last(pair: &TestPair, conn: ConnId, pointer: &str) -> Value {
     let found = |m: &Value| m.pointer(pointer).cloned();
     pair.seats[&conn].inbox.iter().rev().find_map(found).unwrap_or(Value::Null)
@@ -39,7 +39,7 @@ pub(super) fn opened(host: Box<dyn SansIoHost>) -> (TestPair, ConnId, String) {
     (pair, a, chat)
 }
 
-/// A client's tool whose owner leaves, a cancelled call, a directory that goes.
+/// A client leaves while its tool runs, a call is cancelled, a working directory is removed.
 fn owners(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let active = json!({"clientId": "c1", "tools": [{"name": "lint"}]});
@@ -258,7 +258,7 @@ fn reconnects(mut host: Box<dyn SansIoHost>, restart: bool) -> String {
     text(&pair)
 }
 
-/// What clients seldom say, each on connections of its own.
+/// Rare messages of clients, each on its own connection.
 fn oddities(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[]);
@@ -310,7 +310,7 @@ fn oddities(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A terminal that two lines are typed into, that is renamed and exits.
+/// A terminal receives two lines, is renamed and exits.
 fn terminals(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let uri = "ahp-terminal:/1";
@@ -332,7 +332,7 @@ fn terminals(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Plugins of two clients, what is decided about them, and a server that is asked.
+/// Two clients publish plugins, make decisions about them, and send a request to a server.
 fn customizations(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
@@ -373,7 +373,7 @@ fn customizations(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Comments that come, change and go, also in ways that they may not.
+/// Clients create, change and remove annotations, with valid and invalid actions.
 fn annotations(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let uri = format!("{SESSION}/annotations");
@@ -399,7 +399,7 @@ fn annotations(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Files that are written, watched and deleted, also where and how they may not.
+/// Clients write, watch and delete files, with permitted and denied requests.
 fn resources(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let file = |name: &str| json!({"uri": format!("file:///harness/{name}"), "channel": ROOT});
@@ -435,7 +435,7 @@ fn resources(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Chats that come from where they may not, go where they cannot and name what is not there.
+/// Chats are created from invalid sources, at invalid destinations and with unknown names.
 fn origins(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.start(a, &chat, "t1", "say hello");
@@ -465,7 +465,7 @@ fn origins(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Files that an agent edits, and what clients do about it.
+/// An agent edits files, and clients review and revert the changes.
 fn changesets(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let script = "tool write \"one\\nx\\n\"\ntool write \"two\\ny\\n\"";
@@ -499,7 +499,7 @@ fn changesets(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Automations that are made, changed and run; with a restart before the last of it.
+/// Clients create, change and run automations; the host restarts before the last run.
 fn automations(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let channel = "ahp-automations://";
@@ -542,7 +542,7 @@ fn automations(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A creation with a token, a history that is read in pieces, a token for nobody.
+/// A creation with a progress token, a history in pages, an unexpected token.
 fn pieces(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.ask(a, "createSession", json!({"channel": "ahp-session:/2", "progressToken": "p"}));
@@ -560,7 +560,7 @@ fn pieces(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Decisions that come too early, too late or about nothing, and what becomes of a queue.
+/// Decisions that are too early, too late or without a subject, and the course of a queue.
 fn decisions(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
@@ -635,7 +635,7 @@ fn decisions(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Everything that is ever said to a host here.
+/// Returns the texts of all conversations in these tests.
 fn everything(host: impl Fn(usize) -> Box<dyn SansIoHost>) -> Vec<String> {
     vec![
         requests(host(1_000)),
@@ -667,7 +667,7 @@ fn reference(faults: Vec<HostFault>, replay_capacity: usize) -> Box<dyn SansIoHo
     Box::new(RefHost::new(HostConfig { faults, replay_capacity, ..guests::guarded() }))
 }
 
-/// That each fault shows is held by the kill matrix.
+/// The kill matrix verifies that each fault is visible.
 #[test]
 fn a_host_does_the_same_each_time() {
     let honest = everything(|capacity| reference(vec![], capacity));

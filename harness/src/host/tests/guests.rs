@@ -1,4 +1,5 @@
-//! Conversations about who comes in and what is his, odd files, schedules, challenges, and what a host leaves alone.
+//! Conversations about credentials and client ids, special files, schedules, challenges, and messages that a
+//! host ignores.
 
 use super::super::SansIoHost;
 use super::super::door::{GUARDED, TOKENS, headers};
@@ -9,17 +10,17 @@ use crate::peer::guise::{ClientCredentials, ClientGuise};
 
 const AUTOMATIONS: &str = "ahp-automations://";
 
-/// A host that only two people may come to.
+/// Returns the configuration of a host with two accepted tokens.
 pub(super) fn guarded() -> HostConfig {
     HostConfig { tokens: TOKENS.map(str::to_owned).into(), ..HostConfig::default() }
 }
 
-/// Everything that is said here.
+/// Returns the texts of all conversations in this module.
 pub(super) fn all(host: impl Fn() -> Box<dyn SansIoHost>) -> String {
     [doors, disks, schedules, challenges, plain].map(|said| said(host())).concat()
 }
 
-/// Everybody who may come and who may not, and one who takes what is another's.
+/// Visitors with and without valid credentials connect, and one uses another visitor's client id.
 fn doors(host: Box<dyn SansIoHost>) -> String {
     let mut pair = TestPair::over(host, false);
     let mut said = String::new();
@@ -61,7 +62,7 @@ fn doors(host: Box<dyn SansIoHost>) -> String {
     said + &text(&pair)
 }
 
-/// Files, and what only looks like one.
+/// Clients access files and special file system nodes.
 fn disks(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     for name in ["inside.txt", "link.txt", "link/canary.txt", "large"] {
@@ -76,7 +77,7 @@ fn disks(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Schedules that are some, one that begins a run, and conditions that are alike.
+/// Clients define valid schedules, one of which starts a run, and duplicate conditions.
 fn schedules(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     pair.subscribe(a, AUTOMATIONS);
@@ -103,7 +104,7 @@ fn schedules(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A server that asks for a token, and is stopped instead; and one that gets it.
+/// A server asks for a token and is stopped; another server asks for a token and gets it.
 fn challenges(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let server = json!({"type": "mcpServer", "id": "echo", "name": "Echo", "uri": "virtual:/mcp",
@@ -128,7 +129,7 @@ fn challenges(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A canvas that is logged, an attachment of a later kind, and an archive without extensions.
+/// A canvas is logged, a message has an attachment of an unknown type, and an archive has no extensions.
 fn plain(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     pair.ask(a, "subscribe", json!({"channel": "ahp-otlp://logs"}));

@@ -1,8 +1,7 @@
 //! A host and its clients in one process, in virtual time.
 //!
-//! Every frame that the host sends is held against the tables, and every action is folded into
-//! the snapshot that the connection got: it must have an effect, and the result must be what the
-//! host says later.
+//! Every frame of the host is checked against the tables. Every action is reduced into the snapshot that the
+//! connection received: the action must have an effect, and the result must equal a later snapshot.
 
 pub(super) use std::collections::BTreeMap;
 pub(super) use std::time::Duration;
@@ -21,7 +20,8 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 
 pub(super) const SESSION: &str = "ahp-session:/s1";
-/// Longer than any script of these tests, shorter than the grace of a lost client.
+/// The time that [`TestPair::run`] plays; longer than any script of these tests, shorter than the grace period
+/// of a lost client.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
@@ -40,9 +40,9 @@ pub(super) struct TestPair {
     pub(super) now: Duration,
     pub(super) seats: BTreeMap<ConnId, TestSeat>,
     pub(super) next_id: u64,
-    /// Whether the host is meant to be right.
+    /// Whether the frames of the host are checked; off for hosts with injected faults.
     pub(super) strict: bool,
-    /// What shells were told to do.
+    /// The instructions that shells have received.
     pub(super) deeds: Vec<(String, ShellDeed)>,
 }
 
@@ -83,7 +83,7 @@ impl TestPair {
         id
     }
 
-    /// As [`TestPair::join`], whatever comes of it.
+    /// Opens a connection and shakes hands like [`TestPair::join`], without an assertion about the result.
     pub(super) fn join_loosely(&mut self, conn: u32, version: &str, channels: &[&str]) -> ConnId {
         let id = self.open(conn);
         let params = json!({
@@ -94,24 +94,24 @@ impl TestPair {
         id
     }
 
-    /// A client stops reading, or goes on.
+    /// Lets a client stop or resume reading.
     pub(super) fn hold(&mut self, conn: ConnId, held: bool) {
         self.host.handle_held(self.now, conn, held);
     }
 
-    /// A connection ends on the client's side.
+    /// Closes a connection on the client's side.
     pub(super) fn close(&mut self, conn: ConnId) {
         self.host.handle_close(self.now, conn);
         self.drain();
     }
 
-    /// Sends a frame as it is.
+    /// Sends a raw frame.
     pub(super) fn frame(&mut self, conn: ConnId, frame: &Frame) {
         self.host.handle_frame(self.now, conn, frame);
         self.drain();
     }
 
-    /// Lets the next thing happen that is due some time.
+    /// Advances to the next timer of the host, whenever it is.
     pub(super) fn step(&mut self) {
         if let Some(at) = self.host.next_timeout() {
             self.now = self.now.max(at);
@@ -147,7 +147,7 @@ impl TestPair {
         answer["result"]["snapshot"]["state"].clone()
     }
 
-    /// The shell of a terminal says something.
+    /// Passes an event of a terminal's shell to the host.
     pub(super) fn said(&mut self, terminal: &str, said: ShellEvent) {
         self.host.handle_shell(self.now, terminal, said);
         self.drain();
@@ -171,7 +171,7 @@ impl TestPair {
         }
     }
 
-    /// Lets time pass until nothing is due any more.
+    /// Advances the time until no timer is due within [`PATIENCE`].
     pub(super) fn run(&mut self) {
         let end = self.now + PATIENCE;
         while let Some(at) = self.host.next_timeout().filter(|at| *at <= end) {
@@ -233,12 +233,12 @@ impl TestPair {
         seat.inbox.push(value);
     }
 
-    /// What a connection has folded of a channel must be what the host says it is.
+    /// Asserts that a connection's reduced state of a channel equals a fresh snapshot.
     pub(super) fn converges(&mut self, conn: ConnId, channel: &str) {
         let mut folded = self.seats[&conn].states[channel].clone();
         let mut fresh = self.subscribe(conn, channel);
         if channel.starts_with("ahp-session") && !channel.ends_with("/annotations") {
-            // No action sets the activity of a session.
+            // No action sets the activity bits of a session's status.
             for state in [&mut folded, &mut fresh] {
                 state["status"] = json!(state["status"].as_u64().unwrap() & !31);
             }
@@ -250,7 +250,7 @@ impl TestPair {
         assert_eq!(folded, fresh, "{channel}");
     }
 
-    /// A session with a chat, and one client that follows both.
+    /// Returns a host with a session and its chat, and one client that is subscribed to both.
     pub(super) fn ready(config: HostConfig) -> (TestPair, ConnId, String) {
         let mut pair = TestPair::new(config);
         let a = pair.join(1, "1.0.0", &[ROOT]);

@@ -1,9 +1,9 @@
-//! Random conversations: whatever three clients do, in whatever order, every frame is well
-//! formed, every accepted action has an effect, and all of them end up with the same states.
+//! Random conversations of three clients. Every frame is well formed, every accepted action has an effect, and
+//! all clients end with the same states.
 
 use super::pair::*;
 
-/// A small generator of numbers: the same seed, the same conversation.
+/// A small random generator: the same seed gives the same conversation.
 struct TestDice(u64);
 
 impl TestDice {
@@ -174,7 +174,7 @@ fn converse(seed: u64) {
     assert!(compared > 0);
 }
 
-/// Drops a connection, lets something happen, and reconnects with what was seen.
+/// Closes a connection, advances the host twice, and reconnects with the last seen number.
 fn come_back(pair: &mut TestPair, conn: ConnId, client: &str, next: &mut u32) -> ConnId {
     pair.host.handle_close(pair.now, conn);
     pair.step();
@@ -207,7 +207,7 @@ fn converges_whatever_happens() {
     }
 }
 
-/// Puts something odd at a random place of a value.
+/// Inserts an odd value at a random place.
 fn spoil(dice: &mut TestDice, value: &mut Value) {
     let inside = dice.roll(4) != 0;
     match value {

@@ -1,4 +1,4 @@
-//! What a client is told that was away.
+//! Reconnects: what a client receives after an interruption.
 
 use super::pair::*;
 

@@ -1,4 +1,4 @@
-//! One conversation about several chats, and about what agents show beside what they say.
+//! Conversations about several chats, and about the context and the side effects of agents' work.
 
 use super::super::SansIoHost;
 use super::faults::{last, opened, text};
@@ -8,7 +8,7 @@ const GARDEN: &str = "ahp-chat:/garden";
 const HOUSE: &str = "ahp-chat:/house";
 const SECOND: &str = "ahp-session:/second";
 
-/// Plays a turn to its end, or until it waits.
+/// Plays a turn until it ends or waits.
 fn play(pair: &mut TestPair, conn: ConnId, (chat, turn): (&str, &str), script: &str, with: Value) {
     let mut start = turn_started(turn, script);
     start["message"]["attachments"] = with;
@@ -24,7 +24,7 @@ fn attached(chat: &str, end: Option<&str>) -> Value {
     json!([one])
 }
 
-/// What an agent is given, and what it shows of its work.
+/// Agents receive context and show their work.
 pub(super) fn chats_and_work(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let none = || json!([]);
@@ -92,7 +92,7 @@ pub(super) fn chats_and_work(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Workers, moves, what agents do not offer, and where changes show.
+/// Workers, moves of chats, unsupported requests to agents, and the changesets of chats.
 pub(super) fn workers_and_moves(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let none = || json!([]);

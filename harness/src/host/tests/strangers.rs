@@ -1,4 +1,4 @@
-//! Conversations about tokens, telemetry, bounds, and what clients publish at URIs of their own.
+//! Conversations about tokens, telemetry, limits, and plugins that clients publish at their own URIs.
 
 use super::super::auth::TOKEN;
 use super::super::{SansIoHost, configuration};
@@ -9,7 +9,7 @@ use crate::wire::frame::Frame;
 
 const LOGS: &str = "ahp-otlp://logs?level=error";
 
-/// Everything that is said here.
+/// Returns the texts of all conversations in this module.
 pub(super) fn all(host: impl Fn() -> Box<dyn SansIoHost>) -> String {
     let own = [tokens, listeners, bounds, published, newcomers].map(|said| said(host()));
     own.concat() + &guests::all(host)
@@ -29,7 +29,7 @@ fn authenticate(pair: &mut TestPair, conn: ConnId, token: &str, seconds: Option<
     pair.ask(conn, "authenticate", params);
 }
 
-/// Two clients, an agent that asks for a token and one that takes one.
+/// Two clients use an agent that asks for a token, and deliver one.
 fn tokens(host: Box<dyn SansIoHost>) -> String {
     let mut pair = TestPair::over(host, false);
     let a = pair.join_loosely(1, "1.0.0", &[ROOT]);
@@ -51,7 +51,8 @@ fn tokens(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Telemetry of a turn, for one who subscribes to all of it, one to errors, one to nothing.
+/// Telemetry of a turn for a subscriber of all of it, a subscriber of errors, and a client without a
+/// subscription.
 fn listeners(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[LOGS]);
@@ -74,7 +75,8 @@ fn listeners(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Frames that are too deep or too large, a client that does not read, one that asks without end.
+/// Frames that are too deep or too large, a client that does not read, a client that floods the host with
+/// requests.
 fn bounds(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, chat) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
@@ -95,7 +97,7 @@ fn bounds(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// A plugin that its client has to be asked for, and directories of an agent that can change them.
+/// A host reads a plugin from its client; an agent changes its working directories.
 fn published(host: Box<dyn SansIoHost>) -> String {
     let (mut pair, a, _) = opened(host);
     let b = pair.join_loosely(2, "1.0.0", &[SESSION]);
@@ -130,8 +132,8 @@ fn published(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Clients of all kinds: one that shows no apps, one of an old version of its own, one that prefers, one
-/// that leaves for good; and a terminal that prints a lot.
+/// Different clients: one without MCP apps, one of an older version, one that prefers a version, one that
+/// leaves for good; and a terminal with much output.
 fn newcomers(host: Box<dyn SansIoHost>) -> String {
     let mut pair = TestPair::over(host, false);
     let a = pair.join_loosely(1, "1.0.0", &[ROOT]);

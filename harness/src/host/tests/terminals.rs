@@ -1,4 +1,4 @@
-//! Terminals: who may make and hold them, what is typed, what a crash leaves.
+//! Terminals: creation, claims, input, and the effect of a crash.
 
 use super::pair::*;
 
@@ -110,7 +110,7 @@ fn a_real_shell_is_typed_into_and_what_it_prints_is_told() {
     let expected: Vec<_> = deeds.map(|deed| (TERMINAL.to_owned(), deed)).into();
     assert_eq!(pair.deeds, expected);
 
-    // A mark and a character are cut in two.
+    // The reads cut a mark and a character in two.
     let printed = "$ ls\r\n\u{1b}]633;E;    7  ls\u{7}\u{1b}]133;C\u{7}grüße\r\n\u{1b}]133;D;3\u{7}\
                    \u{1b}]7;file:///b\u{7}$ ";
     let (before, rest) = printed.as_bytes().split_at(8);

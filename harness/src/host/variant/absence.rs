@@ -1,4 +1,5 @@
-//! Variants of hosts that lack an optional feature: its methods are refused, and nothing of it is sent.
+//! Variants of hosts that lack an optional feature: its methods are rejected, and its members and actions are
+//! not sent.
 //!
 //! Knows: methods, types and their optional members. Never knows: how the host implements them.
 
@@ -11,13 +12,13 @@ use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list};
 /// What a host without a feature does not offer and does not send.
 #[derive(Debug)]
 pub(super) struct AbsentFeature {
-    /// Methods that are answered with -32601 (method not found). A name that ends with `*` stands for all methods that
-    /// begin like it.
+    /// Methods that are answered with -32601 (method not found). A name that ends with `*` matches all methods
+    /// with this prefix.
     pub(super) methods: &'static [&'static str],
     /// Whether a request, by method and params, is answered with -32600.
     pub(super) refused: fn(&str, &Value) -> bool,
-    /// Optional members that are removed, each by the name of a type or action, and its own. A `*` at the
-    /// beginning or end of a type's name matches any rest.
+    /// Optional members that are removed: the name of a type or action, and the name of the member. A `*` at
+    /// the beginning or end of a type's name matches any rest.
     pub(super) members: &'static [(&'static str, &'static str)],
     /// Actions of the host that are not sent. `serverSeq` has gaps where they were.
     pub(super) actions: &'static [&'static str],
@@ -33,7 +34,7 @@ pub(super) const NOTHING: AbsentFeature = AbsentFeature {
     notifications: &[],
 };
 
-/// Whether a name fits a pattern with at most one `*`, at its beginning or end.
+/// Returns whether a name matches a pattern with at most one `*`, at its beginning or end.
 fn fits(pattern: &str, name: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => name.ends_with(end),
@@ -51,7 +52,7 @@ impl AbsentFeature {
         }
     }
 
-    /// Whether an envelope has one of the actions that are not sent.
+    /// Returns whether an envelope has one of the actions that are not sent.
     fn drops(&self, envelope: &Value) -> bool {
         let own = envelope.get("origin").is_none_or(Value::is_null);
         let name = envelope.get("action").and_then(|action| action["type"].as_str());
@@ -98,7 +99,7 @@ impl MessageRewriter for &'static AbsentFeature {
     }
 }
 
-/// Whether a request is to create a chat from a source of this kind.
+/// Returns whether a request creates a chat from a source of this kind.
 fn made_of(method: &str, params: &Value, way: &str) -> bool {
     method == "createChat" && params.pointer("/source/kind").and_then(Value::as_str) == Some(way)
 }

@@ -1,4 +1,4 @@
-//! The catalogue of legal variants. Each row stands beside the struct that implements it.
+//! The catalogue of legal variants. Each row is next to the struct that implements it.
 //!
 //! Knows: names, sources. Never knows: how a variant works.
 //!
@@ -21,31 +21,31 @@ use super::{
 /// One legal variant.
 #[derive(Clone, Copy)]
 pub struct VariantRow {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What the host does.
+    /// The behaviour of the host with this variant.
     pub does: &'static str,
-    /// Why the specification permits it: the words of the text, or what the text does not say.
+    /// Why the specification permits it: a paraphrase of the text, or what the text leaves open.
     pub permitted: &'static str,
-    /// The section or type where the specification says so.
+    /// The section or type of the specification that permits it.
     pub source: &'static str,
-    /// The first version for which it holds.
+    /// The first version that permits it.
     pub since: Version,
     /// Whether the host offers less than without the variant, so that scenarios that need more are not played.
     pub offers_less: bool,
     pub(super) maker: VariantMaker,
 }
 
-/// How a variant is made.
+/// The implementation of a variant.
 #[derive(Clone, Copy)]
 pub(super) enum VariantMaker {
-    /// By calling this.
+    /// A rewriter of messages.
     New(fn() -> Box<dyn MessageRewriter>),
-    /// By removing a feature.
+    /// The absence of a feature.
     Without(&'static AbsentFeature),
-    /// By another configuration of the host.
+    /// A change of the host's configuration.
     Setting(fn(&mut HostConfig)),
-    /// By taking part in what the host does.
+    /// Hooks in the behaviour of the host.
     Behaviour(&'static dyn HostHooks),
 }
 
@@ -54,7 +54,7 @@ pub(super) const RPC: &str = "JSON-RPC 2.0, section 5";
 pub(super) const OPTIONAL: &str = "the types of each version: optional members";
 pub(super) const UNKNOWN: &str = "docs/specification/versioning.md › Compatibility Guarantee";
 
-/// A row that holds for all versions.
+/// Creates a row that is valid for all versions.
 pub(super) const fn row(
     name: &'static str,
     does: &'static str,
@@ -66,7 +66,7 @@ pub(super) const fn row(
     VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
 }
 
-/// A row that holds for all versions and is a setting of the reference host.
+/// Creates a row for a setting of the reference host, valid for all versions.
 pub(super) const fn setting(
     name: &'static str,
     does: &'static str,
@@ -78,7 +78,7 @@ pub(super) const fn setting(
     VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
 }
 
-/// A row that holds for all versions and takes part in what the host does.
+/// Creates a row for hooks in the host's behaviour, valid for all versions.
 pub(super) const fn behaviour(
     name: &'static str,
     does: &'static str,
@@ -90,17 +90,17 @@ pub(super) const fn behaviour(
     VariantRow { name, does, permitted, source, since: Version::V0_1, offers_less: false, maker }
 }
 
-/// The same row, for a host that offers less than without the variant.
+/// Marks a row as one whose host offers less than without the variant.
 pub(super) const fn offering_less(row: VariantRow) -> VariantRow {
     VariantRow { offers_less: true, ..row }
 }
 
-/// The same row, for this version and later ones.
+/// Restricts a row to this version and later ones.
 pub(super) const fn since(since: Version, row: VariantRow) -> VariantRow {
     VariantRow { since, ..row }
 }
 
-/// Every variant, by topic.
+/// All variants, by topic.
 pub static VARIANTS: LazyLock<Vec<VariantRow>> = LazyLock::new(|| {
     let topics = [
         settings::ROWS,
@@ -124,12 +124,12 @@ impl fmt::Debug for VariantRow {
 }
 
 impl VariantRow {
-    /// The row of this name.
+    /// Returns the row with this name; `None` if there is none.
     pub fn named(name: &str) -> Option<&'static VariantRow> {
         VARIANTS.iter().find(|row| row.name == name)
     }
 
-    /// What the variant does to messages, in its initial state; `None` for one that does nothing to them.
+    /// Creates the rewriter of the variant; `None` if the variant does not rewrite messages.
     pub(super) fn rewriter(&self) -> Option<Box<dyn MessageRewriter>> {
         match self.maker {
             VariantMaker::New(make) => Some(make()),
@@ -138,7 +138,7 @@ impl VariantRow {
         }
     }
 
-    /// The hooks of one that takes part in what the host does.
+    /// Returns the hooks of the variant; `None` if it has none.
     pub(super) fn behaviour(&self) -> Option<&'static dyn HostHooks> {
         match self.maker {
             VariantMaker::Behaviour(hooks) => Some(hooks),
@@ -146,7 +146,7 @@ impl VariantRow {
         }
     }
 
-    /// Changes the configuration of the reference host, for one that is a setting.
+    /// Applies the variant to the configuration of the reference host, if it is a setting.
     pub(super) fn set_up(&self, config: &mut HostConfig) {
         if let VariantMaker::Setting(set) = self.maker {
             set(config);

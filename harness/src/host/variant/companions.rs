@@ -1,4 +1,4 @@
-//! Variants with other people on the same host: their sessions in lists, and notifications about them.
+//! Variants with other users on the same host: their sessions in lists, and notifications about them.
 //!
 //! Knows: session summaries, lists, notifications of the root channel. Never knows: chats.
 
@@ -14,7 +14,7 @@ use super::{MessageLink, MessageRewriter, RewriterOutput};
 /// Adds a session of another user to session lists.
 #[derive(Default)]
 struct OtherPeople {
-    /// Whether that session was modified last, so that it is the first entry.
+    /// Whether that session has the latest modification time, so that it is the first entry.
     newest: bool,
     /// Connections whose last request for a list had a cursor.
     later: HashSet<ConnId>,
@@ -69,7 +69,7 @@ impl MessageRewriter for OtherPeople {
     }
 }
 
-/// A copy of a summary with another URI, older or newer than every other session.
+/// Returns a copy of a summary with another URI, and with dates before or after every other session.
 fn somebody_elses(summary: &Value, newest: bool) -> Value {
     let mut other = summary.clone();
     let which = if newest { "newest" } else { "oldest" };
@@ -79,7 +79,7 @@ fn somebody_elses(summary: &Value, newest: bool) -> Value {
         ["chats", "defaultChat", "activity", "changes"].iter().for_each(|name| {
             members.remove(name);
         });
-        // Instants are texts from 0.9.0 on.
+        // From 0.9.0 on, instants are strings.
         for name in ["createdAt", "modifiedAt"] {
             if members.get(name).is_some_and(Value::is_string) {
                 let year = if newest && name == "modifiedAt" { 2040 } else { 2020 };
@@ -93,7 +93,7 @@ fn somebody_elses(summary: &Value, newest: bool) -> Value {
 /// Announces a session of another user after each new session, and removes it at once.
 #[derive(Default)]
 struct BriefSessions {
-    /// How many there were, for each connection.
+    /// The number of sessions announced so far, for each connection.
     count: HashMap<ConnId, u64>,
 }
 
@@ -130,7 +130,7 @@ impl MessageRewriter for BriefSessions {
 const MANY: &str = "A host serves many clients; a list has all sessions of the host.";
 const LISTS: &str = "docs/specification/root-channel.md › Listing sessions";
 
-/// Sessions of other people.
+/// Sessions of other users.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "other-peoples-sessions",

@@ -70,7 +70,7 @@ const PIECES: [&str; 2] = ["chat/delta", "chat/reasoning"];
 fn split(envelope: &Value) -> Option<[Value; 2]> {
     let action = envelope.get("action")?;
     let named = action["type"].as_str().is_some_and(|name| PIECES.contains(&name));
-    // A client's own action has to be echoed unchanged.
+    // The echo of a client's action has to be unchanged.
     let own = envelope.get("origin").is_none_or(Value::is_null);
     let content = action["content"].as_str().filter(|_| named && own)?;
     let (place, _) = content.char_indices().nth(content.chars().count() / 2)?;

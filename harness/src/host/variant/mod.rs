@@ -1,9 +1,10 @@
-//! Legal variants: behaviour that the specification permits and that the reference host does not show.
+//! Legal variants: behaviour that the specification permits and that the reference host does not have by
+//! default.
 //!
-//! An injected fault proves that a check can fail. A variant proves that no check fails on a legal host. Variants
-//! are not branches of the reference host: each rewrites the messages between clients and host, implements hooks of
-//! the host, or is one of its settings, so that several can be combined. `catalogue` lists them with the text that
-//! permits each.
+//! An injected fault proves that a check can fail. A variant proves that no check fails on a legal host.
+//! Variants are not branches of the reference host: each rewrites the messages between clients and host,
+//! implements hooks of the host, or is one of its settings, so that several can be combined. `catalogue` lists
+//! them with the text that permits each.
 //!
 //! Knows: the reference host, messages. Never knows: rules, scenarios.
 //!
@@ -37,14 +38,14 @@ mod values;
 
 pub use catalogue::{VARIANTS, VariantRow};
 
-/// The reference host behind a chain of variants. Injected faults are between the two.
+/// The reference host behind a chain of variants. Injected faults apply before the variants.
 pub struct VariantHost {
     inner: RefHost,
     chain: MessageChain,
 }
 
 impl VariantHost {
-    /// A reference host with these variants, the first one next to the host.
+    /// Creates a reference host with these variants, the first one next to the host.
     pub fn new(rows: &[&VariantRow], mut config: HostConfig) -> VariantHost {
         let chain = rows.iter().filter_map(|row| row.rewriter()).collect();
         rows.iter().for_each(|row| row.set_up(&mut config));

@@ -1,6 +1,6 @@
 //! Variants of the names that a host chooses: URIs, ids, models, agents.
 //!
-//! Knows: where in a message names stand. Never knows: what they name.
+//! Knows: the places of names in messages. Never knows: what they name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,25 +10,25 @@ use crate::wire::version::Version;
 use super::catalogue::{OPTIONAL, VariantRow, offering_less, row, since};
 use super::{MessageLink, MessageRewriter, RewriterOutput, walk};
 
-/// Gives URIs that the host chooses another form.
+/// Changes the form of URIs that the host chooses.
 struct RenamedUris {
-    /// What they begin with.
+    /// The prefix of the URIs.
     prefix: &'static str,
-    /// The other form, made of what comes after the prefix.
+    /// Returns the other form for the rest of a URI after the prefix.
     form: fn(&str) -> String,
     /// URIs chosen by clients, which are not changed.
     chosen: HashSet<String>,
     names: NameMap,
 }
 
-/// Names of the host and the names that clients receive instead.
+/// The names of the host and their replacements, in both directions.
 #[derive(Default)]
 struct NameMap {
     there: HashMap<String, String>,
     back: HashMap<String, String>,
 }
 
-/// How many names are remembered. Further ones are not changed.
+/// The maximum number of remembered names. Further names are not changed.
 const MOST_NAMES: usize = 100_000;
 
 impl NameMap {
@@ -40,7 +40,7 @@ impl NameMap {
     }
 }
 
-/// Replaces strings, at any depth; not the names of members.
+/// Replaces strings at any depth, except the names of members.
 fn replace(message: &mut Value, visit: &mut dyn FnMut(&str) -> Option<String>) {
     walk(message, &mut |value| {
         if let Value::String(text) = value
@@ -92,10 +92,10 @@ fn uris(prefix: &'static str, form: fn(&str) -> String) -> Box<dyn MessageRewrit
     Box::new(RenamedUris::new(prefix, form))
 }
 
-/// Gives chats another form, and refuses chats that a client names in any form but this one.
+/// Changes the form of chat URIs, and rejects chats that a client names in any other form.
 struct StrictChats {
     renamed: RenamedUris,
-    /// What URIs of this form begin with.
+    /// The prefix of URIs of this form.
     begin: &'static str,
 }
 
@@ -132,11 +132,11 @@ fn strict_chats() -> Box<dyn MessageRewriter> {
     Box::new(StrictChats { renamed, begin: BEGIN })
 }
 
-/// Gives names that stand in certain members another form, wherever else they stand.
+/// Changes the form of the names in certain members, and of the same names elsewhere.
 struct RenamedMembers {
-    /// The members, each by the name of a type or action, and its own.
+    /// The members: the name of a type or action, and the name of the member.
     members: &'static [(&'static str, &'static str)],
-    /// What the other form begins and ends with.
+    /// The prefix and the suffix of the other form.
     around: (&'static str, &'static str),
     /// Names that the host has used.
     known: HashSet<String>,
@@ -182,14 +182,14 @@ fn members(
     Box::new(RenamedMembers { members, around, known: HashSet::new() })
 }
 
-/// Changes each list of agents.
+/// Changes every list of agents.
 struct AgentList {
     change: fn(&mut Vec<Value>),
-    /// The provider of sessions whose creator names none.
+    /// The provider of sessions whose creator names none; `None` leaves the default.
     default: Option<&'static str>,
 }
 
-/// Requests with the provider of a session that does not exist yet.
+/// Requests that name the provider of a session that does not exist yet.
 const WITH_PROVIDER: [&str; 3] =
     ["createSession", "resolveSessionConfig", "sessionConfigCompletions"];
 /// The agent of the reference host without capabilities.
@@ -201,9 +201,9 @@ fn keep_simple(agents: &mut Vec<Value>) {
     }
 }
 
-/// An agent that nobody can use without a token.
+/// The provider of an agent that requires a token.
 const LOCKED: &str = "locked";
-/// Another one.
+/// The provider of another agent that requires a token.
 const ALSO_LOCKED: &str = "also-locked";
 
 fn locked_resource() -> Value {

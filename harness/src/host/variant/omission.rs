@@ -5,7 +5,7 @@
 use super::absence::{AbsentFeature, MEMBER, NOTHING, absent};
 use super::catalogue::VariantRow;
 
-/// Hosts that never send a member.
+/// Variants of hosts that never send a member.
 pub(super) const ROWS: &[VariantRow] = &[
     absent(
         "without-telemetry",
@@ -285,7 +285,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         &AbsentFeature {
             members: &[
                 ("TerminalExitedLifecycleState", "exitCode"),
-                // Where terminals have no lifecycle yet.
+                // Older versions have the exit code in place of a lifecycle.
                 ("TerminalState", "exitCode"),
                 ("TerminalInfo", "exitCode"),
                 ("terminal/exited", "exitCode"),

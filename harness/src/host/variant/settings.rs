@@ -1,4 +1,5 @@
-//! Variants that are settings of the reference host: its replay buffer, and how long a session is being created.
+//! Variants that are settings of the reference host: its replay buffer, and the duration of a session's
+//! creation.
 //!
 //! Knows: its configuration. Never knows: messages.
 

@@ -44,7 +44,7 @@ impl MessageRewriter for HostFractionalNumbers {
         mut message: Value,
         out: &mut RewriterOutput,
     ) {
-        // Only ids of responses change: those of requests are chosen by the sender.
+        // Change only the ids of responses: the sender of a request chooses its id.
         if self.0 == FractionPlace::Rest || link.answers.is_some() {
             add_fractions(&mut message, self.0);
         }
@@ -67,7 +67,7 @@ impl MessageRewriter for HostReversedMembers {
     }
 }
 
-/// Serializes messages in another way.
+/// Serialises messages with another function.
 struct HostWrittenText(fn(&Value) -> String);
 
 impl MessageRewriter for HostWrittenText {
@@ -93,7 +93,7 @@ impl MessageRewriter for ExtensionMembers {
     }
 }
 
-/// Adds `_meta` to objects that only the host makes.
+/// Adds `_meta` to objects that only the host creates.
 struct HostAddedMetadata;
 
 /// Types and actions with an optional `_meta` that clients never send.
@@ -124,7 +124,7 @@ impl MessageRewriter for HostAddedMetadata {
     }
 }
 
-/// The same instant in the time zone two hours east of Greenwich.
+/// Returns the same instant in a time zone two hours east of Greenwich.
 fn two_hours_east(plain: &str) -> String {
     const TWO_HOURS: i64 = 7_200_000;
     match timestamp::plus_millis(&format!("{plain}Z"), TWO_HOURS) {

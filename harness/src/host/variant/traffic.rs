@@ -18,7 +18,7 @@ impl MessageRewriter for ShortPages {
     fn edit_client_message(&mut self, _: &MessageLink<'_>, message: &mut Value) -> Option<Value> {
         let asks = message["method"].as_str() == Some("listSessions");
         let params = message.get_mut("params").and_then(Value::as_object_mut).filter(|_| asks);
-        // An invalid limit and a limit of zero are passed on, since the host has to check them.
+        // Pass on an invalid limit and a limit of zero, since the host has to check them.
         if let Some(params) = params
             && params.get("limit").is_none_or(|limit| limit.as_u64().is_some_and(|limit| limit > 1))
         {
@@ -113,7 +113,7 @@ struct FewSubscriptions {
     channels: HashMap<ConnId, Vec<Value>>,
 }
 
-/// How many channels a connection may be subscribed to.
+/// The maximum number of subscriptions of a connection.
 const MOST_SUBSCRIPTIONS: usize = 48;
 
 impl MessageRewriter for FewSubscriptions {

@@ -70,10 +70,11 @@ struct ShellPrefix;
 
 const OWN_PREFIX: &str = "!";
 const OTHER_PREFIX: &str = "$ ";
-/// Stands before a text that begins like a command of the reference host and is none. The character has no width.
+/// The prefix of a text that begins like a command of the reference host but is not meant as one. The character
+/// has no width.
 const NO_COMMAND: &str = "\u{2060}!";
 
-/// Replaces the prefixes of the texts of messages: the first pair that fits.
+/// Replaces the prefixes of message texts; the first pair that matches applies.
 fn prefix_texts(message: &mut Value, pairs: [(&str, &str); 2]) {
     walk(message, &mut |value| {
         let Value::Object(members) = value else { return };
