@@ -1,9 +1,9 @@
-//! An MCP server with one tool, which records that it was called: evidence of what a host's agent really ran.
+//! An MCP server with one tool, which records its calls: evidence of what a host's agent really executed.
 //!
-//! A message is a line of JSON-RPC. The tool, [`TOOL`], gives its text back and changes nothing; two texts make
-//! it fail, and not come back.
+//! A message is a line of JSON-RPC. The tool, [`TOOL`], returns its text and changes nothing. With the text
+//! [`FAILS`] it fails; with [`WAITS`] it never returns.
 //!
-//! Pure: what is to be written and kept is returned.
+//! Pure: the functions return the output and the record, and the caller writes them.
 //!
 //! Knows: JSON-RPC. Never knows: files, processes, scripts.
 //!
@@ -13,18 +13,19 @@ use crate::wire::frame::Frame;
 use crate::wire::json::{Value, json};
 use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
-/// The name of its tool.
+/// The name of the tool.
 pub const TOOL: &str = "ahp_probe";
 
-/// With this text the tool fails.
+/// The text with which the tool fails.
 pub const FAILS: &str = "ahp-fail";
-/// With this text it goes on for ever.
+/// The text with which the tool never returns.
 pub const WAITS: &str = "ahp-wait";
 
-/// Makes a content block.
+/// Creates a content block.
 type MakeBlock = fn() -> Value;
 
-/// With one of these texts it gives something else besides its text: a content block, which MCP and ACP write alike.
+/// The texts for which the tool returns a content block in addition to the text. MCP and ACP have the same
+/// blocks.
 const GIVES: &[(&str, MakeBlock)] = &[
     ("ahp-image", || json!({"type": "image", "data": PIXEL, "mimeType": "image/png"})),
     ("ahp-audio", || json!({"type": "audio", "data": SILENCE, "mimeType": "audio/wav"})),
@@ -48,34 +49,34 @@ const GIVES: &[(&str, MakeBlock)] = &[
     }),
 ];
 
-/// A picture of one pixel, a PNG in base64.
+/// An image of one pixel, a PNG in base64.
 const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
-/// A sound of no length, a WAV in base64.
+/// An empty sound, a WAV in base64.
 const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
-/// What the tool gives besides its text.
+/// Returns the additional content block for a text; `None` for other texts.
 pub fn given(text: &str) -> Option<Value> {
     GIVES.iter().find(|(name, _)| *name == text).map(|(_, make)| make())
 }
 
-/// The revisions that it speaks, which differ in nothing that it does; the newest first.
+/// The supported revisions, newest first. The server behaves the same in all of them.
 const REVISIONS: &[&str] = &["2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// The newest revision.
+/// Returns the newest revision.
 pub fn newest() -> &'static str {
     REVISIONS.first().copied().unwrap_or_default()
 }
 
-/// What comes of a line.
+/// The result of a line.
 #[derive(Debug, Default, PartialEq)]
 pub struct McpLineResult {
-    /// The line to answer with.
+    /// The line of the response; `None` if there is no response.
     pub line: Option<String>,
-    /// What the tool was called with, where it was called.
+    /// The arguments of a call of the tool; `None` for other messages.
     pub called: Option<Value>,
 }
 
-/// Answers a line of the client's.
+/// Handles a line of the client.
 pub fn answer(line: &str) -> McpLineResult {
     let message = match decode(&Frame::Text(line.to_owned())) {
         DecodedFrame::Message(message) => message,
@@ -123,7 +124,7 @@ fn refused(id: Value, code: i64, why: &str) -> McpLineResult {
     McpLineResult { line: Some(message.into_value().to_text()), called: None }
 }
 
-/// The revision that the client asks for where it is known, else the newest.
+/// Returns the result of `initialize`: the requested revision if it is supported, else the newest.
 fn initialized(params: &Value) -> Value {
     let asked = params["protocolVersion"].as_str();
     let known = REVISIONS.iter().find(|revision| Some(**revision) == asked);

@@ -1,7 +1,8 @@
-//! What the agent behind a host is told to do, and the ways of being that agent.
+//! The scripts for the agent behind a host, and the implementations of that agent.
 //!
-//! [`script`] is the language that all ways share, [`mode`] says what each can do of it; [`model`] answers as the model that a real agent
-//! asks, [`acp`] is the agent itself, [`mcp`] offers a tool to agents. Knows: `wire`. Never knows: a host's state, clocks, sockets.
+//! [`script`] is the language of scripts. [`mode`] lists the implementations and what each can play. [`model`]
+//! simulates the model that a real agent requests, [`acp`] is a scripted agent, [`mcp`] offers a tool to
+//! agents. Knows: `wire`. Never knows: a host's state, clocks, sockets.
 //!
 //! Start at [`script`].
 

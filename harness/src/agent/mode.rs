@@ -1,7 +1,7 @@
-//! The ways of being the agent, and what each can do of a script.
+//! The implementations of the agent, and the script steps that each can play.
 //!
-//! What a way cannot do is known before the run: a scenario that needs it is skipped with the reason. What an agent
-//! that the host keeps can do besides, the host declares.
+//! The limits of an implementation are known before the run: a scenario that exceeds them is skipped with a
+//! reason. For its own agent, a host declares which optional steps it can play.
 //!
 //! Knows: scripts. Never knows: hosts.
 //!
@@ -11,27 +11,27 @@ use serde::{Deserialize, Serialize};
 
 use super::script::{AgentScript, AskKind, ScriptStep, ToolClass, ToolStep};
 
-/// Who plays the agent behind the host.
+/// The party that plays the agent behind the host.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentMode {
-    /// The host itself, which understands scripts: the reference host's agent, or a test provider that
-    /// keeps the contract.
+    /// The host itself, which parses scripts: the reference host's agent, or a test provider that follows the
+    /// contract.
     #[default]
     Host,
-    /// The host's own agent, which asks our stand-in for its model.
+    /// The host's own agent, with the harness's stand-in as its model.
     Model,
-    /// Our agent, which the host starts and speaks ACP to.
+    /// The harness's agent, which the host starts and speaks ACP to.
     Acp,
-    /// An agent that is put to the test itself and does the same whatever it is asked.
+    /// An agent under test, whose behaviour does not depend on a script.
     Fixed,
 }
 
 impl AgentMode {
-    /// Why this mode cannot play a script; `None` where it can.
+    /// Returns why this mode cannot play a script; `None` if it can.
     pub fn cannot(self, script: &AgentScript) -> Option<&'static str> {
         let limits = match self {
-            // What not every agent of a host can do, the host declares: see `AgentScript::extras`.
+            // For optional steps the host declares which ones its agent can play, see `AgentScript::extras`.
             AgentMode::Host | AgentMode::Fixed => return None,
             AgentMode::Model => MODEL,
             AgentMode::Acp => ACP,
@@ -41,13 +41,13 @@ impl AgentMode {
     }
 }
 
-/// Something that a mode cannot do.
+/// A kind of step that a mode cannot play, with the reason.
 struct ModeLimit {
     needs: fn(&ScriptStep) -> bool,
     why: &'static str,
 }
 
-/// What a model cannot bring about in the agent that asks it.
+/// The steps that a model cannot make its agent play.
 const MODEL: &[ModeLimit] = &[
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Title(_)),
@@ -102,7 +102,7 @@ const MODEL: &[ModeLimit] = &[
     },
 ];
 
-/// What an agent cannot say in version 1 of the Agent Client Protocol.
+/// The steps that an agent cannot play in version 1 of the Agent Client Protocol.
 const ACP: &[ModeLimit] = &[
     ModeLimit {
         needs: |step| matches!(step, ScriptStep::Ask { .. }),
@@ -158,7 +158,7 @@ const ACP: &[ModeLimit] = &[
     },
 ];
 
-/// The calls of a step.
+/// Returns the tool calls of a step.
 fn tools(step: &ScriptStep) -> impl Iterator<Item = &ToolStep> {
     step.calls().iter()
 }

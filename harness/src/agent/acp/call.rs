@@ -1,6 +1,6 @@
-//! Tool calls as they are told: announced, asked about, run, ended.
+//! The reports of tool calls: start, permission request, execution, end.
 //!
-//! A call is `pending` until it may run, `in_progress` while it does, `completed` or `failed` at its end.
+//! A call is `pending` before it runs, `in_progress` while it runs, and `completed` or `failed` at its end.
 //!
 //! Knows: updates of the protocol. Never knows: scripts beyond one call, files.
 //!
@@ -15,7 +15,7 @@ use super::fault::Fault;
 use super::turn::{AgentTurn, TurnWait};
 use super::{AcpAgent, AgentOutput};
 
-/// What a user can answer: the id, the name, the kind.
+/// The options of a permission request: the id, the name, the kind.
 pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("allow", "Allow", "allow_once"),
     ("allow-always", "Always allow", "allow_always"),
@@ -23,22 +23,22 @@ pub(super) const OPTIONS: &[(&str, &str, &str)] = &[
     ("reject-always", "Always reject", "reject_always"),
 ];
 
-/// One call of a turn.
+/// A tool call of a turn.
 #[derive(Debug)]
 pub(super) struct TurnCall {
     pub(super) id: String,
     pub(super) step: ToolStep,
-    /// What the user said; `None` where nobody was asked.
+    /// Whether the user allowed the call; `None` without a decision.
     pub(super) allowed: Option<bool>,
-    /// How it ended, once it has.
+    /// The result of the call; `None` before its end.
     pub(super) ran: Option<EffectResult>,
-    /// A terminal of the client that it runs in.
+    /// The id of the client's terminal that the call runs in.
     pub(super) terminal: Option<String>,
-    /// Its end was told.
+    /// Whether the end was reported.
     ended: bool,
 }
 
-/// What a class of tools is called, and its kind.
+/// Returns the name of a tool class, and its kind in ACP.
 fn names(class: &ToolClass) -> (&str, &'static str) {
     match class {
         ToolClass::Shell => ("shell", "execute"),
@@ -51,7 +51,7 @@ fn names(class: &ToolClass) -> (&str, &'static str) {
     }
 }
 
-/// What decisions about a class are remembered under.
+/// Returns the key under which permanent decisions about a class are stored.
 pub(super) fn class(class: &ToolClass) -> &'static str {
     match class {
         ToolClass::Shell => "shell",
@@ -65,21 +65,21 @@ pub(super) fn class(class: &ToolClass) -> &'static str {
     }
 }
 
-/// The entries of a plan.
+/// Returns the entries of a plan.
 fn planned(input: &str) -> impl Iterator<Item = Value> + '_ {
     script::plan(input)
         .map(|(status, text)| json!({"content": text, "priority": "medium", "status": status}))
 }
 
-/// The line at which the input of a file's tool is cut: its path, then the texts.
+/// Splits the input of a file tool at its first two line ends: the path, and two texts.
 fn lines(input: &str) -> [&str; 3] {
     let (path, rest) = input.split_once('\n').unwrap_or((input, ""));
     let (old, new) = rest.split_once('\n').unwrap_or((rest, ""));
     [path, old, new]
 }
 
-/// What a call does. The input of `write` is the path and, on further lines, the text; that of `edit`
-/// the path, the old text and the new one, a line each.
+/// Returns the effect of a call. The input of `write` is the path and, on further lines, the text. The input of
+/// `edit` is the path, the old text and the new text, a line each.
 ///
 /// # Errors
 /// The file is not below the session's folder.
@@ -117,7 +117,7 @@ fn raw_input(step: &ToolStep) -> Value {
     }
 }
 
-/// What a call has done to a file, where it did something to one.
+/// Returns the diff of an effect on a file; `None` if it changes no file.
 fn diff(effect: &AgentEffect) -> Option<Value> {
     match effect {
         AgentEffect::Write { path, text } => {
@@ -130,7 +130,7 @@ fn diff(effect: &AgentEffect) -> Option<Value> {
     }
 }
 
-/// The file that an effect is about; a whole file from its first line.
+/// Returns the location of the file that an effect accesses, at its first line; `None` for other effects.
 fn place(effect: &AgentEffect) -> Option<Value> {
     match effect {
         AgentEffect::Read { path } => Some(json!({"path": path, "line": 1})),
@@ -142,7 +142,7 @@ fn place(effect: &AgentEffect) -> Option<Value> {
 }
 
 impl AcpAgent {
-    /// Tells what a call is about whose input has come.
+    /// Sends the details of the calls whose input was delayed.
     pub(super) fn tell_input(&mut self, session: &str, turn: &mut AgentTurn) {
         for update in std::mem::take(&mut turn.told_later) {
             self.update(session, update);
@@ -153,7 +153,7 @@ impl AcpAgent {
         self.sessions.get(session).map(|session| session.cwd.clone()).unwrap_or_default()
     }
 
-    /// Tells of a new call. Returns its place in the turn.
+    /// Reports a new call. Returns its index in the turn.
     pub(super) fn tell(&mut self, session: &str, turn: &mut AgentTurn, step: ToolStep) -> usize {
         let id = format!("call-{}", self.fresh());
         let (name, kind) = names(&step.class);
@@ -173,7 +173,7 @@ impl AcpAgent {
             update["content"] = json!([diff]);
         }
         if step.input_held {
-            // No more is known before its input has come.
+            // Report no details before the input has arrived.
             let begins = json!({
                 "sessionUpdate": "tool_call", "toolCallId": (update["toolCallId"].clone()), "title": name,
                 "status": "pending",
@@ -195,7 +195,7 @@ impl AcpAgent {
         turn.calls.len() - 1
     }
 
-    /// Asks whether a call may run, unless that was decided for all calls of its class.
+    /// Asks for permission to run a call, unless there is a permanent decision for its class.
     pub(super) fn permit(&mut self, turn: &mut AgentTurn, at: CallPlace<'_>) {
         let session = at.session;
         let cwd = self.cwd(session);
@@ -232,7 +232,7 @@ impl AcpAgent {
         }
     }
 
-    /// Runs a call that nobody has allowed yet, and waits for nothing of it.
+    /// Runs a call without permission, and does not wait for its result.
     pub(super) fn run_ahead(&mut self, turn: &AgentTurn, at: CallPlace<'_>) {
         let Some(call) = turn.calls.get(at.call) else { return };
         let effect = match call.step.class {
@@ -249,7 +249,7 @@ impl AcpAgent {
         }
     }
 
-    /// Runs a call that may run, by the client where it can, else as an effect.
+    /// Runs a permitted call: through the client if it has the capability, else as an effect.
     pub(super) fn run(&mut self, turn: &mut AgentTurn, at: CallPlace<'_>) {
         let session = at.session;
         let cwd = self.cwd(session);
@@ -304,7 +304,7 @@ impl AcpAgent {
         }
     }
 
-    /// What a call brings about that runs nothing: a plan, another mode.
+    /// Performs a call that has no effect outside of the conversation: a plan, a change of the mode.
     fn pretend(&mut self, session: &str, step: &ToolStep) {
         match &step.class {
             ToolClass::Further(row) if row.name == "plan" => {
@@ -318,7 +318,7 @@ impl AcpAgent {
         }
     }
 
-    /// Tells how a call ended, once.
+    /// Reports the end of a call, once.
     pub(super) fn end(&mut self, session: &str, turn: &mut AgentTurn, at: usize) {
         let cwd = self.cwd(session);
         let Some(call) = turn.calls.get_mut(at).filter(|call| !call.ended) else {
@@ -344,7 +344,7 @@ impl AcpAgent {
         self.update(session, update);
     }
 
-    /// Ends every call of a turn that was cancelled, and what it has at the client.
+    /// Ends every call of a cancelled turn, and releases its terminal at the client.
     pub(super) fn abandon(&mut self, session: &str, turn: &mut AgentTurn) {
         for at in 0..turn.calls.len() {
             let Some(call) = turn.calls.get_mut(at).filter(|call| !call.ended) else {
@@ -355,7 +355,7 @@ impl AcpAgent {
             self.end(session, turn, at);
             if let Some(terminal) = terminal {
                 let params = json!({"sessionId": session, "terminalId": terminal});
-                // No track waits: those of a cancelled turn are over.
+                // No track waits for the response, since the tracks of a cancelled turn have ended.
                 let at = CallPlace { session, track: usize::MAX, call: at };
                 for method in ["terminal/kill", "terminal/release"] {
                     self.ask(turn, at, RequestPurpose::Nothing, method, params.clone());
@@ -364,7 +364,7 @@ impl AcpAgent {
         }
     }
 
-    /// An effect of a turn has ended.
+    /// Handles the result of an effect.
     pub(super) fn effect_ended(&mut self, session: &str, token: u64, ran: EffectResult) {
         let now = self.now;
         self.with_turn(session, |_, turn| {

@@ -1,7 +1,7 @@
-//! What the agent asks of its client, and what it makes of the answers.
+//! Requests of the agent to its client, and the handling of the responses.
 //!
-//! A permission is given only by one of the options that allow: whatever else comes back, an error or an
-//! option that was not offered, does not let the tool run.
+//! Only the selection of an offered option that allows gives permission. After any other response, such as an
+//! error or an unknown option, the tool does not run.
 //!
 //! Knows: calls. Never knows: scripts.
 //!
@@ -16,16 +16,16 @@ use super::fault::Fault;
 use super::turn::{AgentTurn, TurnOp, TurnWait};
 use super::{AcpAgent, MAX_ASKED};
 
-/// Bytes of a terminal's output that the client keeps.
+/// The output limit of a client's terminal in bytes.
 const OUTPUT_BYTES: u64 = 1 << 20;
 
-/// What the client can do, as it says.
+/// The capabilities that the client has announced.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ClientCapabilities {
     read: bool,
     write: bool,
     terminal: bool,
-    /// It shows boolean options.
+    /// Whether the client shows boolean options.
     pub(super) booleans: bool,
 }
 
@@ -43,28 +43,28 @@ impl ClientCapabilities {
     }
 }
 
-/// What a request is for.
+/// The purpose of a request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum RequestPurpose {
-    /// Whether a call may run.
+    /// Permission to run a call.
     Permission,
     /// The text of a file.
     Read,
-    /// The text of a file in which something is to be replaced.
+    /// The text of a file, for a replacement in it.
     ReadToEdit { path: String, old: String, new: String },
-    /// A file was written.
+    /// The confirmation of a written file.
     Write,
-    /// A terminal to run in.
+    /// The id of a new terminal.
     Terminal,
-    /// The end of what runs in a terminal.
+    /// The exit of the process in a terminal.
     Exit,
-    /// What was printed there, and whether it succeeded.
+    /// The output of a terminal, and whether its process succeeded.
     Printed(bool),
-    /// Nothing hangs on the answer.
+    /// None; the response has no effect.
     Nothing,
 }
 
-/// An open request.
+/// An open request to the client.
 #[derive(Clone, Debug)]
 pub(super) struct ClientRequest {
     id: u64,
@@ -73,19 +73,19 @@ pub(super) struct ClientRequest {
     purpose: RequestPurpose,
 }
 
-/// Where a call stands.
+/// The position of a call.
 #[derive(Clone, Copy)]
 pub(super) struct CallPlace<'a> {
-    /// Its session.
+    /// The id of its session.
     pub(super) session: &'a str,
-    /// The track that carries it out.
+    /// The index of the track that executes it.
     pub(super) track: usize,
-    /// Its place among the calls of the turn.
+    /// The index among the calls of the turn.
     pub(super) call: usize,
 }
 
 impl AcpAgent {
-    /// Asks the client, for a call of a turn; the track waits for the answer.
+    /// Sends a request to the client for a call of a turn. The track waits for the response.
     pub(super) fn ask(
         &mut self,
         turn: &mut AgentTurn,
@@ -105,7 +105,7 @@ impl AcpAgent {
         self.send(Message::request(id, method, params));
     }
 
-    /// Has the client do what a call does. Returns whether it can.
+    /// Lets the client perform the effect of a call. Returns `false` if the client lacks the capability.
     pub(super) fn delegate(
         &mut self,
         turn: &mut AgentTurn,
@@ -150,7 +150,7 @@ impl AcpAgent {
         true
     }
 
-    /// The client has answered.
+    /// Handles a response of the client.
     pub(super) fn answered(&mut self, asked: ClientRequest, message: &Message) {
         let now = self.now;
         self.with_turn(&asked.session, |agent, turn| {
@@ -228,7 +228,7 @@ impl AcpAgent {
                 );
                 let params = terminal_of(turn, at);
                 if self.has(Fault::NeverReleases) {
-                    // Something else is asked, so that the track goes on as it does otherwise.
+                    // Send another request instead, so that the track continues as usual.
                     self.ask(turn, at, RequestPurpose::Nothing, "terminal/output", params);
                     return;
                 }
@@ -282,7 +282,7 @@ fn terminal_of(turn: &AgentTurn, at: CallPlace<'_>) -> Value {
 }
 
 impl AgentTurn {
-    /// Keeps how the call ended that a track is at.
+    /// Stores the result of the call that a track executes.
     pub(super) fn result_of(&mut self, index: usize, ran: EffectResult) {
         let ops = self.tracks.get(index).map(|track| &track.ops);
         let at = ops.and_then(|ops| match ops.front() {

@@ -1,6 +1,6 @@
-//! What a tool does outside of the conversation.
+//! The effects of tools outside of the conversation.
 //!
-//! Files are those below the session's folder, whatever a script asks for.
+//! A file has to be below the session's folder, whatever path a script names.
 //!
 //! Knows: paths as texts. Never knows: files.
 //!
@@ -8,71 +8,71 @@
 
 use crate::wire::json::Value;
 
-/// Something to be done by whoever runs the agent.
+/// An effect that the caller of the agent performs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentEffect {
     /// Runs a command line in a folder.
     Shell {
-        /// The command, as a shell reads it.
+        /// The command line.
         command: String,
-        /// Where.
+        /// The working folder.
         cwd: String,
     },
     /// Reads a file.
     Read {
-        /// Its absolute path.
+        /// The absolute path.
         path: String,
     },
     /// Writes a file.
     Write {
-        /// Its absolute path.
+        /// The absolute path.
         path: String,
-        /// What it holds from then on.
+        /// The new content.
         text: String,
     },
-    /// Replaces the first place of a text in a file.
+    /// Replaces the first occurrence of a text in a file.
     Edit {
-        /// Its absolute path.
+        /// The absolute path.
         path: String,
-        /// What stands there.
+        /// The text to replace.
         old: String,
-        /// What stands there from then on.
+        /// The replacement.
         new: String,
     },
     /// Calls the tool of the harness's own MCP server.
     Call {
         /// The command of the server: the program and its arguments.
         server: Vec<String>,
-        /// What the tool is called with.
+        /// The arguments of the call.
         arguments: Value,
     },
 }
 
-/// How an effect, or a call as a whole, ended.
+/// The result of an effect or of a whole call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EffectResult {
     /// Whether it succeeded.
     pub ok: bool,
-    /// What came of it, or why not.
+    /// The output, or the reason of the failure.
     pub text: String,
-    /// What it gave besides: content blocks.
+    /// Additional content blocks.
     pub blocks: Vec<Value>,
 }
 
 impl EffectResult {
-    /// It succeeded.
+    /// Creates a successful result.
     pub fn well(text: impl Into<String>) -> EffectResult {
         EffectResult { ok: true, text: text.into(), blocks: Vec::new() }
     }
 
-    /// It failed.
+    /// Creates a failed result.
     pub fn badly(text: impl Into<String>) -> EffectResult {
         EffectResult { ok: false, text: text.into(), blocks: Vec::new() }
     }
 }
 
 impl AgentEffect {
-    /// What an effect comes to that nobody brings about: it says what it would have done.
+    /// Returns the result of a simulated effect: a text that describes the effect.
     pub fn pretended(&self) -> EffectResult {
         EffectResult::well(match self {
             AgentEffect::Shell { command, .. } => format!("ran: {command}"),
@@ -84,7 +84,7 @@ impl AgentEffect {
     }
 }
 
-/// The absolute path of a file below a folder; `None` where it would be elsewhere.
+/// Returns the absolute path of a file below a folder; `None` if the path leads out of the folder.
 pub(super) fn below(folder: &str, path: &str) -> Option<String> {
     let folder = folder.trim_end_matches('/');
     let rest = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).unwrap_or(path);

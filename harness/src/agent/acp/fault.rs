@@ -1,7 +1,8 @@
-//! The planted faults of the reference agent: one row each, small, named, switched at run time.
+//! The injected faults of the reference agent. Each is a small row in a table, with a name by which a run
+//! enables it.
 //!
-//! A fault that only spoils what goes out is in [`spoil`]; one that changes what the agent does is one `if` where the rule
-//! that it breaks is kept. What a fault must trip is the business of the kill matrix.
+//! [`spoil`] implements the faults that only change outgoing messages. A fault that changes the agent's
+//! behaviour is one `if` at the rule that it breaks. The kill matrix says which checks must detect a fault.
 //!
 //! Knows: messages. Never knows: which check finds which fault.
 //!
@@ -9,7 +10,7 @@
 
 use crate::wire::json::{Value, json};
 
-/// A set of faults.
+/// A set of injected faults.
 pub type AgentFaults = crate::fault::FaultSet<Fault>;
 
 faults! {
@@ -125,7 +126,7 @@ faults! {
     ServersUnused = "servers-unused", "The agent connects to no MCP server.";
 }
 
-/// What goes out in place of a message: lines, without their ends.
+/// Returns the lines that are sent in place of a message, without line ends.
 pub(super) fn spoil(faults: AgentFaults, message: Value) -> Vec<String> {
     let mut message = message;
     let mut before = Vec::new();
@@ -207,7 +208,7 @@ fn updating(session: &Value, update: &Value) -> String {
     json!({"jsonrpc": "2.0", "method": "session/update", "params": params}).to_text()
 }
 
-/// Spoils an update; false where it does not go out at all.
+/// Applies the faults in updates. Returns `false` if the update is not sent.
 fn spoil_update(
     faults: AgentFaults,
     update: &mut Value,
@@ -322,7 +323,7 @@ fn spoil_update(
     true
 }
 
-/// Spoils what a tool gave besides texts.
+/// Applies the faults in a tool's content blocks other than texts.
 fn spoil_blocks(faults: AgentFaults, update: &mut Value) {
     let items = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for item in items.filter(|item| item["type"] == "content" && faults.has(Fault::BlocksChanged)) {
@@ -339,7 +340,7 @@ fn spoil_blocks(faults: AgentFaults, update: &mut Value) {
     }
 }
 
-/// Spoils the diffs in what is told of a call.
+/// Applies the faults in the diffs of a call's report.
 fn spoil_diffs(faults: AgentFaults, update: &mut Value) {
     let diffs = update.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for diff in diffs.filter(|item| item["type"] == "diff") {
@@ -355,7 +356,7 @@ fn spoil_diffs(faults: AgentFaults, update: &mut Value) {
     }
 }
 
-/// Spoils the end of a call.
+/// Applies the faults in the end of a call.
 fn spoil_end(faults: AgentFaults, update: &mut Value) {
     if faults.has(Fault::EndsTakeBack) {
         update["title"] = json!("");
@@ -386,7 +387,7 @@ fn spoil_end(faults: AgentFaults, update: &mut Value) {
     }
 }
 
-/// Spoils a request for permission.
+/// Applies the faults in a permission request.
 fn spoil_permission(faults: AgentFaults, message: &mut Value) {
     let params = &mut message["params"];
     spoil_diffs(faults, &mut params["toolCall"]);

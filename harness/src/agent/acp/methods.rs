@@ -1,4 +1,4 @@
-//! What a client can ask of the agent: a row for each method.
+//! The methods that a client can call on the agent: a table with a row for each.
 //!
 //! Knows: sessions. Never knows: what a prompt makes the agent do.
 //!
@@ -15,15 +15,15 @@ use super::fault::Fault;
 use super::turn::AgentTurn;
 use super::{AcpAgent, AgentOutput, MAX_GIVEN, VERSION};
 
-/// Params that cannot be served.
+/// The error code for invalid params.
 const INVALID_PARAMS: i64 = -32602;
-/// The name of the one way to authenticate.
+/// The id of the only authentication method.
 pub const AUTH_METHOD: &str = "scripted";
 
-/// A refusal: the code of the error, and why.
+/// An error response: the code and the message.
 pub(super) struct MethodRefusal(pub(super) i64, pub(super) String);
 
-/// An answer; `None` where it comes later.
+/// A response; `None` if it follows later.
 pub(super) type MethodAnswer = Result<Option<Value>, MethodRefusal>;
 
 /// A method of the protocol.
@@ -32,10 +32,10 @@ struct MethodRow<F> {
     serve: F,
 }
 
-/// Serves a request of that id.
+/// Serves a request with an id and params.
 type ServeRequest = fn(&mut AcpAgent, &Value, &Value) -> MethodAnswer;
 
-/// Takes a notification.
+/// Handles a notification with its params.
 type TakeNotification = fn(&mut AcpAgent, &Value);
 
 const REQUESTS: &[MethodRow<ServeRequest>] = &[
@@ -56,7 +56,7 @@ const REQUESTS: &[MethodRow<ServeRequest>] = &[
     MethodRow { name: "session/prompt", serve: |agent, id, params| agent.prompt(id, params) },
 ];
 
-/// The methods of an agent that keeps its sessions.
+/// The methods of an agent that stores its sessions.
 const KEEPING: [&str; 5] =
     ["session/load", "session/resume", "session/list", "session/close", "session/delete"];
 
@@ -95,13 +95,13 @@ impl AcpAgent {
         }
     }
 
-    /// Whether a request about a session that is not there is taken all the same.
+    /// Returns whether an injected fault accepts a request about an unknown session.
     fn takes_strange_session(&self, method: &str, params: &Value) -> bool {
         let named = params["sessionId"].as_str().is_some_and(|id| !self.sessions.contains_key(id));
         named && method != "session/prompt" && self.has(Fault::TakesAnySession)
     }
 
-    /// What is wrong with the params of a request, by the tables of the protocol.
+    /// Returns what is wrong with the params of a request by the tables of the protocol; `None` if nothing is.
     fn odd_params(&self, method: &str, params: &Value) -> Option<String> {
         if self.has(Fault::TakesAnything) {
             return None;
@@ -111,14 +111,14 @@ impl AcpAgent {
         errors.iter().find(|error| !error.soft).map(ToString::to_string)
     }
 
-    /// What it does not know is passed over, as every notification may be.
+    /// Handles a notification; ignores unknown ones.
     pub(super) fn notification(&mut self, method: &str, params: &Value) {
         if let Some(row) = NOTIFICATIONS.iter().find(|row| row.name == method) {
             (row.serve)(self, params);
         }
     }
 
-    /// Only one version is spoken: whatever is asked for, that is the answer.
+    /// Serves `initialize`. The agent supports one version and answers with it, whatever version is requested.
     fn initialize(&mut self, params: &Value) -> MethodAnswer {
         self.client = ClientCapabilities::read(&params["clientCapabilities"]);
         let method = json!({"id": AUTH_METHOD, "name": "Scripted", "description": "Takes anybody"});
@@ -185,7 +185,7 @@ impl AcpAgent {
         if std::mem::take(&mut self.kept) {
             return Ok(Some(json!({"stopReason": "cancelled"})));
         }
-        // A script ends with its text.
+        // A script extends to the end of its text, so separate the texts by empty lines.
         let text = texts.join("\n\n");
         let (now, name) = (self.now, params["sessionId"].as_str().unwrap_or_default());
         if self.has(Fault::TakesAnySession) && !self.sessions.contains_key(name) {
@@ -230,8 +230,7 @@ pub(super) fn invalid(why: &str) -> MethodRefusal {
     MethodRefusal(INVALID_PARAMS, why.to_owned())
 }
 
-/// The texts of a prompt: its own and those of embedded resources. `None`
-/// where there are no content blocks.
+/// Returns the texts of a prompt and of its embedded resources; `None` if the prompt is no list.
 fn texts_of(prompt: &Value) -> Option<Vec<String>> {
     let text = |block: &Value| {
         let own = block.get("text").or_else(|| block.pointer("/resource/text"));

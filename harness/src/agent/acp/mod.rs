@@ -1,12 +1,12 @@
 //! An agent of the Agent Client Protocol (ACP, version 1) that plays the script in its prompt.
 //!
-//! A host starts it and speaks to it by lines of JSON-RPC. [`AcpAgent`] takes the client's lines in and
-//! gives its own out; what it is asked is a row of [`methods`], what a prompt makes it do is in [`turn`],
-//! how a tool call is told in [`call`], what it asks of its client in [`client`]. Many sessions at a time
-//! are kept apart; whatever comes is answered or passed over, and never a reason to stop.
+//! A host starts it and speaks to it by lines of JSON-RPC. [`AcpAgent`] takes the client's lines and returns
+//! its own. [`methods`] serves requests, [`turn`] plays prompts, [`call`] reports tool calls, [`client`] sends
+//! requests to the client. The agent supports many sessions at the same time. No input makes it stop: it
+//! answers or ignores every line.
 //!
-//! Pure: time is passed in, and what a tool does outside of the conversation is an [`AgentEffect`], to be brought about by
-//! whoever runs the agent.
+//! Pure: the caller passes in the time. The effect of a tool outside of the conversation is an [`AgentEffect`],
+//! which the caller performs.
 //!
 //! Knows: scripts, JSON-RPC. Never knows: processes, files, clocks, hosts.
 //!
@@ -41,66 +41,67 @@ use fault::{AgentFaults, Fault};
 use sessions::SessionSettings;
 use turn::AgentTurn;
 
-/// The version of the protocol that it speaks.
+/// The supported version of ACP.
 pub const VERSION: u64 = 1;
-/// The most sessions at a time.
+/// The maximum number of sessions.
 pub const MAX_SESSIONS: usize = 100_000;
-/// The most requests to the client that wait for an answer.
+/// The maximum number of open requests to the client.
 const MAX_ASKED: usize = 10_000;
-/// Prompts of a session whose words are kept in mind.
+/// The maximum number of prompts of a session whose texts are stored.
 const MAX_GIVEN: usize = 1_000;
-/// Releases that may come before anybody holds at their name.
+/// The maximum number of stored releases of holds that have not begun.
 const MAX_RELEASES: usize = 1_000;
 
-/// How an agent is set up.
+/// The configuration of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct AgentConfig {
-    /// Goes into the ids of sessions, so that two processes differ.
+    /// A part of session ids, so that two processes use different ids.
     pub name: String,
-    /// Whether a client has to authenticate before it may have a session.
+    /// Whether a client has to authenticate before it can use sessions.
     pub auth: bool,
-    /// Whether it asks before every call, also where the script does not say so.
+    /// Whether the agent asks for permission before every call, even if the script does not say so.
     pub always_asks: bool,
-    /// Whether it keeps its sessions, so that they can be listed, loaded, resumed, closed and deleted.
+    /// Whether the agent stores its sessions, so that clients can list, load, resume, close and delete them.
     pub keeps: bool,
-    /// What it does wrong.
+    /// The injected faults.
     pub faults: AgentFaults,
 }
 
-/// Something the agent wants done.
+/// An output that the caller has to carry out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentOutput {
-    /// A line for the client, without its end.
+    /// Send a line to the client; the line end is not included.
     Line(String),
-    /// A tool runs; its end is told by [`AcpAgent::handle_ran`].
+    /// Perform an effect and pass its result to [`AcpAgent::handle_ran`].
     Run {
-        /// Tells effects apart.
+        /// Identifies the effect.
         token: u64,
-        /// What it does.
+        /// The effect.
         effect: AgentEffect,
     },
-    /// Nobody waits for the end of an effect any more: it is to stop.
+    /// Stop the effect with this token; no turn waits for its result any more.
     Stop(u64),
-    /// It ends, as a process that is killed: nothing follows.
+    /// End the process as if it were killed; no output follows.
     Exit,
 }
 
-/// One conversation.
+/// A session.
 #[derive(Debug, Default)]
 struct AgentSession {
     cwd: String,
-    /// The command of the first MCP server that it was given: the program and its arguments.
+    /// The command of its first MCP server: the program and its arguments.
     server: Vec<String>,
-    /// Whose conversation it is, as its last scripted prompt says.
+    /// The scenario that the session belongs to, from its last scripted prompt.
     case: String,
-    /// Classes of tools that are never asked about again, and what was decided.
+    /// The permanent decisions, by class of tool.
     remembered: LiteMap<&'static str, bool>,
-    /// What its prompts held.
+    /// The texts of its prompts.
     given: Vec<String>,
-    /// It can be worked with: it was made, loaded or resumed here, and was not closed.
+    /// Whether the session can be used: it was created, loaded or resumed by this process, and not closed
+    /// since.
     open: bool,
     settings: SessionSettings,
-    /// What was said in it, as updates.
+    /// The conversation so far, as updates.
     kept: Vec<Value>,
 }
 
@@ -112,30 +113,30 @@ pub struct AcpAgent {
     outputs: VecDeque<AgentOutput>,
     client: ClientCapabilities,
     authenticated: bool,
-    /// The client has logged out.
+    /// Whether the client has logged out.
     logged_out: bool,
     sessions: HashMap<String, AgentSession>,
-    /// The turns of the sessions that have one.
+    /// The active turns, by session.
     turns: LiteMap<String, AgentTurn>,
-    /// Requests to the client that are open.
+    /// The open requests to the client, by id.
     asked: LiteMap<u64, ClientRequest>,
-    /// Effects that have not ended, and the sessions they are of.
+    /// The running effects by token, with their sessions.
     effects: LiteMap<u64, String>,
     releases: VecDeque<(String, String)>,
     serial: u64,
-    /// The folder of its first session.
+    /// The folder of the first session.
     first_folder: String,
-    /// A cancel that came without a turn, of an agent that keeps those.
+    /// Whether a cancellation came without a turn; an injected fault applies it to the next turn.
     kept: bool,
 }
 
 impl AcpAgent {
-    /// An agent that nobody has spoken to.
+    /// Creates an agent without a client.
     pub fn new(config: AgentConfig) -> AcpAgent {
         AcpAgent { config, ..AcpAgent::default() }
     }
 
-    /// A line came from the client.
+    /// Handles a line of the client.
     pub fn handle_line(&mut self, now: Duration, line: &str) {
         self.pass(now);
         match decode(&Frame::Text(line.to_owned())) {
@@ -170,7 +171,7 @@ impl AcpAgent {
         }
     }
 
-    /// What was begun with [`AgentOutput::Run`] has ended.
+    /// Handles the result of an effect of [`AgentOutput::Run`].
     pub fn handle_ran(&mut self, now: Duration, token: u64, ran: EffectResult) {
         self.pass(now);
         if let Some(session) = self.effects.remove(&token) {
@@ -178,7 +179,8 @@ impl AcpAgent {
         }
     }
 
-    /// Lets one turn go on that holds at a name, or that is going to; of one case where one is named.
+    /// Releases a hold with this name, or stores the release for a later hold. An empty `case` matches all
+    /// scenarios.
     pub fn release(&mut self, now: Duration, case: &str, name: &str) {
         self.pass(now);
         if !self.let_go(case, name) {
@@ -189,18 +191,18 @@ impl AcpAgent {
         }
     }
 
-    /// It is `now`.
+    /// Handles timers up to `now`.
     pub fn handle_timeout(&mut self, now: Duration) {
         self.pass(now);
         self.play();
     }
 
-    /// When [`AcpAgent::handle_timeout`] is wanted next, if ever.
+    /// Returns the time of the next timer; `None` if no timer is set.
     pub fn next_timeout(&self) -> Option<Duration> {
         self.turns.values().filter_map(AgentTurn::due).min()
     }
 
-    /// The next thing to do, until there is none.
+    /// Returns the next output; `None` if there is none.
     pub fn poll_output(&mut self) -> Option<AgentOutput> {
         self.outputs.pop_front()
     }
@@ -231,7 +233,7 @@ impl AcpAgent {
         self.send(Message::failure(id, code, why, Value::Null));
     }
 
-    /// Tells the client something about a session.
+    /// Sends an update about a session to the client.
     fn update(&mut self, session: &str, update: Value) {
         self.keep(session, &update);
         let params = json!({"sessionId": session, "update": update});

@@ -1,7 +1,7 @@
-//! Which scenario a line between a host and its agent belongs to.
+//! Assigns the lines between a host and its agent to scenarios.
 //!
-//! A prompt says it, in the comment of its script (see [`script::case_of`]); from there on it is the session's,
-//! and a session's are its updates, its requests and their answers.
+//! The comment in a prompt's script names the scenario (see [`script::case_of`]). From then on the scenario
+//! owns the prompt's session, with its updates, requests and responses.
 //!
 //! Knows: sessions, ids. Never knows: what a line means beyond that.
 //!
@@ -13,19 +13,19 @@ use crate::agent::script;
 use crate::wire::json::Value;
 use crate::wire::message::{Message, MessageKind};
 
-/// Sessions and open requests that are remembered.
+/// The maximum number of sessions and of open requests that are remembered.
 const MAX_REMEMBERED: usize = 10_000;
 
-/// The lines of one agent.
+/// The sessions and requests of one agent.
 #[derive(Debug, Default)]
 pub struct LineRouter {
     cases: LiteMap<String, String>,
-    /// Open requests by their ids, the host's and the agent's: the sessions they are about.
+    /// The sessions of open requests by request id, one map for each sender: the host and the agent.
     asked: [LiteMap<String, String>; 2],
 }
 
 impl LineRouter {
-    /// The scenario that a line belongs to, where that is known.
+    /// Returns the scenario that a line belongs to; `None` if it is unknown.
     pub fn case_of(&mut self, from_agent: bool, message: &Message) -> Option<&str> {
         let own = usize::from(from_agent);
         let id = message.id().map(Value::to_text);

@@ -1,7 +1,7 @@
-//! Sessions: how they begin, are kept, come back and end, and what is set in them.
+//! Sessions of the agent: creation, storage, loading, closing, deletion, and settings.
 //!
-//! An agent that keeps sessions tells again what was said in one that is loaded, and does not where it is resumed. A session
-//! that is closed is kept; one that is deleted is not.
+//! An agent that stores sessions replays the conversation of a session when a client loads it, but not when a
+//! client resumes it. A closed session stays stored; a deleted one does not.
 //!
 //! Knows: sessions. Never knows: what a prompt makes the agent do, where sessions are kept.
 //!
@@ -13,11 +13,11 @@ use super::fault::Fault;
 use super::methods::{MethodAnswer, MethodRefusal, invalid};
 use super::{AcpAgent, AgentSession, MAX_GIVEN, MAX_SESSIONS};
 
-/// Updates of a session that are kept.
+/// The maximum number of stored updates of a session.
 const MAX_KEPT: usize = 10_000;
-/// There is no such session.
+/// The error code for an unknown session.
 const NOT_FOUND: i64 = -32002;
-/// Kinds of updates that are part of the conversation.
+/// The kinds of updates that belong to the conversation.
 const CONVERSATION: [&str; 6] = [
     "user_message_chunk",
     "agent_message_chunk",
@@ -26,19 +26,19 @@ const CONVERSATION: [&str; 6] = [
     "tool_call_update",
     "plan",
 ];
-/// The modes: the id, the name, what the agent does in it.
+/// The modes: the id, the name, the behaviour of the agent.
 const MODES: [(&str, &str, &str); 2] = [
     ("as-told", "As told", "Asks for permission where the script says so"),
     (CAREFUL, "Careful", "Asks for permission before every call"),
 ];
-/// The mode in which it asks before every call.
+/// The id of the mode in which the agent asks before every call.
 pub(super) const CAREFUL: &str = "careful";
-/// The models.
+/// The models: the id, the name.
 const MODELS: [(&str, &str); 2] = [("small", "Small"), ("large", "Large")];
-/// What it is told to do by a command: to say the rest of the prompt.
+/// The name of the only command, which makes the agent say the rest of the prompt.
 pub(super) const ECHO: &str = "echo";
 
-/// What is set in a session.
+/// The settings of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SessionSettings {
     pub(super) mode: String,
@@ -60,7 +60,7 @@ impl SessionSettings {
         json!({"currentModeId": (self.mode.as_str()), "availableModes": modes})
     }
 
-    /// The options; a boolean one where the client shows such.
+    /// Returns the configuration options; includes a boolean one if the client shows such options.
     fn options(&self, booleans: bool) -> Value {
         let mode = |(id, name, description): &(&str, &str, &str)| json!({"value": (*id), "name": (*name), "description": (*description)});
         let model = |(id, name): &(&str, &str)| json!({"value": (*id), "name": (*name)});
@@ -82,7 +82,7 @@ impl SessionSettings {
         options.into_iter().collect()
     }
 
-    /// Sets an option; false where there is no such option or value.
+    /// Sets an option. Returns `false` if the option or the value does not exist.
     fn set(&mut self, option: &str, value: &Value, booleans: bool) -> bool {
         let known = |all: &[&str]| {
             let text = value.as_str().filter(|text| all.contains(text))?;
@@ -108,7 +108,7 @@ impl AcpAgent {
             return Err(MethodRefusal(-32603, "too many sessions".to_owned()));
         }
         let mut id = self.session_id();
-        // Those that another process has kept have their ids.
+        // Sessions that another process has stored keep their ids.
         while self.sessions.contains_key(&id) && !self.has(Fault::SessionsRepeat) {
             id = self.session_id();
         }
@@ -129,10 +129,10 @@ impl AcpAgent {
         format!("session-{}{serial}", self.config.name)
     }
 
-    /// Whoever has to authenticate has done so.
+    /// Checks that the client has authenticated if it has to.
     ///
     /// # Errors
-    /// Nobody has.
+    /// The client has not authenticated.
     fn allowed(&self) -> Result<(), MethodRefusal> {
         match (self.config.auth || self.logged_out) && !self.authenticated {
             true => Err(MethodRefusal(-32000, "authentication is required".to_owned())),
@@ -140,7 +140,7 @@ impl AcpAgent {
         }
     }
 
-    /// Answers a request that made a session, or brought it back, and tells what can be done in it.
+    /// Responds to a request that created, loaded or resumed a session, and reports the session's commands.
     fn begun(&mut self, request: &Value, id: &str, named: bool) -> MethodAnswer {
         let Some(session) = self.sessions.get(id) else { return Err(no_session()) };
         let mut result = json!({
@@ -161,10 +161,10 @@ impl AcpAgent {
         Ok(None)
     }
 
-    /// A session that can be worked with.
+    /// Returns the open session that the params name.
     ///
     /// # Errors
-    /// There is none of this name, or it was closed.
+    /// There is no session with this id, or it is closed.
     pub(super) fn open_session(
         &mut self,
         params: &Value,
@@ -173,7 +173,7 @@ impl AcpAgent {
         self.sessions.get_mut(name).filter(|session| session.open).ok_or_else(no_session)
     }
 
-    /// Brings a session back, and tells what was said in it.
+    /// Serves `session/load`: opens a stored session and replays its conversation.
     pub(super) fn load(&mut self, request: &Value, params: &Value) -> MethodAnswer {
         let id = self.brought_back(params)?;
         let kept = self.sessions.get(&id).map(|session| session.kept.clone()).unwrap_or_default();
@@ -197,7 +197,7 @@ impl AcpAgent {
         self.begun(request, &id, false)
     }
 
-    /// Opens a session that is kept, in the folder and with the servers that the client says.
+    /// Opens a stored session with the folder and the servers of the request.
     fn brought_back(&mut self, params: &Value) -> Result<String, MethodRefusal> {
         self.allowed()?;
         let id = params["sessionId"].as_str().unwrap_or_default().to_owned();
@@ -293,7 +293,7 @@ impl AcpAgent {
         Ok(Some(json!({"configOptions": options})))
     }
 
-    /// The agent itself goes into a mode, where it has it.
+    /// Changes the mode on the agent's own initiative, if the mode exists.
     pub(super) fn switch_mode(&mut self, session: &str, mode: &str) {
         let booleans = self.client.booleans;
         let Some(settings) = self.sessions.get_mut(session).map(|it| &mut it.settings) else {
@@ -314,7 +314,7 @@ impl AcpAgent {
         );
     }
 
-    /// Keeps what was said in a session, where it is part of the conversation.
+    /// Stores an update of a session if it belongs to the conversation.
     pub(super) fn keep(&mut self, session: &str, update: &Value) {
         let part = update["sessionUpdate"].as_str().is_some_and(|it| CONVERSATION.contains(&it));
         let session = self.sessions.get_mut(session).filter(|_| self.config.keeps && part);
@@ -323,7 +323,7 @@ impl AcpAgent {
         }
     }
 
-    /// The sessions that are kept, for another process of the agent.
+    /// Returns the stored sessions, for a later process of the agent.
     pub fn kept(&self) -> Value {
         let one = |(id, session): (&String, &AgentSession)| {
             json!({
@@ -335,7 +335,7 @@ impl AcpAgent {
         self.sessions.iter().map(one).collect()
     }
 
-    /// Takes over what another process has kept. What is malformed is passed over.
+    /// Takes over the sessions that another process has stored. Ignores malformed entries.
     pub fn keep_all(&mut self, kept: &Value) {
         for one in kept.as_array().into_iter().flatten().take(MAX_SESSIONS) {
             let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
@@ -352,12 +352,12 @@ impl AcpAgent {
     }
 }
 
-/// That there is no such session.
+/// Returns the error for an unknown session.
 fn no_session() -> MethodRefusal {
     MethodRefusal(NOT_FOUND, "there is no such session".to_owned())
 }
 
-/// The command of an MCP server, where it is one of standard input and output.
+/// Returns the command of an MCP server that runs as a subprocess; empty for other servers.
 fn server(server: &Value) -> Vec<String> {
     let args = server["args"].as_array().into_iter().flatten();
     let words = std::iter::once(&server["command"]).chain(args);
@@ -365,7 +365,7 @@ fn server(server: &Value) -> Vec<String> {
     if server["command"].is_string() { words } else { Vec::new() }
 }
 
-/// By the rules of Unix and of Windows, whichever machine this is.
+/// Returns whether a path is absolute by the rules of Unix or of Windows, whatever the machine.
 fn is_absolute(path: &str) -> bool {
     let drive = |path: &str| path.as_bytes().get(1) == Some(&b':');
     path.starts_with(['/', '\\']) || drive(path)

@@ -1,4 +1,4 @@
-//! The agent from the outside: lines in, lines out, in virtual time.
+//! Tests of the agent from outside: lines in and lines out, in virtual time.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use super::{AcpAgent, AgentConfig, AgentOutput};
 use crate::agent::script::HEADER;
 use crate::wire::json::{Value, json};
 
-/// Rounds after which a test is given up.
+/// The number of rounds after which a test gives up.
 const ROUNDS: u32 = 20_000;
 
-/// A client that answers every request for permission in one way.
+/// A client that answers all permission requests in the same way.
 struct TestClient {
     agent: AcpAgent,
     now: Duration,
-    /// What is answered to a request, by its method; nothing where that says so.
+    /// Returns the result for a request with this method; `None` for no response.
     answers: fn(&str, &Value) -> Option<Value>,
     said: Vec<Value>,
 }
@@ -71,7 +71,7 @@ impl TestClient {
         }
     }
 
-    /// Lets time pass until nothing is due, or for so long.
+    /// Advances the time until no timer is due within `most`.
     fn pass(&mut self, most: Duration) {
         let end = self.now + most;
         for _ in 0..ROUNDS {
@@ -85,7 +85,7 @@ impl TestClient {
         panic!("the agent never rests");
     }
 
-    /// What was said, in a word each.
+    /// Returns the messages of the agent, a word each.
     fn words(&self) -> String {
         let words: Vec<String> = self.said.iter().map(word).collect();
         words.join(" ")
@@ -113,7 +113,7 @@ fn choose(option: &'static str) -> Option<Value> {
     Some(json!({"outcome": {"outcome": "selected", "optionId": option}}))
 }
 
-/// A script, what the client answers, and what the agent says.
+/// Checks what the agent says for a script, if the client answers like this.
 fn check(script: &str, answers: fn(&str, &Value) -> Option<Value>, expected: &str) {
     check_with(json!({}), script, answers, expected);
 }
@@ -335,7 +335,7 @@ fn sessions_are_kept_apart() {
     for (at, id) in ids.iter().enumerate() {
         let own = |said: &&Value| said["params"]["sessionId"] == id.as_str();
         let of_it: Vec<&Value> = client.said.iter().filter(own).collect();
-        // Its commands, and what is told of the turn.
+        // Its commands, and the updates of the turn.
         assert_eq!(of_it.len(), 7, "{id}");
         let foreign = |said: &Value| {
             let text = said.to_text();
@@ -348,7 +348,7 @@ fn sessions_are_kept_apart() {
 }
 
 proptest! {
-    /// Whatever a client sends: an answer to each request, and no panic.
+    /// For arbitrary messages of a client, every request gets a response and nothing panics.
     #[test]
     fn nothing_that_a_client_sends_stops_it(picks in vec((0..10_usize, 0..5_usize), 0..30)) {
         let mut client = TestClient::new(json!({"fs": {"readTextFile": true}, "terminal": true}), silent);

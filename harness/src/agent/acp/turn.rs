@@ -1,10 +1,10 @@
-//! A turn: the script in the prompt, step by step.
+//! Turns: the agent plays the script of a prompt step by step.
 //!
-//! A turn has a main track, and one more for each call of a parallel group. A track is a queue of small
-//! operations, each of which takes a moment.
+//! A turn has a main track, and one more track for each call of a parallel group. A track is a queue of small
+//! operations. Each operation takes [`STEP`].
 //!
-//! A cancelled turn stops at once, ends its calls, and answers its prompt as soon as the client has
-//! answered what it was asked, or has had [`GRACE`] to do so.
+//! A cancelled turn stops at once and ends its calls. It answers its prompt when the client has answered all
+//! open requests, or after [`GRACE`].
 //!
 //! Knows: scripts. Never knows: what a tool call looks like, what the client can do.
 //!
@@ -24,57 +24,57 @@ use super::fault::Fault;
 use super::sessions::{CAREFUL, ECHO};
 use super::{AcpAgent, AgentOutput, AgentSession};
 
-/// How long the agent takes for one operation.
+/// The time that the agent takes for one operation.
 const STEP: Duration = Duration::from_millis(2);
-/// How long it takes for one piece of `endless`.
+/// The time that the agent takes for one piece of `endless`.
 const PIECE: Duration = Duration::from_millis(20);
-/// Pieces of `endless` before it goes on in silence, so that nobody's state grows for ever.
+/// The number of pieces that `endless` streams. After them the turn stays silent, so that states stay bounded.
 const ENDLESS_PIECES: u32 = 5_000;
-/// How long a cancelled turn waits for answers of the client.
+/// The time that a cancelled turn waits for the client's responses.
 const GRACE: Duration = Duration::from_secs(1);
-/// Tokens that the agent can keep in mind, as it says.
+/// The size of the context window that the agent reports, in tokens.
 const CONTEXT: u64 = 200_000;
 
-/// Failures that are reasons to stop, not errors.
+/// The failures of scripts that are stop reasons in ACP, not errors.
 const STOPS: &[(&str, &str)] = &[
     ("refusal", "refusal"),
     ("max-tokens", "max_tokens"),
     ("max-turn-requests", "max_turn_requests"),
 ];
 
-/// One operation.
+/// An operation of the agent.
 #[derive(Clone, Debug)]
 pub(super) enum TurnOp {
-    /// A step of the script, before it is broken down.
+    /// Expands a step of the script into operations.
     Step(ScriptStep),
-    /// Streams a text, or a thought.
+    /// Streams a piece of a text or of a thought.
     Chunk { kind: &'static str, text: String },
-    /// Streams without end.
+    /// Streams text without end. Holds the number of pieces so far.
     Stream(u32),
-    /// Tells of a call and queues what follows.
+    /// Reports a new call and queues its operations.
     Call(ToolStep),
-    /// Asks whether a call may run.
+    /// Asks for permission to run the call with this index.
     Permit(usize),
-    /// Runs a call that may.
+    /// Runs the call with this index if it is permitted.
     Run(usize),
-    /// Tells the end of a call.
+    /// Reports the end of the call with this index.
     End(usize),
-    /// Tells what a call is about whose input has come.
+    /// Reports the details of calls whose input was delayed.
     Input,
 }
 
-/// What a track waits for.
+/// The event that a track waits for.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum TurnWait {
-    /// The answer to a request to the client.
+    /// The response to the request with this id.
     Answer(u64),
-    /// The end of an effect.
+    /// The result of the effect with this token.
     Effect(u64),
-    /// The release of a hold.
+    /// The release of the hold with this name.
     Release(String),
     /// The end of all other tracks.
     Others,
-    /// Only the end of the turn from outside.
+    /// No event: only a cancellation ends the turn.
     Forever,
 }
 
@@ -90,7 +90,7 @@ impl TurnTrack {
         TurnTrack { ops, due: Some(now + STEP), wait: None }
     }
 
-    /// Puts operations at the front.
+    /// Inserts operations at the front of the queue.
     fn queue(&mut self, ops: impl IntoIterator<Item = TurnOp>) {
         let mut queue: VecDeque<TurnOp> = ops.into_iter().collect();
         queue.append(&mut self.ops);
@@ -101,23 +101,23 @@ impl TurnTrack {
 /// The agent's work on one prompt.
 #[derive(Debug)]
 pub(super) struct AgentTurn {
-    /// The session that it is of.
+    /// The id of its session.
     pub(super) session: String,
-    /// The id of the prompt's request.
+    /// The id of the prompt request.
     request: Value,
-    /// The main track first.
+    /// The tracks; the main track is the first.
     pub(super) tracks: Vec<TurnTrack>,
     pub(super) calls: Vec<TurnCall>,
-    /// What is told of calls when their input has come.
+    /// The delayed details of calls.
     pub(super) told_later: Vec<Value>,
-    /// Requests to the client that it has not answered.
+    /// The number of requests that the client has not answered.
     pub(super) open: usize,
-    /// It was cancelled, and waits for the client's answers until then.
+    /// The end of the grace period of a cancelled turn; `None` if the turn is not cancelled.
     pub(super) cancelled: Option<Duration>,
 }
 
 impl AgentTurn {
-    /// Begins to work on a prompt of these texts; `serves` says whether it knows commands.
+    /// Starts a turn for a prompt with these texts; `serves` tells whether the agent knows commands.
     pub(super) fn new(
         session: &str,
         request: Value,
@@ -131,13 +131,13 @@ impl AgentTurn {
         AgentTurn { session, request, tracks, calls, told_later, open: 0, cancelled: None }
     }
 
-    /// When something is due next.
+    /// Returns the time of the next operation or of the end of the grace period; `None` if all tracks wait.
     pub(super) fn due(&self) -> Option<Duration> {
         let ready = self.tracks.iter().filter(|track| track.wait.is_none());
         self.cancelled.or_else(|| ready.filter_map(|track| track.due).min())
     }
 
-    /// Lets a track go on.
+    /// Resumes a track.
     pub(super) fn wake(&mut self, index: usize, now: Duration) {
         if let Some(track) = self.tracks.get_mut(index) {
             (track.wait, track.due) = (None, Some(now + STEP));
@@ -151,12 +151,12 @@ impl AgentTurn {
         }
     }
 
-    /// The first track that waits for this.
+    /// Returns the index of the first track that waits for this event.
     pub(super) fn waiting(&self, wait: &TurnWait) -> Option<usize> {
         self.tracks.iter().position(|track| track.wait.as_ref() == Some(wait))
     }
 
-    /// Leaves nothing to do, so that the turn ends.
+    /// Removes all further operations, so that the turn ends.
     pub(super) fn cut_short(&mut self) {
         self.tracks.truncate(1);
         if let Some(main) = self.tracks.first_mut() {
@@ -166,9 +166,8 @@ impl AgentTurn {
     }
 }
 
-/// What a prompt makes the agent do: its script, else its first text said back, since the others come with
-/// it. A script with a mistake ends
-/// the turn with an error that explains it.
+/// Returns the operations for a prompt: those of its script, or an echo of its first text; the other texts are
+/// context. A script with a syntax error becomes an error message and a failed turn.
 fn plan(texts: &[String], serves: bool) -> VecDeque<TurnOp> {
     let say = |text: String| TurnOp::Step(ScriptStep::Say(vec![text]));
     match script::find(&texts.join("\n\n")) {
@@ -188,7 +187,7 @@ fn plan(texts: &[String], serves: bool) -> VecDeque<TurnOp> {
 }
 
 impl AcpAgent {
-    /// Carries out every operation that is due.
+    /// Performs every operation that is due.
     pub(super) fn play(&mut self) {
         let now = self.now;
         let due = |turn: &AgentTurn| turn.due().is_some_and(|due| due <= now);
@@ -209,7 +208,7 @@ impl AcpAgent {
         }
     }
 
-    /// Does something with the turn of a session, which goes on where that says so.
+    /// Calls `act` with the turn of a session. The turn ends if `act` returns `false`.
     pub(super) fn with_turn(
         &mut self,
         session: &str,
@@ -223,7 +222,7 @@ impl AcpAgent {
         }
     }
 
-    /// Carries out the next operation of a track, if it is due. Returns whether the turn goes on.
+    /// Performs the next operation of a track, if it is due. Returns whether the turn goes on.
     fn advance(&mut self, session: &str, turn: &mut AgentTurn, index: usize) -> bool {
         let now = self.now;
         let Some(track) = turn.tracks.get_mut(index) else {
@@ -348,7 +347,7 @@ impl AcpAgent {
             | ScriptStep::Canvas { .. }
             | ScriptStep::Act { .. } => {}
         }
-        // What cannot be played is said aloud, where whoever reads the conversation sees it.
+        // Report a step that cannot be played in the conversation, where its reader sees it.
         if let Some(limit) = limit {
             self.chunk(session, "agent_message_chunk", &format!("ahp-agent: {limit}"));
         }
@@ -360,7 +359,7 @@ impl AcpAgent {
         self.update(session, json!({"sessionUpdate": kind, "content": content}));
     }
 
-    /// Answers the prompt. The turn does not go on.
+    /// Responds to the prompt and ends the turn. Returns `false`.
     pub(super) fn finish(&mut self, turn: &AgentTurn, reason: &str) -> bool {
         let cancelled = reason == "cancelled";
         let session = turn.session.as_str();
@@ -409,7 +408,7 @@ impl AcpAgent {
         false
     }
 
-    /// Asks for permission that no turn needs.
+    /// Sends a permission request that belongs to no turn.
     pub(super) fn ask_outside(&mut self, session: &str) {
         let call = json!({"toolCallId": "outside", "title": "Outside"});
         let options = json!([
@@ -431,7 +430,7 @@ impl AcpAgent {
         false
     }
 
-    /// The client cancels the turn of a session.
+    /// Cancels the turn of a session.
     pub(super) fn cancel_turn(&mut self, session: &str) {
         if self.has(Fault::IgnoresCancel) {
             return;
@@ -456,7 +455,7 @@ impl AcpAgent {
         });
     }
 
-    /// The client has answered one request of a turn. Returns whether the turn goes on.
+    /// Counts a response of the client to a request of a turn. Returns whether the turn goes on.
     pub(super) fn heard(&mut self, turn: &mut AgentTurn) -> bool {
         turn.open = turn.open.saturating_sub(1);
         if turn.cancelled.is_some() && turn.open == 0 && !self.has(Fault::WorksOn) {
@@ -473,7 +472,7 @@ impl AcpAgent {
         turn.tracks.iter().filter_map(effect).collect()
     }
 
-    /// Takes a release that came before anybody held there.
+    /// Consumes a stored release for a hold of a session; returns whether there was one.
     fn take_release(&mut self, session: &str, name: &str) -> bool {
         let case = self.sessions.get(session).map_or("", |session| session.case.as_str());
         let fits =
@@ -482,7 +481,7 @@ impl AcpAgent {
         at.and_then(|at| self.releases.remove(at)).is_some()
     }
 
-    /// Lets the first turn go on that holds at a name, of that case where one is named.
+    /// Resumes the first turn that waits at a hold with this name. An empty `case` matches all scenarios.
     pub(super) fn let_go(&mut self, case: &str, name: &str) -> bool {
         let (now, wait) = (self.now, TurnWait::Release(name.to_owned()));
         let fits = |session: &String| {

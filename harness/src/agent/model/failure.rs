@@ -1,4 +1,4 @@
-//! How the families fail: statuses, names and forms.
+//! The failures of each family: HTTP statuses, names and JSON forms.
 //!
 //! Knows: the families. Never knows: when to fail.
 //!
@@ -20,7 +20,7 @@ const KINDS: &[(&str, u16)] = &[
     ("not-found", 404),
 ];
 
-/// What OpenAI and Anthropic, and what Google, call a status.
+/// The names of a status: for OpenAI and Anthropic, and for Google.
 const NAMES: &[(u16, &str, &str)] = &[
     (400, "invalid_request_error", "INVALID_ARGUMENT"),
     (401, "authentication_error", "UNAUTHENTICATED"),
@@ -30,24 +30,24 @@ const NAMES: &[(u16, &str, &str)] = &[
     (529, "overloaded_error", "UNAVAILABLE"),
 ];
 
-/// How one request or stream fails.
+/// A failure of a request or of a stream.
 #[derive(Clone, Debug)]
 pub(super) struct ModelFailure {
-    /// The HTTP status, of a request that fails before anything was said.
+    /// The HTTP status, if the request fails before the first output.
     pub(super) status: u16,
-    /// What OpenAI and Anthropic call it.
+    /// The error type for OpenAI and Anthropic.
     pub(super) name: String,
-    /// What Google calls it.
+    /// The error status for Google.
     google: &'static str,
-    /// What a client reads.
+    /// The error message.
     pub(super) message: String,
 }
 
 impl ModelFailure {
-    /// The failure of a kind that a script names; of an unknown kind it is an internal one.
+    /// Creates the failure of a kind that a script names. An unknown kind is an internal error.
     ///
-    /// A flavor may say otherwise: an agent that asks again as long as it is told to come back
-    /// later does not fail within the patience of anybody.
+    /// A flavor may replace the status and the name: some agents retry a temporary failure for longer than any
+    /// timeout of a run.
     pub(super) fn of(kind: &str, family: ModelFamily, flavor: &ModelFlavor) -> ModelFailure {
         let own = KINDS.iter().find(|(known, _)| *known == kind).map_or(500, |(_, status)| *status);
         let other = flavor.failure(family.name(), kind);
@@ -60,14 +60,14 @@ impl ModelFailure {
         failure
     }
 
-    /// A failure that no script asked for.
+    /// Creates a failure that no script requested.
     pub(super) fn plain(status: u16, message: impl Into<String>) -> ModelFailure {
         let row = NAMES.iter().find(|(known, ..)| *known == status);
         let (name, google) = row.map_or(("api_error", "INTERNAL"), |(_, name, it)| (*name, *it));
         ModelFailure { status, name: name.to_owned(), google, message: message.into() }
     }
 
-    /// A failed request, in the family's own form.
+    /// Returns the response to a failed request, in the family's form.
     pub(super) fn refusal(&self, family: ModelFamily) -> ModelReply {
         let ModelFailure { status, google, .. } = *self;
         let (name, message) = (self.name.as_str(), self.message.as_str());

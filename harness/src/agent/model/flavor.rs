@@ -1,8 +1,8 @@
-//! What one family of agents needs besides the model interfaces: accounts, tokens, lists of models.
+//! The requests of a family of agents beyond the model interfaces: accounts, tokens, lists of models.
 //!
-//! A flavor is data, a file in `flavors/`: rows of paths with fixed answers, and rows of failures that are told
-//! otherwise than by their own status and name. In an answer `{base}` stands for the stand-in's own address, and
-//! `{"$later": n}` for the time in `n` seconds.
+//! A flavor is data, a file in `flavors/`. It has rows of paths with fixed responses, and rows of failures with
+//! another status or name. In a response `{base}` stands for the stand-in's own address, and `{"$later": n}`
+//! for the time in `n` seconds.
 //!
 //! Knows: JSON. Never knows: what the answers are for.
 //!
@@ -10,54 +10,54 @@
 
 use crate::wire::json::{Value, json};
 
-/// What a family of agents needs.
+/// The needs of a family of agents.
 #[derive(Clone, Debug)]
 pub struct ModelFlavor {
-    /// Its name, as `--flavor` takes it.
+    /// The name, as `--flavor` takes it.
     pub name: String,
-    /// Whom it is for, in a sentence.
+    /// A sentence that says which agents it is for.
     pub doc: String,
-    /// The models that there are.
+    /// The names of the models.
     pub models: Vec<String>,
     rows: Vec<FixedAnswer>,
     failures: Vec<FailureRow>,
 }
 
-/// How a failure is told where its own form would make the agents of this flavor ask again.
+/// A failure with another status or name, for agents that would retry the usual one.
 #[derive(Clone, Debug)]
 pub(super) struct FailureRow {
-    /// The model interface, as the log names it.
+    /// The model interface, by its name in the log.
     family: String,
-    /// The kinds that this is about; empty for all.
+    /// The kinds of failure that the row applies to; empty for all.
     kinds: Vec<String>,
-    /// The HTTP status in place of the kind's own.
+    /// The HTTP status; `None` for the kind's own.
     pub(super) status: Option<u16>,
-    /// The name in place of the status' own.
+    /// The name; `None` for the status's own.
     pub(super) name: Option<String>,
 }
 
-/// A path with a fixed answer.
+/// A path with a fixed response.
 #[derive(Clone, Debug)]
 pub(super) struct FixedAnswer {
     method: Option<String>,
-    /// How the path ends.
+    /// The end of the path.
     path: String,
     pub(super) status: u16,
-    /// The answer; `None` for a server of the Model Context Protocol.
+    /// The response; `None` for a server of the Model Context Protocol.
     pub(super) body: Option<Value>,
 }
 
-/// The flavors that the harness carries.
+/// The flavors that are part of the harness.
 const FILES: &[&str] =
     &[include_str!("../../../flavors/plain.json"), include_str!("../../../flavors/copilot.json")];
 
 impl ModelFlavor {
-    /// The flavors that there are.
+    /// Returns all flavors.
     pub fn all() -> Vec<ModelFlavor> {
         FILES.iter().filter_map(|text| ModelFlavor::read(&Value::read(text).ok()?)).collect()
     }
 
-    /// The flavor of a name.
+    /// Returns the flavor with this name; `None` if there is none.
     pub fn named(name: &str) -> Option<ModelFlavor> {
         ModelFlavor::all().into_iter().find(|flavor| flavor.name == name)
     }
@@ -96,14 +96,14 @@ impl ModelFlavor {
         })
     }
 
-    /// How a kind of failure is told to those who ask by a model interface, where not by its own form.
+    /// Returns the row for a kind of failure in a family; `None` for the family's usual form.
     pub(super) fn failure(&self, family: &str, kind: &str) -> Option<&FailureRow> {
         self.failures.iter().find(|row| {
             row.family == family && (row.kinds.is_empty() || row.kinds.iter().any(|it| it == kind))
         })
     }
 
-    /// The row for a request.
+    /// Returns the row for a request; `None` if there is none.
     pub(super) fn row(&self, method: &str, path: &str) -> Option<&FixedAnswer> {
         self.rows.iter().find(|row| {
             path.ends_with(&row.path) && row.method.as_ref().is_none_or(|only| only == method)
@@ -111,7 +111,7 @@ impl ModelFlavor {
     }
 }
 
-/// An answer with its placeholders filled.
+/// Returns a response with its placeholders replaced.
 pub(super) fn filled(body: &Value, base: &str, epoch: u64) -> Value {
     if let Some(seconds) = body.get("$later").and_then(Value::as_u64) {
         return json!(epoch.saturating_add(seconds));
@@ -128,7 +128,7 @@ pub(super) fn filled(body: &Value, base: &str, epoch: u64) -> Value {
     }
 }
 
-/// The list of models as each family writes it: agents take what they know.
+/// Returns the list of models with the members of all families; each agent reads those that it knows.
 pub(super) fn models(flavor: &ModelFlavor, epoch: u64) -> Value {
     let names = flavor.models.iter();
     let data: Value = names

@@ -1,11 +1,10 @@
-//! A stand-in for the model that a real agent asks: it plays the script in the user's prompt.
+//! A stand-in for the model of a real agent: it plays the script in the user's prompt.
 //!
-//! A request holds the whole conversation so far, so that nothing is kept between requests and
-//! conversations cannot mix: how far the script has come is read off the tool calls in it. What a
-//! request is comes from [`routes`]; what is said next from [`plan`]; how it is said in the family's
-//! own words from [`voice`].
+//! A request holds the whole conversation so far. The stand-in therefore stores nothing between requests, and
+//! conversations cannot mix: the tool calls in the request show how far the script has come. [`routes`] finds
+//! the kind of a request, [`plan`] the next part of the script, and [`voice`] writes it in the family's form.
 //!
-//! Pure: pauses and holds are beats of the answer, to be kept by whoever writes it out.
+//! Pure: pauses and holds are beats of the response, which the caller keeps when it writes the response.
 //!
 //! Knows: the script, JSON. Never knows: HTTP connections, clocks, hosts.
 //!
@@ -37,19 +36,19 @@ use read::ParsedRequest;
 use routes::RequestRoute;
 use voice::FamilyVoice;
 
-/// How long an answer may be held until its name is released.
+/// The maximum time that a response waits for the release of a hold.
 pub const MAX_HOLD: Duration = Duration::from_secs(120);
 
-/// What the tokens begin with that scenarios push as invalid ones.
+/// The prefix of the invalid tokens that scenarios send.
 ///
-/// Every other token is good, since it is the run's user who names those; but a host that asks here
-/// whether a token is valid has to be told of these that they are not.
+/// Every other token is valid, because the user of the harness names the valid ones. A host that validates a
+/// token here has to receive an error for a token with this prefix.
 pub const INVALID_TOKEN: &str = "not-a-token";
 
-/// Bytes of a token, roughly.
+/// The approximate number of bytes of a token.
 const BYTES_OF_TOKEN: u64 = 4;
 
-/// A request, as far as the stand-in looks at it.
+/// The parts of a request that the stand-in reads.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelRequest<'a> {
     /// The HTTP method.
@@ -58,31 +57,31 @@ pub struct ModelRequest<'a> {
     pub path: &'a str,
     /// The query, without its question mark.
     pub query: &'a str,
-    /// The token that it is authorized with, without the scheme.
+    /// The bearer token, without the scheme; `None` if there is none.
     pub token: Option<&'a str>,
     /// The body.
     pub body: &'a [u8],
 }
 
-/// What does not come with a request.
+/// The circumstances of a request.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelSetting<'a> {
-    /// The family of agents that asks.
+    /// The flavor of the agents that send requests.
     pub flavor: &'a ModelFlavor,
-    /// Where the stand-in is reached, such as `http://127.0.0.1:9000`.
+    /// The address of the stand-in, such as `http://127.0.0.1:9000`.
     pub base: &'a str,
-    /// Seconds since 1970.
+    /// The time in seconds since 1970.
     pub epoch: u64,
-    /// A number that no other request of this process has; ids are made of it.
+    /// The number of the request, unique in this process; a part of ids.
     pub serial: u64,
 }
 
-/// An answer and what is to be remembered of the exchange.
+/// A response with a log record.
 #[derive(Debug)]
 pub struct ModelExchange {
-    /// What is written back.
+    /// The response.
     pub reply: ModelReply,
-    /// For the log: what was asked and what is going to be answered.
+    /// The log record of the request and the planned response.
     pub record: Value,
 }
 
@@ -130,7 +129,7 @@ pub fn answer(request: &ModelRequest<'_>, setting: &ModelSetting<'_>) -> ModelEx
     ModelExchange { reply, record }
 }
 
-/// A turn of a model: the next part of the script.
+/// Returns the model's turn: the next part of the script.
 fn turn(
     wanted: &routes::ModelTurnRequest,
     body: &Value,
@@ -161,7 +160,7 @@ fn turn(
     )
 }
 
-/// A Model Context Protocol server without tools, for agents that expect one at the same place.
+/// Serves a Model Context Protocol server without tools, for agents that expect one at this address.
 fn mcp(method: &str, body: Option<&Value>) -> ModelReply {
     if method != "POST" {
         return ModelReply::empty(405);

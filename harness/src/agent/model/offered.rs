@@ -1,6 +1,6 @@
-//! The tools that a request offers, in every form that the families have for them.
+//! The tools that a request offers, in all forms of the families.
 //!
-//! Tools that the endpoint itself runs, such as a web search, are left out: no answer can call them.
+//! Tools that the endpoint itself runs, such as a web search, are left out: a response cannot call them.
 //!
 //! Knows: the shapes of the families. Never knows: scripts, which tool is for what.
 //!
@@ -10,47 +10,47 @@ use crate::wire::json::{Map, Value, json};
 
 use super::routes::ModelFamily;
 
-/// How deep namespaces may be nested.
+/// The maximum depth of nested namespaces.
 const MAX_DEPTH: usize = 4;
 
 /// A tool that the agent offers.
 #[derive(Clone, Debug)]
 pub(super) struct OfferedTool {
-    /// Its name, as the agent has it.
+    /// The name, as the agent spells it.
     pub(super) name: String,
-    /// The namespace that it is offered in.
+    /// The namespace of the tool; `None` for a tool without one.
     pub(super) namespace: Option<String>,
-    /// How it is called.
+    /// The form of a call.
     pub(super) form: CallForm,
     /// The JSON schema of its arguments.
     pub(super) schema: Value,
 }
 
-/// How a call of a tool is written.
+/// The form in which a tool is called.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum CallForm {
     /// With arguments by name.
     #[default]
     Function,
-    /// With one free text.
+    /// With one free text in place of arguments.
     FreeText,
-    /// As the shell that the responses of OpenAI have a form of their own for.
+    /// As the local shell, which has its own form in OpenAI's responses.
     LocalShell,
 }
 
 impl OfferedTool {
-    /// The schema of a member of its arguments.
+    /// Returns the schema of an argument; `None` if there is no such argument.
     pub(super) fn property(&self, name: &str) -> Option<&Value> {
         self.schema.get("properties")?.get(name)
     }
 
-    /// The members that it requires.
+    /// Returns the names of the required arguments.
     pub(super) fn required(&self) -> impl Iterator<Item = &str> {
         let required = self.schema.get("required").and_then(Value::as_array);
         required.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// Its name behind that of its namespace.
+    /// Returns the name with the namespace in front of it.
     pub(super) fn full_name(&self) -> String {
         match &self.namespace {
             Some(namespace) => format!("{namespace}.{}", self.name),
@@ -59,7 +59,7 @@ impl OfferedTool {
     }
 }
 
-/// The types that a schema lets a value have, in lower case; none where it does not say.
+/// Returns the types that a schema permits, in lower case; empty if it names none.
 pub(super) fn types(schema: &Value) -> Vec<String> {
     let lower = |value: &Value| value.as_str().map(str::to_ascii_lowercase);
     match &schema["type"] {
@@ -72,7 +72,7 @@ pub(super) fn types(schema: &Value) -> Vec<String> {
     }
 }
 
-/// The tools, wherever the family keeps name and schema.
+/// Returns the tools of a request, wherever the family puts name and schema.
 pub(super) fn offered(family: ModelFamily, body: &Value) -> Vec<OfferedTool> {
     match family {
         ModelFamily::Chat => {
@@ -92,7 +92,7 @@ pub(super) fn offered(family: ModelFamily, body: &Value) -> Vec<OfferedTool> {
     }
 }
 
-/// The names that the schema of the arguments goes by.
+/// The names of the member with the schema of the arguments.
 const PARAMETERS: &[&str] =
     &["parametersJsonSchema", "parameters_json_schema", "parameters", "input_schema"];
 
@@ -135,7 +135,7 @@ fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<Offer
     one.map(|tool| OfferedTool { namespace: within, ..tool }).into_iter().collect()
 }
 
-/// Tools with a type of Anthropic's have no schema in the request: it is a part of the type.
+/// Anthropic's predefined tools have no schema in the request; their type implies it.
 fn of_messages(row: &Value) -> Option<OfferedTool> {
     let tool = function(row, PARAMETERS)?;
     let text = || json!({"type": "string"});
@@ -167,7 +167,7 @@ fn schema_of(members: &[(&str, Value)], required: &[&str]) -> Value {
     json!({"type": "object", "properties": (Value::Object(properties)), "required": (required)})
 }
 
-/// A list of that name; one thing alone counts as a list of it.
+/// Returns the list in a member; a single object counts as a list of one.
 fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     match value.get(name) {
         Some(Value::Array(items)) => items,

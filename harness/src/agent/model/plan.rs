@@ -1,4 +1,4 @@
-//! What is said next: the script from where the conversation has come to, up to its next tool calls.
+//! The next part of the script: from the current place in the conversation up to the next tool calls.
 //!
 //! Knows: scripts, requests. Never knows: how a family writes it.
 //!
@@ -13,20 +13,20 @@ use super::offered::{CallForm, OfferedTool};
 use super::read::{ParsedRequest, unwrapped};
 use super::tools::{self, NoFittingTool};
 
-/// What an answer says whose script has nothing to say.
+/// The text of a response for which the script has no text.
 const LAST_WORD: &str = "Done.";
 
-/// What an answer says, in order.
+/// The content of a response, in order.
 #[derive(Debug, Default)]
 pub(super) struct AnswerPlan {
     pub(super) moves: Vec<AnswerMove>,
-    /// Why the script cannot be played as it stands.
+    /// Why the script cannot be played as it is; `None` if it can.
     pub(super) problem: Option<String>,
-    /// The problem is the agent's or the script's, so that nothing can be said about the host.
+    /// Whether the agent or the script causes the problem, so that the run shows nothing about the host.
     pub(super) untestable: bool,
 }
 
-/// One thing that an answer says or does.
+/// A part of a response.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AnswerMove {
     Text(String),
@@ -38,9 +38,9 @@ pub(super) enum AnswerMove {
         input: u64,
         output: u64,
     },
-    /// The endpoint fails, with the kind as the script names it.
+    /// A failure of the endpoint, with the kind that the script names.
     Fail(String),
-    /// Text without end, until nobody listens any more.
+    /// Text without end, until the client disconnects.
     Endless,
 }
 
@@ -49,23 +49,23 @@ pub(super) enum AnswerMove {
 pub(super) struct ToolUse {
     pub(super) id: String,
     pub(super) wanted: PlannedCall,
-    /// Its input comes when a name is released, after its beginning.
+    /// Whether the input follows only when a hold is released.
     pub(super) input_held: bool,
 }
 
-/// A tool, and what it is called with.
+/// A tool with the arguments of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PlannedCall {
     pub(super) name: String,
     /// The namespace that the tool is offered in.
     pub(super) namespace: Option<String>,
     pub(super) form: CallForm,
-    /// Arguments by name; a text where the tool takes one free text.
+    /// The arguments by name; a text for a tool that takes one free text.
     pub(super) arguments: Value,
 }
 
 impl PlannedCall {
-    /// A call of an offered tool.
+    /// Creates a call of an offered tool.
     pub(super) fn of(tool: &OfferedTool, arguments: Value) -> PlannedCall {
         let (name, namespace) = (tool.name.clone(), tool.namespace.clone());
         PlannedCall { name, namespace, form: tool.form, arguments }
@@ -73,12 +73,12 @@ impl PlannedCall {
 }
 
 impl AnswerMove {
-    /// For the log.
+    /// Returns the part as a log record.
     pub(super) fn record(&self) -> Value {
         match self {
             AnswerMove::Text(text) => json!({"text": (text)}),
             AnswerMove::Thought(text) => json!({"thought": (text)}),
-            // Whether the agent has heard of it, nobody knows: its input may never come.
+            // The agent may never learn of this call, since its input may never follow.
             AnswerMove::Call(call) if call.input_held => json!({
                 "begins": (call.wanted.name.as_str()), "arguments": (call.wanted.arguments.clone()),
             }),
@@ -96,10 +96,10 @@ impl AnswerMove {
 }
 
 impl AnswerPlan {
-    /// The next part of the prompt's script; without a script the prompt itself.
+    /// Returns the next part of the prompt's script; without a script, an echo of the prompt.
     ///
-    /// A request that offers no tools is a helper's, which wants a title or a summary of the same
-    /// prompt: it gets the script's first text, at once and without failing.
+    /// A request that offers no tools comes from a helper that wants a title or a summary of the same prompt.
+    /// It gets the script's first text at once, without failures.
     pub(super) fn of(asked: &ParsedRequest, serial: u64) -> AnswerPlan {
         match script::find(&asked.prompt) {
             None => {
@@ -113,7 +113,7 @@ impl AnswerPlan {
         }
     }
 
-    /// What is wrong is said aloud, where whoever reads the conversation sees it.
+    /// Returns a plan that reports the problem in the conversation, where its reader sees it.
     fn broken(problem: String, untestable: bool) -> AnswerPlan {
         let moves = vec![AnswerMove::Text(format!("ahp-agent: {problem}"))];
         AnswerPlan { moves, problem: Some(problem), untestable }
@@ -166,7 +166,8 @@ impl AnswerPlan {
         plan
     }
 
-    /// Agents take an answer without a word for a failure of the model and ask again, or give up.
+    /// Adds a text to a silent response. Agents treat a response without text as a failure of the model, and
+    /// retry or give up.
     fn speak(&mut self) {
         let silent = |one: &AnswerMove| {
             matches!(
@@ -201,7 +202,7 @@ impl AnswerPlan {
                 let given: Vec<&str> = asked.texts.iter().map(String::as_str).collect();
                 self.moves.push(AnswerMove::Text(script::recalled(words, &given)));
             }
-            // No model can rename a session; agents that do, ask for a title in a request of its own.
+            // A model cannot rename a session; agents that do so ask for a title in a separate request.
             ScriptStep::Title(_)
             | ScriptStep::Activity(_)
             | ScriptStep::Background { .. }
@@ -213,7 +214,7 @@ impl AnswerPlan {
     }
 }
 
-/// One call of a step, before a tool is chosen for it.
+/// A tool call of a step, before a tool is chosen for it.
 enum CallWish<'a> {
     Tool(&'a ToolStep),
     Ask { question: &'a str, options: &'a [String] },
@@ -225,7 +226,7 @@ impl CallWish<'_> {
     }
 }
 
-/// The calls that a step makes at the same time; `None` where it makes none.
+/// Returns the calls that a step makes at the same time; `None` if it makes none.
 fn calls(step: &ScriptStep) -> Option<Vec<CallWish<'_>>> {
     match step {
         ScriptStep::Tool(call) => Some(vec![CallWish::Tool(call)]),

@@ -1,4 +1,5 @@
-//! A request of any family, as the stand-in needs it: the prompt, how far the turn has come, tools.
+//! A request of any family in the form that the stand-in needs: the prompt, the progress of the turn, the
+//! tools.
 //!
 //! Knows: the shapes of the families. Never knows: scripts.
 //!
@@ -10,57 +11,57 @@ use crate::wire::json::{Map, Value, json};
 use super::offered::{OfferedTool, offered};
 use super::routes::{ModelFamily, ModelTurnRequest};
 
-/// What a request asks.
+/// The content of a request for a model's turn.
 #[derive(Debug, Default)]
 pub(super) struct ParsedRequest {
     /// The model's name.
     pub(super) model: String,
-    /// Whether the answer is to be streamed.
+    /// Whether the response is to be streamed.
     pub(super) stream: bool,
     /// Whether the stream is one JSON array instead of events.
     pub(super) array: bool,
-    /// The user's last words, with what the agent wraps around them.
+    /// The user's latest message, with the context that the agent wraps around it.
     pub(super) prompt: String,
-    /// How long the conversation is: a turn of the same words later on is another place in it.
+    /// The length of the conversation, which distinguishes a repeated message from an earlier one.
     pub(super) place: usize,
-    /// How many rounds of tool calls were made since.
+    /// The number of rounds of tool calls since that message.
     pub(super) rounds: usize,
-    /// What came of the last round.
+    /// The results of the last round.
     pub(super) results: Vec<ToolResult>,
-    /// What can be called.
+    /// The offered tools.
     pub(super) tools: Vec<OfferedTool>,
-    /// Every text of the request but its tools: what the model is given.
+    /// All texts of the request except those of the tools.
     pub(super) texts: Vec<String>,
 }
 
-/// What came of a tool call.
+/// The result of a tool call.
 #[derive(Debug)]
 pub(super) struct ToolResult {
     /// The call's id; the tool's name in families that have no ids.
     pub(super) id: String,
-    /// What the model is told.
+    /// The text of the result.
     pub(super) text: String,
 }
 
 impl ToolResult {
-    /// For the log.
+    /// Returns the result as a log record.
     pub(super) fn record(&self) -> Value {
         json!({"id": (self.id), "text": (self.text)})
     }
 }
 
-/// One thing of a conversation.
+/// An item of a conversation.
 enum ConversationItem {
     User(String),
-    /// The model called tools: one round, however many calls.
+    /// Tool calls of the model: one round, however many calls.
     Calls,
     Result(ToolResult),
-    /// Anything else the model or the system said.
+    /// Any other message of the model or the system.
     Other,
 }
 
 impl ParsedRequest {
-    /// Reads a body.
+    /// Parses the body of a request.
     pub(super) fn read(wanted: &ModelTurnRequest, body: &Value) -> ParsedRequest {
         let mut asked = ParsedRequest {
             model: text(body, "model"),
@@ -84,8 +85,8 @@ impl ParsedRequest {
         asked
     }
 
-    /// Goes through the conversation. A message of nothing but context is not the user's, and a
-    /// release is the harness's.
+    /// Finds the latest prompt and its rounds in the conversation. Skips user messages that hold only context,
+    /// and releases of the harness.
     fn follow(&mut self, said: Vec<ConversationItem>) {
         let mut calling = false;
         for one in said {
@@ -96,7 +97,7 @@ impl ParsedRequest {
                     self.rounds = 0;
                     self.results.clear();
                 }
-                // Calls of one round may stand one after another.
+                // The calls of one round may be consecutive items.
                 ConversationItem::Calls if !calling => {
                     self.rounds += 1;
                     self.results.clear();
@@ -109,7 +110,7 @@ impl ParsedRequest {
     }
 }
 
-/// Every text within a value.
+/// Collects all texts in a value.
 fn texts(value: &Value, into: &mut Vec<String>) {
     match value {
         Value::String(text) => into.push(text.to_string()),
@@ -119,14 +120,14 @@ fn texts(value: &Value, into: &mut Vec<String>) {
     }
 }
 
-/// Whether a message is the user's own.
+/// Returns whether a message is a prompt of the user.
 fn theirs(text: &str) -> bool {
     let bare = unwrapped(text);
     script::find(text).is_some() || !(bare.is_empty() || bare.starts_with(script::RELEASE))
 }
 
-/// A prompt without the elements that agents wrap around it, such as `<context>..</context>`; what
-/// stands inside an element that is named after the user's words is kept.
+/// Returns a prompt without the elements that agents wrap around it, such as `<context>..</context>`. Keeps the
+/// content of elements whose name refers to the user's words.
 pub(super) fn unwrapped(text: &str) -> String {
     let mut bare = String::new();
     let mut rest = text;
@@ -200,7 +201,7 @@ fn of_messages(message: &Value) -> Vec<ConversationItem> {
             ConversationItem::Calls
         }];
     }
-    // Agents put what they say themselves between the turns, in the name of the system.
+    // Agents insert their own messages between the turns with the role of the system.
     if message["role"] != "user" {
         return vec![ConversationItem::Other];
     }
@@ -240,7 +241,7 @@ fn text(value: &Value, name: &str) -> String {
     value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Text, or the texts of a list of blocks, which stand apart.
+/// Returns a text, or the texts of a list of blocks, separated from each other.
 fn content(value: &Value) -> String {
     if let Some(text) = value.as_str() {
         return text.to_owned();

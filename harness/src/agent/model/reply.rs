@@ -1,4 +1,4 @@
-//! An answer as beats: bytes to write, pauses to keep, names to wait for.
+//! A response as a sequence of beats: bytes to write, pauses, holds.
 //!
 //! Knows: plans, voices. Never knows: clocks, sockets.
 //!
@@ -16,21 +16,21 @@ use super::flavor::ModelFlavor;
 use super::plan::{AnswerMove, AnswerPlan};
 use super::voice::{FamilyVoice, SpokenPart};
 
-/// Between two texts of an endless answer.
+/// The pause between two texts of an endless response.
 const ENDLESS_PAUSE: Duration = Duration::from_millis(50);
 
-/// What whoever writes an answer does next.
+/// A step of writing a response.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ReplyBeat {
-    /// Writes these bytes, and flushes.
+    /// Write and flush these bytes.
     Write(String),
-    /// Waits that long.
+    /// Wait for this time.
     Pause(Duration),
-    /// Waits until the name is released, at most [`MAX_HOLD`](super::MAX_HOLD).
+    /// Wait until the hold with this name is released, at most for [`MAX_HOLD`](super::MAX_HOLD).
     Hold(String),
 }
 
-/// An answer. It ends when there is no further beat; an endless one when nobody listens any more.
+/// A response, as an iterator of its beats. An endless response ends when the client disconnects.
 pub struct ModelReply {
     /// The HTTP status.
     pub status: u16,
@@ -47,7 +47,7 @@ impl fmt::Debug for ModelReply {
 }
 
 impl ModelReply {
-    /// A whole JSON value.
+    /// Creates a response with a JSON body.
     pub(super) fn json(status: u16, body: &Value) -> ModelReply {
         ModelReply {
             status,
@@ -57,13 +57,13 @@ impl ModelReply {
         }
     }
 
-    /// A status without a body.
+    /// Creates a response without a body.
     pub(super) fn empty(status: u16) -> ModelReply {
         ModelReply { status, content: None, beats: VecDeque::new(), endless: None }
     }
 
-    /// A turn. A failure before anything was said is one of the request, later one of the stream; of what is
-    /// not streamed nothing is said before its end.
+    /// Creates the response for a model's turn. A failure before the first output fails the request; a later
+    /// one fails the stream. A response that is not streamed has no output before its end.
     pub(super) fn of(
         plan: AnswerPlan,
         voice: FamilyVoice,
@@ -125,7 +125,7 @@ impl ModelReply {
         reply
     }
 
-    /// Everything at once, after all waiting. An endless answer never comes.
+    /// Returns a response in one piece, after all pauses and holds. An endless response never sends a body.
     fn whole(plan: AnswerPlan, mut voice: FamilyVoice) -> ModelReply {
         let mut reply = ModelReply::empty(200);
         reply.content = Some("application/json");
@@ -160,7 +160,7 @@ impl Iterator for ModelReply {
             let voice = self.endless.as_mut()?;
             let text = voice.say(&SpokenPart::Text("on and on "));
             self.beats.push_back(ReplyBeat::Pause(ENDLESS_PAUSE));
-            // Between the parts of a whole answer nothing can be said.
+            // A response in one piece cannot be sent in parts.
             if self.content != Some("application/json") {
                 self.beats.push_back(ReplyBeat::Write(text));
             }

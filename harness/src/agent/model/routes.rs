@@ -1,6 +1,6 @@
-//! What is asked for: paths of the model interfaces, and those of the flavor.
+//! The routes of the stand-in: the paths of the model interfaces, and those of the flavor.
 //!
-//! Paths are compared by their ends, since agents put them behind whatever base they were given.
+//! Routes match the end of a path, since agents append them to the base address that they were given.
 //!
 //! Knows: paths. Never knows: bodies.
 //!
@@ -24,7 +24,7 @@ pub(super) enum ModelFamily {
 }
 
 impl ModelFamily {
-    /// As the log names it.
+    /// Returns the name in the log.
     pub(super) fn name(self) -> &'static str {
         match self {
             ModelFamily::Chat => "chat",
@@ -35,26 +35,26 @@ impl ModelFamily {
     }
 }
 
-/// A turn of a model that is asked for.
+/// A request for a model's turn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ModelTurnRequest {
     pub(super) family: ModelFamily,
-    /// Whether the path asks for a stream; in most families the body does.
+    /// Whether the path requests a stream; `None` if the body says so.
     pub(super) stream: Option<bool>,
     /// Whether a stream is one JSON array instead of events.
     pub(super) array: bool,
 }
 
-/// What a request is.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RequestRoute<'a> {
     /// A turn of a model.
     Model(ModelTurnRequest),
-    /// How many tokens a request has.
+    /// A request to count tokens.
     Count,
-    /// Which models there are.
+    /// A request for the list of models.
     Models,
-    /// A fixed answer of the flavor.
+    /// A request with a fixed response of the flavor.
     Canned {
         /// The HTTP status.
         status: u16,
@@ -63,13 +63,13 @@ pub(super) enum RequestRoute<'a> {
     },
     /// A server of the Model Context Protocol.
     Mcp,
-    /// Authorized with a token that is none.
+    /// A request with an invalid token.
     Unauthorized,
-    /// Something else, which gets an empty object.
+    /// Any other request, which gets an empty object.
     Unknown,
 }
 
-/// The ends of the paths that ask for a turn by `POST`.
+/// The ends of the paths that request a turn by `POST`.
 const TURNS: &[(&str, ModelFamily, Option<bool>)] = &[
     ("/chat/completions", ModelFamily::Chat, None),
     ("/responses", ModelFamily::Responses, None),
@@ -81,7 +81,7 @@ const TURNS: &[(&str, ModelFamily, Option<bool>)] = &[
 /// The ends of the paths that count tokens.
 const COUNTS: &[&str] = &["/messages/count_tokens", ":countTokens"];
 
-/// What a request is. The flavor comes first: what it says about a path counts.
+/// Returns the kind of a request. The paths of the flavor take precedence.
 pub(super) fn find<'a>(
     method: &str,
     path: &str,

@@ -1,4 +1,4 @@
-//! The stand-in, request by request.
+//! Tests of the stand-in, request by request.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn setting(flavor: &ModelFlavor) -> ModelSetting<'_> {
     ModelSetting { flavor, base: "http://127.0.0.1:9", epoch: 1_000, serial: 7 }
 }
 
-/// Asks once; returns the status, everything written and the record.
+/// Sends a request; returns the status, the written bytes and the record.
 fn ask(path: &str, query: &str, body: &Value) -> (u16, String, Value) {
     let flavor = ModelFlavor::named("plain").unwrap();
     let body = body.to_text();
@@ -31,7 +31,7 @@ fn shell() -> Value {
 
 const SCRIPT: &str = "Please.\nahp-script: 1\nthink \"hm\"\nsay \"a\" \"b\"\ntool shell \"echo hi\" confirm\nsay done";
 
-/// The same prompt in every family: at first and after one round of tools.
+/// Returns the same prompt in the form of a family: at first, or after rounds of tools.
 fn conversation(family: &str, rounds: usize, stream: bool) -> Value {
     match family {
         "chat" => {
@@ -249,7 +249,7 @@ fn streams_are_events_whose_data_is_json() {
     assert!(Value::read(&written).unwrap().as_array().unwrap().len() > 3, "{written}");
 }
 
-/// A conversation of one message; with the tool of a name, where one is given.
+/// Returns a request with one message and, if given, one tool.
 fn one(prompt: &str, tool: Option<(&str, Value)>) -> Value {
     let tools: Vec<Value> = tool
         .map(|(name, schema)| json!({"name": (name), "input_schema": (schema)}))
@@ -321,7 +321,7 @@ fn tools_are_chosen_by_class() {
     called("ask \"Which?\" a b", "ask_user", choices, asked);
 }
 
-/// A tool as a row: its name, what it requires, and what else it takes; members are texts.
+/// A tool: its name, its required arguments, its optional arguments. All arguments are strings.
 type ToolRow = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 fn schema_of(required: &[&str], more: &[&str]) -> Value {
@@ -331,7 +331,7 @@ fn schema_of(required: &[&str], more: &[&str]) -> Value {
     json!({"type": "object", "properties": properties, "required": required})
 }
 
-/// What is called where these tools are offered, by the API of messages.
+/// Returns the call that a step makes of these tools, by Anthropic's messages.
 fn chosen(step: &str, rows: &[ToolRow]) -> Value {
     let tools: Value = rows
         .iter()
@@ -347,7 +347,7 @@ fn chosen(step: &str, rows: &[ToolRow]) -> Value {
 
 #[test]
 fn tools_are_chosen_by_what_they_take() {
-    // The tools of agents that were certified, as far as they are alike.
+    // The tools of certified agents, as far as they are similar.
     let codex: &[ToolRow] = &[
         ("write_stdin", &["session_id"], &["chars"]),
         ("exec_command", &["cmd"], &["workdir", "shell"]),
@@ -411,7 +411,7 @@ fn tools_are_chosen_by_what_they_take() {
     }
 }
 
-/// The item of a call, where this tool is offered by the API of responses.
+/// Returns the item of a call of this tool, by OpenAI's responses.
 fn item_of(step: &str, tool: &Value, more: &str) -> Value {
     let prompt = format!("ahp-script: 1\n{step}");
     let body = json!({"input": prompt, "tools": [(tool.clone())], "instructions": more});
@@ -438,7 +438,7 @@ fn every_form_of_tools_is_called_in_its_own_form() {
     assert_eq!(edit["input"], wanted);
     let gone = item_of("tool delete a.txt", &patch, "");
     assert_eq!(gone["input"], "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n");
-    // A server's tools that are offered by another one.
+    // The agent offers a server's tools by another tool only.
     let by = json!({
         "type": "function", "name": "tool_call",
         "parameters": {
@@ -449,14 +449,14 @@ fn every_form_of_tools_is_called_in_its_own_form() {
     let item = item_of("tool mcp ahp_probe hi", &by, "Deferred: `mcp__ahp__ahp_probe`, others.");
     let arguments = Value::read(item["arguments"].as_str().unwrap()).unwrap();
     assert_eq!(arguments, json!({"name": "mcp__ahp__ahp_probe", "arguments": {"text": "hi"}}));
-    // An editor of several purposes; its schema is a part of its type.
+    // An editor with several purposes; its type implies the schema.
     let editor = json!({"type": "text_editor_20250728", "name": "str_replace_based_edit_tool"});
     let messages = json!([{"role": "user", "content": "ahp-script: 1\ntool write \"/a\\nb\""}]);
     let body = json!({"model": "m", "messages": messages, "tools": [editor]});
     let (_, _, record) = ask("/v1/messages", "", &body);
     let wanted = json!({"path": "/a", "file_text": "b", "command": "create"});
     assert_eq!(record["says"][0]["arguments"], wanted);
-    // Chat: a tool of free text, and the older member.
+    // Chat completions: a tool with free text, and the older member for tools.
     let custom = json!({"type": "custom", "custom": {"name": "apply_patch"}});
     let messages = json!([{"role": "user", "content": "ahp-script: 1\ntool delete a.txt"}]);
     let body = json!({"model": "m", "messages": messages, "tools": [custom]});
@@ -472,7 +472,7 @@ fn every_form_of_tools_is_called_in_its_own_form() {
         &json!({"model": "m", "messages": messages, "functions": older}),
     );
     assert_eq!(record["says"][0]["call"], "bash");
-    // Gemini writes types in capitals.
+    // Gemini spells types in capitals.
     let declared = json!({
         "name": "perform",
         "parameters": {
@@ -515,7 +515,7 @@ fn failures_are_the_familys_own() {
         failed(family, "overloaded", 529);
         failed(family, "anything", 500);
     }
-    // After the first words the answer has its status, and the stream fails.
+    // After the first text the response already has its status, so the stream fails.
     let prompt = "ahp-script: 1\nsay a\nfail overloaded";
     let mut body = one(prompt, Some(("bash", shell())));
     body["stream"] = json!(true);
@@ -589,7 +589,7 @@ fn the_flavor_answers_at_its_paths() {
     assert_eq!(ModelFlavor::all().len(), FLAVORS);
 }
 
-/// Files in `flavors/`, all of which can be read.
+/// The number of files in `flavors/`, all of which have to be valid.
 const FLAVORS: usize = 2;
 
 #[test]
@@ -603,7 +603,7 @@ fn bodies_that_are_none_are_refused() {
     }
 }
 
-/// A chat request with this script, and one tool.
+/// Returns a chat request with this script and one tool.
 fn scripted(script: &str, name: &str, schema: &Value) -> Value {
     let text = format!("ahp-script: 1\n{script}");
     let function = json!({"name": name, "parameters": (schema.clone())});

@@ -1,8 +1,8 @@
-//! The classes of tools that a script calls, and which of the offered tools is of a class.
+//! The classes of tools that a script calls, and the assignment of offered tools to classes.
 //!
-//! The parameters of a tool decide its class: a command; a path; a path and a text; a path, an old text and a new one; a
-//! URL; a pattern. The name decides only among tools with the same parameters, and where the parameters do not show the
-//! class: a tool that takes only a path may read, delete or list.
+//! The parameters of a tool decide its class: a command; a path; a path and a text; a path, an old text and a
+//! new one; a URL; a pattern. The name decides only among tools with the same parameters, and where the
+//! parameters do not show the class: a tool that takes only a path may read, delete or list.
 //!
 //! Knows: JSON schemas, usual names of members. Never knows: agents.
 //!
@@ -14,27 +14,27 @@ use super::offered::{CallForm, OfferedTool, types};
 
 /// A class of tools, such as those that run a command.
 pub(super) struct ToolKind {
-    /// The word for it in scripts.
+    /// The name of the class in scripts.
     pub(super) word: &'static str,
-    /// Names that such tools are known to have, best first.
+    /// The usual names of such tools, best first.
     names: &'static [&'static str],
-    /// Words in the name that show the class, for tools whose parameters do not show it.
+    /// The words in a tool's name that show the class, if its parameters do not.
     words: &'static [&'static str],
-    /// Further members that show the class, for tools whose parameters do not show it.
+    /// The additional members that show the class, if the parameters do not.
     marks: &'static [&'static str],
-    /// The parameters of such tools, the preferred ones first.
+    /// The possible parameters of such tools, the preferred ones first.
     shapes: &'static [ToolShape],
 }
 
 /// The parameters of a tool.
 pub(super) struct ToolShape {
-    /// The members that take the parts of the input, each with the names it goes by.
+    /// The members for the parts of the input, each with its possible names.
     pub(super) parts: &'static [&'static [&'static str]],
-    /// A member that chooses among several things that the tool does, with the values that choose this one.
+    /// A member that selects one of several functions of the tool, with the values that select this one.
     pub(super) choice: Option<(&'static str, &'static [&'static str])>,
-    /// Writes the patch, if the tool takes everything as one text in the form of a patch.
+    /// Returns the patch, for tools that take the whole input as one patch text.
     pub(super) patch: Option<fn(&[&str]) -> String>,
-    /// Whether these parameters alone show the class, whatever the name of the tool.
+    /// Whether these parameters alone show the class, whatever the name of the tool is.
     tells: bool,
 }
 
@@ -62,9 +62,10 @@ const TARGET: &[&str] =
     &["destination", "to", "new_path", "newPath", "destination_path", "dest", "dst"];
 const PATTERN: &[&str] = &["pattern", "query", "regex"];
 const URL: &[&str] = &["url", "link"];
-/// Members that are typical of one class: a tool that requires one which its class does not take is of another class.
+/// The members that are typical of one class. A tool that requires such a member is not of a class that does
+/// not use it.
 const OWN: &[&[&str]] = &[COMMAND, CONTENT, OLD, NEW, TARGET, PATTERN, URL];
-/// The member of a tool that takes a patch.
+/// The names of the member that takes a patch.
 pub(super) const PATCH: &[&str] = &["input", "patch", "diff", "patch_text", "patchText"];
 
 const fn taking(parts: &'static [&'static [&'static str]], tells: bool) -> ToolShape {
@@ -177,10 +178,10 @@ pub(super) const ASK: ToolKind = ToolKind {
     shapes: &[taking(&[&["questions"]], true), taking(&[QUESTION], false)],
 };
 
-/// The members that take a question.
+/// The names of the member that takes a question.
 pub(super) const QUESTION: &[&str] = &["question", "prompt", "message", "text", "header"];
 
-/// The classes of tools that a script calls by `tool KIND`, besides those above.
+/// The classes of tools that a script calls by `tool KIND`, in addition to those above.
 const FURTHER: &[ToolKind] = &[
     ToolKind {
         word: "delete",
@@ -233,12 +234,12 @@ const FURTHER: &[ToolKind] = &[
     },
 ];
 
-/// The word in scripts for tools that take a plan, which is no text but a list.
+/// The name in scripts of the tools that take a plan, which is a list instead of a text.
 pub(super) const PLAN: &str = "plan";
-/// Statuses of an entry of a plan; what a list of entries is known by.
+/// The statuses of an entry of a plan, by which a list of entries is recognised.
 const STATUSES: [&str; 3] = ["pending", "in_progress", "completed"];
 
-/// The classes, by their words in scripts, for which one of these tools is fit.
+/// Returns the names of the classes for which one of these tools is suitable.
 pub(super) fn classes(offered: &[OfferedTool]) -> Vec<&'static str> {
     let all = [&SHELL, &READ, &WRITE, &EDIT].into_iter().chain(FURTHER);
     let fit = all.filter(|class| class.pick(offered).is_some()).map(|class| class.word);
@@ -246,7 +247,7 @@ pub(super) fn classes(offered: &[OfferedTool]) -> Vec<&'static str> {
     fit.chain(plans).collect()
 }
 
-/// The member of a tool that takes a plan, and the schema of an entry.
+/// Returns the member of a tool that takes a plan, and the schema of an entry; `None` for other tools.
 pub(super) fn entries(tool: &OfferedTool) -> Option<(&str, &Value)> {
     let members = tool.schema["properties"].as_object()?;
     members.iter().find_map(|(name, schema)| {
@@ -257,7 +258,7 @@ pub(super) fn entries(tool: &OfferedTool) -> Option<(&str, &Value)> {
     })
 }
 
-/// The class of `tool KIND` in scripts.
+/// Returns the class that `tool KIND` names in scripts; `None` if there is none.
 pub(super) fn further(word: &str) -> Option<&'static ToolKind> {
     FURTHER.iter().find(|class| class.word == word)
 }
@@ -271,7 +272,7 @@ fn patch(body: &str) -> String {
 }
 
 impl ToolKind {
-    /// The tool of this class that fits best, and what it takes.
+    /// Returns the best tool for this class with its parameters; `None` if no tool is suitable.
     pub(super) fn pick<'a>(
         &self,
         offered: &'a [OfferedTool],
@@ -286,7 +287,7 @@ impl ToolKind {
         fitting.min_by_key(|(rank, _)| *rank).map(|(_, found)| found)
     }
 
-    /// The rank of a tool with these parameters, lower is better; `None` if it is not of the class.
+    /// Returns the rank of a tool with these parameters, lower is better; `None` if it is not of the class.
     fn rank(&self, tool: &OfferedTool, shape: &ToolShape) -> Option<usize> {
         let lower = tool.name.to_ascii_lowercase();
         let known = self.names.iter().position(|name| *name == tool.name);
@@ -323,7 +324,7 @@ impl ToolKind {
             && (shape.choice.is_some() || self.foreign(tool, shape) == 0)
     }
 
-    /// The number of required members that are typical of other classes.
+    /// Returns the number of required members that are typical of other classes.
     fn foreign(&self, tool: &OfferedTool, shape: &ToolShape) -> usize {
         let own = |name: &str| shape.parts.iter().any(|names| names.contains(&name));
         let foreign = |name: &&str| !own(name) && OWN.iter().any(|names| names.contains(name));
@@ -331,13 +332,13 @@ impl ToolKind {
     }
 }
 
-/// The values that a member has to choose from.
+/// Returns the values that the schema of a member enumerates.
 pub(super) fn choices<'a>(tool: &'a OfferedTool, member: &str) -> impl Iterator<Item = &'a str> {
     let choices = tool.property(member).and_then(|schema| schema["enum"].as_array());
     choices.into_iter().flatten().filter_map(|choice| choice.as_str())
 }
 
-/// Whether a member takes any text, or a list.
+/// Returns whether a member takes any text, or a list.
 fn takes_text(schema: &Value) -> bool {
     let types = types(schema);
     let any = types.is_empty() || types.iter().any(|kind| kind == "string" || kind == "array");

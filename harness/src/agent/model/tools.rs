@@ -1,7 +1,7 @@
-//! Chooses one of the agent's own tools for a class of the script, and fills its arguments.
+//! Chooses one of the agent's own tools for a call in the script, and fills in its arguments.
 //!
-//! [`super::tool_class`] says which tool is of a class; arguments go to the members that it names, and
-//! what else the tool's schema requires is filled by its type.
+//! [`super::tool_class`] finds the tools of a class. The input goes to the members that the class names; other
+//! required members get a sample value of their type.
 //!
 //! Knows: scripts, JSON schemas. Never knows: agents by name.
 //!
@@ -16,30 +16,29 @@ use super::tool_class::{
     self, EDIT, PATCH, QUESTION, READ, SHELL, ToolKind, ToolShape, WORKER, WRITE,
 };
 
-/// That no tool fits.
+/// The error that no offered tool is suitable.
 #[derive(Debug)]
 pub(super) struct NoFittingTool {
-    /// For the conversation and the log.
+    /// The description, for the conversation and the log.
     pub(super) problem: String,
-    /// The tool would have been one of the agent's own: no host can make up for it. A tool of a client or an MCP server
-    /// comes to the agent by the host.
+    /// Whether the tool is one of the agent's own, which no host can provide. Tools of clients and MCP servers
+    /// come to the agent through the host.
     pub(super) own: bool,
 }
 
-/// Members by which a model asks for a user's approval where the agent would run a command unasked,
-/// with the value that does.
+/// The members by which a model requests a user's approval of a command, with the value that does so.
 const ASKS_FIRST: &[(&str, &str)] = &[("sandbox_permissions", "require_escalated")];
-/// What there is to choose from where a tool wants a choice and the script has a question alone.
+/// The options for a tool that requires options, if the script has a question without options.
 const CHOICES: [&str; 2] = ["This", "That"];
-/// Members that take the reason.
+/// The names of the member that takes a reason.
 const REASONS: &[&str] = &["justification"];
 
-/// The tool for a step and what it is called with. The parts of an input stand on lines of its own:
-/// of `write` the path and the content, of `edit` the path, the old and the new text. `texts` is what the model is given
-/// besides the tools, in which agents list tools that they offer by another one.
+/// Returns the call for a step. The parts of an input are on separate lines: of `write` the path and the
+/// content, of `edit` the path, the old and the new text. `texts` are the other texts of the request; some
+/// agents list there the tools that they offer through another tool.
 ///
 /// # Errors
-/// Why no tool fits.
+/// No offered tool is suitable.
 pub(super) fn call(
     step: &ToolStep,
     offered: &[OfferedTool],
@@ -86,7 +85,7 @@ pub(super) fn call(
     Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 
-/// A call of the tool that takes a plan: a list of entries, each with a text and a status.
+/// Returns a call of the tool that takes a plan: a list of entries, each with a text and a status.
 ///
 /// # Errors
 /// No such tool is offered.
@@ -118,13 +117,13 @@ fn planned(input: &str, offered: &[OfferedTool]) -> Result<PlannedCall, NoFittin
     Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 
-/// The value that makes a tool of several purposes do what this one is.
+/// Returns the member and the value that select the function of a tool with several ones.
 fn chosen<'a>(tool: &'a OfferedTool, shape: &ToolShape) -> Option<(&'static str, &'a str)> {
     let (name, values) = shape.choice?;
     Some((name, tool_class::choices(tool, name).find(|choice| values.contains(choice))?))
 }
 
-/// A call of a tool that takes everything as one patch.
+/// Returns a call of a tool that takes the whole input as one patch.
 fn patched(tool: &OfferedTool, patch: &str) -> PlannedCall {
     if tool.form == CallForm::FreeText {
         return PlannedCall::of(tool, json!(patch));
@@ -133,7 +132,7 @@ fn patched(tool: &OfferedTool, patch: &str) -> PlannedCall {
     PlannedCall::of(tool, filled(arguments.into_iter().collect(), tool))
 }
 
-/// Has the agent ask its user, where the tool lets the model say so.
+/// Makes the agent ask its user, if the tool has an argument for that.
 fn asks_first(tool: &OfferedTool, arguments: &mut Map) {
     let takes = |(name, value): &&(&str, &str)| {
         tool_class::choices(tool, name).any(|choice| choice == *value)
@@ -147,7 +146,7 @@ fn asks_first(tool: &OfferedTool, arguments: &mut Map) {
     }
 }
 
-/// The tool that asks the user.
+/// Returns a call of the tool that asks the user.
 ///
 /// # Errors
 /// No such tool is offered.
@@ -187,15 +186,15 @@ pub(super) fn ask(
     Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 
-/// Whether a tool asks no question without a choice.
+/// Returns whether a tool requires options for a question.
 fn wants_choices(tool: &OfferedTool) -> bool {
     let question = tool.property("questions").and_then(|schema| schema.get("items"));
     let required = question.and_then(|schema| schema["required"].as_array());
     required.is_some_and(|required| required.iter().any(|name| name == "options"))
 }
 
-/// A tool of a client or an MCP server: agents put the server's name in front of it. Some agents offer such tools by
-/// another one only, which takes the name and the arguments.
+/// Returns a call of a tool of a client or an MCP server. Agents put the server's name in front of it. Some
+/// agents offer such tools only through another tool, which takes the name and the arguments.
 fn named(
     name: &str,
     input: &str,
@@ -225,10 +224,10 @@ fn named(
     Ok(PlannedCall::of(tool, filled(arguments, tool)))
 }
 
-/// What the member of such a tool is called that takes a text, where only its name is known.
+/// The name of the text argument of a tool whose schema is unknown.
 const TEXT: &str = "text";
 
-/// A tool that is called by way of another one, whose full name stands in what the model is told.
+/// Returns a call of a tool through another tool. Finds its full name in the texts of the request.
 fn dispatched(
     name: &str,
     input: &str,
@@ -243,7 +242,7 @@ fn dispatched(
         .find(|tool| takes(tool, "name", "string") && takes(tool, "arguments", "object"))?;
     let part = |c: char| !(c.is_ascii_alphanumeric() || "_-.:/".contains(c));
     let words = texts.iter().flat_map(|text| text.split(part));
-    // The script in the prompt has the bare name.
+    // Skip the bare name, which is in the prompt's script.
     let full = words.filter(|word| word.ends_with(name) && word.len() > name.len());
     let full = full.max_by_key(|word| word.len())?;
     let arguments = match Value::read(input) {
@@ -267,12 +266,12 @@ fn missing(what: &str, own: bool, offered: &[OfferedTool]) -> NoFittingTool {
     NoFittingTool { problem: format!("no {what} is offered (offered: {})", names.join(", ")), own }
 }
 
-/// The first of these members that the tool has.
+/// Returns the first of these members that the tool has; `None` if it has none.
 fn member<'a>(names: &[&'static str], tool: &'a OfferedTool) -> Option<(&'static str, &'a Value)> {
     names.iter().find_map(|name| Some((*name, tool.property(name)?)))
 }
 
-/// A text as its member takes it: some tools want a command as a list of words.
+/// Returns a text in the form that its member takes: some tools want a command as a list of words.
 fn shaped(text: &str, schema: &Value) -> Value {
     if types(schema).iter().any(|kind| kind == "array")
         && !types(schema).iter().any(|kind| kind == "string")
@@ -283,7 +282,7 @@ fn shaped(text: &str, schema: &Value) -> Value {
     }
 }
 
-/// Adds what the schema requires.
+/// Adds sample values for the missing required members.
 fn filled(mut arguments: Map, tool: &OfferedTool) -> Value {
     for name in tool.required() {
         if !arguments.contains_key(name) {
@@ -293,7 +292,7 @@ fn filled(mut arguments: Map, tool: &OfferedTool) -> Value {
     Value::Object(arguments)
 }
 
-/// A value that a schema takes.
+/// Returns a value that a schema permits.
 fn sample(schema: &Value) -> Value {
     let choices = schema.get("enum").and_then(Value::as_array);
     if let Some(first) = choices.and_then(|choices| choices.first()) {

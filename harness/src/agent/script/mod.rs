@@ -52,62 +52,62 @@ mod read;
 mod tests;
 mod write;
 
-/// The line that a script begins with.
+/// The first line of a script.
 pub const HEADER: &str = "ahp-script: 1";
 
-/// How the text of a steering message that releases a `hold` begins.
+/// The prefix of the text of a steering message that releases a `hold`.
 pub const RELEASE: &str = "ahp-release:";
 
-/// How the comment begins that says whose conversation it is. The harness puts it into scripts where
-/// the agent is outside of the host, so that what happens there can be told to belong to a scenario.
+/// The prefix of the comment that names the scenario of a script. The harness inserts it if the agent is
+/// outside of the host, so that the agent's log can be assigned to a scenario.
 pub const CASE: &str = "# ahp-case:";
 
-/// The most pieces that a text without a script is said back in.
+/// The maximum number of pieces in which a text without a script is echoed.
 const ECHO_PIECES: usize = 32;
-/// The least characters of such a piece.
+/// The minimum number of characters of such a piece.
 const ECHO_PIECE: usize = 8;
 
-/// The most steps that one script may have.
+/// The maximum number of steps of a script.
 pub const MAX_STEPS: usize = 1_000;
 
-/// The most texts that one step may have.
+/// The maximum number of texts of a step.
 pub const MAX_TEXTS: usize = 10_000;
 
 /// The longest delay that `wait` takes.
 pub const MAX_WAIT: Duration = Duration::from_secs(600);
 
-/// What an agent is told to do, step by step.
+/// The steps that an agent is to play.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct AgentScript {
     /// The steps, in order. After the last one the turn is complete.
     pub steps: Vec<ScriptStep>,
 }
 
-/// One line of a script, or one group of calls.
+/// A line of a script, or a group of calls.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ScriptStep {
     /// Streams the chunks as one text part.
     Say(Vec<String>),
     /// Streams the chunks as one reasoning part.
     Think(Vec<String>),
-    /// Calls one tool and waits for its end.
+    /// Calls one tool and waits until the call ends.
     Tool(ToolStep),
-    /// Calls several tools at the same time and waits for the end of them all.
+    /// Calls several tools at the same time and waits until all calls end.
     Parallel(Vec<ToolStep>),
     /// Asks the user, and waits for the answer.
     Ask {
-        /// What kind of answer is wanted.
+        /// The kind of answer.
         kind: AskKind,
-        /// The question as the user reads it.
+        /// The question to the user.
         question: String,
-        /// What the user can choose from, where there is a choice; the address of [`AskKind::Url`].
+        /// The options, if there is a choice; the address for [`AskKind::Url`].
         options: Vec<String>,
     },
     /// Does nothing for a while.
     Wait(Duration),
-    /// Waits until the name is released.
+    /// Waits until the hold with this name is released.
     Hold(String),
-    /// Reports how many tokens were used.
+    /// Reports the number of used tokens.
     Usage {
         /// Tokens read.
         input: u64,
@@ -118,43 +118,43 @@ pub enum ScriptStep {
     Title(String),
     /// Ends the turn with an error.
     Fail {
-        /// What failed, such as `rate-limit`.
+        /// The kind of failure, such as `rate-limit`.
         kind: String,
-        /// Whether the turn can be resumed; what stands after this step is then done.
+        /// Whether the turn can be resumed. A resumed turn plays the steps after this one.
         resumable: bool,
     },
     /// Streams until it is cancelled.
     Endless,
-    /// Says of each word whether the agent was given it.
+    /// Answers for each word whether the agent has received it.
     Recall(Vec<String>),
-    /// Says what it is doing; empty where it is nothing any more.
+    /// Reports the current activity; an empty text ends it.
     Activity(String),
-    /// Leaves a command running.
+    /// Leaves a command running in the background.
     Background {
         /// The command.
         command: String,
-        /// How long it runs.
+        /// The time that the command runs.
         lasts: Duration,
     },
     /// Shows a canvas.
     Canvas {
-        /// Which one, within the chat.
+        /// The name of the canvas, unique in the chat.
         name: String,
-        /// Where it is shown; what showed it is gone without.
+        /// The address of the canvas; `None` if the extension has closed it.
         url: Option<String>,
     },
-    /// Ends as a process that is killed.
+    /// Ends the agent as if its process were killed.
     Crash,
-    /// Says an action of the protocol, as it is written.
+    /// Publishes an action of the protocol as it is.
     Act {
         /// The action's type, such as `chat/usage`.
         action: String,
-        /// Its members, a JSON object.
+        /// The action's members, as the text of a JSON object.
         members: String,
     },
 }
 
-/// What kind of answer a question wants. The names are the protocol's.
+/// The kind of answer to a question, by the protocol's names.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AskKind {
     /// A text.
@@ -167,15 +167,15 @@ pub enum AskKind {
     Number,
     /// Yes or no.
     Boolean,
-    /// No answer: the user is to do something at an address.
+    /// No answer: the user opens an address.
     Url,
 }
 
-/// What follows the question of a step that asks.
+/// The arguments after the question.
 enum AskTail {
     /// Nothing.
     Nothing,
-    /// Options; a text is wanted where there are none.
+    /// Options; without options, a text is wanted.
     MaybeOptions,
     /// One option or more.
     Options,
@@ -183,7 +183,7 @@ enum AskTail {
     Address,
 }
 
-/// The steps that ask.
+/// The steps that ask: the word, the kind of answer, the arguments.
 const ASKS: &[(&str, AskKind, AskTail)] = &[
     ("ask", AskKind::SingleSelect, AskTail::MaybeOptions),
     ("ask-multi-select", AskKind::MultiSelect, AskTail::Options),
@@ -192,37 +192,37 @@ const ASKS: &[(&str, AskKind, AskTail)] = &[
     ("ask-url", AskKind::Url, AskTail::Address),
 ];
 
-/// One tool call.
+/// A tool call.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ToolStep {
-    /// Which of the host's tools.
+    /// The class of the tool.
     pub class: ToolClass,
-    /// What the tool is called with.
+    /// The input of the tool.
     pub input: String,
-    /// The user is asked before the tool runs.
+    /// Whether the user is asked before the tool runs.
     pub confirm: bool,
-    /// The user may change the input when asked.
+    /// Whether the user may edit the input when asked.
     pub editable: bool,
-    /// The input is shown by the address of its content.
+    /// Whether the state refers to the input by a URI.
     pub by_reference: bool,
-    /// The user is asked before the agent sees the result.
+    /// Whether the user is asked before the agent sees the result.
     pub confirm_result: bool,
-    /// The user is asked once more while the tool runs.
+    /// Whether the user is asked a second time while the tool runs.
     pub reconfirm: bool,
-    /// The tool's server asks for a token before it runs.
+    /// Whether the MCP server of the tool asks for a token before the tool runs.
     pub auth: bool,
-    /// The tool ends without success.
+    /// Whether the tool fails.
     pub fails: bool,
-    /// A denial ends the turn; otherwise the agent goes on with the next step.
+    /// Whether a denial ends the turn; otherwise the agent continues with the next step.
     pub deny_ends_turn: bool,
-    /// Its input comes in two parts, the second one when [`INPUT`] is released.
+    /// Whether the input comes in two parts, the second one after the release of [`INPUT`].
     pub input_held: bool,
 }
 
-/// The name at which a call holds whose input is held.
+/// The name of the hold for delayed input.
 pub const INPUT: &str = "input";
 
-/// Which kind of tool is called. The host offers its own names for the first four.
+/// The class of a called tool. The host chooses the names of the first four.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ToolClass {
     /// Runs a command.
@@ -237,22 +237,22 @@ pub enum ToolClass {
     Client(String),
     /// The tool of this name, which an MCP server offers.
     Mcp(String),
-    /// Has another agent work on the input, in a chat of its own.
+    /// Starts another agent on the input, in its own chat.
     Worker,
-    /// One of the further kinds that ACP tells apart, a row of [`FURTHER`].
+    /// A further kind of tool in ACP, a row of [`FURTHER`].
     Further(&'static CommonTool),
 }
 
-/// A kind of tools that many agents have and no host has to.
+/// A kind of tool that many agents have and that is optional for hosts.
 #[derive(Debug, Eq, PartialEq)]
 pub struct CommonTool {
-    /// How a script names it.
+    /// The name in scripts.
     pub name: &'static str,
-    /// What ACP calls its kind.
+    /// The kind in ACP.
     pub kind: &'static str,
 }
 
-/// The further kinds.
+/// All further kinds.
 pub const FURTHER: &[CommonTool] = &[
     CommonTool { name: "delete", kind: "delete" },
     CommonTool { name: "move", kind: "move" },
@@ -263,8 +263,8 @@ pub const FURTHER: &[CommonTool] = &[
     CommonTool { name: "plan", kind: "think" },
 ];
 
-/// The entries of the input of `tool plan`: a line each, which begins with `>` where the entry is in progress and with `x`
-/// where it is completed. Gives the status, in the protocol's words, and the text.
+/// Returns the entries of the input of `tool plan`, as status in the protocol's terms and text. Each line is an
+/// entry. A line begins with `>` if the entry is in progress and with `x` if it is completed.
 pub fn plan(input: &str) -> impl Iterator<Item = (&'static str, &str)> {
     input.lines().map(|line| {
         let marks = [("> ", "in_progress"), ("x ", "completed")];
@@ -274,29 +274,29 @@ pub fn plan(input: &str) -> impl Iterator<Item = (&'static str, &str)> {
     })
 }
 
-/// A mistake in a script: the author's to fix.
+/// An error in a script.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("line {line}: {kind}")]
 pub struct ScriptError {
-    /// The line of the message, counted from 1.
+    /// The line in the message, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The kind of error.
     pub kind: ScriptErrorKind,
 }
 
-/// What is wrong with a line of a script.
+/// The kind of an error in a line of a script.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ScriptErrorKind {
     /// A header with another version.
     #[error("expected `ahp-script: 1`, found version `{found}`")]
     Version {
-        /// What stands after the colon.
+        /// The text after the colon.
         found: String,
     },
     /// A header without a step after it.
     #[error("expected a step after `ahp-script: 1`\n(hint: a blank line ends the script)")]
     Empty,
-    /// A step of no known name.
+    /// An unknown step.
     #[error(
         "expected a step, found `{found}`\n\
          (hint: say think tool parallel ask ask-multi-select ask-number ask-boolean ask-url \
@@ -306,7 +306,7 @@ pub enum ScriptErrorKind {
         /// The first word of the line.
         found: String,
     },
-    /// A tool class of no known name.
+    /// An unknown tool class.
     #[error(
         "expected a tool class, found `{found}`\n(hint: shell read write edit client mcp worker \
          delete move search think fetch switch-mode plan)"
@@ -315,7 +315,7 @@ pub enum ScriptErrorKind {
         /// The word.
         found: String,
     },
-    /// A tool option of no known name.
+    /// An unknown tool option.
     #[error(
         "expected an option of `tool`, found `{found}`\n\
          (hint: confirm editable by-reference confirm-result reconfirm auth fails input-held deny-means-continue deny-ends-turn; \
@@ -325,61 +325,61 @@ pub enum ScriptErrorKind {
         /// The word.
         found: String,
     },
-    /// A step that lacks something.
+    /// A step with a missing argument.
     #[error("expected {what} after `{after}`")]
     Missing {
-        /// What is missing.
+        /// The missing argument.
         what: &'static str,
-        /// The word it belongs to.
+        /// The word before the missing argument.
         after: String,
     },
-    /// A step with something after its end.
+    /// A step with a surplus argument.
     #[error("expected the end of the line, found `{found}`")]
     Surplus {
-        /// The first word too many.
+        /// The first surplus word.
         found: String,
     },
     /// A text without its closing quote.
     #[error("expected a closing `\"`")]
     OpenQuote,
-    /// A duration that is none.
+    /// An invalid duration.
     #[error("expected a duration up to ten minutes, found `{found}`\n(hint: write `50ms` or `2s`)")]
     Duration {
         /// The word.
         found: String,
     },
-    /// A number that is none.
+    /// An invalid number.
     #[error("expected a whole number, found `{found}`")]
     Number {
         /// The word.
         found: String,
     },
-    /// Members of an action that are no JSON object.
+    /// Members of an action that are not a JSON object.
     #[error("expected a JSON object after `act {action}`: {why}")]
     Members {
         /// The action's type.
         action: String,
-        /// What is wrong with it.
+        /// The parse error.
         why: String,
     },
     /// A `parallel` without `end`, an `end` without `parallel`, or another step between them.
     #[error("expected only `tool` steps between `parallel` and `end`, found {found}")]
     Group {
-        /// What stands there.
+        /// The misplaced word or step.
         found: &'static str,
     },
-    /// More than fits.
+    /// Too many items.
     #[error("expected at most {limit} {what}")]
     TooMany {
-        /// The bound.
+        /// The maximum.
         limit: usize,
-        /// What there are too many of.
+        /// The kind of item.
         what: &'static str,
     },
 }
 
-/// What not every agent that plays scripts can do, by the names under which a host with such an agent
-/// of its own declares it.
+/// The optional abilities of agents that play scripts, with the names by which a host declares them for its own
+/// agent.
 pub const EXTRAS: &[OptionalAbility] = &[
     OptionalAbility { name: "recall", needs: |step| matches!(step, ScriptStep::Recall(_)) },
     OptionalAbility { name: "activity", needs: |step| matches!(step, ScriptStep::Activity(_)) },
@@ -405,17 +405,17 @@ pub const EXTRAS: &[OptionalAbility] = &[
     OptionalAbility { name: "act", needs: |step| matches!(step, ScriptStep::Act { .. }) },
 ];
 
-/// Something that not every agent can do.
+/// An ability that not every agent has.
 #[derive(Debug)]
 pub struct OptionalAbility {
-    /// What it is called.
+    /// The name by which a host declares it.
     pub name: &'static str,
-    /// Whether a step needs it.
+    /// Returns whether a step needs it.
     needs: fn(&ScriptStep) -> bool,
 }
 
 impl ScriptStep {
-    /// The tool calls that it makes.
+    /// Returns the tool calls of the step.
     pub fn calls(&self) -> &[ToolStep] {
         match self {
             ScriptStep::Tool(call) => std::slice::from_ref(call),
@@ -426,20 +426,20 @@ impl ScriptStep {
 }
 
 impl AgentScript {
-    /// The names of what it needs that not every agent can do.
+    /// Returns the names of the optional abilities that the script needs.
     pub fn extras(&self) -> impl Iterator<Item = &'static str> {
         let needed = |extra: &&OptionalAbility| self.steps.iter().any(|step| (extra.needs)(step));
         EXTRAS.iter().filter(needed).map(|extra| extra.name)
     }
 }
 
-/// What the answer to `recall` has behind a word that the agent was given.
+/// The suffix of a known word in the answer to `recall`.
 const KNOWN: &str = ": known";
-/// What it has behind another.
+/// The suffix of an unknown word in the answer to `recall`.
 const UNKNOWN: &str = ": unknown";
 
-/// The answer to `recall`: which of the words stand in what the agent was given, a line for each. Words
-/// in a `recall` itself and in its answers do not count.
+/// Returns the answer to `recall`: a line for each word, which tells whether the word occurs in `given`.
+/// Ignores words in `recall` steps and in answers to them.
 pub fn recalled(words: &[String], given: &[&str]) -> String {
     let own = |line: &str| {
         line.trim_start().starts_with("recall ") || line.ends_with(KNOWN) || line.ends_with(UNKNOWN)
@@ -452,8 +452,7 @@ pub fn recalled(words: &[String], given: &[&str]) -> String {
     words.iter().map(answer).collect::<Vec<_>>().join("\n")
 }
 
-/// Finds the script in a message: `None` when it holds none, otherwise the script or its first
-/// mistake.
+/// Finds the script in a message. Returns `None` if there is none, otherwise the script or its first error.
 pub fn find(text: &str) -> Option<Result<AgentScript, ScriptError>> {
     let mut lines = text.lines().enumerate();
     let (at, version) =
@@ -468,15 +467,15 @@ pub fn find(text: &str) -> Option<Result<AgentScript, ScriptError>> {
     Some(read::parse(at, body))
 }
 
-/// What stands behind the colon of a header, where a line is one.
+/// Returns the version after the colon, if a line is a header.
 fn version(line: &str) -> Option<&str> {
     let (before, version) = line.split_once("ahp-script:")?;
     let wrapped = before.trim().is_empty() || before.trim_end().ends_with('>');
     wrapped.then_some(version)
 }
 
-/// A message of several scripts from its last one on: an agent whose turn has failed may put the next prompt behind the one that
-/// was never answered.
+/// Returns a message from its last script on. After a failed turn an agent may append the next prompt to the
+/// unanswered one.
 pub fn latest(text: &str) -> &str {
     let mut at = 0;
     let starts = text.split_inclusive('\n').filter_map(|line| {
@@ -487,13 +486,13 @@ pub fn latest(text: &str) -> &str {
     starts.skip(1).last().and_then(|start| text.get(start..)).unwrap_or(text)
 }
 
-/// The scenario that a message belongs to, as a comment in its script says.
+/// Returns the scenario that a comment in a message's script names; `None` if there is no such comment.
 pub fn case_of(text: &str) -> Option<&str> {
     let comment = text.lines().find_map(|line| line.trim().strip_prefix(CASE))?;
     comment.split_whitespace().next()
 }
 
-/// Cuts a text into a few pieces, between characters.
+/// Splits a text into a few pieces, at character boundaries.
 pub fn pieces(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let size = letters.len().div_ceil(ECHO_PIECES).max(ECHO_PIECE);

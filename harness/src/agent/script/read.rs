@@ -1,4 +1,4 @@
-//! Reads the lines of a script.
+//! Parses the lines of a script.
 //!
 //! Knows: the grammar. Never knows: messages.
 //!
@@ -13,7 +13,7 @@ use super::{
     ScriptErrorKind, ScriptStep, ToolClass, ToolStep,
 };
 
-/// Reads the lines behind the header, which stands on that line.
+/// Parses the lines after the header, which is on line `header`.
 pub(super) fn parse<'a>(
     header: usize,
     lines: impl Iterator<Item = (usize, &'a str)>,
@@ -22,7 +22,7 @@ pub(super) fn parse<'a>(
     let mut group: Option<(usize, Vec<ToolStep>)> = None;
     for (line, text) in lines.filter(|(_, text)| !text.starts_with('#')) {
         let fail = |kind| ScriptError { line, kind };
-        // Not made of words: JSON has quotes of its own.
+        // The members are JSON with its own quotes, so do not split the line into words.
         if let Some(rest) = text.strip_prefix("act ").filter(|_| group.is_none()) {
             steps.push(act(rest).map_err(fail)?);
             bounded(steps.len()).map_err(fail)?;

@@ -1,4 +1,4 @@
-//! What scripts are, and what they are not.
+//! Tests of valid and invalid scripts.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Writes scripts down, so that they read the same again.
+//! Formats scripts as text that parses to the same script.
 //!
 //! Knows: the grammar. Never knows: messages.
 
@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::{ASKS, AgentScript, HEADER, ScriptStep, ToolClass, ToolStep};
 
-/// A word as it stands in a script: bare where it can be, in quotes otherwise.
+/// A word of a script: bare if possible, in quotes otherwise.
 struct ScriptWord<'a>(&'a str);
 
 impl fmt::Display for ScriptWord<'_> {

@@ -1,4 +1,4 @@
-//! Variants of how permission is asked for.
+//! Variants of permission requests.
 //!
 //! Knows: requests for permission and their options. Never knows: what a tool does.
 
@@ -37,7 +37,7 @@ impl AgentVariant for ChangedOptions {
 /// Offers each option twice.
 struct OptionsTwice;
 
-/// What the id of the second one ends with.
+/// The suffix of the id of the second copy.
 const SECOND: &str = "-here";
 
 impl AgentVariant for OptionsTwice {
@@ -75,7 +75,7 @@ impl AgentVariant for OptionsTwice {
     }
 }
 
-/// Gives options other ids, another one in each request.
+/// Replaces the ids of options by ids that differ in each request.
 #[derive(Default)]
 struct OtherOptionIds {
     count: u64,
@@ -116,7 +116,7 @@ impl AgentVariant for OtherOptionIds {
     }
 }
 
-/// Never asks: every request is answered as if the user had allowed it once.
+/// Never asks: answers every permission request as if the user had allowed the call once.
 struct NeverAsks;
 
 impl AgentVariant for NeverAsks {
@@ -146,10 +146,10 @@ impl AgentVariant for AlwaysAsks {
     }
 }
 
-/// Asks again when a call was allowed once.
+/// Asks a second time after a call was allowed.
 #[derive(Default)]
 struct AsksTwice {
-    /// Open requests for permission, by id: the message, and the id of the original request if this one repeats it.
+    /// The open permission requests by id: the message, and for a repeated request the id of the original one.
     open: HashMap<String, (Value, Option<Value>)>,
     count: u64,
 }
@@ -195,7 +195,7 @@ fn allowed_once(request: &Value, response: &Value) -> bool {
     options.any(once)
 }
 
-/// Reports a call right behind the request for its permission, instead of before it.
+/// Reports a call immediately after its permission request, instead of before it.
 #[derive(Default)]
 struct AskedFirst {
     held: Option<Value>,
@@ -228,10 +228,11 @@ impl AgentVariant for AskedFirst {
     }
 }
 
-/// Leaves the first report of a call to the request for its permission: only updates follow.
+/// Omits the first report of a call that needs permission: the permission request takes its place, and only
+/// updates follow.
 #[derive(Default)]
 struct ReportedByAsking {
-    /// First reports that are held back.
+    /// The delayed first reports.
     held: Vec<Value>,
 }
 
@@ -272,7 +273,7 @@ impl AgentVariant for ReportedByAsking {
     }
 }
 
-/// Withdraws open requests for permission when the turn is cancelled.
+/// Withdraws the open permission requests of a cancelled turn.
 #[derive(Default)]
 struct WithdrawnQuestions {
     open: Vec<(Value, String)>,
@@ -305,7 +306,7 @@ impl AgentVariant for WithdrawnQuestions {
     }
 }
 
-/// Changes the call in each request.
+/// Changes the tool call in each permission request.
 struct ChangedQuestions(fn(&mut super::ToldCall<'_>));
 
 impl AgentVariant for ChangedQuestions {
@@ -330,7 +331,7 @@ const ANY_OPTIONS: &str =
 const MAY_ASK: &str =
     "The agent may ask for permission before it runs a tool; nothing obliges it to.";
 
-/// Whether, when and how permission is asked for.
+/// Permission requests: whether, when and in which form the agent sends them.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     offering_less(row("never-asks", "Permission is never asked for.", MAY_ASK, PERMISSION, || {
         Box::new(NeverAsks)

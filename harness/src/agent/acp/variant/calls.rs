@@ -1,4 +1,4 @@
-//! Variants of what the reports of a call hold: members that are left out, come later or have other values.
+//! Variants of the members of tool call reports: members that are omitted, come later or have other values.
 //!
 //! Knows: the members of calls. Never knows: the order of statuses, permissions.
 
@@ -11,7 +11,7 @@ use super::{
     AgentVariant, CallReportKind, MessageFlow, ToldCall, VariantLink, told_call, updating,
 };
 
-/// Changes what a message says of a call.
+/// Changes the members of a tool call in messages.
 struct ChangedCalls(fn(&mut ToldCall<'_>));
 
 impl AgentVariant for ChangedCalls {
@@ -67,7 +67,7 @@ impl AgentVariant for LaterMember {
     }
 }
 
-/// Repeats in each update everything that was told of the call before.
+/// Repeats in each update all members that were reported before.
 #[derive(Default)]
 struct WholeUpdates {
     known: HashMap<(String, String), Map>,
@@ -98,12 +98,12 @@ impl AgentVariant for WholeUpdates {
     }
 }
 
-/// Whether it is the first report of a call that has not begun.
+/// Returns whether this is the first report of a call that has not started.
 fn is_pending_report(call: &ToldCall<'_>) -> bool {
     call.told == CallReportKind::First && matches!(call.text("status"), "" | "pending")
 }
 
-/// Tells the first report in pieces, as the model streams the input.
+/// Splits the first report into several, as if the model streamed the input.
 struct StreamedInput;
 
 impl AgentVariant for StreamedInput {
@@ -139,7 +139,7 @@ fn as_text(value: &mut Value) {
     }
 }
 
-/// The texts that a call holds, wrapped.
+/// Returns the text blocks in a call's content, with their wrappers.
 fn texts<'a>(call: &'a mut ToldCall<'_>) -> impl Iterator<Item = &'a mut Value> {
     let items = call.members.get_mut("content").and_then(Value::as_array_mut);
     items.into_iter().flatten().filter(|item| item["type"] == "content")

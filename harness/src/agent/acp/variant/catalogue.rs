@@ -1,4 +1,4 @@
-//! The catalogue of the legal variants of agents. Each row stands beside the struct that implements it.
+//! The catalogue of the legal variants of agents. Each row is next to the struct that implements it.
 //!
 //! Knows: names, sources. Never knows: how a variant works.
 //!
@@ -13,17 +13,17 @@ use super::{
 /// One legal variant of an agent.
 #[derive(Clone, Copy, Debug)]
 pub struct AgentVariantRow {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What the agent does.
+    /// The behaviour of the agent with this variant.
     pub does: &'static str,
-    /// Why the specification permits it: the words of the text, or what the text does not say.
+    /// Why the specification permits it: a paraphrase of the text, or what the text leaves open.
     pub permitted: &'static str,
-    /// The section or type where the specification says so.
+    /// The section or type of the specification that permits it.
     pub source: &'static str,
     /// Whether the agent shows less than without the variant, so that some scenarios find nothing to test.
     pub offers_less: bool,
-    /// Whether it stands farther from the agent than those that are not.
+    /// Whether the variant's place in the chain is outside of all variants without this flag.
     pub(super) outermost: bool,
     pub(super) make: fn() -> Box<dyn AgentVariant>,
 }
@@ -43,7 +43,7 @@ pub(super) const EXTENSIONS: &str = "agentclientprotocol.com, protocol v1 › ex
 pub(super) const INITIALIZE: &str = "schema v1 › InitializeResponse, AgentCapabilities";
 pub(super) const UPDATE: &str = "schema v1 › SessionUpdate";
 
-/// A row.
+/// Creates a row.
 pub(super) const fn row(
     name: &'static str,
     does: &'static str,
@@ -54,17 +54,17 @@ pub(super) const fn row(
     AgentVariantRow { name, does, permitted, source, offers_less: false, outermost: false, make }
 }
 
-/// The same row, for an agent that shows less than without the variant.
+/// Marks a row as one whose agent shows less than without the variant.
 pub(super) const fn offering_less(row: AgentVariantRow) -> AgentVariantRow {
     AgentVariantRow { offers_less: true, ..row }
 }
 
-/// The same row, for a variant that renames sessions.
+/// Marks a row as outermost, for a variant that renames sessions.
 pub(super) const fn outermost(row: AgentVariantRow) -> AgentVariantRow {
     AgentVariantRow { outermost: true, ..row }
 }
 
-/// Every variant, by topic.
+/// All variants, by topic.
 pub static AGENT_VARIANTS: LazyLock<Vec<AgentVariantRow>> = LazyLock::new(|| {
     let topics = [
         spelling::ROWS,
@@ -81,7 +81,7 @@ pub static AGENT_VARIANTS: LazyLock<Vec<AgentVariantRow>> = LazyLock::new(|| {
 });
 
 impl AgentVariantRow {
-    /// The row of this name.
+    /// Returns the row with this name; `None` if there is none.
     pub fn named(name: &str) -> Option<&'static AgentVariantRow> {
         AGENT_VARIANTS.iter().find(|row| row.name == name)
     }

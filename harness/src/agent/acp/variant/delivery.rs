@@ -1,4 +1,4 @@
-//! Variants of when messages are sent, and of how the agent uses terminals.
+//! Variants of message timing, and of the use of terminals.
 //!
 //! Knows: times, terminals. Never knows: what a call does.
 
@@ -11,7 +11,7 @@ use crate::wire::json::{Value, json};
 use super::catalogue::{AgentVariantRow, PERMISSION, RPC, TERMINALS, row};
 use super::{AgentVariant, MessageFlow, OpenPrompts, VariantLink, key, session_of, success};
 
-/// Delays messages by this many milliseconds.
+/// Delays messages to the client by this many milliseconds.
 struct AgentDelayedMessages {
     millis: fn(&mut Dice, &VariantLink<'_>, &Value) -> u64,
     dice: Dice,
@@ -27,7 +27,7 @@ fn late(millis: fn(&mut Dice, &VariantLink<'_>, &Value) -> u64) -> Box<dyn Agent
     Box::new(AgentDelayedMessages { millis, dice: Dice::seeded(1) })
 }
 
-/// Hears what the client says only this many milliseconds later.
+/// Delays messages of the client by this many milliseconds.
 struct HearsLate(u64);
 
 impl AgentVariant for HearsLate {
@@ -36,12 +36,12 @@ impl AgentVariant for HearsLate {
     }
 }
 
-/// Releases the terminals of a turn at its end: the agent is told at once that it is done.
+/// Releases the terminals of a turn at its end. The agent receives the response to its release request at once.
 #[derive(Default)]
 struct ReleasedAtTheEnd {
     prompts: OpenPrompts,
     held: Vec<Value>,
-    /// Requests whose answers the agent has had.
+    /// The ids of requests that the variant has already answered to the agent.
     answered: HashSet<String>,
 }
 
@@ -71,7 +71,7 @@ impl AgentVariant for ReleasedAtTheEnd {
     }
 }
 
-/// Releases the terminals of a turn after its end, as many milliseconds later.
+/// Releases the terminals of a turn this many milliseconds after its end.
 struct ReleasedAfterTheTurn {
     inner: ReleasedAtTheEnd,
     millis: u64,
@@ -96,7 +96,7 @@ impl AgentVariant for ReleasedAfterTheTurn {
     fn on_agent_message(&mut self, link: &VariantLink<'_>, message: Value, flow: &mut MessageFlow) {
         let before = flow.to_client.len();
         self.inner.on_agent_message(link, message, flow);
-        // The answer goes in front of what was released.
+        // The response to the prompt has to precede the released terminals.
         if link.answers == Some("session/prompt")
             && let Some(answer) = flow.to_client.pop()
         {
@@ -109,7 +109,7 @@ impl AgentVariant for ReleasedAfterTheTurn {
     }
 }
 
-/// Sends another request about a terminal before it is released.
+/// Sends another request about a terminal before the terminal is released.
 struct AskedBefore {
     method: &'static str,
     open: HashMap<String, Value>,
@@ -153,7 +153,7 @@ fn is(message: &Value, method: &str) -> bool {
 const TIME: &str = "No time is named; the messages keep their order.";
 const RELEASE: &str = "Every terminal has to be released; how soon is not specified.";
 
-/// Delays, and what is asked about terminals.
+/// Delays, and requests about terminals.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "acp-jitter",

@@ -1,4 +1,4 @@
-//! Variants of how turns and calls end: stop reasons, cancels, rejections, errors.
+//! Variants of the ends of turns and calls: stop reasons, cancellations, rejections, errors.
 //!
 //! Knows: answers to prompts, cancels. Never knows: what a tool does.
 
@@ -31,7 +31,7 @@ impl AgentVariant for OtherReason {
     }
 }
 
-/// Says something after the cancel and before the answer.
+/// Sends updates between the cancellation and the response.
 struct LastWords {
     prompts: OpenPrompts,
     make: fn(&str) -> Vec<Value>,
@@ -59,7 +59,7 @@ impl AgentVariant for LastWords {
     }
 }
 
-/// Takes its time to answer a prompt that was cancelled.
+/// Delays the response to a cancelled prompt.
 struct SlowToStop;
 
 impl AgentVariant for SlowToStop {
@@ -69,7 +69,7 @@ impl AgentVariant for SlowToStop {
     }
 }
 
-/// Leaves the calls of a cancelled turn as they are.
+/// Reports no end of the calls of a cancelled turn.
 #[derive(Default)]
 struct LeftOpen {
     prompts: OpenPrompts,
@@ -138,7 +138,7 @@ impl AgentVariant for CompletedByCancel {
     }
 }
 
-/// Tells the end of calls right behind the answer to their prompt.
+/// Reports the end of calls immediately after the response to their prompt.
 #[derive(Default)]
 struct EndsAfterTheTurn {
     prompts: OpenPrompts,
@@ -188,12 +188,12 @@ impl AgentVariant for EndsAfterTheTurn {
     }
 }
 
-/// Reports a call when it was allowed, and not at all when it was not.
+/// Reports a call once it is allowed, and omits a call that is not.
 #[derive(Default)]
 struct ReportedWhenAllowed {
-    /// Reports that wait for the answer about their call.
+    /// The reports that wait for a decision about their call.
     held: HashMap<(String, String), Value>,
-    /// Open requests, each with its call and the options that allow.
+    /// The open permission requests, each with its call and the ids of the options that allow it.
     open: HashMap<String, ((String, String), Vec<Value>)>,
     last: Option<((String, String), Value)>,
     denied: HashSet<(String, String)>,
@@ -242,29 +242,29 @@ impl AgentVariant for ReportedWhenAllowed {
     }
 }
 
-/// The ids of the options of a request that allow.
+/// Returns the ids of the options of a permission request that allow the call.
 fn allowing(request: &Value) -> Vec<Value> {
     let options = request["params"]["options"].as_array().into_iter().flatten();
     let allows = |it: &&Value| it["kind"].as_str().is_some_and(|kind| kind.starts_with("allow"));
     options.filter(allows).map(|option| option["optionId"].clone()).collect()
 }
 
-/// What a rejected call is reported as.
+/// The report of a rejected call.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum RejectedReport {
     Completed,
     Untold,
-    /// As failed; the turn ends with `cancelled` if the answer was `cancelled`.
+    /// As failed; the turn ends with `cancelled` if the outcome of the request was `cancelled`.
     EndsCancelled,
     /// As failed; the turn ends with `refusal`.
     EndsRefused,
 }
 
-/// Reports rejected calls in another way.
+/// Changes the reports of rejected calls.
 struct RejectedCalls {
     way: RejectedReport,
     prompts: OpenPrompts,
-    /// Open requests: the session, the call, and the ids of the options that allow.
+    /// The open permission requests: the session, the call, and the ids of the options that allow it.
     open: HashMap<String, (String, String, Vec<Value>)>,
     calls: HashSet<(String, String)>,
     sessions: HashSet<String>,
@@ -340,9 +340,9 @@ impl AgentVariant for RejectedCalls {
     }
 }
 
-/// Takes `$/cancel_request` for a prompt as a cancel of its turn.
+/// Treats `$/cancel_request` for a prompt as a cancellation of its turn.
 struct CancelledRequests {
-    /// Whether the prompt is answered with the error -32800 then.
+    /// Whether the prompt then gets the error -32800.
     error: bool,
     prompts: OpenPrompts,
     cancelled: HashSet<String>,
@@ -382,7 +382,7 @@ impl AgentVariant for CancelledRequests {
     }
 }
 
-/// Changes the error of each error response; the code only of those about a session that is not there.
+/// Changes the error of each error response.
 struct ChangedErrors(fn(&mut Value));
 
 impl AgentVariant for ChangedErrors {
@@ -403,7 +403,7 @@ fn instead_of_params(error: &mut Value, code: i64) {
     }
 }
 
-/// A call that comes to nothing.
+/// Returns the updates of a call that fails.
 fn last_call(session: &str) -> Vec<Value> {
     let call = json!({"sessionUpdate": "tool_call", "toolCallId": "last", "title": "Too late"});
     let end =
@@ -421,7 +421,7 @@ const REQUESTS: &str =
 const CODES: &str = "Which code an error has is not specified, but for what JSON-RPC defines.";
 const ERRORS: &str = "JSON-RPC 2.0, section 5.1; schema v1 › Error";
 
-/// Stop reasons, cancels, rejections, errors.
+/// Stop reasons, cancellations, rejections, errors.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     offering_less(row(
         "ends-with-max-tokens",

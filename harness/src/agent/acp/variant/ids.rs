@@ -1,6 +1,6 @@
-//! Variants of ids: of sessions, calls and the agent's own requests.
+//! Variants of the ids of sessions, calls and the agent's own requests.
 //!
-//! Knows: where ids stand. Never knows: what they name.
+//! Knows: the places of ids in messages. Never knows: what they name.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::wire::spelling::walk;
 use super::catalogue::{AgentVariantRow, RPC, outermost, row};
 use super::{AgentVariant, MessageFlow, VariantLink, key, told_call};
 
-/// Replaces every text at a member.
+/// Replaces every string value of a member, at any depth.
 fn replace(message: &mut Value, member: &str, by: &mut dyn FnMut(&str) -> Option<String>) {
     walk(message, &mut |value| {
         let Value::Object(members) = value else { return };
@@ -21,10 +21,10 @@ fn replace(message: &mut Value, member: &str, by: &mut dyn FnMut(&str) -> Option
     });
 }
 
-/// Gives sessions other ids.
+/// Replaces the ids of sessions.
 struct RenamedSessions {
     there: fn(&str) -> String,
-    /// The agent's own names, by those that the client sees.
+    /// The agent's ids, by the ids that the client sees.
     back: HashMap<String, String>,
 }
 
@@ -74,7 +74,7 @@ impl AgentVariant for RenamedSessions {
     }
 }
 
-/// Gives calls other ids, which no client ever sends.
+/// Replaces the ids of calls, which no client ever sends.
 struct RenamedCalls(fn(&str) -> String);
 
 impl AgentVariant for RenamedCalls {
@@ -91,7 +91,7 @@ impl AgentVariant for RenamedCalls {
     }
 }
 
-/// Counts the calls of each session from 1.
+/// Numbers the calls of each session from 1.
 #[derive(Default)]
 struct CallsOfEachSession {
     ids: HashMap<(String, String), String>,
@@ -117,14 +117,14 @@ impl AgentVariant for CallsOfEachSession {
     }
 }
 
-/// Gives the agent's own requests other ids.
+/// Replaces the ids of the agent's own requests.
 struct OwnRequestIds {
-    /// The id of the request with this number, counted from 0.
+    /// Returns the id of the request with this number, counted from 0.
     make: fn(u64) -> Value,
-    /// Whether ids of answered requests are used again, beginning with the lowest.
+    /// Whether ids of answered requests are reused, lowest first.
     again: bool,
     count: u64,
-    /// Open requests: the number, and the id that the agent knows.
+    /// The open requests by their new id: the number, and the agent's id.
     open: HashMap<String, (u64, Value)>,
 }
 

@@ -1,4 +1,4 @@
-//! Variants of the handshake and of what a session begins with.
+//! Variants of the handshake and of the first state of a session.
 //!
 //! Knows: `initialize`, `session/new`. Never knows: prompts.
 
@@ -34,7 +34,7 @@ impl AgentVariant for ChangedResult {
     }
 }
 
-/// A method, and what it is answered with.
+/// A method with its result.
 type AddedMethod = (&'static str, fn() -> Value);
 
 /// Answers methods that the reference agent does not have.
@@ -57,7 +57,7 @@ impl AgentVariant for MoreMethods {
     }
 }
 
-/// Also speaks version 2: answers with it where a later version than 1 is asked for.
+/// Also supports version 2, and answers with it if the client requests a later version than 1.
 #[derive(Default)]
 struct SpeaksTwo {
     later: bool,
@@ -84,7 +84,7 @@ impl AgentVariant for SpeaksTwo {
     }
 }
 
-/// Where a session that was made, loaded or resumed says what can be set in it.
+/// The methods whose results list the modes and options of a session.
 const BEGINNINGS: [&str; 3] = ["session/new", "session/load", "session/resume"];
 
 /// Offers neither modes nor options of sessions.
@@ -148,7 +148,7 @@ impl AgentVariant for GroupedOptions {
     }
 }
 
-/// Tells the mode again at the start of each turn.
+/// Reports the mode again at the start of each turn.
 #[derive(Default)]
 struct ModesAgain {
     modes: std::collections::HashMap<String, String>,

@@ -1,8 +1,9 @@
-//! Legal variants: behaviour that the Agent Client Protocol permits and that the reference agent does not show.
+//! Legal variants: behaviour that the Agent Client Protocol permits and that the reference agent does not have
+//! by default.
 //!
-//! An injected fault proves that a check can fail. A variant proves that no check fails on a legal agent. Each variant is
-//! a struct that rewrites the messages between client and agent, so that several can be combined. `catalogue` lists them
-//! with the text that permits each.
+//! An injected fault proves that a check can fail. A variant proves that no check fails on a legal agent. Each
+//! variant is a struct that rewrites the messages between client and agent, so that several can be combined.
+//! `catalogue` lists them with the text that permits each.
 //!
 //! Knows: the reference agent, messages. Never knows: rules, scenarios.
 //!
@@ -28,13 +29,14 @@ mod traffic;
 
 pub use catalogue::{AGENT_VARIANTS, AgentVariantRow};
 
-/// One legal choice of an agent.
+/// A legal variant of an agent's behaviour.
 pub trait AgentVariant: Send {
     /// Changes the configuration of the reference agent.
     fn set_up(&self, _config: &mut AgentConfig) {}
-    /// Learns which sessions another process of the agent has kept, by their ids.
+    /// Called for the id of each session that another process of the agent has stored.
     fn on_kept(&mut self, _session: &str) {}
-    /// Takes a message of the client: pushes what the agent hears instead, and what the client is sent at once.
+    /// Handles a message of the client: pushes the messages that the agent receives instead, and messages to
+    /// the client.
     fn on_client_message(
         &mut self,
         _link: &VariantLink<'_>,
@@ -43,7 +45,8 @@ pub trait AgentVariant: Send {
     ) {
         flow.to_agent.push(message);
     }
-    /// Takes a message of the agent: pushes what the client is sent instead, and what the agent hears at once.
+    /// Handles a message of the agent: pushes the messages that the client receives instead, and messages to
+    /// the agent.
     fn on_agent_message(
         &mut self,
         _link: &VariantLink<'_>,
@@ -52,81 +55,81 @@ pub trait AgentVariant: Send {
     ) {
         flow.to_client.push(message);
     }
-    /// The text of a message, in one line; `None` for the usual one.
+    /// Returns the text of a message, in one line; `None` for the default text.
     fn spelled(&self, _message: &Value) -> Option<String> {
         None
     }
-    /// How much later the agent hears what the client says.
+    /// Returns the delay of the client's messages to the agent.
     fn hears_after(&self) -> Duration {
         Duration::ZERO
     }
-    /// The delay of a message to the client. The order of messages does not change.
+    /// Returns the delay of a message to the client. The order of messages does not change.
     fn delay(&mut self, _link: &VariantLink<'_>, _message: &Value) -> Duration {
         Duration::ZERO
     }
 }
 
-/// What comes of a message.
+/// The messages that a variant passes on.
 #[derive(Debug, Default)]
 pub struct MessageFlow {
-    /// Messages that go on to the client.
+    /// Messages to the client.
     pub to_client: Vec<Value>,
-    /// Messages that go on to the agent.
+    /// Messages to the agent.
     pub to_agent: Vec<Value>,
 }
 
-/// What is known when a message passes.
+/// The context of a message.
 #[derive(Clone, Copy, Debug)]
 pub struct VariantLink<'a> {
-    /// The method of the client's request that a message of the agent answers.
+    /// The method of the client's request that the message answers; `None` for other messages.
     pub answers: Option<&'a str>,
-    /// What the client offers, as its `initialize` said.
+    /// The client's capabilities from its `initialize`.
     pub offers: &'a Value,
     /// The time of the agent.
     pub now: Duration,
 }
 
 impl VariantLink<'_> {
-    /// Whether the client offers something.
+    /// Returns whether the client has a capability, given as a JSON pointer.
     fn offered(&self, pointer: &str) -> bool {
         let found = self.offers.pointer(pointer);
         found.is_some_and(|value| !value.is_null() && value.as_bool() != Some(false))
     }
 }
 
-/// The reference agent behind a chain of variants. Without variants every line passes as it is.
+/// The reference agent behind a chain of variants. Without variants every line passes unchanged.
 pub struct VariantAgent {
     inner: AcpAgent,
-    /// The first one is next to the agent.
+    /// The variants; the first one is next to the agent.
     variants: Vec<Box<dyn AgentVariant>>,
-    /// Methods of the client's open requests, by id.
+    /// The methods of the client's open requests, by id.
     asked: HashMap<String, String>,
     offers: Value,
-    /// Messages of the client with the time at which the agent hears each.
+    /// The client's messages that the agent has not received, with the time of each.
     coming: VecDeque<(Duration, Value)>,
-    /// How much later the agent hears what the client says.
+    /// The delay of the client's messages.
     hears_after: Duration,
     /// Outputs with the time at which each is due.
     waiting: VecDeque<(Duration, AgentOutput)>,
-    /// When the last line is due.
+    /// The time at which the last line is due.
     last: Duration,
     now: Duration,
 }
 
-/// Requests whose methods are remembered.
+/// The maximum number of open requests whose methods are remembered.
 const MAX_ASKED: usize = 100_000;
 
-/// Something on its way, with the number of variants between it and the agent.
+/// A message on its way, with the number of variants between it and the agent.
 enum PassingMessage {
     ToAgent(usize, Value),
     ToClient(usize, Value),
-    /// What is no message passes all variants.
+    /// An output that is no message; it bypasses all variants.
     Plain(AgentOutput),
 }
 
 impl VariantAgent {
-    /// A reference agent with these variants. Those that rename sessions stand farthest from the agent, so that all
-    /// others see the same names in both directions.
+    /// Creates a reference agent with these variants. Variants that rename sessions are farthest from the
+    /// agent, so that all others see the same ids in both directions.
     pub fn new(rows: &[&AgentVariantRow], mut config: AgentConfig) -> VariantAgent {
         let mut rows = rows.to_vec();
         rows.sort_by_key(|row| row.outermost);
@@ -146,12 +149,12 @@ impl VariantAgent {
         }
     }
 
-    /// The sessions that are kept, for another process of the agent.
+    /// Returns the stored sessions, for a later process of the agent.
     pub fn kept(&self) -> Value {
         self.inner.kept()
     }
 
-    /// Takes over what another process has kept.
+    /// Takes over the sessions that another process has stored.
     pub fn keep_all(&mut self, kept: &Value) {
         let ids = kept.as_array().into_iter().flatten().filter_map(|one| one["id"].as_str());
         for id in ids {
@@ -160,7 +163,7 @@ impl VariantAgent {
         self.inner.keep_all(kept);
     }
 
-    /// A line came from the client.
+    /// Handles a line of the client.
     pub fn handle_line(&mut self, now: Duration, line: &str) {
         self.pass(now);
         match Value::read(line).ok().filter(Value::is_object) {
@@ -173,21 +176,21 @@ impl VariantAgent {
         self.drain();
     }
 
-    /// What was begun with [`AgentOutput::Run`] has ended.
+    /// Handles the result of an effect of [`AgentOutput::Run`].
     pub fn handle_ran(&mut self, now: Duration, token: u64, ran: EffectResult) {
         self.pass(now);
         self.inner.handle_ran(now, token, ran);
         self.drain();
     }
 
-    /// Lets one turn go on that holds at a name, as [`AcpAgent::release`].
+    /// Releases a hold, see [`AcpAgent::release`].
     pub fn release(&mut self, now: Duration, case: &str, name: &str) {
         self.pass(now);
         self.inner.release(now, case, name);
         self.drain();
     }
 
-    /// It is `now`.
+    /// Handles timers up to `now`.
     pub fn handle_timeout(&mut self, now: Duration) {
         self.pass(now);
         self.hear();
@@ -195,14 +198,14 @@ impl VariantAgent {
         self.drain();
     }
 
-    /// When [`VariantAgent::handle_timeout`] is wanted next, if ever.
+    /// Returns the time of the next timer; `None` if no timer is set.
     pub fn next_timeout(&self) -> Option<Duration> {
         let waiting = self.waiting.iter().map(|(due, _)| *due).min();
         let waiting = waiting.into_iter().chain(self.coming.front().map(|(due, _)| *due));
         waiting.chain(self.inner.next_timeout()).min()
     }
 
-    /// The next thing to do, until there is none.
+    /// Returns the next output; `None` if there is none.
     pub fn poll_output(&mut self) -> Option<AgentOutput> {
         if self.variants.is_empty() {
             return self.inner.poll_output();
@@ -215,7 +218,7 @@ impl VariantAgent {
         self.now = self.now.max(now);
     }
 
-    /// Takes in what the client has said so far.
+    /// Passes the client's messages that are due to the agent.
     fn hear(&mut self) {
         while self.coming.front().is_some_and(|(due, _)| *due <= self.now) {
             let Some((_, message)) = self.coming.pop_front() else { return };
@@ -224,7 +227,7 @@ impl VariantAgent {
         }
     }
 
-    /// Takes note of a message of the client.
+    /// Records the client's capabilities and the method of a request.
     fn heard(&mut self, message: &Value) {
         let method = message["method"].as_str();
         if method == Some("initialize") {
@@ -237,7 +240,7 @@ impl VariantAgent {
         }
     }
 
-    /// Takes what the agent has to say through the variants.
+    /// Passes the outputs of the agent through the variants.
     fn drain(&mut self) {
         if !self.variants.is_empty() {
             let said = self.said();
@@ -245,7 +248,7 @@ impl VariantAgent {
         }
     }
 
-    /// What the agent has to say, the last thing first.
+    /// Returns the outputs of the agent, the last one first.
     fn said(&mut self) -> Vec<PassingMessage> {
         let outputs = std::iter::from_fn(|| self.inner.poll_output());
         let mut said: Vec<_> = outputs.map(passing).collect();
@@ -253,7 +256,7 @@ impl VariantAgent {
         said
     }
 
-    /// Carries everything to where it goes. The last item of the list is the next one.
+    /// Passes messages through the variants until all have arrived. The last item of the list is the next one.
     fn carry(&mut self, mut list: Vec<PassingMessage>) {
         while let Some(item) = list.pop() {
             match item {
@@ -294,7 +297,7 @@ impl VariantAgent {
                             .map(|it| PassingMessage::ToClient(place + 1, it)),
                     );
                 }
-                // A process ends after its last line.
+                // The end of the process follows its last line.
                 PassingMessage::Plain(AgentOutput::Exit) => {
                     self.waiting.push_back((self.last.max(self.now), AgentOutput::Exit));
                 }
@@ -303,7 +306,7 @@ impl VariantAgent {
         }
     }
 
-    /// What the variant at a place makes of a message.
+    /// Returns the messages that the variant at an index makes of a message.
     fn through(&mut self, place: usize, message: Value, to_agent: bool) -> MessageFlow {
         let mut flow = MessageFlow::default();
         let answers = answered(&self.asked, &message);
@@ -340,25 +343,25 @@ fn passing(output: AgentOutput) -> PassingMessage {
     message.map_or(PassingMessage::Plain(output), |message| PassingMessage::ToClient(0, message))
 }
 
-/// The method of the request that a message of the agent answers.
+/// Returns the method of the request that a message of the agent answers; `None` for other messages.
 fn answered<'a>(asked: &'a HashMap<String, String>, message: &Value) -> Option<&'a str> {
     let response = message.get("method").is_none();
     let id = message.get("id").filter(|_| response)?;
     asked.get(&key(id)).map(String::as_str)
 }
 
-/// An id as a key; `1.0` is the same id as `1`.
+/// Returns an id as a key; `1.0` is the same id as `1`.
 fn key(id: &Value) -> String {
     id.as_i64().map_or_else(|| id.to_text(), |number| number.to_string())
 }
 
-/// A `session/update`.
+/// Returns a `session/update` notification.
 fn updating(session: &str, update: Value) -> Value {
     let params = json!({"sessionId": session, "update": update});
     json!({"jsonrpc": "2.0", "method": "session/update", "params": params})
 }
 
-/// A response with a result.
+/// Returns a response with a result.
 fn success(id: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": (id.clone()), "result": result})
 }
@@ -367,18 +370,18 @@ fn session_of(message: &Value) -> &str {
     message["params"]["sessionId"].as_str().unwrap_or_default()
 }
 
-/// What a message says of a tool call.
+/// The kind of a message about a tool call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CallReportKind {
     /// The first report, `tool_call`.
     First,
     /// A `tool_call_update`.
     Update,
-    /// The call in a request for permission.
+    /// The tool call in a permission request.
     Permission,
 }
 
-/// What a message says of a tool call: how, in which session, and the members.
+/// The part of a message that is about a tool call: its kind, the session, and the members.
 struct ToldCall<'a> {
     told: CallReportKind,
     session: String,
@@ -386,7 +389,7 @@ struct ToldCall<'a> {
 }
 
 impl ToldCall<'_> {
-    /// The session and the id of the call.
+    /// Returns the session id and the call id.
     fn key(&self) -> (String, String) {
         (self.session.clone(), self.text("toolCallId").to_owned())
     }
@@ -395,13 +398,13 @@ impl ToldCall<'_> {
         self.members.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether it tells the end of the call.
+    /// Returns whether the message reports the end of the call.
     fn is_end(&self) -> bool {
         matches!(self.text("status"), "completed" | "failed")
     }
 }
 
-/// What a message of the agent says of a tool call.
+/// Returns the part of an agent's message that is about a tool call; `None` if there is none.
 fn told_call(message: &mut Value) -> Option<ToldCall<'_>> {
     let session = session_of(message).to_owned();
     let method = message["method"].as_str().unwrap_or_default();
@@ -418,14 +421,14 @@ fn told_call(message: &mut Value) -> Option<ToldCall<'_>> {
     Some(ToldCall { told, session, members })
 }
 
-/// The text of a chunk of this kind.
+/// Returns the text of a chunk of this kind; `None` for other messages.
 fn chunk_of(message: &mut Value, kind: &str) -> Option<String> {
     let update = &message["params"]["update"];
     let text = update["content"]["text"].as_str().filter(|_| update["sessionUpdate"] == kind)?;
     Some(text.to_owned())
 }
 
-/// A chunk of a text.
+/// Returns an update with a chunk of text.
 fn chunk(session: &str, kind: &str, text: &str) -> Value {
     let content = json!({"type": "text", "text": text});
     updating(session, json!({"sessionUpdate": kind, "content": content}))
@@ -438,7 +441,7 @@ struct OpenPrompts {
 }
 
 impl OpenPrompts {
-    /// Takes note of a message of the client; the session, if it is a prompt.
+    /// Records a prompt of the client and returns its session; `None` for other messages.
     fn heard(&mut self, message: &Value) -> Option<String> {
         let id = message.get("id").filter(|_| message["method"] == "session/prompt")?;
         let session = session_of(message).to_owned();
@@ -446,7 +449,8 @@ impl OpenPrompts {
         Some(session)
     }
 
-    /// The session whose prompt a message of the agent answers; from then on the prompt is no longer open.
+    /// Removes the prompt that a message of the agent answers and returns its session; `None` for other
+    /// messages.
     fn ended(&mut self, link: &VariantLink<'_>, message: &Value) -> Option<String> {
         link.answers.filter(|method| *method == "session/prompt")?;
         self.sessions.remove(&key(message.get("id")?))

@@ -1,4 +1,4 @@
-//! Variants of when a call is reported, and in how many updates.
+//! Variants of the number and the time of a call's reports.
 //!
 //! Knows: statuses of calls. Never knows: what a call does, who allowed it.
 
@@ -11,8 +11,8 @@ use super::{
     AgentVariant, CallReportKind, MessageFlow, OpenPrompts, VariantLink, told_call, updating,
 };
 
-/// Holds the first report of a call back until the next message, and makes one report of both if that says that the
-/// call is in progress.
+/// Delays the first report of a call until the next message. If that reports the call as in progress, merges
+/// the two.
 #[derive(Default)]
 struct InProgressAtOnce {
     held: Option<((String, String), Value)>,
@@ -42,7 +42,7 @@ impl AgentVariant for InProgressAtOnce {
     }
 }
 
-/// Puts the members of an update into the report of its call.
+/// Merges the members of an update into the report of its call.
 fn merge(report: &mut Value, update: &Value) {
     let members = update["params"]["update"].as_object();
     for (name, value) in members.into_iter().flatten() {
@@ -52,16 +52,16 @@ fn merge(report: &mut Value, update: &Value) {
     }
 }
 
-/// Reports each call once, when it is over.
+/// Reports each call once, at its end.
 #[derive(Default)]
 struct ReportedWhenOver {
     prompts: OpenPrompts,
-    /// Calls that are not over, in the order in which they began.
+    /// The calls that have not ended, in the order of their start.
     open: Vec<((String, String), Value)>,
 }
 
 impl ReportedWhenOver {
-    /// Sends a report. The terminal of a call that is over has been released, and is not shown any more.
+    /// Sends a report without terminals: the terminal of a finished call has been released.
     fn report(mut report: Value, flow: &mut MessageFlow) {
         let items = report.pointer_mut("/params/update/content").and_then(Value::as_array_mut);
         items.into_iter().for_each(|items| items.retain(|item| item["type"] != "terminal"));
@@ -107,12 +107,12 @@ impl AgentVariant for ReportedWhenOver {
     }
 }
 
-/// Sends further updates before or after one that tells a status.
+/// Sends further updates before or after an update with a status.
 struct MoreUpdatesOfCalls {
     wanted: fn(&str) -> bool,
-    /// Makes the updates: those in front, and those behind.
+    /// Creates the updates before and those after.
     make: fn(&Map) -> (Vec<Value>, Vec<Value>),
-    /// Members that the update itself loses.
+    /// The members that are removed from the update itself.
     loses: &'static [&'static str],
 }
 
@@ -157,7 +157,7 @@ fn text(text: &str) -> Value {
     json!({"type": "content", "content": {"type": "text", "text": text}})
 }
 
-/// Shows while a call runs what it has so far, each time as a whole.
+/// Returns updates with the content of a running call as it grows, each time as a whole.
 fn growing(_: &Map) -> (Vec<Value>, Vec<Value>) {
     let (one, two) = (text("ahp-"), text("ahp-ahp-"));
     let after =
@@ -165,19 +165,19 @@ fn growing(_: &Map) -> (Vec<Value>, Vec<Value>) {
     (Vec::new(), after)
 }
 
-/// What the end of a call holds, in front of it.
+/// Returns an update with the content of a finished call, to precede its end.
 fn content_of(members: &Map) -> (Vec<Value>, Vec<Value>) {
     let content = members.get("content").filter(|content| !content.is_null());
     (content.into_iter().map(|content| json!({"content": content})).collect(), Vec::new())
 }
 
-/// The same end once more, without what it holds.
+/// Returns a second update with the final status, without content.
 fn again(members: &Map) -> (Vec<Value>, Vec<Value>) {
     let status = members.get("status").cloned().unwrap_or_default();
     (Vec::new(), vec![json!({"status": status})])
 }
 
-/// Reports the calls of a turn as one after the other says what it is at: a call that waits is pending once more.
+/// Repeats the status `pending` in an update after the first report of a call that has not started.
 #[derive(Default)]
 struct PendingAgain {
     known: HashMap<(String, String), ()>,

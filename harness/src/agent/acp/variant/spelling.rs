@@ -1,4 +1,4 @@
-//! Variants of how JSON is written, of `_meta`, and of members that are null.
+//! Variants of JSON formatting, of `_meta`, and of members that are null.
 //!
 //! Knows: JSON, and which members a type allows to be null. Never knows: methods, sessions.
 
@@ -22,7 +22,7 @@ impl AgentVariant for AgentFractionalNumbers {
         mut message: Value,
         flow: &mut MessageFlow,
     ) {
-        // Only ids of responses change: those of requests are chosen by the sender.
+        // Change only the ids of responses: the sender of a request chooses its id.
         if self.0 == FractionPlace::Rest || link.answers.is_some() {
             add_fractions(&mut message, self.0);
         }
@@ -45,7 +45,7 @@ impl AgentVariant for AgentReversedMembers {
     }
 }
 
-/// Serializes messages in another way.
+/// Serialises messages with another function.
 struct AgentWrittenText(fn(&Value) -> String);
 
 impl AgentVariant for AgentWrittenText {
@@ -75,17 +75,17 @@ impl AgentVariant for AgentAddedMetadata {
     }
 }
 
-/// Sends null for members that are optional and may be null.
+/// Sets optional members to null where null is allowed.
 struct NullMembers;
 
-/// Members of results and of the params of requests that may be null.
+/// The members of results and of request params that may be null.
 const NULLABLE: &[(&str, &[&str])] = &[
     ("initialize", &["agentInfo"]),
     ("session/new", &["modes", "configOptions"]),
     ("fs/read_text_file", &["line", "limit"]),
     ("terminal/create", &["cwd", "outputByteLimit"]),
 ];
-/// Members of updates of calls, which then stay as they are.
+/// The members of call updates that may be null, which leaves them unchanged.
 const NULLABLE_UPDATES: [&str; 8] =
     ["kind", "status", "title", "name", "content", "locations", "rawInput", "rawOutput"];
 

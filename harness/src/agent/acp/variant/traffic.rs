@@ -1,4 +1,4 @@
-//! Variants of what else an agent says: text, plans, commands, usage, notices, methods of its own.
+//! Variants of unsolicited messages of an agent: texts, plans, commands, usage, notices, extension methods.
 //!
 //! Knows: updates, what the client offers. Never knows: tool calls.
 
@@ -12,25 +12,25 @@ use super::{
     told_call, updating,
 };
 
-/// When something else is said.
+/// The time of an additional update.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum UpdateMoment {
-    /// Right behind the answer to `session/new`.
+    /// Immediately after the response to `session/new`.
     AfterSession,
     /// At the start of a turn.
     Start,
     /// Before each update of a turn.
     BeforeUpdates,
-    /// Just before the prompt is answered.
+    /// Immediately before the response to the prompt.
     End,
-    /// Right behind an answer that does not say `cancelled`.
+    /// Immediately after a response whose stop reason is not `cancelled`.
     AfterTurn,
 }
 
 /// Sends updates that the turn does not need.
 struct MoreUpdates {
     moment: UpdateMoment,
-    /// What the client has to offer, as a pointer into its capabilities.
+    /// The capability that the client needs, as a JSON pointer; `None` for every client.
     needs: Option<&'static str>,
     make: fn() -> Vec<Value>,
     prompts: OpenPrompts,
@@ -91,7 +91,7 @@ impl AgentVariant for MoreUpdates {
     }
 }
 
-/// Sends requests that the agent does not need, and ignores the answers.
+/// Sends requests that the agent does not need, and ignores the responses.
 struct MoreRequests {
     needs: Option<&'static str>,
     make: fn(&str) -> (&'static str, Value),
@@ -134,7 +134,7 @@ impl AgentVariant for MoreRequests {
     }
 }
 
-/// Sends a notification of its own before each update.
+/// Sends an extension notification before each update.
 struct AgentOwnNotifications(fn(&str) -> Value);
 
 impl AgentVariant for AgentOwnNotifications {
@@ -147,7 +147,7 @@ impl AgentVariant for AgentOwnNotifications {
     }
 }
 
-/// Sends each letter of a text on its own.
+/// Sends each character of a text in its own chunk.
 struct SingleLetters;
 
 impl AgentVariant for SingleLetters {
@@ -170,14 +170,14 @@ impl AgentVariant for SingleLetters {
     }
 }
 
-/// Collects text until something else is sent, or there is much of it.
+/// Collects chunks of text until another message is sent, or [`LARGE`] is reached.
 #[derive(Default)]
 struct LargePieces {
     session: String,
     text: String,
 }
 
-/// Letters that are collected.
+/// The number of characters after which collected text is sent.
 const LARGE: usize = 400;
 
 impl LargePieces {
@@ -228,7 +228,7 @@ impl AgentVariant for ChangedChunks {
     }
 }
 
-/// Sends a text message about its work before each report of a tool call.
+/// Sends a text message about the work before each report of a tool call.
 struct SpokenReports;
 
 impl AgentVariant for SpokenReports {

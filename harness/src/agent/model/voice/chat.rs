@@ -1,5 +1,5 @@
-//! OpenAI's chat completions. Reasoning has no place of its own in them; it goes where the compatible
-//! endpoints put it, into `reasoning_content`.
+//! OpenAI's chat completions. They have no member for reasoning; it goes into `reasoning_content`, as at
+//! compatible endpoints.
 //!
 //! Knows: the shape. Never knows: scripts.
 

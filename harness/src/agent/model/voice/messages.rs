@@ -55,7 +55,7 @@ pub(super) fn tell(voice: &mut FamilyVoice, say: &SpokenPart<'_>, out: &mut Vec<
     }
 }
 
-/// Goes on with a block of text, and begins it where it has not begun.
+/// Appends to the open block of text, or starts one.
 fn running(
     voice: &mut FamilyVoice,
     kind: TextKind,

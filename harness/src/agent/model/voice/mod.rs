@@ -1,7 +1,7 @@
-//! How a family says things: as events of a stream, or whole.
+//! The response formats of the families: events of a stream, or one body.
 //!
-//! Each family is a file with three functions: what one thing said is as events, the parts of a whole
-//! answer, and the whole answer around them.
+//! Each family is a file with three functions: the events of a part, the parts of a body, and the body around
+//! them.
 //!
 //! Knows: the shapes of the families. Never knows: scripts, requests.
 //!
@@ -22,7 +22,7 @@ mod gemini;
 mod messages;
 mod responses;
 
-/// One thing to say.
+/// A part of a response to write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SpokenPart<'a> {
     Begin,
@@ -33,14 +33,14 @@ pub(super) enum SpokenPart<'a> {
     End,
 }
 
-/// The kinds of running text.
+/// The kinds of streamed text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum TextKind {
     Text,
     Thought,
 }
 
-/// A part of an answer, once it is complete.
+/// A complete part of a response.
 #[derive(Clone, Debug)]
 pub(super) enum AnswerPart {
     Said(TextKind, String),
@@ -51,7 +51,7 @@ pub(super) enum AnswerPart {
 pub(super) struct StreamEvent {
     name: Option<&'static str>,
     data: Value,
-    /// It has the input of a call, of which an event before it has told the beginning.
+    /// Whether the event has the input of a call whose start an earlier event has announced.
     is_input: bool,
 }
 
@@ -62,22 +62,22 @@ fn is_input(events: &mut [StreamEvent]) {
     }
 }
 
-/// Somebody who speaks as a family does, and has said something already.
+/// The writer of a response in a family's format, with the parts written so far.
 #[derive(Clone, Debug)]
 pub(super) struct FamilyVoice {
     family: ModelFamily,
     model: String,
     id: String,
     epoch: u64,
-    /// Whether the stream is one JSON array, of which this many members were written.
+    /// The number of members written so far, if the stream is one JSON array; `None` for events.
     array: Option<u64>,
-    /// Tokens read and written.
+    /// The numbers of tokens read and written.
     pub(super) usage: [u64; 2],
-    /// The text that is being said.
+    /// The text that is being streamed.
     open: Option<(TextKind, String)>,
-    /// What has been said, without the text that is being said.
+    /// The complete parts, without the text that is being streamed.
     parts: Vec<AnswerPart>,
-    /// Events so far, where the family counts them.
+    /// The number of events so far, in families that count them.
     count: u64,
 }
 
@@ -104,12 +104,12 @@ impl FamilyVoice {
         self.family
     }
 
-    /// The content type of a stream.
+    /// Returns the content type of a stream.
     pub(super) fn content(&self) -> &'static str {
         if self.array.is_some() { "application/json" } else { "text/event-stream" }
     }
 
-    /// Says one thing; returns the bytes of the stream.
+    /// Writes a part; returns the bytes of the stream.
     pub(super) fn say(&mut self, say: &SpokenPart<'_>) -> String {
         let events = self.events(say);
         let mut bytes = self.written(&events);
@@ -125,8 +125,8 @@ impl FamilyVoice {
         bytes
     }
 
-    /// Says a call; returns the bytes of its beginning, and those of its input and what follows. Where a family has no
-    /// beginning of a call without its input, the first part is empty.
+    /// Writes a call; returns the bytes of its start, and those of its input and of what follows. The first
+    /// part is empty if the family does not announce a call before its input.
     pub(super) fn say_in_parts(&mut self, call: &ToolUse) -> [String; 2] {
         let events = self.events(&SpokenPart::Call(call));
         let at = events.iter().position(|event| event.is_input).unwrap_or_default();
@@ -168,7 +168,7 @@ impl FamilyVoice {
         let _ = write!(bytes, "data: {data}\n\n");
     }
 
-    /// A whole answer.
+    /// Returns a response body with these parts.
     pub(super) fn whole(&mut self, moves: &[AnswerMove]) -> Value {
         for one in moves {
             match one {
@@ -187,7 +187,7 @@ impl FamilyVoice {
         }
     }
 
-    /// Goes on with the open text of this kind, or begins one.
+    /// Appends to the open text of this kind, or starts one.
     fn add(&mut self, kind: TextKind, text: &str) {
         match &mut self.open {
             Some((open, said)) if *open == kind => said.push_str(text),
@@ -210,12 +210,12 @@ impl FamilyVoice {
         }
     }
 
-    /// Whether tools were called: then the turn goes on with their results.
+    /// Returns whether the response calls tools, so that the turn continues with their results.
     fn calls(&self) -> bool {
         self.parts.iter().any(|part| matches!(part, AnswerPart::Call(_)))
     }
 
-    /// What was said of a kind.
+    /// Returns all texts of a kind.
     fn said(&self, wanted: TextKind) -> String {
         let said = self.parts.iter().filter_map(|part| match part {
             AnswerPart::Said(kind, text) if *kind == wanted => Some(text.as_str()),

@@ -66,7 +66,7 @@ pub(super) fn whole(voice: &FamilyVoice) -> Value {
     response(voice, "completed")
 }
 
-/// The member of a call that is streamed, and the events that do.
+/// The streamed member of a call, and the names of its events.
 const FUNCTION: [&str; 3] = [
     "arguments",
     "response.function_call_arguments.delta",
@@ -75,7 +75,7 @@ const FUNCTION: [&str; 3] = [
 const CUSTOM: [&str; 3] =
     ["input", "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done"];
 
-/// What the events of a kind of text are called, and what the text is a part of.
+/// The names of the events for a kind of text, and of the item that holds the text.
 struct TextEventNames {
     item: &'static str,
     part_added: &'static str,
@@ -110,7 +110,7 @@ fn words(kind: TextKind) -> &'static TextEventNames {
     }
 }
 
-/// Goes on with an item of text, and begins it where it has not begun.
+/// Appends to the open item of text, or starts one.
 fn running(voice: &mut FamilyVoice, kind: TextKind, text: &str, out: &mut Vec<StreamEvent>) {
     if voice.open.as_ref().is_some_and(|(open, _)| *open != kind) {
         finish(voice, out);
@@ -151,7 +151,7 @@ fn finish(voice: &mut FamilyVoice, out: &mut Vec<StreamEvent>) {
     event(voice, "response.output_item.done", at, out);
 }
 
-/// The data of an event within an item of text.
+/// Returns the data of an event about an item of text.
 fn inside(voice: &FamilyVoice, place: usize, kind: TextKind, name: &str, value: Value) -> Value {
     let id = item_id(voice, place);
     let index = words(kind).index;
@@ -189,7 +189,7 @@ fn item(voice: &FamilyVoice, place: usize, part: &AnswerPart) -> Value {
     }
 }
 
-/// A call as an item, in the form that its tool was offered in.
+/// Returns a call as an item, in the form in which its tool was offered.
 fn called(id: &str, ToolUse { id: call, wanted, .. }: &ToolUse) -> Value {
     let (name, arguments) = (wanted.name.as_str(), &wanted.arguments);
     let mut item = match wanted.form {
