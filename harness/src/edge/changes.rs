@@ -1,6 +1,6 @@
-//! What versions changed in the words of the wire, newest first: one named row for each.
+//! The differences between versions on the wire, newest first: one named row for each.
 //!
-//! A row holds below its `since`. Members that were only added have no row, see [`super`].
+//! A row applies to versions before its `since`. Members that were only added have no row, see [`super`].
 //!
 //! Knows: versions, places. Never knows: how a reshaping is done.
 
@@ -11,27 +11,27 @@ use crate::wire::version::Version;
 use super::ChangeContext;
 use super::reshape as to;
 
-/// One difference between versions.
+/// A difference between versions.
 #[derive(Debug)]
 pub struct VersionChange {
-    /// The version that made it: from there on the wire has the newer words.
+    /// The version that introduced the newer form.
     pub since: Version,
-    /// What it is, in one sentence.
+    /// The description, in one sentence.
     pub name: &'static str,
-    /// Where it is to be looked for.
+    /// The places in messages that it affects.
     pub at: &'static [MessagePlace],
-    /// What it does.
+    /// The conversion.
     pub how: ChangeKind,
 }
 
-/// A place of a message.
+/// A place in a message.
 #[derive(Clone, Copy, Debug)]
 pub enum MessagePlace {
     /// Every object.
     Everywhere,
     /// Every action.
     Actions,
-    /// Actions of a type, in the newest words.
+    /// Actions of a type, by its name in the newest version.
     Action(&'static str),
     /// The params of a method.
     Params(&'static str),
@@ -41,26 +41,26 @@ pub enum MessagePlace {
     State(ChannelKind),
 }
 
-/// What a change does.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug)]
 pub enum ChangeKind {
-    /// A member has another name.
+    /// A renamed member.
     Renamed {
-        /// Its name since.
+        /// The name since the change.
         newer: &'static str,
-        /// Its name before.
+        /// The name before the change.
         older: &'static str,
     },
-    /// An object has another form.
+    /// A converted object.
     Reshaped {
-        /// From the newer form to the older one.
+        /// Converts the newer form to the older one.
         lower: ReshapeFunction,
-        /// Back.
+        /// Converts the older form to the newer one.
         lift: ReshapeFunction,
     },
 }
 
-/// Gives an object another form.
+/// Converts an object in place.
 pub type ReshapeFunction = fn(&mut Map, ChangeContext<'_>);
 
 const fn row(
@@ -83,7 +83,7 @@ const fn renamed(newer: &'static str, older: &'static str) -> ChangeKind {
 use ChannelKind::{Root, Session, Terminal};
 use MessagePlace::{Action, Actions, Everywhere, Params, Result, State};
 
-/// Every difference, newest first.
+/// All differences, newest first.
 pub const CHANGES: &[VersionChange] = &[
     row(
         Version::V0_9,

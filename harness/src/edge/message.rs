@@ -1,4 +1,4 @@
-//! Whole messages: what a client sends is lowered, what a host sends is lifted.
+//! Translation of whole messages: lowers a client's messages and lifts a host's messages.
 //!
 //! Knows: methods, envelopes, snapshots. Never knows: what an action does.
 //!
@@ -12,19 +12,20 @@ use crate::wire::trim::TrimType;
 
 use super::{ChangeContext, MessagePart, VersionEdge, type_of};
 
-/// The one method of all notifications before 0.2.0.
+/// The only method of notifications before 0.2.0.
 const WRAPPER: &str = "notification";
-/// What was told in it: its type, and the method it is since.
+/// The types of notifications in the wrapper, each with its method in newer versions.
 const WRAPPED: &[(&str, &str)] = &[
     ("notify/sessionAdded", "root/sessionAdded"),
     ("notify/sessionRemoved", "root/sessionRemoved"),
     ("notify/sessionSummaryChanged", "root/sessionSummaryChanged"),
     ("notify/authRequired", "auth/required"),
 ];
-/// Methods whose results hold snapshots and envelopes.
+/// The methods whose results hold snapshots and envelopes.
 const STATES: &[&str] = &["initialize", "reconnect", "subscribe"];
 
-/// The type of what the wrapper holds, by its name there: `notify/sessionAdded`.
+/// Returns the type name of a wrapped notification, such as `SessionAddedNotification` for
+/// `notify/sessionAdded`.
 fn notification_type(name: &str) -> String {
     let bare = name.strip_prefix("notify/").unwrap_or(name);
     let (first, rest) = bare.split_at(bare.len().min(1));
@@ -32,7 +33,7 @@ fn notification_type(name: &str) -> String {
 }
 
 impl VersionEdge {
-    /// A request or a notification of a client in the words of the wire.
+    /// Translates a request or a notification of a client to the version on the wire.
     pub fn lower_message(&self, message: Message) -> Message {
         let Some(method) = message.method().map(str::to_owned).filter(|_| !self.is_plain()) else {
             return message;
@@ -50,7 +51,7 @@ impl VersionEdge {
     fn lower_dispatch(&self, mut params: Value) -> Value {
         let action = params.get("action").cloned().unwrap_or_default();
         let channel = params.get("channel").and_then(Value::as_str).unwrap_or("").to_owned();
-        // What the version does not have goes out as it was written.
+        // An action that the version does not have is sent unchanged.
         let lowered = self.lower_action(&channel, &action, ChangeContext::NOTHING);
         let (channel, mut action) = lowered.unwrap_or((self.lower_uri(&channel), action));
         if !self.protocol.has(ProtocolFeature::Channels)
@@ -67,7 +68,7 @@ impl VersionEdge {
         params
     }
 
-    /// The params of a method in the words of the wire.
+    /// Translates the params of a method to the version on the wire.
     pub fn lower_params(&self, method: &str, mut params: Value) -> Value {
         self.lower(MessagePart::Params(method), &mut params, ChangeContext::NOTHING);
         self.spell(&mut params, true);
@@ -76,7 +77,7 @@ impl VersionEdge {
         {
             members.remove("channel");
         }
-        // What the wrapper holds has a type of its own: `SessionAddedNotification`.
+        // A wrapped notification has its own type, such as `SessionAddedNotification`.
         let wrapped = WRAPPED.iter().find(|(_, newer)| *newer == method);
         let wrapped = wrapped.filter(|_| !self.protocol.has(ProtocolFeature::Channels));
         let inner = wrapped.map(|(name, _)| notification_type(name));
@@ -85,7 +86,7 @@ impl VersionEdge {
         params
     }
 
-    /// The params of a request of a client in the newest words.
+    /// Translates the params of a client's request to the newest version.
     pub fn lift_params(&self, method: &str, mut params: Value) -> Value {
         self.spell(&mut params, false);
         self.lift(MessagePart::Params(method), &mut params, ChangeContext::NOTHING);
@@ -97,7 +98,8 @@ impl VersionEdge {
         params
     }
 
-    /// The result of a method in the words of the wire. Snapshots and envelopes in it are so already.
+    /// Translates the result of a method to the version on the wire. Snapshots and envelopes in it are
+    /// translated already.
     pub fn lower_result(&self, method: &str, mut result: Value) -> Value {
         if !STATES.contains(&method) {
             self.lower(MessagePart::Result(method), &mut result, ChangeContext::NOTHING);
@@ -114,14 +116,14 @@ impl VersionEdge {
         result
     }
 
-    /// A notification of the host in the words of the wire: its method and params; `None` where the
-    /// version has none like it.
+    /// Translates a notification of the host to the version on the wire; `None` if the version has no such
+    /// notification.
     pub fn lower_notification(&self, method: &str, params: Value) -> Option<(String, Value)> {
         let params = self.lower_params(method, params);
         self.wrap_notification(method, params)
     }
 
-    /// As [`VersionEdge::lower_notification`], for params that are in the words of the wire already.
+    /// Does the same as [`VersionEdge::lower_notification`] for params that are translated already.
     pub fn wrap_notification(&self, method: &str, mut params: Value) -> Option<(String, Value)> {
         if self.protocol.has(ProtocolFeature::Channels) {
             self.protocol.method(method)?;
@@ -132,8 +134,8 @@ impl VersionEdge {
         Some((WRAPPER.to_owned(), json!({"notification": params})))
     }
 
-    /// What a host sent in the newest words. `asked` is the method of the request that a response
-    /// answers.
+    /// Translates a message of a host to the newest version. `asked` is the method of the request that a
+    /// response answers.
     pub fn lift_message(&self, message: &Message, asked: Option<&str>) -> Message {
         if self.is_plain() {
             return message.clone();
@@ -166,7 +168,7 @@ impl VersionEdge {
         Message::new(value)
     }
 
-    /// An envelope in the newest words.
+    /// Translates an envelope to the newest version.
     fn lift_envelope(&self, envelope: &Value) -> Value {
         let mut lifted = envelope.clone();
         let channel = envelope.get("channel").and_then(Value::as_str);
@@ -222,7 +224,7 @@ impl VersionEdge {
         }
     }
 
-    /// The changes of a part itself, without what it holds.
+    /// Applies changes to a part's scalar members, without the objects and lists in it.
     fn own(&self, part: MessagePart<'_>, value: &mut Value, lower: bool) {
         let mut outer = Map::new();
         for (name, member) in value.as_object().into_iter().flatten() {
@@ -241,7 +243,7 @@ impl VersionEdge {
     }
 }
 
-/// The kind of channel whose state has these members.
+/// Returns the kind of channel whose state has these members; `None` if it is unknown.
 pub(super) fn kind_of(state: &Map) -> Option<ChannelKind> {
     let has = |name: &str| state.contains_key(name);
     let rows = [
@@ -252,7 +254,7 @@ pub(super) fn kind_of(state: &Map) -> Option<ChannelKind> {
         ("annotations", ChannelKind::Annotations),
         ("files", ChannelKind::Changeset),
     ];
-    // A terminal has a lifecycle too, and a claim.
+    // A terminal also has a lifecycle, so test its claim first.
     if has("claim") {
         return Some(ChannelKind::Terminal);
     }

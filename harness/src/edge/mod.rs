@@ -1,14 +1,14 @@
-//! The edge between the words that the harness uses and those of the version on a wire.
+//! The edge: translation between the newest version and the version on a wire.
 //!
-//! Scenarios, clients and the reference host speak the newest version. What another version calls
-//! by another name, keeps elsewhere or does not have is told by [`changes`], a list of named
-//! differences, each with the version that made it: to *lower* a value is to take them back one
-//! after another, newest first, to *lift* it is to make them again. Members that came later need no
-//! row: the protocol tables know them, and [`Protocol::trim`] takes them out.
+//! Scenarios, clients and the reference host use the newest version. [`changes`] is a list of named
+//! differences, each with the version that introduced it: members and actions that another version spells
+//! differently, places elsewhere or lacks. To *lower* a value undoes these changes one after another, newest
+//! first; to *lift* a value applies them again. Members that were only added need no row: [`Protocol::trim`]
+//! removes them by the protocol tables.
 //!
-//! What is folded and judged is not translated: the oracle, the mirrors of clients and the states
-//! that the host gives out are of the version on the wire, by its own tables and reducers, so that a
-//! wrong row here shows.
+//! Reduced and judged values are not translated. The oracle, the mirrors of clients and the states that the
+//! host sends use the version on the wire, with its own tables and reducers, so that a wrong row here becomes
+//! visible.
 //!
 //! Before 0.4.0 the turns of a session are on its own channel: its URI stands for both.
 //!
@@ -32,7 +32,7 @@ mod uri;
 
 use changes::{CHANGES, ChangeKind, MessagePlace, VersionChange};
 
-/// Members whose values are people's own, and no words of the protocol.
+/// Members whose values users define, so that changes do not apply inside them.
 const OPAQUE: &[&str] = &[
     "_meta",
     "config",
@@ -44,29 +44,29 @@ const OPAQUE: &[&str] = &[
     "configSchema",
 ];
 
-/// What a change may look at besides the value.
+/// The context of a change in addition to the value.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangeContext<'a> {
-    /// The state of the channel, as it is on the wire; null where it is not known.
+    /// The state of the channel, as it is on the wire; null if it is unknown.
     pub state: &'a Value,
 }
 
 impl ChangeContext<'_> {
-    /// Nothing.
+    /// An empty context.
     pub const NOTHING: ChangeContext<'static> = ChangeContext { state: &Value::Null };
 }
 
-/// The words of one version.
+/// The translation between the newest version and another one.
 #[derive(Clone, Debug)]
 pub struct VersionEdge {
     protocol: &'static Protocol,
     newest: &'static Protocol,
     changes: &'static [&'static VersionChange],
-    /// The provider whose name sessions had for a scheme, before channels.
+    /// The provider, which is the scheme of a session's URI in versions without channels.
     provider: String,
 }
 
-/// A part of a message, by what it is for in the newest version.
+/// A part of a message, named by its role in the newest version.
 #[derive(Clone, Copy, Debug)]
 enum MessagePart<'a> {
     Params(&'a str),
@@ -76,7 +76,7 @@ enum MessagePart<'a> {
 }
 
 impl VersionEdge {
-    /// The edge of a version; where there is no table of it, of the newest one.
+    /// Returns the translation for a version, or for the newest one if there is no table of the version.
     pub fn new(version: Version, provider: &str) -> VersionEdge {
         static CHAINS: OnceLock<Vec<(Version, Vec<&'static VersionChange>)>> = OnceLock::new();
         let newest = newest();
@@ -92,7 +92,7 @@ impl VersionEdge {
         VersionEdge { protocol, newest, changes, provider: provider.to_owned() }
     }
 
-    /// The edge of another version, for the same host.
+    /// Returns the translation for another version of the same host.
     pub fn of(&self, version: Version) -> VersionEdge {
         match Protocol::of(version) {
             Some(protocol) if std::ptr::eq(protocol, self.protocol) => self.clone(),
@@ -100,23 +100,23 @@ impl VersionEdge {
         }
     }
 
-    /// The tables of the version on the wire.
+    /// Returns the tables of the version on the wire.
     pub fn protocol(&self) -> &'static Protocol {
         self.protocol
     }
 
-    /// Whether the wire has the words of the newest version, but for what came later.
+    /// Returns whether no change applies: the wire differs from the newest version by added members only.
     pub fn is_plain(&self) -> bool {
         self.changes.is_empty()
     }
 
-    /// Whether turns have channels of their own.
+    /// Returns whether chats have their own channels.
     pub fn has_chats(&self) -> bool {
         self.protocol.has(ProtocolFeature::Chats)
     }
 
-    /// An action in the words of the wire, and its channel; `None` where the version has none like
-    /// it.
+    /// Translates an action to the version on the wire, with its channel; `None` if the version has no such
+    /// action.
     pub fn lower_action(
         &self,
         channel: &str,
@@ -148,8 +148,8 @@ impl VersionEdge {
         Some((channel, lowered))
     }
 
-    /// An action of the wire in the newest words, and its channel, where it names one. A member that the version does not
-    /// know means nothing there: where a newer one has its name for something, it goes.
+    /// Translates an action on the wire to the newest version, with its channel if it names one. Drops members
+    /// that the version on the wire does not have, even if a newer version has them.
     pub fn lift_action(
         &self,
         channel: Option<&str>,
@@ -178,8 +178,9 @@ impl VersionEdge {
         lifted
     }
 
-    /// The state of a channel in the words of the wire; `None` where the version has no such channel.
-    /// Beside it stands what only the summary of a session says, which was a part of its state once.
+    /// Translates the state of a channel to the version on the wire; `None` if the version has no such channel.
+    /// `beside` holds the members that older versions kept in a session's state and newer ones only in its
+    /// summary.
     pub fn lower_state(
         &self,
         kind: ChannelKind,
@@ -198,7 +199,7 @@ impl VersionEdge {
         Some(lowered)
     }
 
-    /// The state of a channel of the wire in the newest words.
+    /// Translates the state of a channel on the wire to the newest version.
     pub fn lift_state(&self, kind: ChannelKind, state: &Value) -> Value {
         let mut lifted = state.clone();
         self.spell(&mut lifted, false);
@@ -227,7 +228,7 @@ impl VersionEdge {
     }
 }
 
-/// The version that the harness thinks in.
+/// Returns the tables of the newest version, which the harness uses inside.
 fn newest() -> &'static Protocol {
     static NEWEST: OnceLock<&'static Protocol> = OnceLock::new();
     NEWEST.get_or_init(|| {
@@ -236,7 +237,7 @@ fn newest() -> &'static Protocol {
     })
 }
 
-/// Runs a change where it is about something of a part.
+/// Runs a change if it applies to a part.
 fn touch(change: &VersionChange, part: MessagePart<'_>, value: &mut Value, run: &dyn Fn(&mut Map)) {
     for at in change.at {
         let here = match (at, part) {
@@ -257,7 +258,7 @@ fn touch(change: &VersionChange, part: MessagePart<'_>, value: &mut Value, run: 
     }
 }
 
-/// Every object of a value, the inner ones first.
+/// Runs a change on every object in a value, the inner ones first.
 fn deep(value: &mut Value, run: &dyn Fn(&mut Map)) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| deep(item, run)),
@@ -273,14 +274,14 @@ fn deep(value: &mut Value, run: &dyn Fn(&mut Map)) {
     }
 }
 
-/// Gives a member another name. Its place among the others is lost, which means nothing.
+/// Renames a member. Its position among the members changes, which has no meaning.
 fn rename(members: &mut Map, from: &str, to: &str) {
     if let Some(value) = members.remove(from) {
         members.insert(Text::from(to), value);
     }
 }
 
-/// The type of an action; empty where it has none.
+/// Returns the type of an action; an empty text if it has none.
 fn type_of(action: &Value) -> &str {
     action.get("type").and_then(Value::as_str).unwrap_or("")
 }

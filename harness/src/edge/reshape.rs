@@ -1,7 +1,7 @@
-//! The forms that objects had in older versions: each pair takes one change back, and makes it again.
+//! Pairs of functions that convert objects to the form of an older version and back.
 //!
-//! An object that is not what a change is about is left as it is, and so is one that has the other
-//! form already.
+//! A function leaves an object unchanged if the change does not apply to it, or if it already has the other
+//! form.
 //!
 //! Knows: the members that each change is about. Never knows: versions.
 
@@ -10,7 +10,7 @@ use crate::wire::timestamp;
 
 use super::ChangeContext;
 
-/// No change of the words.
+/// Leaves the object unchanged.
 pub(super) fn same(_: &mut Map, _: ChangeContext<'_>) {}
 
 fn has_type(members: &Map, wanted: &str) -> bool {
@@ -21,14 +21,14 @@ fn text<'a>(members: &'a Map, name: &str) -> Option<&'a str> {
     members.get(name)?.as_str()
 }
 
-/// Puts something in place of a member, under another name.
+/// Replaces a member by another one under another name.
 fn replace(members: &mut Map, from: &str, to: &str, with: impl FnOnce(Value) -> Option<Value>) {
     if let Some(value) = members.remove(from).and_then(with) {
         members.insert(to, value);
     }
 }
 
-// 0.9.0
+// Changes since 0.9.0.
 
 pub(super) fn error_beside(action: &mut Map, _: ChangeContext<'_>) {
     replace(action, "part", "error", |mut part| Some(part.get_mut("error")?.take()));
@@ -74,7 +74,7 @@ pub(super) fn failed(state: &mut Map, _: ChangeContext<'_>) {
     relabel(state, "lifecycle", "creationFailed", "failed");
 }
 
-/// The terminal that a state is, and those that it lists.
+/// Changes a terminal's state and the terminals in a list.
 fn terminals(members: &mut Map, change: fn(&mut Map)) {
     let listed = members.get_mut("terminals").and_then(Value::as_array_mut);
     for terminal in listed.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -104,7 +104,7 @@ pub(super) fn lifecycles(members: &mut Map, _: ChangeContext<'_>) {
 }
 
 pub(super) fn annotation_turn(members: &mut Map, _: ChangeContext<'_>) {
-    // Where nothing says which turn it is about, it is about none: the member was required.
+    // Without an origin there is no turn, but the older member is required.
     if is_annotation(members) {
         replace(members, "origin", "turnId", |mut origin| {
             Some(origin.get_mut("turnId").map_or_else(|| json!(""), Value::take))
@@ -127,14 +127,14 @@ pub(super) fn computing(members: &mut Map, _: ChangeContext<'_>) {
     relabel(members, "status", "recomputing", "computing");
 }
 
-/// MCP servers had no flag of their own.
+/// Removes the flag of an MCP server, which older versions do not have.
 pub(super) fn no_server_flag(members: &mut Map, _: ChangeContext<'_>) {
     if has_type(members, "mcpServer") {
         members.remove("enabled");
     }
 }
 
-/// Operations that cannot be invoked were not told from those that can.
+/// Shows disabled operations as idle; older versions do not distinguish them.
 pub(super) fn idle_operations(members: &mut Map, _: ChangeContext<'_>) {
     relabel(members, "status", "disabled", "idle");
     let list = members.get_mut("operations").and_then(Value::as_array_mut);
@@ -143,7 +143,7 @@ pub(super) fn idle_operations(members: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-/// Who a message may come from, before the list was open; of others it comes as of the system.
+/// The origins of a message in versions with a closed list. Other origins become `systemNotification`.
 const SPEAKERS: [&str; 4] = ["user", "agent", "tool", SYSTEM];
 const SYSTEM: &str = "systemNotification";
 
@@ -157,9 +157,9 @@ pub(super) fn known_origin(message: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// 0.8.0
+// Changes since 0.8.0.
 
-/// Decisions for scopes, the one that counts first.
+/// Returns the effective decision about an enablement: that of the innermost scope.
 fn decided(enablement: &Value) -> Option<bool> {
     let decisions = enablement.as_array()?;
     let of = |scope: &&str| decisions.iter().find(|decision| decision["kind"] == **scope);
@@ -179,7 +179,7 @@ pub(super) fn one_decision(action: &mut Map, _: ChangeContext<'_>) {
     replace(action, "enabled", "enablement", |it| decisions(&it));
 }
 
-/// Customizations that people turn on and off.
+/// Returns whether an object is a customization that can be enabled and disabled.
 fn is_switched(members: &Map) -> bool {
     members.contains_key("id")
         && members.contains_key("uri")
@@ -213,7 +213,7 @@ pub(super) fn resource_metadata(params: &mut Map, _: ChangeContext<'_>) {
     });
 }
 
-// 0.7.0
+// Changes since 0.7.0.
 
 pub(super) fn input_inline(call: &mut Map, _: ChangeContext<'_>) {
     if call.get("toolInput").is_some_and(|input| !input.is_string()) {
@@ -245,14 +245,14 @@ pub(super) fn source_of_a_kind(params: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// 0.6.0
+// Changes since 0.6.0.
 
-/// Turns that have ended, which a fork begins with and a client loads, have no part for a question that nobody answered.
+/// Removes unanswered questions from finished turns, which a fork copies and a client loads.
 pub(super) fn listed_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |part| part.get("response").is_none_or(Value::is_null));
 }
 
-/// Takes those questions out of turns that have ended for which this holds.
+/// Removes the questions for which `gone` returns `true` from finished turns.
 fn without_questions(state: &mut Map, gone: fn(&Value) -> bool) {
     let turns = state.get_mut("turns").and_then(Value::as_array_mut).into_iter().flatten();
     for turn in turns {
@@ -273,16 +273,16 @@ pub(super) fn question_parts(state: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// 0.5.2
+// Changes since 0.5.2.
 
-/// Turns that have ended have no part for any question: there is no such part.
+/// Removes all questions from finished turns, since older versions have no such part.
 pub(super) fn no_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |_| true);
 }
 
-// 0.5.0
+// Changes since 0.5.0.
 
-/// What stood in the summary that the state of a session had.
+/// The members of a session's state that older versions keep in its `summary`.
 const SUMMARY: &[&str] = &[
     "provider",
     "title",
@@ -322,7 +322,7 @@ pub(super) fn flat(state: &mut Map, _: ChangeContext<'_>) {
     state.insert("activeClients", clients);
 }
 
-/// The summaries of a message: of a list, of an announcement, of changes.
+/// Changes the summaries in a message: in a list, in an announcement, and in a set of changes.
 fn summaries(members: &mut Map, change: fn(&mut Map)) {
     let items = members.get_mut("items").and_then(Value::as_array_mut);
     for item in items.into_iter().flatten().filter_map(Value::as_object_mut) {
@@ -337,7 +337,7 @@ fn summaries(members: &mut Map, change: fn(&mut Map)) {
 
 const TIMES: [&str; 2] = ["createdAt", "modifiedAt"];
 
-/// The times of a summary in milliseconds.
+/// Converts the times of a summary to milliseconds.
 fn in_millis(summary: &mut Map) {
     for name in TIMES {
         if let Some(millis) = text(summary, name).and_then(timestamp::parse) {
@@ -366,7 +366,7 @@ const REMOVED: &str = "session/activeClientRemoved";
 const CHANGED: &str = "session/activeClientChanged";
 const TOOLS_CHANGED: &str = "session/activeClientToolsChanged";
 
-/// A client that goes was the active one, or nothing is to be said.
+/// Translates the removal of the active client; leaves the removal of any other client as it is.
 pub(super) fn the_active_client(action: &mut Map, beside: ChangeContext<'_>) {
     if has_type(action, SET) {
         action.insert("type", json!(CHANGED));
@@ -402,9 +402,9 @@ pub(super) fn an_active_client(action: &mut Map, beside: ChangeContext<'_>) {
     }
 }
 
-// 0.4.0
+// Changes since 0.4.0.
 
-/// The actions that were a session's before chats were channels.
+/// The actions that belonged to a session before chats became channels.
 const MOVED: &[&str] = &[
     "delta",
     "error",
@@ -447,7 +447,7 @@ pub(super) fn of_the_chat(action: &mut Map, _: ChangeContext<'_>) {
     move_to(action, "session", "chat");
 }
 
-/// The ends of the range that an operation is for.
+/// Changes both ends of the range of an operation.
 fn ends(params: &mut Map, change: fn(Value) -> Option<Value>) {
     let target = params.get_mut("target").and_then(Value::as_object_mut);
     let range = target.and_then(|target| target.get_mut("range")?.as_object_mut());
@@ -456,7 +456,7 @@ fn ends(params: &mut Map, change: fn(Value) -> Option<Value>) {
     }
 }
 
-/// What the numbers count is not said; they are taken for lines.
+/// The specification does not say what the numbers count; treat them as lines.
 pub(super) fn two_numbers(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |mut place| Some(place.get_mut("line")?.take()));
 }
@@ -465,7 +465,7 @@ pub(super) fn text_range(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |line| Some(json!({"line": line, "character": 0})));
 }
 
-// 0.3.0
+// Changes since 0.3.0.
 
 pub(super) fn stopped_servers(server: &mut Map, _: ChangeContext<'_>) {
     if has_type(server, "mcpServer") && !server.contains_key("state") {
@@ -474,7 +474,7 @@ pub(super) fn stopped_servers(server: &mut Map, _: ChangeContext<'_>) {
 }
 
 pub(super) fn user_message(members: &mut Map, _: ChangeContext<'_>) {
-    // What an operation has to say is a `message` too, and Markdown is not a person's.
+    // The result of an operation also has a `message`, but with `markdown`.
     let personal = |message: &Value| message.is_object() && message.get("markdown").is_none();
     if members.get("message").is_some_and(personal) {
         replace(members, "message", "userMessage", |mut message| {
@@ -522,9 +522,9 @@ pub(super) fn changesets_beside(state: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// 0.2.0
+// Changes since 0.2.0.
 
-/// A customization as a reference.
+/// Converts a customization from an entry to a reference; `None` if it has no URI.
 fn reference(entry: &Value) -> Option<Value> {
     let enabled = entry.get("enabled").and_then(Value::as_bool).unwrap_or(true);
     let mut listed = json!({
@@ -542,7 +542,7 @@ fn reference(entry: &Value) -> Option<Value> {
     Some(listed)
 }
 
-/// Members that references and entries have in common.
+/// The members that references and entries share.
 const DESCRIBED: [&str; 3] = ["description", "icons", "nonce"];
 
 fn copy(names: &[&str], from: &Value, to: &mut Value) {
@@ -553,7 +553,7 @@ fn copy(names: &[&str], from: &Value, to: &mut Value) {
     }
 }
 
-/// An entry that stands for a reference: its URI is its id.
+/// Converts a customization from a reference to an entry, whose id is its URI.
 fn entry(listed: &Value) -> Option<Value> {
     let mut entry = published_entry(listed.get("customization")?)?;
     copy(&["enabled", "clientId"], listed, &mut entry);
@@ -566,14 +566,14 @@ fn entry(listed: &Value) -> Option<Value> {
     Some(entry)
 }
 
-/// What a client publishes, as a reference.
+/// Converts a published customization from an entry to a reference.
 fn published_reference(entry: &Value) -> Option<Value> {
     let mut reference = json!({"uri": entry.get("uri")?, "displayName": entry["name"]});
     copy(&DESCRIBED, entry, &mut reference);
     Some(reference)
 }
 
-/// What a client publishes, as an entry.
+/// Converts a published customization from a reference to an entry.
 fn published_entry(reference: &Value) -> Option<Value> {
     let uri = reference.get("uri")?;
     let mut entry =
@@ -591,7 +591,7 @@ fn each(members: &mut Map, change: fn(&Value) -> Option<Value>) {
 pub(super) fn references(members: &mut Map, _: ChangeContext<'_>) {
     match text(members, "type") {
         Some("session/customizationToggled") => {
-            // Ids of entries that stand for references are URIs.
+            // The id of an entry that was converted from a reference is its URI.
             replace(members, "id", "uri", Some);
         }
         Some("session/customizationUpdated") => {
@@ -611,7 +611,7 @@ pub(super) fn references(members: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-/// The plugins that agents bring along.
+/// Changes the customizations of agents.
 fn of_agents(members: &mut Map, change: fn(&Value) -> Option<Value>) {
     let agents = members.get_mut("agents").and_then(Value::as_array_mut);
     let agents = agents.into_iter().flatten().filter_map(Value::as_object_mut);
@@ -646,7 +646,7 @@ pub(super) fn entries(members: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// 0.1.0
+// Changes since 0.1.0.
 
 pub(super) fn one_number(params: &mut Map, _: ChangeContext<'_>) {
     replace(params, "protocolVersions", "protocolVersion", |offers| {
@@ -671,7 +671,7 @@ pub(super) fn chosen_text(result: &mut Map, _: ChangeContext<'_>) {
     replace(result, "protocolVersion", "protocolVersion", |number| Some(json!(number.to_string())));
 }
 
-/// Attachments that name a resource; no other kind was there.
+/// Converts attachments with a resource, the only kind in older versions.
 pub(super) fn typed_attachments(members: &mut Map, _: ChangeContext<'_>) {
     let list = members.get_mut("attachments").and_then(Value::as_array_mut);
     for attachment in list.into_iter().flatten().filter_map(Value::as_object_mut) {

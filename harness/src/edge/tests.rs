@@ -1,4 +1,4 @@
-//! Each change there and back, and the order in which they are made.
+//! Tests of each change in both directions, and of the order of changes.
 
 use crate::wire::version::PUBLISHED;
 

@@ -1,5 +1,5 @@
-//! How channels are named: before 0.2.0 the root channel has another URI, the scheme of a session is
-//! its provider, and actions name their channel themselves.
+//! The URIs of channels. Before 0.2.0 the root channel has another URI, the scheme of a session is its
+//! provider, and actions name their channel themselves.
 //!
 //! Knows: URIs. Never knows: what is on a channel.
 
@@ -9,9 +9,9 @@ use crate::wire::json::{Value, json};
 
 use super::VersionEdge;
 
-/// How the URIs of sessions begin since.
+/// The prefix of the URIs of sessions since 0.2.0.
 const SESSION: &str = "ahp-session:/";
-/// Members that hold URIs of channels, or lists of them.
+/// The members that hold URIs of channels, or lists of them.
 const MEMBERS: &[&str] = &[
     "channel",
     "resource",
@@ -22,7 +22,7 @@ const MEMBERS: &[&str] = &[
     "missing",
 ];
 
-/// The member by which an action named its channel before 0.2.0.
+/// Returns the member by which an action named its channel before 0.2.0; `None` if it named none.
 pub(super) fn member_of(action_type: &str) -> Option<&'static str> {
     match action_type.split_once('/')?.0 {
         "session" | "chat" => Some("session"),
@@ -31,7 +31,7 @@ pub(super) fn member_of(action_type: &str) -> Option<&'static str> {
     }
 }
 
-/// The channel of an action: beside it, or inside of it before 0.2.0.
+/// Returns the channel of an action: `channel`, or before 0.2.0 a member of the action.
 pub(super) fn named_by<'a>(channel: Option<&'a str>, action: &'a Value) -> Option<&'a str> {
     if channel.is_some() {
         return channel;
@@ -44,7 +44,7 @@ pub(super) fn named_by<'a>(channel: Option<&'a str>, action: &'a Value) -> Optio
 }
 
 impl VersionEdge {
-    /// A channel's URI as the wire spells it.
+    /// Returns a channel's URI as the version on the wire spells it.
     pub fn lower_uri(&self, uri: &str) -> String {
         if self.protocol.has(ProtocolFeature::Channels) {
             return uri.to_owned();
@@ -56,7 +56,7 @@ impl VersionEdge {
         }
     }
 
-    /// A channel's URI as the harness spells it.
+    /// Returns a channel's URI as the newest version spells it.
     pub fn lift_uri(&self, uri: &str) -> String {
         if self.protocol.has(ProtocolFeature::Channels) {
             return uri.to_owned();
@@ -68,7 +68,7 @@ impl VersionEdge {
         rest.map_or_else(|| uri.to_owned(), |rest| format!("{SESSION}{rest}"))
     }
 
-    /// Spells every URI of a channel that stands in a value.
+    /// Translates the spelling of all channel URIs in a value.
     pub(super) fn spell(&self, value: &mut Value, lower: bool) {
         if self.protocol.has(ProtocolFeature::Channels) {
             return;

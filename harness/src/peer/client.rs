@@ -1,4 +1,4 @@
-//! One AHP client, from handshake to close, and through reconnects.
+//! The state of an AHP client, from handshake to close and through reconnects.
 
 use litemap::LiteMap;
 
@@ -12,16 +12,15 @@ use crate::wire::version::{ProtocolStandard, Version};
 
 use super::mirror::ChannelMirror;
 
-/// What a client knows. Pure: it neither reads a clock nor owns a socket.
+/// The state of a client. Pure: it neither reads a clock nor owns a socket.
 ///
-/// Messages are made with [`request`](Self::request), [`notification`](Self::notification) and
-/// [`dispatch`](Self::dispatch) and are the caller's to send; what comes is shown to
-/// [`handle`](Self::handle). [`lost`](Self::lost) says that the connection is gone; what survives
-/// it is what a client needs to come back. What it is asked for and what it tells are in the newest
-/// words; its messages, and its mirrors, are in those of the version it speaks.
+/// [`request`](Self::request), [`notification`](Self::notification) and [`dispatch`](Self::dispatch) create
+/// messages, which the caller sends. The caller passes received messages to [`handle`](Self::handle), and calls
+/// [`lost`](Self::lost) at the end of a connection. The remaining state is what a client needs for a reconnect.
+/// Arguments and results are in the newest version; messages and mirrors are in the version on the wire.
 #[derive(Clone, Debug)]
 pub struct ClientEngine {
-    /// Its `clientId`.
+    /// The `clientId`.
     pub client_id: String,
     version: Option<Version>,
     next_id: u64,
@@ -31,25 +30,26 @@ pub struct ClientEngine {
     channels: LiteMap<String, Option<ChannelMirror>>,
     mirrors: bool,
     edge: VersionEdge,
-    /// Requests that it did not make itself, by their ids as JSON.
+    /// The open requests that the caller created itself, by their ids as text.
     foreign: LiteMap<String, PendingRequest>,
     standard: ProtocolStandard,
 }
 
-/// Requests of others that are remembered.
+/// The maximum number of the caller's own requests that are remembered.
 const MAX_FOREIGN: usize = 1_000;
 
-/// A request that has not been answered.
+/// An open request.
 #[derive(Clone, Debug)]
 struct PendingRequest {
     method: String,
     channel: String,
-    /// The client has left the channel since.
+    /// Whether the client has unsubscribed from the channel since.
     left: bool,
 }
 
 impl ClientEngine {
-    /// A client that has not connected. With `mirrors` it folds every channel it is subscribed to.
+    /// Creates a client without a connection. With `mirrors` it keeps a mirror of every channel that it is
+    /// subscribed to.
     pub fn new(client_id: impl Into<String>, mirrors: bool) -> ClientEngine {
         ClientEngine {
             client_id: client_id.into(),
@@ -66,17 +66,18 @@ impl ClientEngine {
         }
     }
 
-    /// The same client, of a protocol.
+    /// Sets the protocol: AHP or ACP.
     pub fn of(self, standard: ProtocolStandard) -> ClientEngine {
         ClientEngine { standard, ..self }
     }
 
-    /// The same client in the words of a version, until it has agreed on another.
+    /// Sets the version on the wire until the handshake negotiates one.
     pub fn speaking(self, edge: VersionEdge) -> ClientEngine {
         ClientEngine { edge, ..self }
     }
 
-    /// A request that somebody else wrote goes out on its connection: its answer has to be read.
+    /// Records a request that the caller created itself, so that [`handle`](Self::handle) recognises the
+    /// response.
     pub fn sent(&mut self, message: &Message) {
         if let Some((id, method)) = message.id().zip(message.method())
             && self.foreign.len() < MAX_FOREIGN
@@ -87,12 +88,13 @@ impl ClientEngine {
         }
     }
 
-    /// The words that it speaks.
+    /// Returns the translation for the version on the wire.
     pub fn edge(&self) -> &VersionEdge {
         &self.edge
     }
 
-    /// What it shows of a channel, its own pending actions included, in the newest words.
+    /// Returns the state of a channel with the client's pending actions, in the newest version; `None` without
+    /// a mirror.
     pub fn shown(&self, channel: &str) -> Option<Value> {
         let mirror = self.mirror(channel)?;
         let state = mirror.optimistic();
@@ -102,49 +104,49 @@ impl ClientEngine {
         }
     }
 
-    /// Keeps a mirror of every channel that it subscribes to from now on.
+    /// Keeps a mirror of every channel that the client subscribes to from now on.
     pub fn keep_mirrors(&mut self) {
         self.mirrors = true;
     }
 
-    /// The version that the host chose, once it has.
+    /// Returns the negotiated version; `None` before the handshake.
     pub fn version(&self) -> Option<Version> {
         self.version
     }
 
-    /// The greatest `serverSeq` the client has seen, on its way in or in a snapshot.
+    /// Returns the highest `serverSeq` in the envelopes and snapshots received so far.
     pub fn last_seen(&self) -> u64 {
         self.last_seen
     }
 
-    /// The channels it is subscribed to.
+    /// Returns the channels that the client is subscribed to.
     pub fn subscriptions(&self) -> impl Iterator<Item = &str> {
         self.channels.keys().map(String::as_str)
     }
 
-    /// Whether it is subscribed to a channel.
+    /// Returns whether the client is subscribed to a channel.
     pub fn is_subscribed(&self, channel: &str) -> bool {
         self.channels.contains_key(channel)
     }
 
-    /// What it made of a channel.
+    /// Returns the mirror of a channel; `None` if there is none.
     pub fn mirror(&self, channel: &str) -> Option<&ChannelMirror> {
         self.channels.get(channel)?.as_ref()
     }
 
-    /// The method of a request that has not been answered.
+    /// Returns the method of an open request; `None` if the request is not open.
     pub fn awaits(&self, id: u64) -> Option<&str> {
         self.open.get(&id).map(|asked| asked.method.as_str())
     }
 
-    /// A request with the next id. In AHP `params.channel` is the root channel unless given.
+    /// Creates a request with the next id. In AHP a missing `params.channel` becomes the root channel.
     pub fn request(&mut self, method: &str, mut params: Value) -> (u64, Message) {
         if let Some(params) =
             params.as_object_mut().filter(|_| self.standard == ProtocolStandard::Ahp)
         {
             params.entry("channel").or_insert_with(|| json!(ROOT));
         }
-        // Who offers one version alone asks in its words.
+        // A client that offers a single version sends the request in that version.
         if method == "initialize"
             && let Some([only]) = params["protocolVersions"].as_array().map(Vec::as_slice)
             && let Some(version) = only.as_str().and_then(|text| text.parse().ok())
@@ -159,8 +161,8 @@ impl ClientEngine {
         (id, self.edge.lower_message(Message::request(id, method, params)))
     }
 
-    /// A notification. Unsubscribing takes effect for the client at once; the answer to a
-    /// `subscribe` that is still on its way no longer means anything then.
+    /// Creates a notification. An `unsubscribe` takes effect at once: the response to an earlier `subscribe` is
+    /// ignored.
     pub fn notification(&mut self, method: &str, params: Value) -> Message {
         if method == "unsubscribe"
             && let Some(channel) = params["channel"].as_str()
@@ -173,7 +175,7 @@ impl ClientEngine {
         self.edge.lower_message(Message::notification(method, params))
     }
 
-    /// A dispatched action with the next `clientSeq`, or the given one; returns that number too.
+    /// Creates a dispatch with the next `clientSeq`, or with `seq`; returns that number too.
     pub fn dispatch(&mut self, channel: &str, action: Value, seq: Option<u64>) -> (u64, Message) {
         let client_seq = seq.unwrap_or(self.next_seq);
         self.next_seq = self.next_seq.max(client_seq.saturating_add(1));
@@ -186,13 +188,14 @@ impl ClientEngine {
         (client_seq, message)
     }
 
-    /// The `reconnect` request that takes up where the client was.
+    /// Creates a `reconnect` request. Without arguments it names the current subscriptions and the last seen
+    /// `serverSeq`.
     pub fn reconnect(
         &mut self,
         subscriptions: Option<Value>,
         last_seen: Option<Value>,
     ) -> (u64, Message) {
-        // The list is the whole set that the client wants from now on.
+        // The list replaces all subscriptions of the client.
         if let Some(Value::Array(listed)) = &subscriptions {
             self.channels.retain(|channel, _| listed.iter().any(|uri| uri == channel.as_str()));
         }
@@ -205,7 +208,7 @@ impl ClientEngine {
         self.request("reconnect", params)
     }
 
-    /// The connection is gone: open requests will not be answered, pending actions are dropped.
+    /// Handles the end of the connection: drops open requests and pending actions.
     pub fn lost(&mut self) {
         self.open.clear();
         for mirror in self.channels.iter_mut().filter_map(|(_, mirror)| mirror.as_mut()) {
@@ -213,7 +216,8 @@ impl ClientEngine {
         }
     }
 
-    /// A message came from the host. Returns it in the newest words, where it has others.
+    /// Handles a message of the host. Returns it translated to the newest version; `None` if the wire uses that
+    /// version.
     pub fn handle(&mut self, message: &Message) -> Option<Message> {
         let answers = matches!(message.kind(), MessageKind::Success | MessageKind::Failure);
         let id = message.id().and_then(Value::as_u64).filter(|_| answers);
@@ -222,7 +226,7 @@ impl ClientEngine {
         let foreign = foreign().and_then(|id| self.foreign.remove(&id));
         let method = asked.as_ref().or(foreign.as_ref()).map(|asked| asked.method.as_str());
         let lifted = (!self.edge.is_plain()).then(|| self.edge.lift_message(message, method));
-        // Whoever wrote the request, the client is subscribed.
+        // A `subscribe` of the caller's own makes also this client subscribed.
         let asked = asked.or(foreign.filter(|asked| asked.method == "subscribe"));
         let told = lifted.as_ref().unwrap_or(message);
         if message.kind() == MessageKind::Notification && message.method() == Some("action") {
@@ -234,7 +238,7 @@ impl ClientEngine {
         lifted
     }
 
-    /// Takes an envelope: as it is told here, and as it is to be folded.
+    /// Handles an envelope: `envelope` is in the newest version, `raw` is as on the wire.
     fn envelope(&mut self, envelope: &Value, raw: &Value) {
         let Some(channel) = envelope["channel"].as_str() else {
             return;
@@ -249,7 +253,7 @@ impl ClientEngine {
 
     fn answered(&mut self, asked: &PendingRequest, result: &Value, raw: &Value) {
         match asked.method.as_str() {
-            // Whatever version the agent answers with, it has shaken hands.
+            // The handshake is complete, whatever version the agent answers with.
             "initialize" if self.standard == ProtocolStandard::Acp => {
                 self.version = result["protocolVersion"].as_u64().map(|_| Version::ACP_1);
             }
@@ -272,7 +276,7 @@ impl ClientEngine {
             },
             "reconnect" => {
                 if let Some(snapshots) = result["snapshots"].as_array() {
-                    // What no snapshot is given of is no longer there.
+                    // A channel without a snapshot no longer exists.
                     let given = |uri: &str| snapshots.iter().any(|s| resource(s) == Some(uri));
                     self.channels.retain(|uri, _| given(uri));
                 }
@@ -297,8 +301,7 @@ impl ClientEngine {
         told.zip(raw).for_each(|(snapshot, raw)| self.snapshot(snapshot, raw));
     }
 
-    /// A snapshot takes the place of what was confirmed. What the client dispatched meanwhile is
-    /// still pending.
+    /// Replaces the confirmed state by a snapshot. The client's actions since then stay pending.
     fn snapshot(&mut self, snapshot: &Value, raw: &Value) {
         let Some(channel) = resource(snapshot) else {
             return;
@@ -319,16 +322,16 @@ impl ClientEngine {
     }
 }
 
-/// An id as a text: `1.0` is `1`.
+/// Returns an id as a text; `1.0` becomes `1`.
 fn id_text(id: &Value) -> String {
     let whole = id.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT);
     whole.map_or_else(|| id.to_string(), |float| format!("{float:.0}"))
 }
 
-/// Up to here a float is as exact as a whole number.
+/// The limit up to which floats represent all integers exactly.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// The channel of a snapshot.
+/// Returns the channel of a snapshot.
 fn resource(snapshot: &Value) -> Option<&str> {
     snapshot["resource"].as_str().or(snapshot["channel"].as_str())
 }

@@ -1,7 +1,7 @@
-//! What a client of ACP has done for an agent, or wants to know, outside of the conversation.
+//! The effects that a client of ACP performs for an agent outside of the conversation, and their results.
 //!
-//! What came of an errand is a JSON object, so that it can stand in a transcript: with the `token` of the errand, or with
-//! the `terminal` that something happened in.
+//! A result is a JSON object, so that a transcript can hold it. It has the `token` of the errand, or the
+//! `terminal` of the event.
 //!
 //! Knows: JSON. Never knows: files, processes.
 //!
@@ -9,71 +9,71 @@
 
 use crate::wire::json::{Value, json};
 
-/// Why an errand to another place is not run.
+/// The reason why an errand outside of the session's folder is refused.
 pub const OUTSIDE: &str = "it leads out of the session's folder";
 
-/// How an agent ended that did not do so by itself.
+/// The exit description of an agent process that was killed.
 pub const KILLED: &str = "killed";
 
-/// Something to be done by whoever moves the frames.
+/// An effect that the caller performs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientErrand {
-    /// Gives the text of a file: `{token, text}`, or `{token, missing}`, or `{token, failed}`.
+    /// Read a file: the result is `{token, text}`, `{token, missing}` or `{token, failed}`.
     Read {
-        /// Tells errands apart.
+        /// The number of the errand.
         token: u64,
         /// The absolute path.
         path: String,
     },
-    /// Writes a file: `{token, text}`, with what it holds then, or `{token, failed}`.
+    /// Write a file: the result is `{token, text}` with the new content, or `{token, failed}`.
     Write {
-        /// Tells errands apart.
+        /// The number of the errand.
         token: u64,
         /// The absolute path.
         path: String,
-        /// What it is to hold.
+        /// The new content.
         text: String,
     },
-    /// Runs a command; what it prints and its end come as `{terminal, printed}` and `{terminal, exit}`.
+    /// Run a command: its output and its exit follow as `{terminal, printed}` and `{terminal, exit}`.
     Start {
-        /// The terminal that it runs in.
+        /// The id of the terminal that it runs in.
         terminal: String,
         /// The program and its arguments.
         command: Vec<String>,
-        /// Further variables of its environment.
+        /// Additional environment variables.
         env: Vec<(String, String)>,
-        /// The folder that it runs in.
+        /// The working folder.
         cwd: String,
     },
-    /// Ends what runs in a terminal.
+    /// Kill the process in a terminal.
     Kill {
-        /// The terminal.
+        /// The id of the terminal.
         terminal: String,
     },
 }
 
 impl ClientErrand {
-    /// The text of a file is this.
+    /// Returns the result with the text of a file.
     pub fn text(token: u64, text: &str) -> Value {
         json!({"token": token, "text": text})
     }
 
-    /// There is no such file.
+    /// Returns the result for a file that does not exist.
     pub fn missing(token: u64) -> Value {
         json!({"token": token, "missing": true})
     }
 
-    /// It could not be done.
+    /// Returns the result of a failed errand.
     pub fn failed(token: u64, why: &str) -> Value {
         json!({"token": token, "failed": why})
     }
 
-    /// Something was printed in a terminal.
+    /// Returns the event of output in a terminal.
     pub fn printed(terminal: &str, text: &str) -> Value {
         json!({"terminal": terminal, "printed": text})
     }
 
-    /// What ran in a terminal has ended.
+    /// Returns the event of an exit in a terminal.
     pub fn exit(terminal: &str, code: Option<i32>, signal: Option<&str>) -> Value {
         json!({"terminal": terminal, "exit": {"exitCode": code, "signal": signal}})
     }

@@ -1,28 +1,28 @@
-//! How a client comes to a host: by which credentials, and from which page.
+//! The guise of a client at a host's endpoint: its credentials and its web origin.
 //!
-//! What credentials are is the business of whoever connects; a scenario names them by what they are to it.
+//! A scenario names credentials by their relation to the client; the caller that connects chooses the token.
 //!
 //! Knows: nothing. Never knows: tokens, headers.
 
-/// Who a client is to whoever guards the host's endpoint.
+/// The kind of credentials that a client presents.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum ClientCredentials {
-    /// Whom the run was given credentials of.
+    /// The valid credentials that the run was configured with.
     #[default]
     Own,
-    /// Somebody else, who may come too.
+    /// The valid credentials of another user.
     Other,
-    /// Somebody with credentials that are nobody's.
+    /// Invalid credentials.
     Wrong,
-    /// Somebody without any.
+    /// No credentials.
     None,
 }
 
 impl ClientCredentials {
-    /// The words of scenarios.
+    /// The words for credentials in scenarios.
     pub const WORDS: &[&str] = &["own", "other", "wrong", "none"];
 
-    /// Every one, with its word.
+    /// All kinds of credentials, with their words.
     pub const ALL: [(&'static str, ClientCredentials); 4] = [
         ("own", ClientCredentials::Own),
         ("other", ClientCredentials::Other),
@@ -30,17 +30,17 @@ impl ClientCredentials {
         ("none", ClientCredentials::None),
     ];
 
-    /// What a word of a scenario stands for.
+    /// Returns the credentials for a word of a scenario; `None` if there are none.
     pub fn named(word: &str) -> Option<ClientCredentials> {
         ClientCredentials::ALL.iter().find(|(known, _)| *known == word).map(|(_, it)| *it)
     }
 }
 
-/// How a client comes.
+/// The properties of a client's request to open a connection.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ClientGuise {
-    /// By which credentials.
+    /// The credentials.
     pub credentials: ClientCredentials,
-    /// The page that it says it comes from, as browsers do.
+    /// The `Origin` header, as browsers send it; `None` to send none.
     pub origin: Option<String>,
 }

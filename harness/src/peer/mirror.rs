@@ -1,5 +1,4 @@
-//! What a client makes of one channel: a snapshot, the envelopes since, and its own actions that
-//! the host has not settled yet.
+//! A client's mirror of a channel: a snapshot, the envelopes since, and the client's pending actions.
 
 use std::collections::VecDeque;
 
@@ -9,7 +8,7 @@ use crate::model::{self, ActionOutcome};
 use crate::wire::channel::ChannelKind;
 use crate::wire::version::Version;
 
-/// One channel as a client sees it.
+/// A channel as a client sees it.
 #[derive(Clone, Debug)]
 pub struct ChannelMirror {
     version: Version,
@@ -19,31 +18,31 @@ pub struct ChannelMirror {
     pending: VecDeque<(u64, Value)>,
 }
 
-/// Actions a mirror keeps while the host has not settled them. A host that settles nothing costs
-/// no more than this.
+/// The maximum number of pending actions of a mirror, in case a host never confirms or rejects any.
 const MAX_PENDING: usize = 10_000;
 
 impl ChannelMirror {
-    /// Starts from a snapshot.
+    /// Creates a mirror from a snapshot.
     pub fn new(version: Version, kind: ChannelKind, state: Value, from_seq: u64) -> ChannelMirror {
         ChannelMirror { version, kind, confirmed: state, seq: from_seq, pending: VecDeque::new() }
     }
 
-    /// Takes over the pending actions of the mirror that it replaces.
+    /// Takes over the pending actions of the mirror that this one replaces.
     pub(super) fn after(self, before: Option<ChannelMirror>) -> ChannelMirror {
         let pending = before.map(|before| before.pending).unwrap_or_default();
         ChannelMirror { pending, ..self }
     }
 
-    /// The client dispatched an action and applies it at once.
+    /// Records an action that the client has dispatched and applies optimistically.
     pub fn dispatch(&mut self, client_seq: u64, action: Value) {
         if self.pending.len() < MAX_PENDING {
             self.pending.push_back((client_seq, action));
         }
     }
 
-    /// An envelope came. An own action leaves the pending ones, wherever it stands among them; a
-    /// rejected one changes nothing else. An envelope at or below the snapshot is old news.
+    /// Handles an envelope. An action of the client itself is no longer pending, whatever its position in the
+    /// queue. A rejection changes nothing else. An envelope whose number is not above the snapshot's is
+    /// ignored.
     ///
     /// Source: guide/actions.md, write-ahead reconciliation.
     pub fn envelope(&mut self, client_id: &str, envelope: &Value) {
@@ -65,34 +64,34 @@ impl ChannelMirror {
         }
     }
 
-    /// The connection was lost: what was pending is dropped, the reconnect result says what became
-    /// of it. Source: guide/actions.md, reconnection.
+    /// Drops the pending actions at the end of a connection; the result of the reconnect shows their outcome.
+    /// Source: guide/actions.md, reconnection.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
     }
 
-    /// What kind of channel it is.
+    /// Returns the kind of the channel.
     pub fn kind(&self) -> ChannelKind {
         self.kind
     }
 
-    /// The state the host has confirmed.
+    /// Returns the state that the host has confirmed.
     pub fn confirmed(&self) -> &Value {
         &self.confirmed
     }
 
-    /// The number of the last envelope in the confirmed state.
+    /// Returns the number of the last envelope in the confirmed state.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// How many own actions the host has not settled.
+    /// Returns the number of pending actions.
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// The confirmed state with the client's pending actions on top, in the order it made them.
-    /// One that no longer applies is passed over, as the reducer passes it over.
+    /// Returns the confirmed state with the pending actions applied in the order of their dispatch. Skips an
+    /// action that has become a no-op.
     pub fn optimistic(&self) -> Value {
         let mut state = self.confirmed.clone();
         for (_, action) in &self.pending {

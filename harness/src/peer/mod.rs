@@ -1,11 +1,10 @@
 //! A client of either protocol, without input or output.
 //!
-//! [`client`] keeps what one client knows: its ids and numbers, what it is subscribed to, what it
-//! saw last. [`mirror`] keeps what it makes of a channel: the confirmed state, its own pending
-//! actions, and the two together.
+//! [`client`] holds the state of a client: ids, numbers, subscriptions, the last seen `serverSeq`. [`mirror`]
+//! holds the state of a channel: the confirmed state, the pending actions, and both combined.
 //!
-//! [`serving`] is what a client of ACP does for its agent, by [`errand`]s that others run; [`reports`] what it makes of
-//! the reports of tool calls.
+//! [`serving`] serves the requests of an agent to a client of ACP, by [`errand`]s that the caller performs.
+//! [`reports`] collects the reports of tool calls.
 //!
 //! Knows: `wire`, `model`. Never knows: sockets, clocks, what a scenario wants.
 //!

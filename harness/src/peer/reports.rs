@@ -1,6 +1,7 @@
-//! What a client of ACP makes of the reports of tool calls: the state of each call.
+//! The tool calls of an agent, as a client of ACP collects them from reports.
 //!
-//! What a report leaves out, or gives as null, stays as it was; what it gives replaces what there was, a list as a whole.
+//! A member that a report omits or sets to null keeps its value. Any other member replaces the earlier value; a
+//! list is replaced as a whole.
 //!
 //! Knows: reports. Never knows: sockets, what a scenario wants.
 //!
@@ -9,19 +10,19 @@
 use crate::wire::json::{Map, Value};
 use crate::wire::message::Message;
 
-/// Calls of a client that are kept.
+/// The maximum number of calls that are kept.
 const MAX_CALLS: usize = 1_000;
-/// The member that says which kind of update it is: no part of a call.
+/// The member with the kind of an update, which is not part of a call.
 const KIND: &str = "sessionUpdate";
 
-/// The calls that a client was told of, the newest last.
+/// The reported calls, the newest last.
 #[derive(Debug, Default)]
 pub struct ToolCallReports {
     calls: Vec<Value>,
 }
 
 impl ToolCallReports {
-    /// Takes in a message of the agent.
+    /// Handles a message of the agent.
     pub fn take(&mut self, message: &Message) {
         let params = message.params();
         let report = match message.method() {
@@ -47,7 +48,7 @@ impl ToolCallReports {
         }
     }
 
-    /// The call of this id.
+    /// Returns the call with this id; `None` if there is none.
     pub fn call(&self, id: &Value) -> Option<&Value> {
         self.calls.iter().rev().find(|call| call["toolCallId"] == *id)
     }

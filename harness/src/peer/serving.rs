@@ -1,8 +1,8 @@
-//! What a client of ACP serves its agent with: files of one folder, and commands that run there.
+//! Serves the requests of an agent to a client of ACP: files of one folder, and commands that run there.
 //!
-//! [`AgentServing`] is told what the agent asks and what came of errands; it says what to answer and which errands to run.
-//! What is not offered is refused, and so is what lies outside the folder. Permissions are not its business: a person, or
-//! a scenario, decides about those.
+//! [`AgentServing`] receives the agent's requests and the results of errands. It returns responses and errands
+//! to perform. It rejects methods that the client does not offer, and paths outside of the folder. Permission
+//! requests are not served here: a user or a scenario decides about them.
 //!
 //! Knows: the methods of ACP that agents ask. Never knows: files, processes, scenarios.
 //!
@@ -15,30 +15,30 @@ use crate::wire::message::Message;
 
 use super::errand::{ClientErrand, OUTSIDE};
 
-/// Terminals that an agent may have at a time.
+/// The maximum number of terminals of an agent.
 const MAX_TERMINALS: usize = 50;
-/// Errands, and waits for the end of commands, that may be open.
+/// The maximum number of open errands, and of requests that wait for an exit.
 const MAX_OPEN: usize = 1_000;
-/// Bytes of a terminal's output that are kept at most.
+/// The maximum number of bytes of a terminal's output that are kept.
 const MAX_OUTPUT: usize = 1 << 20;
-/// Bytes of files and of output that an agent is given in all.
+/// The maximum number of bytes of files and output that an agent receives in total.
 const MAX_SERVED: usize = 64 << 20;
-/// Bytes of a file that an agent may write.
+/// The maximum size in bytes of a file that an agent writes.
 const MAX_FILE: usize = 8 << 20;
 
-/// Characters of a path that are shown.
+/// The maximum number of characters of a path that a message shows.
 const SHOWN: usize = 120;
 
-/// Params that cannot be served.
+/// The error code for invalid params.
 const INVALID: i64 = -32602;
-/// There is no such thing.
+/// The error code for an unknown resource.
 const NOT_FOUND: i64 = -32002;
-/// It went wrong.
+/// The error code for an internal error.
 const INTERNAL: i64 = -32603;
-/// There is no such method here.
+/// The error code for an unknown method.
 const NO_METHOD: i64 = -32601;
 
-/// What a client offers an agent.
+/// The capabilities that a client offers to an agent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AgentOffers {
     /// Nothing.
@@ -48,12 +48,12 @@ pub enum AgentOffers {
     Fs,
     /// Files and terminals.
     FsTerminal,
-    /// Everything that there is.
+    /// All capabilities.
     All,
 }
 
 impl AgentOffers {
-    /// Every one, with the word of a scenario.
+    /// All offers, with their words in scenarios.
     pub const ALL: [(AgentOffers, &'static str); 4] = [
         (AgentOffers::Nothing, "nothing"),
         (AgentOffers::Fs, "fs"),
@@ -61,12 +61,12 @@ impl AgentOffers {
         (AgentOffers::All, "all"),
     ];
 
-    /// What a word of a scenario stands for.
+    /// Returns the offer for a word of a scenario; `None` if there is none.
     pub fn named(word: &str) -> Option<AgentOffers> {
         AgentOffers::ALL.iter().find(|(_, known)| *known == word).map(|(offers, _)| *offers)
     }
 
-    /// The word of a scenario for it.
+    /// Returns the word for the offer in scenarios.
     pub fn word(self) -> &'static str {
         AgentOffers::ALL
             .iter()
@@ -74,7 +74,7 @@ impl AgentOffers {
             .map_or("nothing", |(_, word)| *word)
     }
 
-    /// The `clientCapabilities`.
+    /// Returns the `clientCapabilities`.
     pub fn capabilities(self) -> Value {
         let (files, terminal) = (self.files(), self.terminal());
         let mut all = json!({
@@ -97,34 +97,34 @@ impl AgentOffers {
     }
 }
 
-/// Something that serving leads to.
+/// An output that the caller has to carry out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServingDeed {
-    /// An answer goes out.
+    /// Send a response.
     Answer(Message),
-    /// Something is to be done.
+    /// Perform an errand.
     Errand(ClientErrand),
 }
 
-/// What an errand was for.
+/// The purpose of an errand.
 #[derive(Clone, Debug)]
 enum ErrandPurpose {
     Read { line: u64, limit: Option<u64> },
     Write,
 }
 
-/// A terminal of an agent's.
+/// A terminal of the agent.
 #[derive(Debug, Default)]
 struct ServedTerminal {
     output: String,
     limit: usize,
     truncated: bool,
     exit: Option<Value>,
-    /// Requests that wait for its end.
+    /// The ids of the requests that wait for its exit.
     waiting: Vec<Value>,
 }
 
-/// The client's side of what an agent asks.
+/// The state of serving an agent's requests.
 #[derive(Debug, Default)]
 pub struct AgentServing {
     folder: String,
@@ -132,28 +132,28 @@ pub struct AgentServing {
     serial: u64,
     open: LiteMap<u64, (Value, ErrandPurpose)>,
     terminals: LiteMap<String, ServedTerminal>,
-    /// Bytes that were given so far.
+    /// The number of bytes sent to the agent so far.
     served: usize,
-    /// A path elsewhere that was asked for last, and that nobody has been told of.
+    /// The last refused path outside of the folder that was not reported yet.
     elsewhere: Option<String>,
 }
 
-/// How a request is served: at once, later, or not.
+/// The outputs for a request (empty if it is answered later), or the code and the message of an error.
 type ServingResult = Result<Vec<ServingDeed>, (i64, String)>;
 
 impl AgentServing {
-    /// A client that offers nothing yet, of an agent that works in this folder. Its errands and terminals are counted
-    /// from `first` on, so that those of several clients differ.
+    /// Creates the state for an agent that works in this folder; nothing is offered yet. Errands and terminals
+    /// are numbered from `first`, so that the numbers of several clients differ.
     pub fn new(folder: &str, first: u64) -> AgentServing {
         AgentServing { folder: folder.to_owned(), serial: first, ..AgentServing::default() }
     }
 
-    /// From now on offers this.
+    /// Changes the offer.
     pub fn offer(&mut self, offers: AgentOffers) {
         self.offers = offers;
     }
 
-    /// The agent asks.
+    /// Handles a request of the agent.
     pub fn asked(&mut self, id: &Value, method: &str, params: &Value) -> Vec<ServingDeed> {
         let files = self.offers.files();
         let terminal = self.offers.terminal();
@@ -175,7 +175,7 @@ impl AgentServing {
         })
     }
 
-    /// Something came of an errand.
+    /// Handles the result of an errand or an event of a terminal.
     pub fn done(&mut self, told: &Value) -> Vec<ServingDeed> {
         if let Some(name) = told["terminal"].as_str() {
             return self.happened(name, told);
@@ -191,7 +191,7 @@ impl AgentServing {
                 let content = lines(text, line, limit);
                 self.gives(content.len()).map(|()| json!({"content": content}))
             }
-            // Agents look for these words to tell a new file from trouble.
+            // Agents recognise a new file by these words.
             (None, _) if told["missing"] == true => {
                 Err((NOT_FOUND, "ENOENT: no such file or directory"))
             }
@@ -206,7 +206,7 @@ impl AgentServing {
         }]
     }
 
-    /// Whether that many bytes more may be given.
+    /// Counts bytes to send; fails if the total exceeds the limit.
     fn gives(&mut self, bytes: usize) -> Result<(), (i64, &'static str)> {
         self.served = self.served.saturating_add(bytes);
         match self.served {
@@ -215,7 +215,7 @@ impl AgentServing {
         }
     }
 
-    /// A path outside of the folder that was asked for and refused, once.
+    /// Returns the last refused path outside of the folder and forgets it; `None` if there is none.
     pub fn elsewhere(&mut self) -> Option<String> {
         self.elsewhere.take()
     }
@@ -324,7 +324,7 @@ impl AgentServing {
         let mut deeds = vec![answer(id, json!({}))];
         if release {
             self.terminals.remove(&name);
-            // Whoever waits for its end would wait for ever.
+            // The requests that wait for the exit get it now, since the exit event will not reach them.
             let gone = json!({"exitCode": null, "signal": "SIGKILL"});
             deeds.extend(waiting.iter().map(|id| answer(id, gone.clone())));
         } else {
@@ -348,7 +348,7 @@ impl AgentServing {
 }
 
 impl ServedTerminal {
-    /// Output is cut at its beginning, between characters.
+    /// Output is cut at its beginning, at a UTF-8 boundary.
     fn print(&mut self, text: &str) {
         self.output.push_str(text);
         if self.output.len() > self.limit {
@@ -366,7 +366,7 @@ fn answer(id: &Value, result: Value) -> ServingDeed {
     ServingDeed::Answer(Message::success(id.clone(), result))
 }
 
-/// Lines of a text, from one on, counted from 1.
+/// Returns the lines of a text from a line on, counted from 1.
 fn lines(text: &str, line: u64, limit: Option<u64>) -> String {
     if line <= 1 && limit.is_none() {
         return text.to_owned();
@@ -376,7 +376,7 @@ fn lines(text: &str, line: u64, limit: Option<u64>) -> String {
     text.split_inclusive('\n').skip(skip).take(take).collect()
 }
 
-/// The beginning of a path.
+/// Returns the first characters of a path.
 fn brief(path: &str) -> String {
     match path.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("{}…", path.get(..end).unwrap_or_default()),
@@ -384,7 +384,7 @@ fn brief(path: &str) -> String {
     }
 }
 
-/// A path of a folder, as it stands; `None` where it leads elsewhere.
+/// Returns a path unchanged if it is below a folder; `None` if it leads outside.
 pub fn within(folder: &str, path: &str) -> Option<String> {
     let folder = folder.trim_end_matches('/');
     let rest = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'))?;

@@ -1,10 +1,9 @@
-//! The agent script: what a prompt tells the agent behind a host to do.
+//! The agent script: a language in which a prompt tells the agent behind a host what to do.
 //!
-//! The script travels in the message text, so that no host needs a side channel. It begins with
-//! the line `ahp-script: 1`, before which an agent may have put the tag of an element, and ends at
-//! the first blank line, at a line that begins with `</`, or at the end of the message. Each line
-//! is one step; texts are in double quotes, with `\"`, `\\`, `\n`, `\t`; a bare word needs
-//! none. Lines that begin with `#` are comments.
+//! The script is part of the message text, so that no host needs a side channel. It begins with the line
+//! `ahp-script: 1`; an agent may have put an opening tag in front of this line. It ends at the first blank
+//! line, at a line that begins with `</`, or at the end of the message. Each line is one step; texts are in
+//! double quotes, with `\"`, `\\`, `\n`, `\t`; a bare word needs none. Lines that begin with `#` are comments.
 //!
 //! | step | what the agent does |
 //! |---|---|
@@ -15,31 +14,31 @@
 //! | `ask "question" option..` | asks the user: a choice, or a required text without options |
 //! | `ask-multi-select "question" option..` | asks for any number of choices |
 //! | `ask-number "question"`, `ask-boolean "question"` | asks for a number, for yes or no |
-//! | `ask-url "message" "url"` | asks the user to do something at that address |
-//! | `wait 50ms` | does nothing for that long |
+//! | `ask-url "message" "url"` | asks the user to open that address |
+//! | `wait 50ms` | pauses for that time |
 //! | `hold NAME` | waits until NAME is released |
 //! | `usage IN OUT` | reports tokens |
 //! | `title "text"` | renames the session |
 //! | `fail KIND [resumable]` | ends the turn with an error |
 //! | `endless` | streams until it is cancelled |
-//! | `recall WORD..` | says of each word whether the agent was given it, see [`recalled`] |
-//! | `activity "text"` | says what it is doing; an empty text takes that back |
-//! | `background "command" 50ms` | leaves a command running that ends after that long |
-//! | `canvas NAME [URL]` | shows a canvas at an address; without one what showed it is gone |
-//! | `crash` | ends at once, as a process does that is killed |
-//! | `act TYPE {..}` | says an action of that type with these members, as JSON up to the end of the line |
+//! | `recall WORD..` | answers for each word whether the agent has received it, see [`recalled`] |
+//! | `activity "text"` | reports its activity; an empty text clears it |
+//! | `background "command" 50ms` | leaves a command running that ends after that time |
+//! | `canvas NAME [URL]` | shows a canvas at an address; without an address, the canvas has been closed |
+//! | `crash` | ends at once, like a killed process |
+//! | `act TYPE {..}` | publishes an action of that type with these members, as JSON up to the end of the line |
 //!
 //! Classes: `shell`, `read`, `write`, `edit`, `client NAME`, `mcp NAME`, `worker`. Options: `confirm`,
-//! `editable`, `by-reference`, `confirm-result`, `reconfirm`, `auth`, `fails`, `input-held`, `deny-means-continue` (the
-//! default) and `deny-ends-turn`. A `worker` works in a chat of its own, on its input; on the message
-//! that it is called in where the input is empty.
+//! `editable`, `by-reference`, `confirm-result`, `reconfirm`, `auth`, `fails`, `input-held`,
+//! `deny-means-continue` (the default) and `deny-ends-turn`. A `worker` works in its own chat, on its input, or
+//! on the message of the calling turn if the input is empty.
 //!
-//! What not every way of being the agent can do has a name, see [`AgentScript::extras`].
+//! Abilities that not every agent has are named, see [`AgentScript::extras`].
 //!
-//! Where the host keeps its own agent, NAME of a `hold` is released by a steering message
-//! with the text `ahp-release: NAME`.
+//! If the host has its own agent, a steering message with the text `ahp-release: NAME` releases the `hold` with
+//! this NAME.
 //!
-//! Pure: shared by every way of being the agent.
+//! Pure: shared by all implementations of the agent.
 //!
 //! Knows: nothing. Never knows: hosts, messages, time beyond a duration.
 //!
