@@ -456,7 +456,8 @@ fn ends(params: &mut Map, change: fn(Value) -> Option<Value>) {
     }
 }
 
-/// The specification does not say what the numbers count; treat them as lines.
+/// Converts positions to numbers. The specification does not say what the numbers count; they are treated as
+/// lines.
 pub(super) fn two_numbers(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |mut place| Some(place.get_mut("line")?.take()));
 }

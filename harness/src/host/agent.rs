@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::agent::script::{self, AgentScript, RELEASE, ScriptStep, ToolStep};
 
-/// How long the agent takes for one operation.
+/// The time that the agent takes for one operation.
 pub(super) const STEP: Duration = Duration::from_millis(2);
 /// The number of pieces that `endless` streams. After them the turn stays silent, so that the state stays
 /// bounded.

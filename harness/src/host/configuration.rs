@@ -85,7 +85,7 @@ fn models(provider: &str) -> Value {
     ])
 }
 
-/// The first state of the root channel.
+/// Returns the first state of the root channel.
 pub(super) fn root_state() -> Value {
     let agents: Vec<Value> = PROVIDERS.iter().map(|provider| agent(provider)).collect();
     json!({
@@ -141,7 +141,7 @@ fn labels() -> Value {
     })
 }
 
-/// The schema of a session's configuration.
+/// Returns the schema of a session's configuration.
 pub(super) fn session_schema() -> Value {
     json!({"type": "object", "properties": {
         "mode": {

@@ -29,7 +29,7 @@ pub(super) trait HostHooks: Send + Sync {
     /// Called when an event happens to the host that no message reports.
     fn happens(&self, _host: &mut RefHost, _event: &HostEvent) {}
 
-    /// Whether a rule is not enforced; `rule` is the id of its requirement.
+    /// Returns whether a rule is not enforced; `rule` is the id of its requirement.
     fn lifts(&self, _rule: &str) -> bool {
         false
     }
@@ -39,7 +39,7 @@ pub(super) trait HostHooks: Send + Sync {
         self.lifts(&refusal.source)
     }
 
-    /// The reason for which an action is refused that the rules allow; `None` to allow it.
+    /// Returns the reason to reject an action that the rules allow; `None` to accept it.
     fn refuses(&self, _facts: &RuleFacts) -> Option<&'static str> {
         None
     }
@@ -211,7 +211,7 @@ impl StateFaults {
         outcome
     }
 
-    /// The state of a channel as a snapshot shows it.
+    /// Returns the state of a channel as a snapshot shows it.
     pub(super) fn shown(&self, state: &Value, before: Option<&Value>) -> Value {
         let mut shown = state.clone();
         if let Some(before) = before {
@@ -256,17 +256,17 @@ impl IntoIterator for ActiveHooks {
 }
 
 impl RefHost {
-    /// Whether a rule is enforced; `rule` is the id of a requirement.
+    /// Returns whether a rule is enforced; `rule` is the id of a requirement.
     pub(super) fn keeps(&self, rule: &str) -> bool {
         !self.injected.0.iter().any(|fault| fault.lifts(rule))
     }
 
-    /// Whether an action is accepted in spite of a refusal.
+    /// Returns whether a hook accepts an action that was refused.
     pub(super) fn waives(&self, facts: &RuleFacts, refusal: &DispatchRefusal) -> bool {
         self.injected.0.iter().any(|fault| fault.waives(facts, refusal))
     }
 
-    /// The reason for which a fault refuses an action that the rules allow.
+    /// Returns the reason by which a hook rejects an action that the rules allow; `None` if no hook does.
     pub(super) fn refuses(&self, facts: &RuleFacts) -> Option<&'static str> {
         self.injected.0.iter().find_map(|fault| fault.refuses(facts))
     }

@@ -348,7 +348,7 @@ impl AgentServing {
 }
 
 impl ServedTerminal {
-    /// Output is cut at its beginning, at a UTF-8 boundary.
+    /// Appends output. Cuts it at its beginning, at a UTF-8 boundary, if it exceeds the limit.
     fn print(&mut self, text: &str) {
         self.output.push_str(text);
         if self.output.len() > self.limit {

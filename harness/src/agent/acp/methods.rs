@@ -101,7 +101,7 @@ impl AcpAgent {
         named && method != "session/prompt" && self.has(Fault::TakesAnySession)
     }
 
-    /// Returns what is wrong with the params of a request by the tables of the protocol; `None` if nothing is.
+    /// Returns the error in the params of a request by the tables of the protocol; `None` if they are valid.
     fn odd_params(&self, method: &str, params: &Value) -> Option<String> {
         if self.has(Fault::TakesAnything) {
             return None;

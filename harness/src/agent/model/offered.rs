@@ -135,7 +135,7 @@ fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<Offer
     one.map(|tool| OfferedTool { namespace: within, ..tool }).into_iter().collect()
 }
 
-/// Anthropic's predefined tools have no schema in the request; their type implies it.
+/// Parses a tool of Anthropic's messages. A predefined tool has no schema in the request; its type implies it.
 fn of_messages(row: &Value) -> Option<OfferedTool> {
     let tool = function(row, PARAMETERS)?;
     let text = || json!({"type": "string"});

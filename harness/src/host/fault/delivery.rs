@@ -160,7 +160,7 @@ impl MessageRewriter for ChatsForSessions {
     }
 }
 
-/// Whether a connection is the first one that is subscribed to the root channel.
+/// Returns whether a connection is the first one that is subscribed to the root channel.
 fn is_first_at_root(link: &MessageLink<'_>) -> bool {
     let mut all = link.seen.connections.iter();
     let first = all.find(|(_, it)| it.subscriptions.iter().any(|uri| is_root(uri)));
@@ -385,8 +385,8 @@ impl MessageRewriter for WatchesKept {
     }
 }
 
-/// `chat/usage` and `chat/reasoning` are sent on the parent channel: the session, or the root channel in versions
-/// whose turns belong to sessions.
+/// `chat/usage` and `chat/reasoning` are sent on the parent channel: the session, or the root channel in
+/// versions whose sessions hold the turns.
 #[derive(Default)]
 struct StrayActions {
     /// The session of each chat, learned from messages.

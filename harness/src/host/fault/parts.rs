@@ -206,7 +206,7 @@ pub(super) fn channel_of(envelope: &Value) -> &str {
     named.into_iter().find_map(Value::as_str).unwrap_or(OLD_ROOT)
 }
 
-/// Whether a channel is the root channel.
+/// Returns whether a channel is the root channel.
 pub(super) fn is_root(channel: &str) -> bool {
     channel == ROOT || channel == OLD_ROOT
 }

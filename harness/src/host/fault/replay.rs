@@ -146,7 +146,7 @@ fn version_of(link: &MessageLink<'_>) -> Option<Version> {
     link.protocol.map(|protocol| protocol.version())
 }
 
-/// A `reconnect` from a number above the host's current one gets an empty replay.
+/// Replaces the result of a `reconnect` from a number above the host's current one by an empty replay.
 fn empty_for_future(link: &MessageLink<'_>, result: &mut Value) {
     if last_seen(link).is_some_and(|seen| is_from_future(result, seen)) {
         *result = json!({"type": "replay", "actions": [], "missing": []});

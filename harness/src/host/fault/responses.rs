@@ -181,7 +181,7 @@ fn requests_of(link: &MessageLink<'_>) -> u64 {
     link.own().map_or(0, |own| own.requests)
 }
 
-/// While one connection sends hundreds of requests, requests of the others are not answered.
+/// Returns whether another connection has sent hundreds of requests; then this one gets no responses.
 fn is_starved(link: &MessageLink<'_>, _: &Value) -> bool {
     let own = requests_of(link);
     let mut others = link.seen.connections.values();

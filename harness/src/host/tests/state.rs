@@ -1,4 +1,4 @@
-//! Sessions, chats, and what clients set.
+//! Sessions, chats, and the members that clients set.
 
 use super::pair::*;
 

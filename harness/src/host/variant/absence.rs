@@ -9,7 +9,7 @@ use crate::wire::version::Version;
 use super::catalogue::{OPTIONAL, VariantMaker, VariantRow};
 use super::{MessageLink, MessageRewriter, RewriterOutput, each_envelope_list};
 
-/// What a host without a feature does not offer and does not send.
+/// The methods, members and actions that a host without a feature lacks.
 #[derive(Debug)]
 pub(super) struct AbsentFeature {
     /// Methods that are answered with -32601 (method not found). A name that ends with `*` matches all methods
