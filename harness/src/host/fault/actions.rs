@@ -22,7 +22,7 @@ use crate::wire::protocol::DispatchRight;
 fault_table![
     AcceptsMalformed(
         "accepts-malformed",
-        "The shape of client actions is not looked at.",
+        "Client actions are accepted whatever their shape is.",
         Host(&LiftsRules(&["dispatch.malformed-payload"])),
     ),
     AcceptsWrongFamily(
@@ -47,7 +47,7 @@ fault_table![
     ),
     NumberlessDispatchTaken(
         "numberless-dispatch-taken",
-        "A dispatch without a whole number counts as number 0.",
+        "A dispatch without an integer `clientSeq` counts as number 0.",
         Host(&ChangesDispatches(|_, it| {
             let seq = &mut it.origin.client_seq;
             if !seq.is_u64() && !seq.is_i64() {
@@ -58,7 +58,7 @@ fault_table![
     ),
     UnknownActionCloses(
         "unknown-action-closes",
-        "An action of no version ends the connection.",
+        "An action that no version defines closes the connection.",
         Host(&ChangesDispatches(|host, it| {
             let kind = action_type(&it.action);
             let known = kind.is_empty() || host.protocol.action(kind).is_some();
@@ -81,7 +81,7 @@ fault_table![
     ),
     OriginFromClient(
         "origin-from-client",
-        "A dispatch may say whose it is.",
+        "The host takes the origin of an action from the dispatch.",
         Host(&ChangesDispatches(|_, it| {
             if let Some(client) = it.params["origin"]["clientId"].as_str() {
                 client.clone_into(&mut it.origin.client);
@@ -91,7 +91,7 @@ fault_table![
     ),
     ActionOnUnknownSessionEchoed(
         "action-on-unknown-session-echoed",
-        "An action for a session or chat that does not exist is rejected aloud.",
+        "An action for a session or chat that does not exist is rejected instead of ignored.",
         Host(&ChangesDispatches(|host, it| {
             let kind = ChannelKind::of_uri(&it.uri);
             let aloud = matches!(kind, Some(ChannelKind::Session | ChannelKind::Chat));
@@ -121,7 +121,7 @@ fault_table![
     ),
     RejectionSilent(
         "rejection-silent",
-        "A rejected action is swallowed.",
+        "A rejected action gets no rejection.",
         Host(&ChangesRejections(|_, _, _| false)),
     ),
     RejectionWithoutReason(
@@ -142,7 +142,7 @@ fault_table![
     ),
     RefusalApproves(
         "refusal-approves",
-        "A refused action about a call that waits is taken for its approval.",
+        "A rejected action on a tool call that waits for approval approves the call.",
         Host(&ChangesRejections(|host, it, envelope| {
             let call = it.action["toolCallId"].as_str().unwrap_or("");
             let state = host.state(it.uri);
@@ -166,7 +166,7 @@ fault_table![
     ),
     ActiveTurnRestarts(
         "active-turn-restarts",
-        "A start under the id of the turn that runs begins the turn anew.",
+        "A `chat/turnStarted` with the id of the active turn restarts the turn.",
         Host(&WaivesRefusals(|facts, refusal| {
             let rules = [
                 "dispatch.chat.turnStarted.while-active",
@@ -273,7 +273,7 @@ fault_table![
     ),
     AcceptsConfirmationUnknownCall(
         "accepts-confirmation-unknown-call",
-        "A call that never was can be confirmed.",
+        "A tool call that does not exist can be confirmed.",
         Host(&LiftsRules(&["dispatch.chat.toolCallConfirmed.unknown-call"])),
     ),
     AcceptsConfirmationWrongTurn(
@@ -286,7 +286,7 @@ fault_table![
     ),
     AcceptsUnfitDecision(
         "accepts-unfit-decision",
-        "A decision may name an option that is not offered, and edit what cannot be edited.",
+        "A decision may name an option that is not offered, and edit an input that is not editable.",
         Host(&LiftsRules(&[
             "dispatch.chat.toolCallConfirmed.bad-option",
             "dispatch.chat.toolCallConfirmed.edited-not-editable",
@@ -294,12 +294,12 @@ fault_table![
     ),
     AcceptsAnyResultDecision(
         "accepts-any-result-decision",
-        "A decision about a result is accepted although no result waits.",
+        "A decision about a result is accepted although no result waits for approval.",
         Host(&LiftsRules(&["dispatch.chat.toolCallResultConfirmed.not-pending"])),
     ),
     AcceptsLateCompletion(
         "accepts-late-completion",
-        "An owner may go on with a call that does not run any more.",
+        "The owner of a tool call may update it when it is no longer running.",
         Host(&LiftsRules(&[
             "dispatch.chat.toolCallComplete.not-running",
             "dispatch.chat.toolCallContentChanged.not-running",
@@ -316,7 +316,7 @@ fault_table![
     // Answers.
     InputUnknownRequestAccepted(
         "input-unknown-request-accepted",
-        "An answer to a request that never was is accepted.",
+        "An answer to an input request that does not exist is accepted.",
         Host(&WaivesRefusals(|facts, refusal| {
             let idle = refusal.outcome == Some(ActionOutcome::NoOp(NoOp::NoActiveTurn));
             answers_nothing(refusal) && (idle || !is_known_request(facts))
@@ -355,7 +355,7 @@ fault_table![
     ),
     ExtensionsNeeded(
         "extensions-needed",
-        "A session is archived for clients with an extension of the host's own alone.",
+        "A session is archived only for clients with an extension of the host.",
         Host(&RefusesActions(|facts| {
             let bare = facts.action["_meta"].is_null();
             let archives = action_type(facts.action) == "session/isArchivedChanged";
@@ -364,22 +364,22 @@ fault_table![
     ),
     PrimaryReplaced(
         "primary-replaced",
-        "The first directory of a session can be replaced, which no agent here offers.",
+        "The primary directory of a session can be replaced although its agent does not support that.",
         Host(&LiftsRules(&["dispatch.session.workingDirectoryReplaced.primary-no-capability"])),
     ),
     PrimaryRemoved(
         "primary-removed",
-        "The first directory of a session can be removed where it is to be replaced.",
+        "The primary directory of a session can be removed although it may only be replaced.",
         Host(&LiftsRules(&["dispatch.session.workingDirectoryRemoved.primary"])),
     ),
     ReplacementUnchecked(
         "replacement-unchecked",
-        "A directory can be replaced by one that is not there.",
+        "A directory can be replaced by one that does not exist.",
         Host(&LiftsRules(&["dispatch.session.workingDirectoryReplaced.validate"])),
     ),
     ForeignClaims(
         "foreign-claims",
-        "Terminals can be made and typed into in another client's name.",
+        "Terminals can be created and typed into in another client's name.",
         Host(&LiftsRules(&["terminal.create.claim-foreign", "dispatch.terminal.input.non-holder"])),
     ),
     ReviewsUnoffered(
@@ -394,7 +394,7 @@ fault_table![
     ),
     AcceptsLastEntryRemoval(
         "accepts-last-entry-removal",
-        "The last entry of an annotation can be removed alone.",
+        "The last entry of an annotation can be removed without the annotation.",
         Host(&LiftsRules(&["dispatch.annotations.entryRemoved.last"])),
     ),
 ];

@@ -14,12 +14,12 @@ use crate::wire::json::{Value, json};
 fault_table![
     AttachmentsWithheld(
         "attachments-withheld",
-        "An agent is not given what is attached to a message.",
+        "An agent does not receive the attachments of a message.",
         Host(&ChangesMessageForAgent(|_, message| message["attachments"] = json!([]))),
     ),
     AttachmentsWhole(
         "attachments-whole",
-        "An attached chat is given whole, whichever turn it is to end with.",
+        "An attached chat is given to the agent as a whole, although the attachment names a last turn.",
         Host(&ChangesMessageForAgent(|_, message| {
             let attachments = attachments_of(message).into_iter().flatten();
             for members in attachments.filter_map(Value::as_object_mut) {
@@ -29,7 +29,7 @@ fault_table![
     ),
     AttachmentsUnpinned(
         "attachments-unpinned",
-        "An attached chat is read when the agent wants it, not when the message is taken.",
+        "An attached chat is read when the agent uses it, not when the turn starts.",
         Host(&ChangesAgentSteps(|host, step, op| {
             if let HostAgentOp::Step(ScriptStep::Recall(_)) = op {
                 let given = host.given(step.uri, &host.state(step.uri)["activeTurn"]["message"]);
@@ -42,7 +42,7 @@ fault_table![
     ),
     AttachmentsFollowed(
         "attachments-followed",
-        "What is attached within an attached chat is given too.",
+        "The agent also receives the attachments of messages in an attached chat.",
         Host(&ChangesMessageForAgent(|host, message| {
             if let Some(attachments) = attachments_of(message) {
                 attachments.extend(followed(host, attachments, MAX_DEPTH));
@@ -51,7 +51,7 @@ fault_table![
     ),
     AttachmentsReachOut(
         "attachments-reach-out",
-        "An agent is given any file that a message attaches.",
+        "An agent receives any file that a message attaches, even one that clients may not read.",
         Host(&ChangesMessageForAgent(|host, message| {
             for attachment in attachments_of(message).into_iter().flatten() {
                 let uri = attachment["uri"].as_str().filter(|_| attachment["type"] == "resource");

@@ -27,17 +27,17 @@ fault_table![
     ),
     ConditionsRepeat(
         "conditions-repeat",
-        "An automation may end twice for the same reason.",
+        "An automation may have two disable conditions of the same kind.",
         Host(&LiftsRules(&["automation.create.duplicate-disable-kinds"])),
     ),
     CronAnything(
         "cron-anything",
-        "A schedule with any expression is taken.",
+        "A schedule with an invalid cron expression is accepted.",
         Host(&LiftsRules(&["automation.cron.reject-invalid"])),
     ),
     CronNarrow(
         "cron-narrow",
-        "A schedule with names of months or days is refused.",
+        "A schedule with names of months or days is rejected.",
         Host(&RefusesActions(|facts| {
             let (action, triggers) = (facts.action, "triggers");
             let given = [&action["definition"][triggers], &action["changes"][triggers]];
@@ -63,17 +63,17 @@ fault_table![
     ),
     UpdateForgets(
         "update-forgets",
-        "An update of an automation loses what the host does not know.",
+        "An update of an automation loses the `_meta` of its definition.",
         Host(&LiftsRules(&["automation.update.unknown-config-kept"])),
     ),
     RunCountMissing(
         "run-count-missing",
-        "An automation that ends after runs does not count them.",
+        "An automation with a limit on its runs has no `runCount`.",
         Host(&LiftsRules(&["automation.runCount"])),
     ),
     RequestIdIgnored(
         "request-id-ignored",
-        "An automation runs as often as somebody asks, under whatever id.",
+        "A repeated `requestId` starts another run of an automation.",
         Host(&LiftsRules(&["automation.run.idempotent"])),
     ),
     RunSummaryStale(
@@ -88,7 +88,7 @@ fault_table![
     ),
     PrimaryElsewhere(
         "primary-elsewhere",
-        "The primary session of a run is one that it does not have.",
+        "The primary session of a run is not one of its sessions.",
         Host(&AltersAction("automationRun/primarySessionChanged", |_, _, action| {
             action["primarySession"] = json!("ahp-session:/elsewhere");
             true
@@ -96,7 +96,7 @@ fault_table![
     ),
     RunOriginMissing(
         "run-origin-missing",
-        "The session of a run does not say where it comes from.",
+        "The session of a run has no origin.",
         Host(&ChangesFirstState(ChannelKind::Session, |state| {
             if let Some(members) = state.as_object_mut() {
                 members.remove("origin");
@@ -115,7 +115,7 @@ fault_table![
     ),
     RunGoesBack(
         "run-goes-back",
-        "A run of an automation that is over is said to be running once more.",
+        "A finished run of an automation is reported as running again.",
         Host(&ActsAfterApplying(
             Published,
             "automationRun/lifecycleChanged",
@@ -142,12 +142,12 @@ fault_table![
     ),
     RunsOfNothing(
         "runs-of-nothing",
-        "Runs are fetched of automations that do not exist.",
+        "`fetchAutomationRuns` succeeds for automations that do not exist.",
         Host(&AnswersRequests(&["fetchAutomationRuns"], |_, _| Some(Ok(json!({}))))),
     ),
     AutomationsUnsaid(
         "automations-unsaid",
-        "The handshake says nothing of the automations that the host has.",
+        "The handshake does not announce the host's automations.",
         Message(|| {
             Box::new(ResultFault("initialize", |_, result| {
                 remove(result, "automations");

@@ -14,7 +14,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     DenialAllowedBelow(
         "denial-allowed-below",
-        "The agent that was started is told that a denied call is allowed.",
+        "The agent subprocess is told that a denied call is allowed.",
         Host(&ActsAfterApplying(Accepted, "chat/toolCallConfirmed", |host, uri, action| {
             let call = action["toolCallId"].as_str().unwrap_or("");
             if tool_call(host.state(uri), call)["status"] == "cancelled" {
@@ -24,31 +24,31 @@ fault_table![
     ),
     AllowedUnasked(
         "allowed-unasked",
-        "The agent that was started is told that a call is allowed while the user is being asked.",
+        "The agent subprocess is told that a call is allowed while the user is still being asked.",
         Host(&ActsAfterApplying(Published, "chat/toolCallReady", |host, uri, action| {
             host.decide(uri, action["toolCallId"].as_str().unwrap_or(""), &Value::Null, true);
         })),
     ),
     CancelKept(
         "cancel-kept",
-        "The agent that was started does not hear of a cancelled turn.",
+        "The agent subprocess is not told of a cancelled turn.",
         Host(&ActsAfterApplying(Accepted, "chat/turnCancelled", |host, uri, _| {
             host.abandon_prompt(uri);
         })),
     ),
     ChunkLostBelow(
         "chunk-lost-below",
-        "The third text of the agent that was started is dropped.",
+        "The third text of the agent subprocess is dropped.",
         Host(&ThirdTextLost),
     ),
     ChunksSwapped(
         "chunks-swapped",
-        "The third and the fourth text of the agent that was started change places.",
+        "The third and the fourth text of the agent subprocess are swapped.",
         Host(&ThirdTextLate),
     ),
     CallToldTwice(
         "call-told-twice",
-        "Each call of the agent that was started becomes two.",
+        "Each tool call of the agent subprocess becomes two.",
         Host(&ActsAfterApplying(Published, "chat/toolCallReady", |host, uri, action| {
             let known = tool_call(host.state(uri), action["toolCallId"].as_str().unwrap_or(""));
             let start = json!({

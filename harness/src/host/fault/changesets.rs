@@ -11,17 +11,17 @@ use crate::wire::json::{Value, json};
 fault_table![
     ChatChangesUnscoped(
         "chat-changes-unscoped",
-        "The changes of a chat are those in all directories.",
+        "The changeset of a chat shows the changes in all directories.",
         Host(&LiftsRules(&["chat.changesets.scoped"])),
     ),
     ReviewKept(
         "review-kept",
-        "A reviewed file stays so when an agent changes it again.",
+        "A reviewed file stays reviewed when an agent changes it again.",
         Host(&LiftsRules(&["changeset.review.reset-on-edit"])),
     ),
     ClearedToRecompute(
         "cleared-to-recompute",
-        "A changeset drops its files before it is computed anew.",
+        "A changeset drops its files before it is recomputed.",
         Host(&ActsAfterApplying(Published, "changeset/statusChanged", |host, uri, action| {
             if action["status"] == "recomputing" {
                 host.publish(uri, json!({"type": "changeset/cleared"}));
@@ -30,7 +30,7 @@ fault_table![
     ),
     ErrorBesideReady(
         "error-beside-ready",
-        "A changeset that is ready says what went wrong.",
+        "A changeset that is ready has an error, too.",
         Host(&AltersAction("changeset/statusChanged", |_, _, action| {
             if action["status"] == "ready" {
                 action["error"] = json!({"errorType": "none", "message": "nothing went wrong"});
@@ -55,7 +55,7 @@ fault_table![
     ),
     ScopesIgnored(
         "scopes-ignored",
-        "An operation can be invoked for what it has no scope for.",
+        "An operation can be invoked for a scope that it does not have.",
         Host(&LiftsRules(&["changeset.operation.bad-scope"])),
     ),
     DisabledRuns(
@@ -77,12 +77,12 @@ fault_table![
     ),
     PluginIdsRepeat(
         "plugin-ids-repeat",
-        "What a client publishes keeps its ids, although another customization has them.",
+        "The plugins of clients keep their ids, although another customization has the same id.",
         Host(&LiftsRules(&["session.customizations.ids-unique"])),
     ),
     UnreadableLoaded(
         "unreadable-loaded",
-        "A plugin that could not be read counts as loaded.",
+        "A plugin that could not be read is reported as loaded.",
         Host(&LiftsRules(&["session.customizations.load-state"])),
     ),
     DecisionsUnsorted(
@@ -92,7 +92,7 @@ fault_table![
     ),
     ToggleTakesContainer(
         "toggle-takes-container",
-        "A decision about a customization counts for its container too.",
+        "A decision about a customization also applies to its container.",
         Host(&ActsAfterApplying(Followed, "session/customizationToggled", |host, uri, action| {
             let meant = entries(host.state(uri)).find(|(_, it)| it["id"] == action["id"]);
             let container = meant.map(|(container, _)| container.clone());
@@ -110,22 +110,22 @@ fault_table![
     ),
     OffServersRun(
         "off-servers-run",
-        "An MCP server that is turned off goes on, and can be started.",
+        "A disabled MCP server continues to run, and can be started.",
         Host(&LiftsRules(&["session.customizations.toggle"])),
     ),
     StopKeepsInput(
         "stop-keeps-input",
-        "A call waits on for the token of a server that was stopped.",
+        "A call still waits for the token of a server that was stopped.",
         Host(&LiftsRules(&["session.customizations.mcp.stop-clears-input"])),
     ),
     SideChannelBare(
         "side-channel-bare",
-        "The MCP servers of clients have side channels on which nothing may be asked.",
+        "The MCP servers of clients have side channels, but no method is served on them.",
         Host(&LiftsRules(&["session.customizations.mcpApp-gated"])),
     ),
     ServerNeverReady(
         "server-never-ready",
-        "An MCP server that was started is never ready.",
+        "A started MCP server never becomes ready.",
         Host(&AltersAction("session/mcpServerStateChanged", |_, _, action| {
             action["state"]["kind"] != "ready"
         })),

@@ -47,7 +47,7 @@ fault_table![
     ),
     ChatsUnoffered(
         "chats-unoffered",
-        "Agents make chats that they do not offer.",
+        "Agents create kinds of chats that they do not offer.",
         Host(&LiftsRules(&["chat.create.no-capability"])),
     ),
     ChatsFromAnywhere(
@@ -60,7 +60,7 @@ fault_table![
     ),
     SelectionTrimmed(
         "selection-trimmed",
-        "What was selected for a side chat loses the white space around it.",
+        "The selection of a side chat loses the white space around it.",
         Host(&ChangesFirstState(ChannelKind::Chat, |state| {
             if let Some(text) = state["origin"]["selection"]["text"].as_str() {
                 state["origin"]["selection"]["text"] = json!(text.trim());
@@ -83,7 +83,7 @@ fault_table![
     ),
     ReorderIncomplete(
         "reorder-incomplete",
-        "A further chat comes with an order of the chats that has only itself.",
+        "A further chat is announced with an order of the chats that lists only this chat.",
         Host(&ActsAfterApplying(Published, "session/chatAdded", |host, session, action| {
             if host.chats_of(session).len() > 1 {
                 let chats = [&action["summary"]["resource"]];
@@ -100,24 +100,24 @@ fault_table![
     ),
     MovesKeepOrder(
         "moves-keep-order",
-        "A chat that is moved stands last, or stays where it was.",
+        "A moved chat is listed last, or keeps its position.",
         Host(&OmitsActions(&["session/chatsReordered"])),
     ),
     MovesLeaveWorkers(
         "moves-leave-workers",
-        "The workers of a chat that is moved stay behind.",
+        "The workers of a moved chat are not moved with it.",
         Host(&LiftsRules(&["chat.move.descendants"])),
     ),
     MovesCopy(
         "moves-copy",
-        "A chat that is moved stays in the catalogue that it leaves.",
+        "A moved chat stays listed in its old session.",
         Host(&AltersAction("session/chatRemoved", |host, session, action| {
             !is_moved(host, session, action["chat"].as_str().unwrap_or(""))
         })),
     ),
     MovedChatsForget(
         "moved-chats-forget",
-        "A chat that is moved loses its last turn, and says nothing of it.",
+        "A moved chat loses its last turn without an action.",
         Host(&ActsAfterApplying(Published, "session/chatRemoved", |host, session, action| {
             let chat = action["chat"].as_str().unwrap_or("");
             let moved = is_moved(host, session, chat);
@@ -129,7 +129,7 @@ fault_table![
     ),
     CanvasUrlStays(
         "canvas-url-stays",
-        "A canvas keeps its address when what showed it is gone.",
+        "A canvas keeps its address after it was closed.",
         Host(&AltersAction("canvas/stateChanged", |host, uri, action| {
             if let Some(url) =
                 host.state(uri).get("url").filter(|_| action["canvas"]["url"].is_null())
@@ -141,7 +141,7 @@ fault_table![
     ),
     UpdatesRemovedChat(
         "updates-removed-chat",
-        "A disposed chat changes once more in the catalog that it has left.",
+        "The catalog announces a change of a chat that was already removed.",
         Host(&ActsAfterApplying(Published, "session/chatRemoved", |host, session, action| {
             if !host.chats.contains_key(action["chat"].as_str().unwrap_or("")) {
                 let action = json!({
@@ -154,21 +154,21 @@ fault_table![
     ),
     AnyChatHasTurns(
         "any-chat-has-turns",
-        "Turns are fetched of chats that do not exist.",
+        "`fetchTurns` succeeds for chats that do not exist.",
         Host(&AnswersRequests(&["fetchTurns"], |host, call| {
             (!host.chats.contains_key(call.channel())).then(|| Ok(json!({})))
         })),
     ),
     DisposesNothing(
         "disposes-nothing",
-        "A chat that does not exist is disposed.",
+        "`disposeChat` succeeds for a chat that does not exist.",
         Host(&AnswersRequests(&["disposeChat"], |host, call| {
             (!host.chats.contains_key(call.channel())).then(|| Ok(Value::Null))
         })),
     ),
     SideChatsCopyTurns(
         "side-chats-copy-turns",
-        "A side chat begins with the turns of the chat beside it.",
+        "A side chat begins with the turns of its source chat.",
         Host(&ActsAfterApplying(Published, "session/chatAdded", |host, _, action| {
             let summary = &action["summary"];
 
@@ -188,7 +188,7 @@ fault_table![
     ),
     ChatsListDirectories(
         "chats-list-directories",
-        "A chat that was given no directories lists those of its session.",
+        "A chat that was created without directories lists those of its session.",
         Host(&ActsAfterApplying(Published, "session/chatAdded", |host, session, action| {
             let directories = host.state(session)["workingDirectories"].clone();
             alter_chat(host, &action["summary"], |state| {
@@ -211,7 +211,7 @@ fault_table![
     ),
     CompletesAnywhere(
         "completes-anywhere",
-        "Messages are completed in chats that do not exist.",
+        "`completions` succeeds for chats that do not exist.",
         Host(&AnswersRequests(&["completions"], |host, call| {
             (!host.channels.contains_key(call.channel())).then(|| Ok(json!({"items": []})))
         })),

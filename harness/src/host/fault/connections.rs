@@ -14,12 +14,12 @@ use crate::wire::json::{Value, json};
 fault_table![
     DoorOpen(
         "door-open",
-        "Whoever comes is let in, whatever credentials it brings.",
+        "Every connection is admitted, whatever its credentials are.",
         Host(&LiftsRules(&[ADMISSION])),
     ),
     DoorLate(
         "door-late",
-        "Whoever comes is let in; who had no credentials is then answered nothing.",
+        "Every connection is admitted, but requests of one without valid credentials are rejected.",
         Host(&LiftsRules(&[ADMISSION])),
         Host(&AnswersRequests(&[], |host, call| {
             let stranger =
@@ -34,12 +34,12 @@ fault_table![
     ),
     BadParamsServed(
         "bad-params-served",
-        "The shape of parameters is not looked at.",
+        "Requests are served whatever the shape of their params is.",
         Host(&LiftsRules(&["jsonrpc.invalid-params.type"])),
     ),
     ClientIdTaken(
         "client-id-taken",
-        "The client id of somebody else can be shaken hands with.",
+        "A client can complete a handshake with another visitor's client id.",
         Host(&AnswersRequests(&["initialize"], |host, call| {
             let visitor = host.visitor(call.conn);
             if let Some(known) = host.clients.get_mut(call.text("clientId")) {
@@ -50,17 +50,17 @@ fault_table![
     ),
     ClientIdResumed(
         "client-id-resumed",
-        "The connection of somebody else's client can be resumed.",
+        "A client can `reconnect` with another visitor's client id.",
         Host(&AnswersRequests(&["reconnect"], resume_as_owner)),
     ),
     SettingsUnguarded(
         "settings-unguarded",
-        "Anybody may change what guards everybody.",
+        "Every client may change the settings that only the owner may change.",
         Host(&LiftsRules(&["dispatch.root.config-privilege"])),
     ),
     GoneStayActive(
         "gone-stay-active",
-        "A client that is gone for good stays active in its sessions.",
+        "A client that does not return stays active in its sessions.",
         Host(&LiftsRules(&["reconnect.active-client-grace-expired"])),
     ),
     // Subscriptions.
@@ -71,12 +71,12 @@ fault_table![
     ),
     MergedTextLost(
         "merged-text-lost",
-        "Of text deltas that are merged for one delivery only the last arrives.",
+        "When text deltas are merged for one delivery, only the last one arrives.",
         Host(&LiftsRules(&["subscribe.delivery.same-reduced-state"])),
     ),
     OlderTurnsStay(
         "older-turns-stay",
-        "What names a turn outside of a window does not load it first.",
+        "An action on a turn outside of a window does not load that turn first.",
         Host(&LiftsRules(&["chat.fetchTurns.eager-load"])),
     ),
     SubscribeJoins(
@@ -89,7 +89,7 @@ fault_table![
     ),
     ActionBeforeSnapshot(
         "action-before-snapshot",
-        "The answer to a subscription comes after an action that is not in its snapshot.",
+        "The response to `subscribe` follows an action that is not in its snapshot.",
         Host(&ChangesReplies(&["subscribe"], |host, request, reply| {
             let uri = request.call.channel();
             if reply.is_ok() && host.sessions.contains_key(uri) {
@@ -101,7 +101,7 @@ fault_table![
     ),
     ChatUnsubscribeRemoves(
         "chat-unsubscribe-removes",
-        "A client that stops watching a chat is no longer active in its session.",
+        "A client that unsubscribes from a chat is no longer active in its session.",
         Host(&ActsOnEvents(|host, event| {
             if let HostEvent::Unsubscribed { client, uri } = event
                 && let Some(session) = host.chats.get(*uri).map(|chat| chat.session.clone())
@@ -123,12 +123,12 @@ fault_table![
     ),
     RestartKeepsTurns(
         "restart-keeps-turns",
-        "After a restart the turns of before are still active, without an agent.",
+        "After a restart earlier turns are still active, without an agent.",
         Host(&LiftsRules(&["disconnect.crash.turns-failed"])),
     ),
     RestartForgetsSequence(
         "restart-forgets-sequence",
-        "After a restart the numbers begin at 0, with the old sessions.",
+        "After a restart `serverSeq` begins at 0, with the old sessions.",
         Host(&ActsOnEvents(|host, event| {
             if matches!(event, HostEvent::Restarted) {
                 host.log.reset();

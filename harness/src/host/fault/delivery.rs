@@ -38,7 +38,7 @@ fault_table![
     ),
     RootNewsToFirst(
         "root-news-to-first",
-        "Of the subscribers of the root channel only the first hears of sessions.",
+        "Only the first subscriber of the root channel is notified about sessions.",
         Message(|| Box::new(RootNewsForFirst)),
     ),
     DeliversAfterUnsubscribe(
@@ -58,28 +58,28 @@ fault_table![
     ),
     SlowReadersLose(
         "slow-readers-lose",
-        "Of what waits for a client that does not read, every third frame is dropped.",
+        "Every third frame that waits for a client that does not read is dropped.",
         Message(|| Box::<SlowReadersLose>::default()),
     ),
     WatchOutlives(
         "watch-outlives",
-        "A watch stays when nobody is subscribed to it any more.",
+        "A watch stays when it has no subscribers any more.",
         Message(|| Box::<WatchesKept>::default()),
     ),
     WrongFamilyChannel(
         "wrong-family-channel",
-        "`chat/usage` and `chat/reasoning` travel on the channel above: the session's, or the root's where turns are \
-         the session's.",
+        "`chat/usage` and `chat/reasoning` are sent on the channel of the session, or on the root channel in versions \
+         without chats.",
         Message(|| Box::<StrayActions>::default()),
     ),
     DeltaLost(
         "delta-lost",
-        "About every other text delta is applied and sent to nobody.",
+        "About every other text delta is applied but not sent.",
         Message(|| Box::new(DeltaLost)),
     ),
     RootListsSilent(
         "root-lists-silent",
-        "Nobody hears of a change in the root's lists of agents and terminals.",
+        "Changes of the root's lists of agents and terminals are not sent.",
         Message(|| {
             Box::new(LostEnvelope(|envelope| {
                 matches!(action_name(envelope), "agentsChanged" | "terminalsChanged")

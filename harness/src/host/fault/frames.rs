@@ -11,7 +11,7 @@ use crate::wire::message::{DecodedFrame, decode};
 fault_table![
     CharactersHalved(
         "characters-halved",
-        "A piece of text ends in the middle of a character that UTF-16 writes as two units.",
+        "A delta ends in the middle of a character that needs two UTF-16 code units.",
         Message(|| Box::new(CharactersHalved)),
     ),
     VersionTagMissing(
@@ -35,7 +35,7 @@ fault_table![
     ),
     DeepServed(
         "deep-served",
-        "A frame is read however deep it is nested.",
+        "A frame is parsed however deep it is nested.",
         Message(|| {
             Box::new(TakenFrame(|_, frame, out| {
                 let deep = is_readable(frame) && matches!(decode(frame), DecodedFrame::Deep);
@@ -68,7 +68,7 @@ fault_table![
     ),
     BadFrameEndsAll(
         "bad-frame-ends-all",
-        "A binary or a huge frame ends every connection.",
+        "A binary or an oversized frame ends every connection.",
         Message(|| {
             Box::new(TakenFrame(|link, frame, out| {
                 (!is_readable(frame)).then(|| close_all(link, out, "a bad frame"))
@@ -77,7 +77,7 @@ fault_table![
     ),
     HugeServed(
         "huge-served",
-        "A frame is read however large it is.",
+        "A frame is parsed however large it is.",
         Message(|| {
             Box::new(TakenFrame(|_, frame, out| {
                 (frame.len() > MAX_FRAME_BYTES).then(|| serve_unread(out))
@@ -86,12 +86,12 @@ fault_table![
     ),
     LargeFramesStall(
         "large-frames-stall",
-        "After a frame of more than two million bytes nothing is read any more.",
+        "The host stops reading after a frame of more than two million bytes.",
         Message(|| Box::<StalledByLarge>::default()),
     ),
     UnaskedResponseCloses(
         "unasked-response-closes",
-        "A response to nothing ends the connection.",
+        "A response without a request closes the connection.",
         Message(|| {
             Box::new(TakenMessage(|link, message, out| {
                 let response = message.get("method").is_none();

@@ -23,19 +23,19 @@ fault_table![
     ),
     SecondInitializeServed(
         "second-initialize-served",
-        "A second handshake on a connection is served and forgets its subscriptions.",
+        "A second handshake on a connection is served and drops its subscriptions.",
         Message(|| Box::<SecondInitializeServed>::default()),
     ),
     InitialWithoutStates(
         "initial-without-states",
-        "The handshake gives no state of what it subscribes to.",
+        "The result of the handshake has no snapshots of its subscriptions.",
         Message(|| {
             Box::new(ResultFault("initialize", |_, result| result["snapshots"] = json!([])))
         }),
     ),
     OldClientsSlighted(
         "old-clients-slighted",
-        "A client of a version before 1.0.0 of its own is offered less.",
+        "A client with a `clientInfo` version before 1.0.0 is offered less.",
         Message(|| {
             Box::new(ResultFault("initialize", |link, result| {
                 let own =
@@ -61,7 +61,7 @@ fault_table![
     ),
     PreferenceIgnored(
         "preference-ignored",
-        "Before 1.0.0 too the highest of the offered versions is taken, whatever comes first.",
+        "Also in versions before 1.0.0 the highest offered version is chosen, not the first.",
         Message(|| {
             Box::new(RequestChange("initialize", |_, params| {
                 if let Some(offers) = offers_of(params) {
@@ -125,7 +125,7 @@ fault_table![
     ),
     CommandPrefixUnkept(
         "command-prefix-unkept",
-        "The handshake names a prefix for commands, and messages that begin with it are plain ones.",
+        "The handshake announces a prefix for commands, but messages with the prefix are plain messages.",
         Message(|| {
             Box::new(ResultFault("initialize", |_, result| {
                 result["terminalCommandPrefix"] = json!("!");

@@ -16,7 +16,7 @@ fault_table![
     ),
     ListOtherProvider(
         "list-other-provider",
-        "The list of sessions names another provider than they have.",
+        "The list of sessions names a wrong provider.",
         Message(|| {
             Box::new(ResultFault("listSessions", |_, result| {
                 let items = items_of(result);
@@ -54,7 +54,7 @@ fault_table![
     ),
     TimesInWords(
         "times-in-words",
-        "Summaries of sessions say `just now` where they were modified.",
+        "Summaries of sessions have `just now` as their modification time.",
         Message(|| {
             Box::new(MessageChange(|link, message| {
                 if is_root_news(message) || link.answers == Some("listSessions") {
@@ -71,7 +71,7 @@ fault_table![
     ),
     ListUnknownCursorServed(
         "list-unknown-cursor-served",
-        "A cursor that the host never gave out is taken for the first page.",
+        "A cursor that the host never issued returns the first page.",
         Message(|| Box::<UnknownCursorServed>::default()),
     ),
 ];

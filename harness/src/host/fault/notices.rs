@@ -14,7 +14,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     TelemetryForAll(
         "telemetry-for-all",
-        "Log records come to everybody, subscribed or not.",
+        "Log records are sent to every connection, subscribed or not.",
         Message(|| Box::new(RecordsForAll)),
     ),
     TelemetryUncorrelated(
@@ -30,7 +30,7 @@ fault_table![
     ),
     TelemetryUnfolded(
         "telemetry-unfolded",
-        "A log record is its payload, outside of `resourceLogs`.",
+        "A log record is sent as the payload, outside of `resourceLogs`.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 let record = "/params/payload/resourceLogs/0/scopeLogs/0/logRecords/0";
@@ -42,7 +42,7 @@ fault_table![
     ),
     TelemetryMisplaced(
         "telemetry-misplaced",
-        "Spans come under the method of measurements.",
+        "Spans are sent by the method of metrics.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 if message["method"] == "otlp/exportTraces" {
@@ -53,7 +53,7 @@ fault_table![
     ),
     TelemetryRenamed(
         "telemetry-renamed",
-        "Log records name the channel as it is advertised, not as it was subscribed to.",
+        "Log records name the advertised channel, not the subscribed one.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 if is_telemetry(message)
@@ -66,17 +66,17 @@ fault_table![
     ),
     LevelIgnored(
         "level-ignored",
-        "Log records come at every level, whatever was asked for.",
+        "Log records of all levels are sent, whatever level the client subscribed to.",
         Host(&LiftsRules(&["telemetry.level-filter"])),
     ),
     TelemetryReplayed(
         "telemetry-replayed",
-        "Who reconnects gets the latest log records once more.",
+        "A client that reconnects gets the latest log records again.",
         Host(&TelemetryReplayed),
     ),
     CanvasUrlLogged(
         "canvas-url-logged",
-        "Log records say where a canvas is shown.",
+        "Log records contain the address of a canvas.",
         Host(&ChangesNotifications(LOGS, |host, params| {
             let record = params.pointer_mut(RECORD);
             if let Some(record) = record.filter(|it| it["body"]["stringValue"] == SHOWN) {

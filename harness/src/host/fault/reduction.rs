@@ -64,7 +64,7 @@ fault_table![
     ),
     ChoiceDropped(
         "choice-dropped",
-        "The option that a user chose for a call, and what is suggested instead, are not stored.",
+        "The option that a user selected for a tool call, and the user's suggestion, are not stored.",
         State(&ChangesState(&["chat/toolCallConfirmed"], |_, state| {
             forget_of_calls(state, &["selectedOption", "userSuggestion"]);
         })),
@@ -92,7 +92,7 @@ fault_table![
     ),
     SideChannelKept(
         "side-channel-kept",
-        "An MCP server that is stopped has a side channel all the same.",
+        "A stopped MCP server keeps its side channel.",
         State(&ChangesState(&["session/mcpServerStopRequested"], |it, state| {
             keep_side_channel(state, &it.action["id"]);
         })),
@@ -104,7 +104,7 @@ fault_table![
     ),
     WaitingUnseen(
         "waiting-unseen",
-        "A chat that asks a question does not say in its status that it waits.",
+        "The status of a chat with an open input request does not say that it waits.",
         State(&ChangesState(&["chat/inputRequested"], |it, state| {
             set_status(state, status_of(it.before));
         })),
@@ -121,7 +121,7 @@ fault_table![
     ),
     UnknownKindsDropped(
         "unknown-kinds-dropped",
-        "Attachments of kinds that are not known are left out.",
+        "Attachments of unknown kinds are dropped.",
         State(&ChangesState(&["chat/draftChanged"], |_, state| {
             let attachments = state.pointer_mut("/draft/attachments").and_then(Value::as_array_mut);
             if let Some(attachments) = attachments {

@@ -18,7 +18,7 @@ fault_table![
     ),
     ReplayLeaksChannels(
         "replay-leaks-channels",
-        "A replay holds envelopes of channels that were not asked for.",
+        "A replay holds envelopes of channels that the client did not list.",
         Message(|| Box::<LeakedEnvelopes>::default()),
     ),
     ReplayRepeatsLastSeen(
@@ -33,12 +33,12 @@ fault_table![
     ),
     ReplayPartialAfterOverflow(
         "replay-partial-after-overflow",
-        "A gap that begins before the retained history is answered with what is left of it.",
+        "A gap that begins before the retained history gets only the retained part of the replay.",
         Message(|| Box::<PartialReplay>::default()),
     ),
     TerminalsNotReplayed(
         "terminals-not-replayed",
-        "A replay leaves out what happened on terminals.",
+        "A replay omits the actions on terminals.",
         Message(|| {
             Box::new(ResultFault("reconnect", |_, result| {
                 let terminal = |envelope: &Value| {
@@ -110,7 +110,7 @@ fault_table![
     ),
     ZeroMeansNow(
         "zero-means-now",
-        "A client that has seen nothing is given nothing when it comes back.",
+        "A client that reconnects with `lastSeenServerSeq` 0 gets nothing.",
         Host(&ChangesReplies(&["reconnect"], |_, request, reply| {
             let first = request.call.params["lastSeenServerSeq"] == 0;
             reply.map(|mut result| {
@@ -125,7 +125,7 @@ fault_table![
     ),
     StrangersUnsubscribe(
         "strangers-unsubscribe",
-        "When somebody reconnects whom the host does not know, everybody's subscriptions end.",
+        "A `reconnect` of an unknown client ends the subscriptions of all clients.",
         Host(&ChangesReplies(&["reconnect"], |host, _, reply| {
             for (_, connection) in host.connections.iter_mut().filter(|_| reply.is_err()) {
                 connection.subscriptions.clear();

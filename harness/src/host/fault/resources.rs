@@ -15,37 +15,37 @@ fault_table![
     ),
     LinksFollowed(
         "links-followed",
-        "A link in the area of clients is a way out of it.",
+        "A link in the area of clients leads out of it.",
         Host(&LiftsRules(&["resource.containment.symlink"])),
     ),
     GrantsGrow(
         "grants-grow",
-        "Who was granted a file may do the same with those beside it.",
+        "A client that was granted access to a file has the same access to the files in its folder.",
         Host(&LiftsRules(&["resource.permission.scope"])),
     ),
     ReadGrantsWrite(
         "read-grants-write",
-        "Who was granted to read a file may write it.",
+        "A client that was granted to read a file may write it.",
         Host(&LiftsRules(&["resource.request.read-not-write"])),
     ),
     GrantsForAll(
         "grants-for-all",
-        "What one client was granted everybody may do.",
+        "A grant to one client applies to all clients.",
         Host(&LiftsRules(&["resource.permission.per-client"])),
     ),
     OverwritesAlways(
         "overwrites-always",
-        "Files are written, copied and moved over what was not to be replaced.",
+        "Files are overwritten although the request forbids it.",
         Host(&LiftsRules(&["resource.write.createOnly", "resource.copy.failIfExists"])),
     ),
     FoldersGoWhole(
         "folders-go-whole",
-        "A folder that is not empty is deleted with all that is in it, unasked.",
+        "A folder that is not empty is deleted without `recursive`.",
         Host(&LiftsRules(&["resource.delete.nonempty-directory"])),
     ),
     BytesReadAsText(
         "bytes-read-as-text",
-        "Bytes that are no text are read as a text all the same.",
+        "Bytes that are not UTF-8 are sent as text.",
         Host(&AnswersRequests(&["resourceRead"], |host, call| {
             let path = host.path(call, "uri").ok()?;
             let bytes = &host.files.file(&path).ok()?.bytes;
@@ -56,22 +56,22 @@ fault_table![
     ),
     AsksTheOtherClient(
         "asks-the-other-client",
-        "What one client has published another one is asked for.",
+        "The host asks the wrong client for the contents of a published plugin.",
         Host(&LiftsRules(&["resource.symmetric.right-client"])),
     ),
     WatchLeaks(
         "watch-leaks",
-        "A watch also tells of what happens beside its root.",
+        "A watch also reports changes outside of its root.",
         Host(&LiftsRules(&["watch.events"])),
     ),
     EmptyBatches(
         "empty-batches",
-        "A watch hears of changes that it did not ask for, in an empty batch.",
+        "A change outside of a watch is sent to it as an empty batch.",
         Host(&LiftsRules(&["watch.nonempty-batch"])),
     ),
     PipesHang(
         "pipes-hang",
-        "Nothing is read any more after a file without an end.",
+        "The host stops reading after a request for a file without an end.",
         Host(&AnswersRequests(&["resourceRead"], |host, call| {
             let path = host.path(call, "uri").ok()?;
             host.stalled |= matches!(host.files.get(&path), Ok(FileNode::Pipe));
@@ -80,7 +80,7 @@ fault_table![
     ),
     LargeReadsHang(
         "large-reads-hang",
-        "Nothing is read any more after a file that is too large.",
+        "The host stops reading after a request for a file that is too large.",
         Host(&AnswersRequests(&["resourceRead"], |host, call| {
             let path = host.path(call, "uri").ok()?;
             host.stalled |= matches!(host.files.get(&path), Ok(FileNode::Large(_)));
@@ -89,7 +89,7 @@ fault_table![
     ),
     CopiesShallow(
         "copies-shallow",
-        "Of a folder only what stands directly in it is copied.",
+        "A copy of a folder has only its direct children.",
         Host(&ChangesReplies(&["resourceCopy"], |host, request, reply| {
             let Ok(to) = host.path(request.call, "destination") else { return reply };
             let folders = host.files.list(&to).unwrap_or_default();

@@ -12,12 +12,12 @@ use crate::wire::json::{Value, json};
 fault_table![
     AnswersMixedUp(
         "answers-mixed-up",
-        "A number above 1000 as an id belongs to the first connection that used it.",
+        "A response with an id above 1000 goes to the first connection that used this id.",
         Message(|| Box::<AnswersMixedUp>::default()),
     ),
     StringIdMangled(
         "string-id-mangled",
-        "A string id comes back as a number.",
+        "A string id is returned as a number.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 if is_response(message)
@@ -30,7 +30,7 @@ fault_table![
     ),
     FloodsStarve(
         "floods-starve",
-        "While one connection asks for hundreds of things no other one is answered.",
+        "While one connection sends hundreds of requests, no other one gets responses.",
         Message(|| Box::new(LostResponse(is_starved))),
     ),
     ResponseNever(
@@ -89,7 +89,7 @@ fault_table![
     ),
     WrongErrorCode(
         "wrong-error-code",
-        "Every error is an internal error.",
+        "Every error has the code of an internal error.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 if let Some(code) = message.get_mut("error").and_then(|error| error.get_mut("code"))
@@ -110,7 +110,7 @@ fault_table![
     ),
     StacksTold(
         "stacks-told",
-        "Errors come with a trace of the stack.",
+        "Errors contain a stack trace.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 let at = "\n    at Host.serve (/srv/host/node_modules/host/serve.js:12:7)";
@@ -123,7 +123,7 @@ fault_table![
     ),
     CompletionsNever(
         "completions-never",
-        "Completions are not answered.",
+        "`completions` is not answered.",
         Message(|| { Box::new(LostRequest(|_, message| message["method"] == "completions")) }),
     ),
     ExtensionsRefused(
@@ -138,12 +138,12 @@ fault_table![
     ),
     IdsMixedUp(
         "ids-mixed-up",
-        "A request of a client with the number of one of the host's own is taken for its answer.",
+        "A request of a client whose id equals that of a request of the host is treated as its response.",
         Message(|| Box::<IdsMixedUp>::default()),
     ),
     MovesAnything(
         "moves-anything",
-        "Every move of a chat succeeds, and moves nothing.",
+        "Every `moveChat` succeeds and moves nothing.",
         Message(|| {
             Box::new(TakenMessage(|_, message, out| {
                 if message["method"] != "moveChat" {
@@ -157,7 +157,7 @@ fault_table![
     ),
     IdsWithoutSign(
         "ids-without-sign",
-        "An id below zero comes back without its sign.",
+        "A negative id is returned without its sign.",
         Message(|| {
             Box::new(MessageChange(|_, message| {
                 if is_response(message)

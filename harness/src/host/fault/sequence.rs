@@ -15,7 +15,7 @@ fault_table![
     ),
     SequenceGoesBack(
         "sequence-goes-back",
-        "Every fourth accepted envelope goes out with a number that is three too low.",
+        "Every fourth accepted envelope has a number that is three too low.",
         Message(|| Box::new(EnvelopeFault(|_, envelope| too_low(envelope, 3)))),
     ),
     SeqDiffersPerClient(
@@ -25,7 +25,7 @@ fault_table![
     ),
     HandshakeSeqZero(
         "handshake-seq-zero",
-        "The handshake always tells the number 0.",
+        "The result of the handshake always has `serverSeq` 0.",
         Message(|| {
             Box::new(ResultFault("initialize", |_, result| result["serverSeq"] = json!(0)))
         }),

@@ -32,14 +32,14 @@ fault_table![
     // Creation.
     BadSessionUriAccepted(
         "bad-session-uri-accepted",
-        "`createSession` says yes to any URI, and creates nothing where it is no session's.",
+        "`createSession` succeeds for any URI, and creates nothing if the URI is invalid.",
         Host(&ChangesReplies(&["createSession"], |_, request, reply| {
             if is_session(request.call.channel()) { reply } else { Ok(Value::Null) }
         })),
     ),
     DuplicateSessionAccepted(
         "duplicate-session-accepted",
-        "A session can be created at a URI in use, and replaces what is there.",
+        "A session can be created at a URI in use, and replaces the existing session.",
         Host(&AnswersRequests(&["createSession"], |host, call| {
             if host.sessions.contains_key(call.channel()) {
                 host.drop_session(call.channel());
@@ -49,7 +49,7 @@ fault_table![
     ),
     UnassignedErrorCode(
         "unassigned-error-code",
-        "A session's URI in use is refused with a reserved code that nothing is assigned to.",
+        "A session's URI in use is rejected with an unassigned code of the reserved range.",
         Host(&ChangesReplies(&["createSession"], |_, _, reply| {
             let taken = ErrorResponse::named("SessionAlreadyExists", "").code;
             reply.map_err(|failure| match failure.code == taken {
@@ -82,13 +82,13 @@ fault_table![
     ),
     ReadyHeldBack(
         "ready-held-back",
-        "A session becomes ready a while after its chat is there to be used.",
+        "A session becomes ready long after its chat can be used.",
         Host(&ActsOnEvents(hold_back)),
         Host(&LiftsRules(&["chat.turn.ready-gate"])),
     ),
     EarlyTurnsLost(
         "early-turns-lost",
-        "A session is ready long after its chat is there, and turns that start before are lost.",
+        "A session becomes ready long after its chat exists, and turns that start before are lost.",
         Host(&ActsOnEvents(hold_back)),
         Host(&ChangesDispatches(|host, it| {
             // Without a chat channel the action is on the session's channel, in versions whose sessions hold
@@ -100,14 +100,14 @@ fault_table![
     ),
     ProgressNeverEnds(
         "progress-never-ends",
-        "The last frame of a creation's progress is not sent.",
+        "The last progress notification of a creation is not sent.",
         Host(
             &ChangesNotifications("root/progress", |_, params| params["progress"] != json!(STAGES))
         ),
     ),
     ProgressGoesBack(
         "progress-goes-back",
-        "The progress of a creation begins anew before it ends.",
+        "The progress of a creation restarts before it ends.",
         Host(&ActsAfterApplying(Published, "session/defaultChatChanged", |host, uri, _| {
             host.report_progress(uri, 1);
             host.report_progress(uri, 0);
@@ -128,7 +128,7 @@ fault_table![
     ),
     ActiveSessionsOneMore(
         "active-sessions-one-more",
-        "One session more is active than there are.",
+        "The number of active sessions is one too high.",
         Host(&AltersAction("root/activeSessionsChanged", |_, _, action| {
             action["activeSessions"] = json!(action["activeSessions"].as_u64().unwrap_or(0) + 1);
             true
@@ -153,12 +153,12 @@ fault_table![
     ),
     DisposeKeepsAgent(
         "dispose-keeps-agent",
-        "The agent of a disposed session goes on.",
+        "The agent of a disposed session continues to run.",
         Host(&LiftsRules(&["session.dispose.stops-agent"])),
     ),
     DisposeTakesAll(
         "dispose-takes-all",
-        "With a session every other one goes away, without a word.",
+        "Disposing one session removes all other sessions without notifications.",
         Host(&ChangesReplies(&["disposeSession"], |host, _, reply| {
             if reply.is_ok() {
                 let others: Vec<String> = host.sessions.keys().cloned().collect();
@@ -186,13 +186,13 @@ fault_table![
     // State that a session derives from its chats.
     SummaryDrift(
         "summary-drift",
-        "The session's catalog, or before there was one its summary, does not follow its chats.",
+        "The session's catalog, or its summary in versions without a catalog, does not follow its chats.",
         Host(&OmitsActions(&["session/chatUpdated"])),
         State(&RollsUp(|before, state| state["summary"] = before.clone())),
     ),
     MovableUnmirrored(
         "movable-unmirrored",
-        "A session's catalogue does not follow whether a chat is movable.",
+        "A session's catalogue does not repeat changes of a chat's `movable`.",
         Host(&AltersAction("session/chatUpdated", |_, _, action| {
             let changes = action["changes"].as_object_mut();
             changes.is_none_or(|changes| {
@@ -203,26 +203,26 @@ fault_table![
     ),
     ActivityUnmirrored(
         "activity-unmirrored",
-        "A session does not say what its chat does.",
+        "A session does not repeat the activity of its chat.",
         Host(&OmitsActions(&["session/activityChanged"])),
     ),
     ChallengeUnseen(
         "challenge-unseen",
-        "That a call waits for a token shows nowhere but in its chat.",
+        "Only the chat shows that a tool call waits for a token.",
         Host(&AltersAction("session/inputNeededSet", |_, _, action| {
             action["request"]["kind"] != "toolAuthentication"
         })),
     ),
     ChallengeStays(
         "challenge-stays",
-        "A session still waits for a token that has come.",
+        "A session still waits for a token that was delivered.",
         Host(&AltersAction("session/inputNeededRemoved", |_, _, action| {
             !action["id"].as_str().is_some_and(|id| id.ends_with("/auth"))
         })),
     ),
     InputNeededMissing(
         "input-needed-missing",
-        "A session never says that a chat waits for a user.",
+        "A session never shows that a chat waits for a user.",
         Host(&OmitsActions(&["session/inputNeededSet"])),
         State(&RollsUp(|_, state| {
             let status = status_of(state);
@@ -233,7 +233,7 @@ fault_table![
     ),
     InputNeededStale(
         "input-needed-stale",
-        "A session keeps entries for what no longer waits for a user.",
+        "A session keeps entries for requests that no longer wait for a user.",
         Host(&AltersAction("session/inputNeededRemoved", |host, _, action| {
             let chat = action["id"].as_str().and_then(|id| id.split('#').next());
             !chat.is_some_and(|chat| host.chats.contains_key(chat))
@@ -264,12 +264,12 @@ fault_table![
     ),
     DirectoriesOutlive(
         "directories-outlive",
-        "A chat keeps the directory that its session has lost.",
+        "A chat keeps a directory that was removed from its session.",
         Host(&LiftsRules(&["chat.workingDirectories.subset"])),
     ),
     CountsStuck(
         "counts-stuck",
-        "A session's counts of annotations do not follow them.",
+        "A session's counts of annotations do not follow its annotations.",
         Host(&LiftsRules(&["annotations.summary-counts"])),
     ),
     // Summaries.
@@ -280,7 +280,7 @@ fault_table![
     ),
     DatedByFirstChat(
         "dated-by-first-chat",
-        "A session was modified when its first chat was, whatever came of the others.",
+        "The modification time of a session is that of its first chat.",
         Host(&ChangesSummaries(|host, uri, summary| {
             let first = &host.state(uri)["chats"][0]["modifiedAt"];
             if first.is_string() {
@@ -290,7 +290,7 @@ fault_table![
     ),
     CreatedAnew(
         "created-anew",
-        "Summaries of sessions say that they were created at this moment.",
+        "The creation time in summaries is always the current time.",
         Host(&ChangesSummaries(|host, _, summary| {
             summary["createdAt"] = json!(host.timestamp());
         })),
@@ -306,7 +306,7 @@ fault_table![
     ),
     ChangesUncounted(
         "changes-uncounted",
-        "The summary of a session does not say how much it has changed.",
+        "The summary of a session has no counts of its changes.",
         Host(&ChangesSummaries(|_, _, summary| {
             if let Some(members) = summary.as_object_mut() {
                 members.remove("changes");
@@ -326,7 +326,7 @@ fault_table![
     ),
     RootNewsElsewhere(
         "root-news-elsewhere",
-        "Changes of a session are told on the channel of the session.",
+        "Changes of a session's summary are announced on the session's channel.",
         Host(&ChangesNotifications("root/sessionSummaryChanged", |_, params| {
             params["channel"] = params["session"].clone();
             true
@@ -334,7 +334,7 @@ fault_table![
     ),
     ResolvesForAnybody(
         "resolves-for-anybody",
-        "The configuration of a session is resolved for a provider that does not exist.",
+        "`resolveSessionConfig` succeeds for a provider that does not exist.",
         Message(|| {
             Box::new(RequestChange("resolveSessionConfig", |_, params| {
                 remove(params, "provider");

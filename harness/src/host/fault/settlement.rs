@@ -16,17 +16,17 @@ fault_table![
     ),
     EchoNever(
         "echo-never",
-        "The dispatcher never sees its accepted action.",
+        "The dispatcher does not receive its accepted action.",
         Message(|| Box::new(LostEcho)),
     ),
     EchoOutOfOrder(
         "echo-out-of-order",
-        "An echo waits until the same client's next echo has gone out.",
+        "An echo is delayed until the same client's next echo was sent.",
         Message(|| Box::<LateEcho>::default()),
     ),
     EchoWithoutOrigin(
         "echo-without-origin",
-        "Accepted client actions go out without an origin.",
+        "Accepted client actions are sent without an origin.",
         Message(|| {
             Box::new(EnvelopeFault(|_, envelope| {
                 remove(envelope, "origin");

@@ -27,7 +27,7 @@ fault_table![
     ),
     ShapeMissingRequired(
         "shape-missing-required",
-        "`chat/turnComplete` lacks its duration, or its turn where turns have none.",
+        "`chat/turnComplete` lacks its duration, or its turn id in versions without durations.",
         Message(|| {
             Box::new(ActionFault("turnComplete", |link, envelope| {
                 let timed =
@@ -38,7 +38,7 @@ fault_table![
     ),
     ReadyChangesOwner(
         "ready-changes-owner",
-        "A tool call that is ready belongs to a client that nobody had heard of.",
+        "A tool call that becomes ready belongs to an unknown client.",
         Message(|| {
             Box::new(ActionFault("toolCallReady", |_, envelope| {
                 let owner = json!({"kind": "client", "clientId": "somebody-else"});
@@ -58,12 +58,12 @@ fault_table![
     ),
     ActivitiesMixed(
         "activities-mixed",
-        "The catalog gives chats, and what is told of sessions gives these, the activities Idle and Error at once.",
+        "The status of chats in the catalog, and of sessions in notifications, is Idle and Error at once.",
         Message(|| Box::new(ActivitiesMixed)),
     ),
     MetaDropped(
         "meta-dropped",
-        "Nothing that is said keeps its `_meta`.",
+        "Every `_meta` is removed from messages.",
         Message(|| Box::new(MetaDropped)),
     ),
     PagesReversed(

@@ -15,7 +15,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     SnapshotFrozen(
         "snapshot-frozen",
-        "Every subscribe is answered with the first snapshot that was ever given.",
+        "Every `subscribe` is answered with the first snapshot that the host ever sent.",
         Message(|| Box::<FrozenSnapshot>::default()),
     ),
     SnapshotMissesField(
@@ -30,7 +30,7 @@ fault_table![
     ),
     ChatListedTwice(
         "chat-listed-twice",
-        "Snapshots of sessions have their last chat twice.",
+        "Snapshots of sessions list their last chat twice.",
         Message(|| {
             Box::new(SnapshotFault(|snapshot| {
                 if let Some(chats) =
@@ -75,7 +75,7 @@ fault_table![
     ),
     WatchMisdescribed(
         "watch-misdescribed",
-        "The state of a watch says the opposite of how deep it was asked to look.",
+        "The state of a watch has the opposite value of `recursive`.",
         Message(|| {
             Box::new(SnapshotFault(|snapshot| {
                 let watch = is_watch(snapshot);
@@ -88,17 +88,17 @@ fault_table![
     ),
     WatchShallow(
         "watch-shallow",
-        "Every watch looks at direct children only.",
+        "Every watch reports direct children only.",
         Message(|| Box::new(SilentRequest::of(&["recursive"]))),
     ),
     FiltersIgnored(
         "filters-ignored",
-        "A watch tells of everything below its root.",
+        "A watch reports all changes below its root, whatever its filters are.",
         Message(|| Box::new(SilentRequest::of(&["excludes", "includes"]))),
     ),
     CanvasUrlKept(
         "canvas-url-kept",
-        "A canvas has its address again after a crash.",
+        "A canvas keeps its address over a crash.",
         Message(|| Box::<KeptUrls>::default()),
     ),
     SnapshotMissing(
@@ -127,12 +127,12 @@ fault_table![
     ),
     UnknownChannelFabricated(
         "unknown-channel-fabricated",
-        "A subscribe to a session that does not exist invents an empty one.",
+        "A `subscribe` to a session that does not exist returns an empty session.",
         Message(|| Box::new(FabricatedSessions)),
     ),
     CursorForEverybody(
         "cursor-for-everybody",
-        "Chats that are shown whole have a cursor for older turns.",
+        "Chats that are sent as a whole have a cursor for older turns.",
         Message(|| {
             Box::new(SubscribeFault(|_, message| {
                 if let Some(state) = message.pointer_mut("/result/snapshot/state")

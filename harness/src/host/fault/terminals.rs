@@ -11,7 +11,7 @@ use crate::wire::json::json;
 fault_table![
     TerminalListStale(
         "terminal-list-stale",
-        "The root's list does not follow what happens to a terminal.",
+        "The root's list of terminals does not follow their states.",
         Host(&AltersAction("root/terminalsChanged", |host, root, action| {
             let count = |list: Option<&Vec<_>>| list.map_or(0, Vec::len);
             let known = count(host.state(root)["terminals"].as_array());
@@ -20,17 +20,17 @@ fault_table![
     ),
     ShellSizeStays(
         "shell-size-stays",
-        "What runs in a terminal never learns that its size has changed.",
+        "The process in a terminal is not told of a new size.",
         Host(&LiftsRules(&["terminal.resize"])),
     ),
     LinesNotRun(
         "lines-not-run",
-        "What is typed into a terminal is repeated, and not run.",
+        "A line that is typed into a terminal is echoed but not run.",
         Host(&LiftsRules(&["terminal.input.forwarded"])),
     ),
     InputReversed(
         "input-reversed",
-        "A line that is typed into a terminal comes out backwards.",
+        "A line that is typed into a terminal is printed in reverse order.",
         Host(&ActsAfterApplying(Accepted, "terminal/input", |_, _, action| {
             let lines = action["data"].as_str().unwrap_or("").split_inclusive(['\r', '\n']);
             let backwards = |line: &str| {
@@ -42,7 +42,7 @@ fault_table![
     ),
     CommandsOverlap(
         "commands-overlap",
-        "Lines that are typed at once begin all their commands before the first one finishes.",
+        "Lines that are typed together start all their commands before the first one finishes.",
         Host(&LiftsRules(&["terminal.command.no-nesting"])),
     ),
     CommandFinishesTwice(
@@ -63,7 +63,7 @@ fault_table![
     ),
     ShellMarkersSent(
         "shell-markers-sent",
-        "Output of a terminal has the escape sequence that a command's output begins with.",
+        "Output of a terminal contains the escape sequence that marks the start of a command's output.",
         Host(&AltersAction("terminal/data", |_, _, action| {
             let data = action["data"].as_str().unwrap_or("");
             action["data"] = json!(format!("\u{1b}]133;C\u{7}{data}"));
@@ -72,7 +72,7 @@ fault_table![
     ),
     ScrollbackEndless(
         "scrollback-endless",
-        "A terminal keeps everything that it ever printed.",
+        "A terminal keeps its output without a limit.",
         Host(&OmitsActions(&["terminal/cleared"])),
     ),
     ExitsTwice(
@@ -84,7 +84,7 @@ fault_table![
     ),
     TerminalFolderIgnored(
         "terminal-folder-ignored",
-        "A terminal begins in the host's own folder, whatever was asked for.",
+        "A terminal starts in the host's own folder, whatever folder was requested.",
         Message(|| {
             Box::new(RequestChange("createTerminal", |_, params| {
                 if params.get("cwd").is_some() {

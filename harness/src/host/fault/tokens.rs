@@ -11,17 +11,17 @@ use crate::wire::json::{Value, json};
 fault_table![
     AnyTokenTaken(
         "any-token-taken",
-        "Tokens are accepted, whatever they are for.",
+        "Tokens are accepted for any resource.",
         Host(&AnswersRequests(&["authenticate"], |_, _| Some(Ok(json!({}))))),
     ),
     AdvertisedUnknown(
         "advertised-unknown",
-        "`authenticate` knows none of the resources that agents name.",
+        "`authenticate` accepts none of the resources that agents advertise.",
         Host(&LiftsRules(&["auth.authenticate.accept-advertised"])),
     ),
     TokenLeaked(
         "token-leaked",
-        "The refusal of a token repeats it.",
+        "The error for an invalid token contains the token.",
         Host(&ChangesReplies(&["authenticate"], |_, request, reply| {
             reply.map_err(|failure| match failure.message.starts_with("nothing here asks") {
                 true => {
@@ -34,17 +34,17 @@ fault_table![
     ),
     InvalidTokenTaken(
         "invalid-token-taken",
-        "Every token is taken for a resource that an agent names.",
+        "Every token is accepted for a resource that an agent advertises.",
         Host(&LiftsRules(&["auth.authenticate.invalid-token"])),
     ),
     TokensNotTakenBack(
         "tokens-not-taken-back",
-        "An empty token leaves the one before it in force.",
+        "An empty token does not revoke the previous one.",
         Host(&LiftsRules(&["auth.authenticate.empty-token"])),
     ),
     LifetimeIgnored(
         "lifetime-ignored",
-        "Tokens are kept for ever, whatever their lifetime is.",
+        "Tokens do not expire, whatever their lifetime is.",
         Host(&LiftsRules(&["auth.authenticate.expiresIn"])),
     ),
     AgentsUnprotected(
@@ -54,24 +54,24 @@ fault_table![
     ),
     OptionalDemanded(
         "optional-demanded",
-        "An agent whose resource is optional asks for a token all the same.",
+        "An agent whose resource is optional still requires a token.",
         Host(&LiftsRules(&["auth.required.optional-resource"])),
     ),
     TokensShared(
         "tokens-shared",
-        "The token of one connection is good for all of them.",
+        "The token of one connection is valid for all connections.",
         Host(&LiftsRules(&["auth.per-connection"])),
     ),
     AuthWithoutResources(
         "auth-without-resources",
-        "The error for a missing token does not say what it has to be for.",
+        "The error for a missing token does not name the resource.",
         Host(&ChangesReplies(&[], |_, request, reply| {
             demand(request, reply, |failure| ErrorResponse { data: Value::Null, ..failure })
         })),
     ),
     AuthCodeWrong(
         "auth-code-wrong",
-        "A missing token is told by the code of an invalid request.",
+        "The error for a missing token has the code of an invalid request.",
         Host(&ChangesReplies(&[], |_, request, reply| {
             demand(request, reply, |_| {
                 ErrorResponse::invalid_request("this agent asks for a token")
@@ -80,12 +80,12 @@ fault_table![
     ),
     ExpiryToldToAll(
         "expiry-told-to-all",
-        "Everybody who listens to the root channel hears that one client's token has expired.",
+        "All subscribers of the root channel are notified that one client's token has expired.",
         Host(&LiftsRules(&["auth.notification.audience"])),
     ),
     ExpiryMisshapen(
         "expiry-misshapen",
-        "That a token has expired is told without the resource that it was for.",
+        "The notification of an expired token does not name its resource.",
         Host(&ChangesNotifications("auth/required", |_, params| {
             params["resource"] = json!({"resource_name": "an agent"});
             true

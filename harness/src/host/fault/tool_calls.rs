@@ -25,7 +25,7 @@ fault_table![
     ),
     CallsTheAbsent(
         "calls-the-absent",
-        "A client's tool call is given to a client that is not active.",
+        "A client's tool call is assigned to a client that is not active.",
         Host(&AltersAction("chat/toolCallStart", |_, _, action| {
             if let Some(client) = action["contributor"]["clientId"].as_str() {
                 action["contributor"]["clientId"] = json!(format!("{client}-before"));
@@ -62,7 +62,7 @@ fault_table![
     ),
     AsksTheSameAgain(
         "asks-the-same-again",
-        "A call that asks again says what it said before.",
+        "A second confirmation of a call repeats the message of the first one.",
         Host(&AltersAction("chat/toolCallReady", |host, uri, action| {
             let id = action["toolCallId"].as_str().unwrap_or("");
             let known = tool_call(host.state(uri), id);
@@ -95,7 +95,7 @@ fault_table![
     ),
     ResultUsedUnconfirmed(
         "result-used-unconfirmed",
-        "The agent goes on with a result that waits for its approval.",
+        "The agent continues with a result that waits for approval.",
         Host(&LiftsRules(&["chat.tool.result-confirmation"])),
     ),
     ToolRunsTwice(
@@ -120,24 +120,24 @@ fault_table![
     ),
     ToolsChangeEndsCalls(
         "tools-change-ends-calls",
-        "The running calls of clients fail when one offers other tools.",
+        "When one client changes its tools, the running calls of clients fail.",
         Host(&ActsAfterApplying(Followed, "session/activeClientSet", |host, session, _| {
             host.fail_calls(session, |_, _, _| true);
         })),
     ),
     EditedInputLost(
         "edited-input-lost",
-        "An edited input does not replace the content that the call refers to.",
+        "An edited input is not written to the file that the call refers to.",
         Host(&LiftsRules(&["chat.tool.edited-input-ref"])),
     ),
     WorkersWithoutEnd(
         "workers-without-end",
-        "Workers may have workers without end.",
+        "The depth of nested workers is not limited.",
         Host(&LiftsRules(&["chat.create.runaway-guard"])),
     ),
     WorkerMisnamed(
         "worker-misnamed",
-        "The chat of a worker says that it is of another call.",
+        "The origin of a worker's chat names another call.",
         Host(&ChangesFirstState(ChannelKind::Chat, |state| {
             if state["origin"]["kind"] == "tool" {
                 state["origin"]["toolCallId"] = json!("another");
@@ -146,17 +146,17 @@ fault_table![
     ),
     WorkersGoOn(
         "workers-go-on",
-        "A worker goes on when the turn that it works for is over.",
+        "A worker continues after the turn that it works for has ended.",
         Host(&LiftsRules(&["chat.subagent.turn-closed"])),
     ),
     BackgroundUnseen(
         "background-unseen",
-        "The terminal of a command in the background does not exist.",
+        "The terminal of a background command does not exist.",
         Host(&LiftsRules(&["chat.backgroundWork.terminal"])),
     ),
     BackgroundStays(
         "background-stays",
-        "A command in the background that has ended stays in the list.",
+        "A finished background command stays in the list.",
         Host(&OmitsActions(&["chat/backgroundWorkRemoved"])),
     ),
 ];

@@ -21,7 +21,7 @@ use crate::wire::json::{Value, json};
 fault_table![
     UsageDropped(
         "usage-dropped",
-        "What the agent says about its usage goes to nobody.",
+        "The token usage that the agent reports is not published.",
         Host(&OmitsActions(&["chat/usage"])),
     ),
     PartIdReused(
@@ -31,7 +31,7 @@ fault_table![
     ),
     DeltaBeforePart(
         "delta-before-part",
-        "The first delta goes out before the part that it extends.",
+        "The first delta is sent before the part that it extends.",
         Host(&ChangesAgentSteps(|host, step, op| {
             let HostAgentOp::Open { .. } = op else {
                 return true;
@@ -52,7 +52,7 @@ fault_table![
     ),
     AddressLost(
         "address-lost",
-        "A request to visit an address does not say which.",
+        "A request to open an address does not contain the address.",
         Host(&AltersAction("chat/inputRequested", |_, _, action| {
             if let Some(request) = action["request"].as_object_mut() {
                 request.remove("url");
@@ -85,7 +85,7 @@ fault_table![
     ),
     TurnDiesWithClient(
         "turn-dies-with-client",
-        "An agent stops in the middle of its turn when nobody is subscribed to its chat any more.",
+        "An agent stops in the middle of its turn when its chat has no subscribers any more.",
         Host(&ActsOnEvents(|host, event| {
             if matches!(event, HostEvent::Closed(_)) {
                 let connections = &host.connections;
@@ -98,14 +98,14 @@ fault_table![
     ),
     DurationTooLong(
         "duration-too-long",
-        "Turns say that they took an hour more than they did.",
+        "The durations of turns are an hour too long.",
         Host(&AltersAction("chat/turnComplete", lengthen)),
         Host(&AltersAction("chat/turnCancelled", lengthen)),
         Host(&AltersAction("chat/error", lengthen)),
     ),
     TurnNeverEnds(
         "turn-never-ends",
-        "A turn that has nothing left to do stays active.",
+        "A turn without remaining work stays active.",
         Host(&OmitsActions(&["chat/turnComplete"])),
     ),
     TwoTurnEnds(
@@ -128,7 +128,7 @@ fault_table![
     ),
     ErrorCompletesTurn(
         "error-completes-turn",
-        "A turn that fails ends as if it were complete.",
+        "A turn that fails ends as if it had completed.",
         Host(&AltersAction("chat/error", |_, _, action| {
             *action = json!({
                 "type": "chat/turnComplete", "turnId": action["turnId"],

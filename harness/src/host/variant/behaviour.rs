@@ -133,7 +133,7 @@ const RULES: &str = "When a tool needs the user's approval is not specified.";
 pub(super) const ROWS: &[VariantRow] = &[
     offering_less(behaviour(
         "plays-no-scripts",
-        "The agent says the message back, each line behind a bar.",
+        "The agent echoes the message, with a bar in front of each line.",
         WORK,
         AGENT,
         &ChangesMessageForAgent(|_, message| {
@@ -144,7 +144,7 @@ pub(super) const ROWS: &[VariantRow] = &[
     )),
     offering_less(behaviour(
         "every-turn-fails",
-        "The agent reaches no model, and each turn ends with an error.",
+        "The agent's model is unreachable, and each turn ends with an error.",
         "An agent may fail; the turn ends with `chat/error`.",
         AGENT,
         &ChangesAgentSteps(fails_at_once),
@@ -172,14 +172,14 @@ pub(super) const ROWS: &[VariantRow] = &[
     ),
     behaviour(
         "first-piece-in-the-part",
-        "Each part comes with the first piece of its text; deltas bring the others.",
+        "Each part has the first piece of its text; deltas add the others.",
         PIECES,
         STREAMING,
         &ChangesAgentSteps(first_piece_in_the_part),
     ),
     behaviour(
         "empty-deltas",
-        "Each delta of a text comes after an empty one.",
+        "An empty delta precedes each delta of a text.",
         PIECES,
         STREAMING,
         &ChangesAgentSteps(empty_delta_first),
@@ -217,14 +217,14 @@ pub(super) const ROWS: &[VariantRow] = &[
     )),
     offering_less(behaviour(
         "asks-twice",
-        "The user is asked once more while a tool runs.",
+        "The user is asked a second time while a tool runs.",
         RULES,
         APPROVAL,
         &ChangesToolCalls(|call| call.reconfirm = true),
     )),
     offering_less(behaviour(
         "steering-waits",
-        "A steering message stays where it is while a turn runs.",
+        "A steering message stays pending while a turn runs.",
         "During a turn the host may consume the steering message.",
         "docs/specification/chat-channel.md › Pending Message Consumption",
         &LiftsRules(&["chat.steering.consume"]),
@@ -274,7 +274,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         Version::V0_4,
         behaviour(
             "forks-with-new-turn-ids",
-            "The turns of a forked chat have ids of their own.",
+            "The turns of a forked chat have new ids.",
             "Whether a fork takes over the ids of the turns is not specified.",
             "docs/specification/chat-channel.md › Creation",
             &ChangesFirstState(ChannelKind::Chat, give_new_ids_to_turns),

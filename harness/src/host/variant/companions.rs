@@ -150,7 +150,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         Version::V0_2,
         row(
             "other-peoples-brief-sessions",
-            "After each new session one of another user is announced and removed.",
+            "After each new session, a session of another user is announced and removed.",
             "A host serves many clients; every subscriber of the root channel is notified.",
             "docs/specification/root-channel.md",
             || Box::new(BriefSessions::default()),

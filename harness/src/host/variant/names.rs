@@ -288,7 +288,7 @@ pub(super) const ROWS: &[VariantRow] = &[
         Version::V0_4,
         row(
             "chats-in-one-form-only",
-            "Chats are named `ahp-chat://host/…`; a chat that a client names otherwise is refused.",
+            "Chats are named `ahp-chat://host/…`; other names that a client chooses are rejected.",
             "Which URIs of a client's `createChat` accepts is not specified.",
             URIS,
             strict_chats,

@@ -341,14 +341,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     }),
     offering_less(row(
         "asks-twice",
-        "A call that was allowed once is asked about once more before it runs.",
+        "A call that was allowed once needs a second permission before it runs.",
         MAY_ASK,
         PERMISSION,
         || Box::new(AsksTwice::default()),
     )),
     row(
         "asks-first",
-        "A call is reported right behind the request for its permission.",
+        "A call is reported immediately after its permission request.",
         "Version 1 does not say that a call has to be reported before permission is asked for it.",
         PERMISSION,
         || Box::new(AskedFirst::default()),
@@ -363,21 +363,21 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     )),
     row(
         "withdraws-its-questions",
-        "When a turn is cancelled its open requests for permission are withdrawn by `$/cancel_request`.",
+        "When a turn is cancelled, its open permission requests are withdrawn by `$/cancel_request`.",
         "Either side may cancel its requests; the client answers them all the same.",
         CANCEL,
         || Box::new(WithdrawnQuestions::default()),
     ),
     row(
         "bare-questions",
-        "The call in a request for permission has its id and nothing else.",
+        "The call in a permission request has only its id.",
         "The call is a ToolCallUpdate, of which only `toolCallId` is required.",
         "schema v1 › RequestPermissionRequest",
         || Box::new(ChangedQuestions(|call| call.members.retain(|name, _| name == "toolCallId"))),
     ),
     row(
         "questions-without-status",
-        "The call in a request for permission has no status.",
+        "The call in a permission request has no status.",
         "`status` of a ToolCallUpdate is optional.",
         "schema v1 › RequestPermissionRequest",
         || {
@@ -391,26 +391,26 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     }),
     row(
         "other-option-ids",
-        "Each option of each request has a long id of its own.",
+        "The options of each permission request have new, long ids.",
         "`optionId` is a string; an option is chosen by its id.",
         OPTION,
         || Box::new(OtherOptionIds::default()),
     ),
     offering_less(row(
         "options-for-once",
-        "One can allow once and reject once, and nothing else.",
+        "The options are to allow once and to reject once.",
         ANY_OPTIONS,
         OPTION,
         || Box::new(ChangedOptions(|options| keep(options, "_once"))),
     )),
     offering_less(row(
         "options-for-good",
-        "One can allow always and reject always, and nothing else.",
+        "The options are to allow always and to reject always.",
         ANY_OPTIONS,
         OPTION,
         || Box::new(ChangedOptions(|options| keep(options, "_always"))),
     )),
-    offering_less(row("options-that-allow", "Nothing rejects.", ANY_OPTIONS, OPTION, || {
+    offering_less(row("options-that-allow", "No option rejects.", ANY_OPTIONS, OPTION, || {
         Box::new(ChangedOptions(|options| {
             options.retain(|it| it["kind"].as_str().is_some_and(|kind| kind.starts_with("allow")));
         }))

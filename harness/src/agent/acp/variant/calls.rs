@@ -230,14 +230,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "streamed-input",
-        "A call is first reported with an empty title; its input, title and places follow in an update that is pending, too.",
+        "A call is first reported with an empty title; its input, title and locations follow in another pending update.",
         "`pending` means that the input is still being streamed, or that approval is awaited.",
         STATUS,
         || Box::new(StreamedInput),
     ),
     row(
         "whole-updates",
-        "Each update repeats everything that was told of its call before.",
+        "Each update repeats all members of its call that were reported before.",
         REPLACED,
         CALLS,
         || Box::new(WholeUpdates::default()),
@@ -339,7 +339,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "calls-hold-links",
-        "What a call holds ends with a link and an image.",
+        "The content of a call ends with a link and an image.",
         "A call holds content blocks of any kind.",
         "schema v1 › ToolCallContent, ContentBlock",
         || {
@@ -356,7 +356,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "texts-in-fences",
-        "The texts that a call holds stand in a block of Markdown.",
+        "The texts in the content of a call are in a Markdown code block.",
         "How the text of a tool is presented is not specified.",
         "schema v1 › ToolCallContent",
         || {

@@ -191,14 +191,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     }),
     row(
         "hears-late",
-        "The agent hears what the client says 200 milliseconds later.",
+        "The agent receives the client's messages 200 milliseconds later.",
         TIME,
         RPC,
         || Box::new(HearsLate(200)),
     ),
     row(
         "hears-very-late",
-        "The agent hears what the client says a second later.",
+        "The agent receives the client's messages a second later.",
         TIME,
         RPC,
         || Box::new(HearsLate(1_000)),

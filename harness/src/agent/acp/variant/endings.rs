@@ -446,7 +446,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     )),
     row(
         "last-words",
-        "A text and a thought come between a cancel and the answer to its prompt.",
+        "A text and a thought are sent between a cancel and the answer to its prompt.",
         CROSSING,
         CANCEL,
         || {
@@ -474,7 +474,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "calls-left-open-by-a-cancel",
-        "The calls of a cancelled turn are not reported any more.",
+        "The end of the calls of a cancelled turn is not reported.",
         "Version 1 has no status for calls of a cancelled turn, and does not say that they have to be updated.",
         CANCEL,
         || Box::new(LeftOpen::default()),
@@ -488,14 +488,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "ends-after-the-turn",
-        "The ends of calls are told right behind the answer to a prompt that was not cancelled.",
+        "The ends of calls are reported immediately after the answer to a prompt that was not cancelled.",
         "Updates outside of a turn are not forbidden, but for those of calls after a cancel.",
         TURN,
         || Box::new(EndsAfterTheTurn::default()),
     ),
     offering_less(row(
         "reported-when-allowed",
-        "A call that permission is asked for is reported when it was allowed, and not at all when it was not.",
+        "A call that needs permission is reported once it is allowed, and not at all if it is rejected.",
         OPEN_END,
         CALLS,
         || Box::new(ReportedWhenAllowed::default()),

@@ -230,7 +230,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "calls-of-each-session",
-        "The calls of each session are counted from 1, so that sessions have the same ids.",
+        "The calls of each session are numbered from 1, so that sessions share ids.",
         "`toolCallId` is unique within a session.",
         CALL_ID,
         || Box::new(CallsOfEachSession::default()),
@@ -265,14 +265,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "request-ids-of-the-client",
-        "The agent's requests are counted from 0, so that they have the ids of the client's requests.",
+        "The agent's requests are numbered from 0, so that they share ids with the client's requests.",
         "Each side chooses the ids of its own requests.",
         RPC,
         || OwnRequestIds::by(|number| json!(number)),
     ),
     row(
         "request-ids-are-used-again",
-        "The id of a request is used again once it was answered.",
+        "The id of an answered request is used again.",
         "Only the ids of open requests have to differ.",
         RPC,
         OwnRequestIds::again,

@@ -244,7 +244,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "without-introductions-of-agents",
-        "The agent tells no name and no version.",
+        "The agent sends no name and no version.",
         "`agentInfo` is optional and may be null.",
         INITIALIZE,
         || {
@@ -255,7 +255,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "short-introductions",
-        "The agent tells an empty version and no title.",
+        "The agent sends an empty version and no title.",
         "`name` and `version` are texts; `title` is optional.",
         "schema v1 › Implementation",
         || {
@@ -277,7 +277,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "ways-to-authenticate",
-        "Two ways to authenticate are offered; sessions need none.",
+        "Two authentication methods are offered; sessions need none.",
         "`authMethods` lists what there is; a session is only refused where -32000 says so.",
         INITIALIZE,
         || {
@@ -312,14 +312,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     )),
     row(
         "options-in-groups",
-        "The values of options stand in groups.",
+        "The values of options are in groups.",
         "`options` of an option is a list of values, or of groups of them.",
         "schema v1 › SessionConfigSelectOptions",
         || Box::new(GroupedOptions),
     ),
     row(
         "modes-told-again",
-        "Each turn begins with the mode that was set.",
+        "Each turn begins with an update of the current mode.",
         "`current_mode_update` may come at any time.",
         "agentclientprotocol.com, protocol v1 › session modes",
         || Box::<ModesAgain>::default(),

@@ -221,7 +221,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     offering_less(row(
         "reported-when-over",
-        "Each call is reported once, when it is over: as completed or failed.",
+        "Each call is reported once, at its end: as completed or failed.",
         "The `status` of a `tool_call` is any of the four; when a call has to be reported is not specified.",
         CALLS,
         || Box::new(ReportedWhenOver::default()),
@@ -235,7 +235,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "several-updates-in-progress",
-        "A call that runs is reported three times as in progress.",
+        "A running call is reported three times as in progress.",
         MORE,
         CALLS,
         || {
@@ -248,21 +248,21 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "growing-content",
-        "While a call runs its content is sent again and again, each time as a whole.",
+        "The content of a running call is sent several times as it grows, each time as a whole.",
         "The content of an update replaces what was there; further updates are allowed.",
         CALLS,
         || Box::new(MoreUpdatesOfCalls { wanted: runs, make: growing, loses: &[] }),
     ),
     row(
         "content-before-the-end",
-        "What a call holds comes in an update of its own before the one that ends it.",
+        "The content of a call is sent in a separate update before its end.",
         MORE,
         CALLS,
         || Box::new(MoreUpdatesOfCalls { wanted: ended, make: content_of, loses: &["content"] }),
     ),
     row(
         "ends-told-twice",
-        "The end of each call is told twice.",
+        "The end of each call is reported twice.",
         "An update may repeat a status.",
         STATUS,
         || Box::new(MoreUpdatesOfCalls { wanted: ended, make: again, loses: &[] }),

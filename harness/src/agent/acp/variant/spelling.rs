@@ -205,7 +205,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "acp-null-members",
-        "Optional members that are not there are null where the schema allows that.",
+        "Absent optional members are null if the schema permits it.",
         "These members are optional and may be null; in an update null means unchanged.",
         "schema v1 › every type with optional members",
         || Box::new(NullMembers),

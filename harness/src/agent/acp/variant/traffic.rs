@@ -290,7 +290,7 @@ const OWN: &str = "A name that begins with `_` is free for methods of one's own.
 pub(super) const ROWS: &[AgentVariantRow] = &[
     row(
         "commands",
-        "Commands are told right after a session was made.",
+        "The commands are sent immediately after a session was created.",
         "`available_commands_update` may follow `session/new`.",
         UPDATE,
         || {
@@ -305,12 +305,12 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
             })
         },
     ),
-    row("plans", "A plan is told before each update.", KINDS, UPDATE, || {
+    row("plans", "A plan is sent before each update.", KINDS, UPDATE, || {
         MoreUpdates::at(UpdateMoment::BeforeUpdates, plan)
     }),
     row(
         "empty-plans",
-        "A plan without entries is told at the start of each turn.",
+        "A plan without entries is sent at the start of each turn.",
         KINDS,
         UPDATE,
         || {
@@ -321,7 +321,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "usage",
-        "The usage and its cost are told before each prompt is answered.",
+        "The usage and its cost are sent before each prompt is answered.",
         KINDS,
         UPDATE,
         || {
@@ -343,7 +343,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     }),
     row(
         "titles-after-the-turn",
-        "The session is given a title right after a prompt was answered that was not cancelled.",
+        "The session gets a title immediately after the answer to a prompt that was not cancelled.",
         "Updates outside of a turn are not forbidden, but for those of calls after a cancel.",
         TURN,
         || {
@@ -352,24 +352,18 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
             })
         },
     ),
-    row("thoughts", "A thought is told before each update.", KINDS, UPDATE, || {
+    row("thoughts", "A thought is sent before each update.", KINDS, UPDATE, || {
         MoreUpdates::at(UpdateMoment::BeforeUpdates, || {
             let text = json!({"type": "text", "text": "Hm."});
             vec![json!({"sessionUpdate": "agent_thought_chunk", "content": text})]
         })
     }),
-    row(
-        "echoes",
-        "The prompt is said back as chunks of the user's message.",
-        KINDS,
-        UPDATE,
-        || {
-            MoreUpdates::at(UpdateMoment::Start, || {
-                let text = json!({"type": "text", "text": "What you said"});
-                vec![json!({"sessionUpdate": "user_message_chunk", "content": text})]
-            })
-        },
-    ),
+    row("echoes", "The prompt is echoed as chunks of the user's message.", KINDS, UPDATE, || {
+        MoreUpdates::at(UpdateMoment::Start, || {
+            let text = json!({"type": "text", "text": "What you said"});
+            vec![json!({"sessionUpdate": "user_message_chunk", "content": text})]
+        })
+    }),
     row(
         "contents-of-every-kind",
         "Each turn begins with a link, a resource, an image and a sound.",
@@ -377,21 +371,17 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         "schema v1 › ContentBlock",
         || MoreUpdates::at(UpdateMoment::Start, contents),
     ),
-    row("notices", "Notices are told where the client offers that.", OFFERED, UPDATE, || {
+    row("notices", "Notices are sent to clients that offer them.", OFFERED, UPDATE, || {
         MoreUpdates::needing("/session/notices", || {
             vec![json!({"sessionUpdate": "notice", "severity": "info", "title": "Note"})]
         })
     }),
-    row(
-        "compactions",
-        "Compactions are told where the client offers that.",
-        OFFERED,
-        UPDATE,
-        || MoreUpdates::needing("/session/compaction", compaction),
-    ),
+    row("compactions", "Compactions are sent to clients that offer them.", OFFERED, UPDATE, || {
+        MoreUpdates::needing("/session/compaction", compaction)
+    }),
     row(
         "elicits-where-offered",
-        "Each turn elicits something of a client that offers forms.",
+        "Each turn sends an elicitation to clients that offer forms.",
         OFFERED,
         "schema v1 › CreateElicitationRequest",
         || {
@@ -405,20 +395,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
             })
         },
     ),
-    row(
-        "own-requests",
-        "Each turn begins with a request of the agent's own.",
-        OWN,
-        EXTENSIONS,
-        || {
-            MoreRequests::named("own", None, |session| {
-                ("_vendor.example/ask", json!({"sessionId": session}))
-            })
-        },
-    ),
+    row("own-requests", "Each turn begins with an extension request.", OWN, EXTENSIONS, || {
+        MoreRequests::named("own", None, |session| {
+            ("_vendor.example/ask", json!({"sessionId": session}))
+        })
+    }),
     row(
         "own-notifications-of-agents",
-        "Before each update there is a notification of the agent's own.",
+        "An extension notification precedes each update.",
         OWN,
         EXTENSIONS,
         || {
@@ -430,15 +414,19 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
     ),
     row(
         "own-notifications-without-params",
-        "Before each update there is a notification of the agent's own that has no params.",
+        "An extension notification without params precedes each update.",
         "The params of a notification may be left out.",
         RPC,
         || Box::new(AgentOwnNotifications(|_| json!({"jsonrpc": "2.0", "method": "_alive"}))),
     ),
-    row("single-letters", "Each letter of a text is a chunk of its own.", CHUNKS, TURN, || {
-        Box::new(SingleLetters)
-    }),
-    row("large-pieces", "Text is sent in pieces of 400 letters.", CHUNKS, TURN, || {
+    row(
+        "single-letters",
+        "Each character of a text is sent in its own chunk.",
+        CHUNKS,
+        TURN,
+        || Box::new(SingleLetters),
+    ),
+    row("large-pieces", "Text is sent in pieces of 400 characters.", CHUNKS, TURN, || {
         Box::new(LargePieces::default())
     }),
     row(
