@@ -28,7 +28,7 @@ fn replace(members: &mut Map, from: &str, to: &str, with: impl FnOnce(Value) -> 
     }
 }
 
-// Changes since 0.9.0.
+// Changes of version 0.9.0.
 
 pub(super) fn error_beside(action: &mut Map, _: ChangeContext<'_>) {
     replace(action, "part", "error", |mut part| Some(part.get_mut("error")?.take()));
@@ -157,7 +157,7 @@ pub(super) fn known_origin(message: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes since 0.8.0.
+// Changes of version 0.8.0.
 
 /// Returns the effective decision about an enablement: that of the innermost scope.
 fn decided(enablement: &Value) -> Option<bool> {
@@ -213,7 +213,7 @@ pub(super) fn resource_metadata(params: &mut Map, _: ChangeContext<'_>) {
     });
 }
 
-// Changes since 0.7.0.
+// Changes of version 0.7.0.
 
 pub(super) fn input_inline(call: &mut Map, _: ChangeContext<'_>) {
     if call.get("toolInput").is_some_and(|input| !input.is_string()) {
@@ -245,7 +245,7 @@ pub(super) fn source_of_a_kind(params: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes since 0.6.0.
+// Changes of version 0.6.0.
 
 /// Removes unanswered questions from finished turns, which a fork copies and a client loads.
 pub(super) fn listed_questions(state: &mut Map, _: ChangeContext<'_>) {
@@ -273,14 +273,14 @@ pub(super) fn question_parts(state: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes since 0.5.2.
+// Changes of version 0.5.2.
 
 /// Removes all questions from finished turns, since older versions have no such part.
 pub(super) fn no_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |_| true);
 }
 
-// Changes since 0.5.0.
+// Changes of version 0.5.0.
 
 /// The members of a session's state that older versions keep in its `summary`.
 const SUMMARY: &[&str] = &[
@@ -402,7 +402,7 @@ pub(super) fn an_active_client(action: &mut Map, beside: ChangeContext<'_>) {
     }
 }
 
-// Changes since 0.4.0.
+// Changes of version 0.4.0.
 
 /// The actions that belonged to a session before chats became channels.
 const MOVED: &[&str] = &[
@@ -466,7 +466,7 @@ pub(super) fn text_range(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |line| Some(json!({"line": line, "character": 0})));
 }
 
-// Changes since 0.3.0.
+// Changes of version 0.3.0.
 
 pub(super) fn stopped_servers(server: &mut Map, _: ChangeContext<'_>) {
     if has_type(server, "mcpServer") && !server.contains_key("state") {
@@ -523,7 +523,7 @@ pub(super) fn changesets_beside(state: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes since 0.2.0.
+// Changes of version 0.2.0.
 
 /// Converts a customization from an entry to a reference; `None` if it has no URI.
 fn reference(entry: &Value) -> Option<Value> {
@@ -647,7 +647,7 @@ pub(super) fn entries(members: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes since 0.1.0.
+// Changes of version 0.1.0.
 
 pub(super) fn one_number(params: &mut Map, _: ChangeContext<'_>) {
     replace(params, "protocolVersions", "protocolVersion", |offers| {

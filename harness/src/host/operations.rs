@@ -1,7 +1,7 @@
 //! Operations on changesets: the actions that a client can invoke on the changes of agents.
 //!
-//! `revert` undoes changes of all files or of one. `publish` is listed but disabled, since there is nothing to
-//! publish to. The host answers a request after the operation has finished.
+//! `revert` undoes changes of all files or of one. `explain` explains a change. `publish` is listed but disabled,
+//! since there is nothing to publish to. The host answers a request after the operation has finished.
 //!
 //! Knows: changesets. Never knows: how they are computed.
 //!

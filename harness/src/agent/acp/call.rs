@@ -344,7 +344,7 @@ impl AcpAgent {
         self.update(session, update);
     }
 
-    /// Ends every call of a cancelled turn, and releases its terminal at the client.
+    /// Ends every call of a cancelled turn; kills and releases its terminal at the client.
     pub(super) fn abandon(&mut self, session: &str, turn: &mut AgentTurn) {
         for at in 0..turn.calls.len() {
             let Some(call) = turn.calls.get_mut(at).filter(|call| !call.ended) else {

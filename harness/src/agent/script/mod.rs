@@ -311,7 +311,7 @@ pub enum ScriptErrorKind {
          delete move search think fetch switch-mode plan)"
     )]
     UnknownClass {
-        /// The word.
+        /// The unknown class.
         found: String,
     },
     /// An unknown tool option.
@@ -321,7 +321,7 @@ pub enum ScriptErrorKind {
          an input of several words needs quotes)"
     )]
     UnknownOption {
-        /// The word.
+        /// The unknown option.
         found: String,
     },
     /// A step with a missing argument.
@@ -344,13 +344,13 @@ pub enum ScriptErrorKind {
     /// An invalid duration.
     #[error("expected a duration up to ten minutes, found `{found}`\n(hint: write `50ms` or `2s`)")]
     Duration {
-        /// The word.
+        /// The invalid text.
         found: String,
     },
     /// An invalid number.
     #[error("expected a whole number, found `{found}`")]
     Number {
-        /// The word.
+        /// The invalid text.
         found: String,
     },
     /// Members of an action that are not a JSON object.
