@@ -53,7 +53,8 @@ pub(super) struct ConnectionRecord {
     pub overflow: bool,
     pub host_requests: HashMap<String, u64>,
     pub answered: VecDeque<(String, u64)>,
-    /// The entry at which the newest answered request was sent, as a barrier.
+    /// The fence: the entry at which the newest answered request was sent. Everything that the host owed at that
+    /// entry has arrived.
     pub fence: u64,
     /// The number of unreadable frames of the client, which the host may answer with any id.
     pub odd: usize,

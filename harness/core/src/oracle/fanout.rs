@@ -401,7 +401,7 @@ impl FanoutChecks {
     }
 
     /// Judges, when a subscription ends, whether the last numbers are missing (A4): those below the last number
-    /// received, and those that others received before the last barrier.
+    /// received, and those that others received before the last fence.
     fn tail(&mut self, cx: &OracleContext, who: &SubscriberKey<'_>, out: &mut FindingSink) {
         let Some(channel) = cx.channel(who.channel) else {
             return;
@@ -416,7 +416,7 @@ impl FanoutChecks {
     }
 
     /// Reports the numbers that should have been received: those below `before`, and those that others received
-    /// before the last barrier.
+    /// before the last fence.
     fn report(
         &mut self,
         cx: &OracleContext,
@@ -429,7 +429,7 @@ impl FanoutChecks {
         let mut missed = Vec::new();
         let mut lines = vec![sub.line];
         for seq in numbers {
-            // A barrier counts only if it is later than the confirmation of the subscription.
+            // A fence counts only if it is later than the confirmation of the subscription.
             let barrier = conn.fence > sub.tick;
             let due =
                 |logged: &&LoggedAction| seq < before || (barrier && logged.tick < conn.fence);

@@ -286,7 +286,7 @@ impl OracleContext {
         self.settle_waiting(&ready, emit);
     }
 
-    /// Compares the waiting snapshots from before the last barrier of this connection, which ends.
+    /// Compares the waiting snapshots from before the last fence of this connection, which ends.
     pub(super) fn fenced(&mut self, emit: StepEmitter<'_>) {
         let fence = self.here().map_or(0, |conn| conn.fence);
         let ready = |waiting: &WaitingSnapshot| waiting.tick < fence;

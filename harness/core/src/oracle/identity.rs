@@ -164,7 +164,7 @@ impl IdentityChecks {
     }
 }
 
-/// The requirements about identity that have a name of their own.
+/// The requirements that the findings of this file name.
 const SUMMARY_CHANGES: &str = "root.summaryChanged.identity-omitted";
 const CHAT_CHANGES: &str = "session.catalog.chatUpdated-identity";
 const NAMED: &str = "chat.state.fields-inlined";

@@ -5,6 +5,11 @@
 //! sequence of [`step::OracleStep`]s. Each family of rules is a file with a small struct that implements
 //! [`check::CheckFamily`] and handles the steps that it needs.
 //!
+//! A function that *judges* something counts an observation of its rule, and reports a finding if the rule is
+//! broken. A code such as `I5` names the invariant that the function implements, see [`CheckRow::invariant`].
+//! A *fence* is the answer to a later request, which shows that everything before that request has arrived.
+//! A session or a host *at rest* has been inactive for some time, see [`rest`].
+//!
 //! A false finding is the worst failure. What depends on unseen traffic, on an evicted part of the log or on an
 //! open point of the specification is not judged, or only noted.
 //!

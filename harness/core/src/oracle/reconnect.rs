@@ -38,7 +38,7 @@ pub(super) struct ReconnectChecks {
     notified: VecDeque<NotifiedClient>,
     /// The entry at which each client's last connection ended.
     dropped: HashMap<Arc<str>, u64>,
-    /// The connections between their reconnect and the first barrier after it.
+    /// The connections between their reconnect and the first fence after it.
     returning: HashMap<ConnId, ReturningClient>,
     /// The replays that no live action has followed yet: the `lastSeenServerSeq` of the request, and the line
     /// of the answer.

@@ -77,7 +77,7 @@ struct CreatedSession {
 /// The latest values of a summary that any connection received.
 struct LatestSummaryValues {
     protocol: &'static Protocol,
-    /// The last barrier of the connection that received the first value, as an entry. Older subscriptions are
+    /// The last fence of the connection that received the first value, as an entry. Older subscriptions are
     /// owed the values.
     cause: u64,
     /// The values by member, each with its line.

@@ -22,58 +22,62 @@ catalogue! {
          code and a text. Source: JSON-RPC 2.0, sections 4 and 5.";
     AnsweredOnce "acp.wire.answered-once" Must "TR-04" ["acp.tr-04"]
         "Every request of the client is answered once, and nothing else is. Source: JSON-RPC 2.0, sections 4.1 and 5."
-        open "No deadline is given: a request counts as unanswered at the end of a conversation that went on for a whole \
-              deadline without an answer. Prompts may take as long as they like.";
+        open "No deadline is given: a request counts as unanswered at the end of a conversation that \
+              went on for a whole deadline without an answer. Prompts have no deadline.";
     RequestIds "acp.wire.request-ids" Must "TR-05" ["acp.tr-05"]
         "The agent's open requests have different ids, texts or whole numbers. Source: RequestId."
         open "The schema lets an id be null, which JSON-RPC discourages: only noted.";
     MethodNames "acp.wire.method-names" Must "TR-06" ["acp.tr-06"]
         "A method that the protocol does not have begins with `_`. Source: extensibility.";
     CustomMembers "acp.wire.no-custom-members" Must "TR-07" ["acp.tr-07"]
-        "Types of the protocol have no members of somebody's own: those belong into `_meta`. Source: extensibility.";
+        "Types of the protocol have no custom members; these belong in `_meta`. Source: extensibility.";
     StableMembers "acp.wire.stable-members" Note "TR-08" ["acp.tr-08"]
         "Members that only the unstable schema has are not sent. Source: the unstable schema.";
     Schema "acp.wire.schema" Must "SCH" ["acp.sch"]
-        "Params and results are what the schema says. Source: the schema of version 1.";
+        "Params and results match the schema. Source: the schema of version 1.";
     Harness "acp.wire.harness" Note "SCH" []
-        "The client's own messages are valid too. Never the agent's fault: one may be odd on purpose.";
+        "The client's own messages are valid too. An invalid one is never the agent's fault: the client \
+         may send it on purpose.";
     CallShape "acp.calls.shape" Must "TC-02" ["acp.tc-02"]
         "A `tool_call` has a `toolCallId` and a `title`; members that are there are not null unless the schema lets \
          them be. Source: ToolCall.";
     UpdateShape "acp.calls.update-shape" Must "TC-07b" ["acp.tc-07b"]
-        "A `tool_call_update` has a `toolCallId`, and what else it has is what the schema says. Source: ToolCallUpdate.";
+        "A `tool_call_update` has a `toolCallId`, and its other members match the schema. Source: \
+         ToolCallUpdate.";
     Kinds "acp.calls.kinds" Must "TC-04" ["acp.tc-04"]
         "The kind of a call is one of the ten of version 1. Source: ToolKind.";
     Statuses "acp.calls.statuses" Must "TC-05" ["acp.tc-05"]
         "The status of a call is pending, in_progress, completed or failed. Source: ToolCallStatus.";
     Contents "acp.calls.contents" Must "CT-03" ["acp.ct-03"]
-        "What a call holds is a content block, a diff or a terminal, each with its members. Source: ToolCallContent.";
+        "The content of a call is a content block, a diff or a terminal, each with its members. Source: \
+         ToolCallContent.";
     Diffs "acp.calls.diffs" Must "CT-04" ["acp.ct-04"]
         "A diff has a path and a new text; its old text is a text, null or absent. Source: Diff.";
     Reported "acp.calls.reported" Should "TC-01" ["acp.tc-01"]
         "Each tool that the model asks for is reported as a call. Source: tool calls, creating."
-        open "Known where the model is ours or the tool is: in one turn at least as many calls are reported as were made. \
-              What a call is reported as that was not allowed is left open: that permission was asked is enough.";
+        open "Judged if the model or the tool is the harness's own: in one turn at least as many calls \
+              are reported as were made. For a call that was denied, the request for permission is \
+              enough.";
     UniqueCalls "acp.calls.unique-ids" Note "TC-03" ["acp.tc-03"]
         "The id of a call is used once in a session. Source: ToolCall.toolCallId, implied.";
     NameKept "acp.calls.name-kept" Should "TC-06" ["acp.tc-06"]
         "The name of a tool does not change once it was given. Source: ToolCall.name.";
     KnownCalls "acp.calls.known" Note "TC-07" ["acp.tc-07"]
         "An update is about a call that was reported. Source: tool calls, updating; implied."
-        open "One that is the first to name its call has to bring a title, which client libraries need: judged when the turn \
-              ends, by everything that was reported.";
+        open "An update that is the first report of its call has to have a title, which client libraries \
+              need: judged when the turn ends, by all reports of the call.";
     InProgress "acp.calls.in-progress" Should "TC-08" ["acp.tc-08"]
         "A call that runs is reported as in progress before it is completed. Source: prompt turn, tool invocation."
-        open "One that is reported as completed from the first is only noted. What was not allowed, or was cancelled before it ran, \
-              may be reported as completed at once.";
+        open "A call whose first report is `completed` is only noted. A call that was denied, or was \
+              cancelled before it ran, may be reported as completed at once.";
     NotBeforeApproval "acp.calls.pending-until-approved" Note "TC-09" ["acp.tc-09"]
         "A call that waits for approval is pending, not in progress. Source: ToolCallStatus, implied.";
     Transitions "acp.calls.transitions" Note "TC-11" ["acp.tc-11"]
         "Completed and failed are final, and what is in progress does not become pending again. Source: \
          ToolCallStatus, implied.";
     CallsEnd "acp.calls.end-with-turn" Note "TC-12" ["acp.tc-12"]
-        "When a turn ends, its calls have. Source: prompt turn, implied."
-        open "Not asked of a turn that was cancelled: version 1 has no status for its calls.";
+        "When a turn ends, its calls have ended. Source: prompt turn, implied."
+        open "Not judged for a cancelled turn: version 1 has no status for its calls.";
     AbsolutePaths "acp.content.absolute-paths" Must "CT-01" ["acp.ct-01"]
         "Every path is absolute. Source: overview, argument requirements.";
     LinesFromOne "acp.content.lines-from-one" Note "CT-02" ["acp.ct-02"]
@@ -81,36 +85,40 @@ catalogue! {
     KnownTerminals "acp.content.known-terminals" Note "CT-05" ["acp.ct-05"]
         "A terminal in a call's content is one that the client made. Source: ToolCallContent, implied.";
     EmbedFirst "acp.terminals.embedded-before-release" Must "CT-06" ["acp.ct-06"]
-        "A terminal is shown in a call before it is released, not first afterwards. Source: ToolCallContent.";
+        "A terminal in a call was shown there before its release, not only afterwards. Source: \
+         ToolCallContent.";
     Released "acp.terminals.released" Must "CT-07" ["acp.ct-07"]
-        "Every terminal that the agent had made is released. Source: terminals."
-        open "Judged when the conversation ends, of terminals whose turn has been over for a second; only noted before it has \
-              been over for a whole deadline, since no text says how soon.";
+        "The agent releases every terminal that it had the client create. Source: terminals."
+        open "Judged when the conversation ends, for terminals whose turn has been over for a second; \
+              only noted until it has been over for a whole deadline, since no figure is given.";
     TerminalsThere "acp.terminals.there" Note "CT-10" ["acp.ct-10"]
-        "A terminal that the agent waits for, reads, kills or releases is one that the client made and that was not \
-         released. Source: terminals, implied: a released id is invalid for every method.";
+        "A terminal that the agent waits for, reads, kills or releases exists: the client created it, \
+         and it was not released. Source: terminals, implied: a released id is invalid for every method.";
     SessionIds "acp.sessions.unique-ids" Must "SCH" ["acp.sch"]
         "A new session has an id that no other session of the connection has. Source: SessionId, which is unique."
         open "The id of a session that was closed or deleted may come again.";
     SessionsThere "acp.sessions.there" Note "SS-02" ["acp.ss-02"]
         "A session that the agent names in an update or a request is one that it made, or that the client loaded or resumed. \
          Source: SessionNotification, implied."
-        open "While a session is being made its id may be named before the client knows it. Requests for permission: \
-              `acp.permission.shape`.";
+        open "While a session is being created its id may be named before the client knows it. \
+              `acp.permission.shape` judges requests for permission.";
     ResumedSilently "acp.sessions.resumed-silently" Must "RS-01" ["acp.rs-01"]
-        "While a session is being resumed its conversation is not told again. Source: session setup, resuming sessions."
-        open "What comes after the answer is not judged: the text speaks of what comes before it.";
+        "While a session is being resumed its conversation is not repeated. Source: session setup, \
+         resuming sessions."
+        open "Updates after the answer are not judged: the specification speaks only of those before it.";
     LoadedFirst "acp.sessions.loaded-first" Must "LD-02" ["acp.ld-02"]
-        "`session/load` is answered once the conversation was told again. Source: session setup, loading sessions."
-        open "Seen where a message of the user's is told after the answer and before the next prompt.";
+        "The agent answers `session/load` after it has repeated the conversation. Source: session setup, \
+         loading sessions."
+        open "Detected by a message of the user after the answer and before the next prompt.";
     ModesKnown "acp.modes.known" Note "MD-01" ["acp.md-01"]
         "The current mode of a session is one of its modes. Source: SessionModeState, implied.";
     OptionsSound "acp.options.sound" Note "CO-02" ["acp.co-02"]
-        "Options of a session have different ids, and values that they list. Source: SessionConfigOption, implied.";
+        "The options of a session have different ids, and a current value that they list. Source: \
+         SessionConfigOption, implied.";
     CommandNames "acp.commands.names" Note "CM-01" ["acp.cm-01"]
         "Commands have different names, without the slash that calls them. Source: AvailableCommand, implied.";
     PermissionShape "acp.permission.shape" Must "PM-02" ["acp.pm-02"]
-        "A request for permission names its session and its call, and the session is there. Source: \
+        "A request for permission names its session and its call, and the session exists. Source: \
          RequestPermissionRequest.";
     OptionShape "acp.permission.options" Must "PM-05" ["acp.pm-05"]
         "Every option has an id, a name, and one of the four kinds. Source: PermissionOption.";
@@ -121,26 +129,28 @@ catalogue! {
     OptionsGiven "acp.permission.some-option" Note "PM-04" ["acp.pm-04"]
         "A request for permission offers an option. Open: the schema lets the list be empty.";
     BothWays "acp.permission.both-ways" Note "PM-06" ["acp.pm-06"]
-        "One can allow and one can reject. Open: version 1 does not say.";
+        "Some option allows and some option rejects. Open: version 1 does not say.";
     Waits "acp.permission.waits" Note "PM-07" ["acp.pm-07"]
-        "While the answer is outstanding the call neither runs nor is reported to. Source: requesting permission, implied.";
+        "While the answer is outstanding the call neither runs nor advances. Source: requesting \
+         permission, implied.";
     Denied "acp.permission.denied" Note "PM-08" ["acp.pm-08"]
-        "What was not allowed does not run. Source: requesting permission; explicit in version 2 only."
-        open "Known where the tool is ours: it was called with what had been denied.";
+        "A denied call does not run. Source: requesting permission; explicit in version 2 only."
+        open "Judged if the tool is the harness's own: it was called with the denied input.";
     NothingOpen "acp.permission.answered-first" Note "PM-11" ["acp.pm-11"]
         "A turn does not end while its own request for permission is open. Source: prompt turn, implied.";
     InTurn "acp.permission.in-turn" Note "PM-12" ["acp.pm-12"]
         "Permission is asked for within a turn. Open: version 1 does not say.";
     Remembered "acp.permission.remembered" Note "PM-14" ["acp.pm-14"]
-        "After `allow_always` or `reject_always` the same is not asked again. Source: PermissionOptionKind; implied."
-        open "The same: in the session, a call with the same input.";
+        "After `allow_always` or `reject_always` the agent does not ask again for the same input. \
+         Source: PermissionOptionKind; implied."
+        open "The decision is expected to hold for the session.";
     StopReasons "acp.turns.stop-reasons" Must "PT-01" ["acp.pt-01"]
         "A prompt is answered with one of the five stop reasons. Source: PromptResponse.";
     Cancelled "acp.turns.cancelled" Must "CN-01" ["acp.cn-01"]
         "A prompt that was cancelled is answered with `cancelled`. Source: prompt turn, cancellation."
-        open "Where the answer may have been on its way already, only noted: nothing of the agent's was waiting for \
-              the client when it was cancelled, and the answer came within 250 ms and what the quickest other answer took, \
-              or a quarter of what the handshake took.";
+        open "Only noted if the answer may have been in transit already: the agent was not waiting for \
+              the client at the cancel, and the answer came within 250 ms plus the time of the quickest \
+              other answer, or within a quarter of the time of the handshake.";
     NoAbortErrors "acp.turns.no-abort-errors" Must "CN-02" ["acp.cn-02"]
         "A prompt that was cancelled is not answered with an error. Source: prompt turn, cancellation."
         open "As for `acp.turns.cancelled`; an answer to `$/cancel_request` may be -32800.";
@@ -150,29 +160,33 @@ catalogue! {
     NoLateUpdates "acp.turns.no-late-updates" Must "CN-04" ["acp.cn-04"]
         "After a cancelled prompt was answered its calls are not reported or updated, and no content comes. Source: \
          prompt turn, cancellation."
-        open "Content is not asked about later than a deadline after the answer: it may belong to something else.";
+        open "Content later than a deadline after the answer is not judged: it may belong to something \
+              else.";
     CancelledOnlyThen "acp.turns.cancelled-by-client" Note "CN-05" ["acp.cn-05"]
         "A prompt that nobody cancelled does not end with `cancelled`. Source: StopReason, implied.";
     StopsWork "acp.turns.stops-work" Should "CN-06" ["acp.cn-06"]
-        "After a cancel no model is asked and no tool called any more, and nothing is asked of the client but to tidy up. \
-         Source: prompt turn, cancellation."
-        open "Known where the model or the tool is ours, or the client's files and terminals are asked for; half a second is given and what the quickest answer \
-              took, or a quarter of what the handshake took.";
+        "After a cancel the agent calls no model and no tool any more, and requests only cleanup of the \
+         client. Source: prompt turn, cancellation."
+        open "Judged if the model or the tool is the harness's own, or by requests for the client's \
+              files and terminals. The agent has half a second plus the time of the quickest answer, or \
+              a quarter of the time of the handshake.";
     FsGated "acp.gates.fs" Must "CP-01" ["acp.cp-01"]
-        "Files are asked of the client only where it offers that, reading and writing each for itself. Source: file \
-         system.";
+        "The agent requests files only if the client offers that; reading and writing count separately. \
+         Source: file system.";
     TerminalGated "acp.gates.terminal" Must "CP-02" ["acp.cp-02"]
-        "Terminals are asked of the client only where it offers them. Source: terminals.";
+        "The agent requests terminals only if the client offers them. Source: terminals.";
     ElicitationGated "acp.gates.elicitation" Must "CP-03" ["acp.cp-03"]
-        "Nothing is elicited in a way that the client does not offer. Source: ElicitationCapabilities.";
+        "The agent elicits nothing in a way that the client does not offer. Source: \
+         ElicitationCapabilities.";
     UpdatesGated "acp.gates.updates" Must "CP-04" ["acp.cp-04"]
-        "Notices, compactions, ways to authenticate in a terminal and boolean options come only where the client \
+        "Notices, compactions, authentication in a terminal and boolean options come only if the client \
          offers them. Source: ClientCapabilities.";
     VersionChosen "acp.handshake.version" Must "CP-05" ["acp.cp-05"]
-        "The agent answers with the version asked for where it speaks that, else with the latest that it speaks. \
-         Source: initialization."
-        open "Seen where a version comes back that nobody has published, and where another one comes back for version 1 and \
-              the agent then speaks version 1: it ends a prompt with a stop reason, or reports a `tool_call`.";
+        "The agent answers with the requested version if it speaks it, otherwise with the latest that it \
+         speaks. Source: initialization."
+        open "Detected if the answer names an unpublished version, or another one than the requested \
+              version 1 although the agent then speaks version 1: it ends a prompt with a stop reason, \
+              or reports a `tool_call`.";
     Implements "acp.handshake.methods" Must "CP-06" ["acp.cp-06"]
         "The agent implements `initialize`, `session/new` and `session/prompt`. Source: overview.";
 }
