@@ -97,7 +97,8 @@ impl OpenDecisions {
             open,
             unfinished_call,
             confirmed: confirmed_before || kind == CONFIRMED,
-            asked_again: before.is_some_and(|before| before.asked_again) || asks && confirmed_before,
+            asked_again: before.is_some_and(|before| before.asked_again)
+                || asks && confirmed_before,
         };
         self.known.insert(key, decision);
     }

@@ -15,7 +15,8 @@ mod unix;
 pub use input::InputFile;
 #[cfg(not(unix))]
 pub use other::{
-    Folder, Group, Shell, lead_group, let_in, link, pipe, private_folder, resize, thread_time,
+    ProcessGroup, SystemFolder, SystemShell, lead_group, let_in, link, pipe, private_folder,
+    resize, thread_time,
 };
 #[cfg(unix)]
 pub use unix::{

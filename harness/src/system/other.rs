@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::process::{Child, Command};
 
-use super::{Access, Ending};
+use super::{FileAccess, ProcessEnding};
 
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -28,7 +28,7 @@ impl ProcessGroup {
     }
 
     /// Does nothing; the process itself ends when its handle is dropped.
-    pub fn end(self, _: Ending) {}
+    pub fn end(self, _: ProcessEnding) {}
 }
 
 /// Returns the command unchanged, because there are no process groups.
@@ -54,7 +54,7 @@ impl SystemFolder {
     ///
     /// # Errors
     /// The path does not consist of plain names, or the error of the operating system.
-    pub fn file(&self, path: &Path, access: Access) -> io::Result<File> {
+    pub fn file(&self, path: &Path, access: FileAccess) -> io::Result<File> {
         let mut whole = self.0.clone();
         for part in path.components() {
             let Component::Normal(name) = part else {
@@ -66,8 +66,8 @@ impl SystemFolder {
             }
         }
         let file = match access {
-            Access::Read => File::open(whole)?,
-            Access::Write => {
+            FileAccess::Read => File::open(whole)?,
+            FileAccess::Write => {
                 File::options().write(true).create(true).truncate(false).open(whole)?
             }
         };
