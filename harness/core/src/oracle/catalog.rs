@@ -24,6 +24,7 @@ use super::family::{QUIET, SessionFamily, followed_chat};
 use super::masks::plain;
 use super::members::{given, list, repeated, text};
 use super::memory::ChatMemory;
+use super::owners::owner;
 use super::step::{ActionFolding, OracleStep};
 
 /// The members that an entry repeats, and the action that changes each in a chat's own state;
@@ -353,7 +354,8 @@ fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink)
 }
 
 /// What the calls of a chat show of their workers is what the catalogue says of these. The calls that a fork has copied go
-/// on showing the workers of the chat that they were made in, which no other chat can take over.
+/// on showing the workers of the chat that they were made in, which no other chat can take over. What the tool of a client
+/// shows is that client's word, which the host passes on.
 fn workers(
     cx: &OracleContext,
     family: &SessionFamily<'_>,
@@ -367,7 +369,8 @@ fn workers(
     let forked = given(&chat.state, "origin").is_some_and(|it| text(it, "kind") == Some("fork"));
     let named: &[&str] =
         if forked { &["kind", "toolCallId"] } else { &["kind", "chat", "toolCallId"] };
-    for call in parts.filter_map(|part| given(part, "toolCall")) {
+    let calls = parts.filter_map(|part| given(part, "toolCall"));
+    for call in calls.filter(|call| owner(call).is_none()) {
         let shown = list(call, "content").iter();
         let workers = shown.filter(|shown| text(shown, "type") == Some("subagent"));
         for worker in workers.filter_map(|shown| text(shown, "resource")) {
