@@ -24,6 +24,11 @@ const WRAPPED: &[(&str, &str)] = &[
 /// Methods whose results hold snapshots and envelopes.
 const STATES: &[&str] = &["initialize", "reconnect", "subscribe"];
 
+/// The type that a notification had in the wrapper.
+pub(super) fn wrapped_name(method: &str) -> Option<&'static str> {
+    WRAPPED.iter().find(|(_, newer)| *newer == method).map(|(name, _)| *name)
+}
+
 /// The type of what the wrapper holds, by its name there: `notify/sessionAdded`.
 fn notification_type(name: &str) -> String {
     let bare = name.strip_prefix("notify/").unwrap_or(name);
@@ -77,9 +82,9 @@ impl VersionEdge {
             members.remove("channel");
         }
         // What the wrapper holds has a type of its own: `SessionAddedNotification`.
-        let wrapped = WRAPPED.iter().find(|(_, newer)| *newer == method);
+        let wrapped = wrapped_name(method);
         let wrapped = wrapped.filter(|_| !self.protocol.has(ProtocolFeature::Channels));
-        let inner = wrapped.map(|(name, _)| notification_type(name));
+        let inner = wrapped.map(notification_type);
         let own = inner.as_deref().map_or(TrimType::Params(method), TrimType::Named);
         self.protocol.trim(own, self.newest, TrimType::Params(method), &mut params);
         params
@@ -127,7 +132,7 @@ impl VersionEdge {
             self.protocol.method(method)?;
             return Some((method.to_owned(), params));
         }
-        let (name, _) = WRAPPED.iter().find(|(_, newer)| *newer == method)?;
+        let name = wrapped_name(method)?;
         params.as_object_mut()?.insert("type", json!(name));
         Some((WRAPPER.to_owned(), json!({"notification": params})))
     }

@@ -5,7 +5,7 @@
 //! else, so `judge` can make them again from a file.
 //!
 //! [`baseline`] settles known failures, [`coverage`] says what puts which requirement to the test, [`places`] what of the tables was seen, [`redact`] keeps secrets out of what is written, [`replay`] makes
-//! a run again from its file.
+//! a run again from its file, [`rule_quotes`] quotes requirements in the words of the run's version.
 //!
 //! Knows: `run`, `verdict`, `ledger`. Never knows: sockets, arguments.
 //!
@@ -49,5 +49,6 @@ pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;
 pub mod replay;
+pub mod rule_quotes;
 pub mod spec_page;
 pub mod summary;
