@@ -46,6 +46,7 @@ const WAYS: &[(&str, &str, HostWeakness)] = &[
     ("exits-for-two", "dispatchAction", HostWeakness::ExitsForTwo),
     ("hangs-at-a-dispatch", "dispatchAction", HostWeakness::Hangs),
     ("hangs-at-a-handshake", "initialize", HostWeakness::Hangs),
+    ("hangs-at-a-disposal", "disposeSession", HostWeakness::Hangs),
     ("falls-silent", "dispatchAction", HostWeakness::FallsSilent),
     ("restarts", "dispatchAction", HostWeakness::Restarts),
     ("exits-after-connections", "", HostWeakness::ExitsAfter(12)),

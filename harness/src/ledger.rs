@@ -154,9 +154,14 @@ impl RequirementLedger {
         RequirementLedger::look_up(id).map_or(BreachKind::Silence, |row| row.breach)
     }
 
-    /// Returns the row of an identifier in the newest version that contains it.
+    /// The ledger of the newest version that has an id.
+    pub fn newest_with(id: &str) -> Option<&'static RequirementLedger> {
+        LEDGERS.iter().find(|ledger| ledger.find(id).is_some())
+    }
+
+    /// The row of an id in the newest version that has it. Reports about one version quote that version's own row.
     pub fn look_up(id: &str) -> Option<&'static Requirement> {
-        LEDGERS.iter().find_map(|ledger| ledger.find(id))
+        RequirementLedger::newest_with(id)?.find(id)
     }
 
     /// Returns the row of an identifier.

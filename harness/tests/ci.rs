@@ -429,3 +429,32 @@ fn the_action_certifies_with_the_options_it_is_given() {
     let said = run("ws://127.0.0.1:1", "");
     assert!(said.contains("could not be reached"), "{said}");
 }
+
+#[test]
+fn reports_of_an_older_version_have_its_words() {
+    let here = folder("words");
+    let text = "scenario: mine/words\ntitle: A text comes by itself\nclients: [A]\nsteps:\n  \
+                - open: { by: A }\n  - expect: { at: A, type: chat/delta, within: 1s, \
+                proves: dispatch.table.server-only.chat.delta }\n";
+    fs::create_dir_all(here.join("suite/mine")).unwrap();
+    fs::write(here.join("suite/mine/words.yaml"), text).unwrap();
+    let full = ["run", "suite", "--spec", "0.3.0", "--format", "full"];
+    let reports = ["--report", "jsonl=run.jsonl", "--report", "junit=run.xml"];
+    let words = ["`session/delta`", "since 1): A client dispatch", "action session/delta"];
+    let said = check(&here, &[&full[..], &reports].concat(), 1, &words);
+    let judged = check(&here, &["judge", "run.jsonl"], 1, &words);
+    let xml = fs::read_to_string(here.join("run.xml")).unwrap();
+    let lines = fs::read_to_string(here.join("run.jsonl")).unwrap();
+    let result = lines.lines().find(|line| line.contains("\"run\":\"result\"")).unwrap();
+    check(&here, &["report", "run.jsonl", "--out", "page"], 0, &[]);
+    let page = fs::read_to_string(here.join("page/report.html")).unwrap();
+    let article = page.split("The protocol says").nth(1).unwrap().split("</p>").next().unwrap();
+    for (name, text) in [("junit", &*xml), ("result", result), ("page", article)] {
+        assert!(text.contains("session/delta"), "{name}: {text}");
+        assert!(!text.contains("chat/delta"), "{name}: {text}");
+    }
+    assert!(article.contains("since 1)"), "{article}");
+    // The author's own line is shown as it was written.
+    let quoted = |text: &str| text.lines().filter(|line| line.contains("chat/delta")).count();
+    assert_eq!((quoted(&said), quoted(&judged)), (1, 1), "{said}");
+}

@@ -277,4 +277,10 @@ fn every_published_version_is_known_by_its_actions_and_methods() {
     let expected = ["action session/delta in 0.3.0: on session channels"];
     check(&["explain", "session/delta", "--spec", "0.3.0"], 0, &expected);
     check(&["explain", "session/delta", "--spec", "1.0.0"], 2, &[]);
+    // One of the newest version that an older one calls by another name.
+    let expected = ["called `session/delta`"];
+    check(&["explain", "chat/delta", "--spec", "0.3.0"], 0, &expected);
+    let id = "chat.stream.kind-match";
+    check(&["explain", id], 0, &["since 0.4.0)", "chat/delta targets"]);
+    check(&["explain", id, "--spec", "0.3.0"], 0, &["since 1)", "session/delta targets"]);
 }

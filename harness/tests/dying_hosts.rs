@@ -62,6 +62,7 @@ const WAYS: &[(&str, &str)] = &[
     ("exits-late", "dispatch"),
     ("hangs-at-a-dispatch", "dispatch"),
     ("hangs-at-a-handshake", "handshake"),
+    ("hangs-at-a-disposal", "disposal"),
     ("falls-silent", "dispatch"),
     ("restarts", "dispatch"),
 ];
@@ -115,8 +116,12 @@ fn run(folder: &Path, arguments: &[&str]) -> (Output, BTreeMap<String, Value>) {
     });
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let results = lines.filter(|line| line["run"] == "result");
-    let results = results.map(|it| (it["scenario"].as_str().unwrap().to_owned(), it));
-    (output, results.collect())
+    let mut told = BTreeMap::new();
+    for result in results {
+        let before = told.insert(result["scenario"].as_str().unwrap().to_owned(), result);
+        assert!(before.is_none(), "a scenario has two results: {before:?}");
+    }
+    (output, told)
 }
 
 /// Returns the scenarios that are blamed for an outage, and checks that there is no other failure.

@@ -8,11 +8,13 @@ use serde_json::json;
 
 use crate::agent::acp::fault as acp;
 use crate::agent::acp::variant::{AGENT_VARIANTS, AgentVariantRow};
+use crate::edge::VersionEdge;
 use crate::fault::{FaultDescription, FaultKind};
 use crate::host::fault as host;
 use crate::host::variant::{VARIANTS, VariantRow};
 use crate::ledger::{BreachKind, RequirementLedger};
 use crate::oracle::all_checks;
+use crate::report::rule_quotes::RuleQuotes;
 use crate::report::summary::word;
 use crate::run::first_steps::{self, FIRST_STEPS, FirstStep};
 use crate::run::mutant_rows::named;
@@ -40,7 +42,7 @@ use super::options;
 pub struct ExplainArguments {
     /// The name
     name: String,
-    /// The protocol version at which actions and methods are explained [default: each version that has them]
+    /// The protocol version whose words are used; unless given, the newest one's, and every one that has an action or method
     #[arg(long, value_name = "VERSION", value_parser = options::version)]
     spec: Option<Version>,
     /// Scenario files and folders [default: the built-in suite]
@@ -56,8 +58,8 @@ impl ExplainArguments {
         let suite = files::suite(&self.path)?;
         let name = self.name.as_str();
         let told = [
-            requirement(name, &suite),
-            check(name),
+            requirement(name, self.spec, &suite),
+            check(name, self.spec),
             scenario(name, &suite),
             variant(name),
             agent_variant(name),
@@ -168,14 +170,13 @@ fn agent_variant(name: &str) -> Option<String> {
     ))
 }
 
-fn requirement(name: &str, suite: &ScenarioSuite) -> Option<String> {
-    let row = RequirementLedger::look_up(name)?;
+fn requirement(name: &str, spec: Option<Version>, suite: &ScenarioSuite) -> Option<String> {
+    let newest = RequirementLedger::newest_with(name)?.version;
+    let quote = RuleQuotes::of(spec.unwrap_or(newest)).requirement(name)?;
+    let row = quote.row;
     let mut out = format!(
-        "requirement {name} ({}, since {})\n  {}\n  source: {}\n",
-        word(row.weight),
-        row.since,
-        row.statement,
-        row.source
+        "requirement {name} ({})\n  {}\n  source: {}\n",
+        quote.standing, quote.statement, row.source
     );
     if let Some(argument) = &row.argument {
         let _ = writeln!(out, "  why it weighs: {argument}");
@@ -229,16 +230,17 @@ fn caught_by(out: &mut String, tests: &[&str]) {
     }
 }
 
-fn check(name: &str) -> Option<String> {
+fn check(name: &str, spec: Option<Version>) -> Option<String> {
     let row = all_checks().find(|row| row.id == name)?;
+    let quotes = spec.map_or_else(RuleQuotes::newest, RuleQuotes::of);
     let mut out = format!(
         "always-on check {name} ({}, invariant {})\n  {}\n",
         word(row.weight),
         row.invariant,
-        row.doc
+        quotes.text(row.doc)
     );
     if let Some(open) = row.open {
-        let _ = writeln!(out, "  where the text is open: {open}");
+        let _ = writeln!(out, "  where the text is open: {}", quotes.text(open));
     }
     if !row.requirements.is_empty() {
         let _ = writeln!(out, "  requirements: {}", row.requirements.join(", "));
@@ -321,6 +323,9 @@ fn message(name: &str, spec: Option<Version>) -> Option<String> {
                 out,
                 "action {name} in {version}: on {channel} channels, dispatched by {who}"
             );
+        }
+        if let Some(older) = VersionEdge::new(*version, "").name_on_the_wire(name) {
+            let _ = writeln!(out, "{name} in {version}: called `{older}` there");
         }
         if let Some(method) = protocol.method(name) {
             let from = match (method.from_client, method.from_host) {

@@ -13,6 +13,7 @@ use crate::report::judge_logs::judge_logs;
 use crate::report::junit::JunitReport;
 use crate::report::redact::SecretRedactor;
 use crate::report::replay::{self, JudgedFile};
+use crate::report::rule_quotes::RuleQuotes;
 use crate::transcript::logs::LogFile;
 use crate::verdict::Status;
 use crate::wire::version::Version;
@@ -61,7 +62,8 @@ impl JudgeArguments {
                 (judge_logs(&logs, self.assume, fail_on), TranscriptPlace::Logs(Arc::from(logs)))
             }
         };
-        let console = ConsoleReport::new(context.style, kept.clone());
+        let quotes = judged.version.map_or_else(RuleQuotes::newest, RuleQuotes::of);
+        let console = ConsoleReport::new(context.style, kept.clone(), quotes);
         for case in &judged.cases {
             context.say(&console.progress(case));
         }

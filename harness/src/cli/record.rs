@@ -22,6 +22,7 @@ use crate::report::console::{ConsoleReport, TranscriptPlace};
 use crate::report::event::{CheckLine, FORMAT};
 use crate::report::jsonl::RunWriter;
 use crate::report::redact::{SecretRedactor, secrets_of_header, secrets_of_target};
+use crate::report::rule_quotes::RuleQuotes;
 use crate::report::summary::RunSummary;
 use crate::run::mint::iso8601;
 use crate::run::play::{CountingRecorder, TranscriptRecorder};
@@ -195,6 +196,7 @@ impl RecordArguments {
                 (CaptureFormat::AhpLog, Some(folder)) => TranscriptPlace::Folder(folder),
                 (_, file) => TranscriptPlace::in_file(file),
             },
+            RuleQuotes::newest(),
         );
         context.say(&format!("ws://{address}\n"));
         let recorder = match &writer {

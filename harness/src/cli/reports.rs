@@ -18,6 +18,7 @@ use crate::report::jsonl::RunWriter;
 use crate::report::junit::{JunitReport, UNFINISHED};
 use crate::report::outage::VoidCase;
 use crate::report::redact::SecretRedactor;
+use crate::report::rule_quotes::RuleQuotes;
 use crate::report::summary::RunSummary;
 use crate::run::plan::PlannedScenario;
 use crate::run::play::{CountingRecorder, TranscriptRecorder};
@@ -120,6 +121,7 @@ impl<'a> RunReports<'a> {
                 (None, Some(folder)) => TranscriptPlace::Folder(folder.display().to_string()),
                 (transcript, _) => TranscriptPlace::in_file(transcript),
             },
+            RuleQuotes::of_run(header),
         );
         Ok(RunReports {
             context,

@@ -4,6 +4,9 @@
 //! scenarios are played again, one at a time, as [`lone_trial`](super::lone_trial) says. If no scenario ends the host
 //! alone, they are played together again, and then in pairs.
 //!
+//! A host may end a moment after the scenario that ends it. So the result of a scenario is told once the host has
+//! outlived it for a while, and no scenario has two results.
+//!
 //! Knows: the target, the reports. Never knows: rules.
 //!
 //! Start at [`ScenarioScheduler::play`].
@@ -81,8 +84,8 @@ pub(super) struct ScenarioScheduler<'r, 'c> {
     number: u32,
     fuse: RunFuse,
     watch: HostWatch,
-    /// The scenarios that ended last, with the time.
-    recent: Vec<(Instant, QueuedCase)>,
+    /// The scenarios that ended last, and when; their results are not told yet.
+    recent: VecDeque<(Instant, PlayedCase)>,
 }
 
 impl<'r, 'c> ScenarioScheduler<'r, 'c> {
@@ -114,7 +117,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             number: 0,
             fuse: RunFuse::default(),
             watch,
-            recent: Vec::new(),
+            recent: VecDeque::new(),
         }
     }
 
@@ -135,10 +138,15 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
                 let Some(queued) = queue.pop_front() else { break };
                 alone = next;
                 if !self.begin(queued, &mut playing).await {
+                    self.tell_recent(Duration::ZERO);
                     return false;
                 }
             }
-            match playing.join_next().await {
+            let Ok(ended) = tokio::time::timeout(RECENT, playing.join_next()).await else {
+                self.tell_recent(RECENT);
+                continue;
+            };
+            match ended {
                 Some(Ok(played)) => {
                     self.saw(&played);
                     match self.outage(&played).await {
@@ -158,6 +166,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             }
         }
         self.last_look().await;
+        self.tell_recent(Duration::ZERO);
         *self.interrupted.borrow()
     }
 
@@ -267,12 +276,31 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         enough.or(gone).or(blown)
     }
 
+    /// Takes in a result, which is told once the host has outlived the scenario. One that ends the run is told at once.
     fn report(&mut self, played: PlayedCase) {
-        let now = Instant::now();
-        self.recent.retain(|(at, _)| now.duration_since(*at) < RECENT);
-        if self.recent.len() < MAX_RECENT && self.watch.is_outside() {
-            self.recent.push((now, played.queued.clone()));
+        self.tell_recent(RECENT);
+        let ends_the_run = self.run.fail_fast && played.report.status != Status::Pass;
+        if !self.watch.is_outside() || ends_the_run {
+            return self.tell(played);
         }
+        if self.recent.len() >= MAX_RECENT
+            && let Some((_, oldest)) = self.recent.pop_front()
+        {
+            self.tell(oldest);
+        }
+        self.recent.push_back((Instant::now(), played));
+    }
+
+    /// Tells the results of scenarios that ended so long ago.
+    fn tell_recent(&mut self, age: Duration) {
+        while self.recent.front().is_some_and(|(at, _)| at.elapsed() >= age) {
+            if let Some((_, played)) = self.recent.pop_front() {
+                self.tell(played);
+            }
+        }
+    }
+
+    fn tell(&mut self, played: PlayedCase) {
         let mut report = played.report;
         if played.queued.attempts > 0 && report.status == Status::Pass {
             report.flaky = Some(played.queued.attempts + 1);
@@ -353,10 +381,17 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
             self.void_case(played.report.case, &what);
             queued.push(played.queued);
         }
-        let recent = std::mem::take(&mut self.recent).into_iter().map(|(_, queued)| queued);
+        let untold = std::mem::take(&mut self.recent);
+        let recent = untold.iter().map(|(_, played)| played.queued.clone());
         let recent: Vec<QueuedCase> =
             recent.filter(|it| queued.iter().all(|other| other.name != it.name)).collect();
         let TrialResults { held, ended } = trials(self, &queued, &recent).await;
+        for (_, played) in untold {
+            match ended.iter().find(|(other, _)| other.queued.name == played.queued.name) {
+                Some((_, what)) => self.void_case(played.report.case, what),
+                None => self.tell(played),
+            }
+        }
         let blamed = !ended.is_empty();
         for (played, what) in ended {
             let outage = HostOutage { what, beside: Vec::new() };

@@ -126,7 +126,7 @@ pub struct RunArguments {
     watch: Vec<PathBuf>,
     /// Begin no further scenario after the first failure; the rest is reported as not judged
     #[arg(long, help_heading = "Playing")]
-    fail_fast: bool,
+    pub(super) fail_fast: bool,
     /// Print what would be played and sent, and send nothing
     #[arg(long, help_heading = "Playing")]
     pub(super) dry_run: bool,

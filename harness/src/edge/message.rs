@@ -24,6 +24,11 @@ const WRAPPED: &[(&str, &str)] = &[
 /// The methods whose results hold snapshots and envelopes.
 const STATES: &[&str] = &["initialize", "reconnect", "subscribe"];
 
+/// The type that a notification had in the wrapper.
+pub(super) fn wrapped_name(method: &str) -> Option<&'static str> {
+    WRAPPED.iter().find(|(_, newer)| *newer == method).map(|(name, _)| *name)
+}
+
 /// Returns the type name of a wrapped notification, such as `SessionAddedNotification` for
 /// `notify/sessionAdded`.
 fn notification_type(name: &str) -> String {
@@ -78,9 +83,9 @@ impl VersionEdge {
             members.remove("channel");
         }
         // A wrapped notification has its own type, such as `SessionAddedNotification`.
-        let wrapped = WRAPPED.iter().find(|(_, newer)| *newer == method);
+        let wrapped = wrapped_name(method);
         let wrapped = wrapped.filter(|_| !self.protocol.has(ProtocolFeature::Channels));
-        let inner = wrapped.map(|(name, _)| notification_type(name));
+        let inner = wrapped.map(notification_type);
         let own = inner.as_deref().map_or(TrimType::Params(method), TrimType::Named);
         self.protocol.trim(own, self.newest, TrimType::Params(method), &mut params);
         params
@@ -129,7 +134,7 @@ impl VersionEdge {
             self.protocol.method(method)?;
             return Some((method.to_owned(), params));
         }
-        let (name, _) = WRAPPED.iter().find(|(_, newer)| *newer == method)?;
+        let name = wrapped_name(method)?;
         params.as_object_mut()?.insert("type", json!(name));
         Some((WRAPPER.to_owned(), json!({"notification": params})))
     }

@@ -28,6 +28,7 @@ use crate::wire::version::Version;
 pub mod changes;
 mod message;
 mod reshape;
+mod spelling;
 mod uri;
 
 use changes::{CHANGES, ChangeKind, MessagePlace, VersionChange};

@@ -30,6 +30,7 @@ use super::area::{area, or_core};
 use super::event::{CaseReport, ClaimReport};
 use super::finished::FinishedRun;
 use super::profile_verdict::{ProfileResult, ProfileVerdict, profiles};
+use super::rule_quotes::RuleQuotes;
 use super::summary::CheckTotal;
 
 /// The format of `certificate.json`.
@@ -131,8 +132,8 @@ pub struct CheckResult {
     pub weight: Weight,
     /// The profile it belongs to.
     pub profile: String,
-    /// The rule that it checks.
-    pub statement: &'static str,
+    /// Its rule, in the words of the version.
+    pub statement: String,
     /// The outcome.
     pub outcome: RequirementOutcome,
     /// The number of times that the rule was tested.
@@ -156,7 +157,7 @@ pub struct RequirementResult {
     pub party: String,
     /// The profile it belongs to.
     pub profile: String,
-    /// The text of the requirement.
+    /// The rule, in the words of the version.
     pub statement: String,
     /// The source in the specification.
     pub source: String,
@@ -338,10 +339,14 @@ impl ViewResults {
             ids.for_each(|id| about.entry(id).or_default().push(report));
         }
         let rules = RequirementLedger::of(version).iter().filter(|rule| rule.holds_in(version));
+        let quotes = RuleQuotes::of(version);
         let row = |rule| {
             RequirementResult::of(rule, about.get(rule.id).map_or(&[][..], Vec::as_slice), run)
         };
         let mut requirements: Vec<RequirementResult> = rules.map(row).collect();
+        for row in &mut requirements {
+            row.statement = quotes.text(&row.statement);
+        }
         let mut own: Vec<&OwnRequirement> = run.cases.iter().flat_map(|case| &case.own).collect();
         own.sort_by_key(|own| &own.id);
         own.dedup_by_key(|own| &own.id);
@@ -361,7 +366,7 @@ impl ViewResults {
         }
         let checks: Vec<CheckResult> = checks_of(version.standard)
             .iter()
-            .filter_map(|check| Some(CheckResult::of(check, run.checks.get(check.id)?)))
+            .filter_map(|check| Some(CheckResult::of(check, run.checks.get(check.id)?, &quotes)))
             .collect();
         let profiles = profiles(&requirements, &checks, &tried);
         ViewResults { requirements, checks, profiles }
@@ -369,7 +374,7 @@ impl ViewResults {
 }
 
 impl CheckResult {
-    fn of(check: &'static CheckRow, total: &CheckTotal) -> CheckResult {
+    fn of(check: &'static CheckRow, total: &CheckTotal, quotes: &RuleQuotes) -> CheckResult {
         let outcome = match total.worst.and_then(RequirementOutcome::broken) {
             Some(broken) => broken,
             None if total.observations > 0 => RequirementOutcome::Pass,
@@ -379,7 +384,7 @@ impl CheckResult {
             id: check.id,
             weight: check.weight,
             profile: area(check.id, "core"),
-            statement: check.doc,
+            statement: quotes.text(check.doc),
             outcome,
             observations: total.observations,
             findings: total.findings,

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
-use crate::ledger::RequirementLedger;
 use crate::run::detect::DetectedFeature;
 use crate::scenario::capability::WORKSPACE;
 use crate::scenario::own::OwnRequirement;
@@ -19,6 +18,7 @@ use super::command;
 use super::draw::{self, DrawStyle};
 use super::event::{CaseReport, FailureReport, FindingLine, RunHeader};
 use super::first::{fix_first, is_to_mend, name, one_line};
+use super::rule_quotes::RuleQuotes;
 use super::summary::{OWN_FRAMES, RunSummary, row, word};
 
 /// The place of the transcript that line numbers refer to.
@@ -103,6 +103,8 @@ pub struct ConsoleReport {
     format: ConsoleDetail,
     /// Whether there are too many scenarios for one line per scenario.
     many: bool,
+    /// How requirements and checks are quoted.
+    quotes: RuleQuotes,
 }
 
 /// Returns the first names, and the number of further names.
@@ -127,9 +129,10 @@ fn hint_in(how: &str) -> Option<String> {
 }
 
 impl ConsoleReport {
-    /// Makes a console report with full detail.
-    pub fn new(style: DrawStyle, kept: TranscriptPlace) -> ConsoleReport {
-        ConsoleReport { style, kept, own_frames: false, format: ConsoleDetail::Full, many: false }
+    /// A console that knows where the transcript is kept, and quotes requirements like this.
+    pub fn new(style: DrawStyle, kept: TranscriptPlace, quotes: RuleQuotes) -> ConsoleReport {
+        let format = ConsoleDetail::Full;
+        ConsoleReport { style, kept, own_frames: false, format, many: false, quotes }
     }
 
     /// Sets the amount of detail for a run of this many scenarios.
@@ -311,10 +314,8 @@ impl ConsoleReport {
         if let Some(own) = own.iter().find(|own| own.id == id) {
             return format!("{id} ({}, your own): {}", word(own.weight), own.text);
         }
-        match RequirementLedger::look_up(id) {
-            Some(rule) => {
-                format!("{id} ({}, since {}): {}", word(rule.weight), rule.since, rule.statement)
-            }
+        match self.quotes.requirement(id) {
+            Some(rule) => format!("{id} ({}): {}", rule.standing, rule.statement),
             None => id.to_owned(),
         }
     }
@@ -339,7 +340,7 @@ impl ConsoleReport {
             if check == OWN_FRAMES && !self.own_frames {
                 continue;
             }
-            let doc = row(check).map_or("", |row| row.doc);
+            let doc = self.quotes.text(row(check).map_or("", |row| row.doc));
             let _ = writeln!(
                 out,
                 "{} {check}: {} of {} observations\n      {doc}",

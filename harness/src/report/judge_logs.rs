@@ -23,7 +23,8 @@ use super::summary::RunSummary;
 
 /// Judges logs in all possible orders.
 pub fn judge_logs(logs: &ConnectionLogs, assume: Option<Version>, fail_on: FailOn) -> JudgedFile {
-    let mut judged = JudgedFile { summary: RunSummary::new(fail_on), ..JudgedFile::default() };
+    let summary = RunSummary::new(fail_on);
+    let mut judged = JudgedFile { summary, version: assume, ..JudgedFile::default() };
     let mut orders = logs.orders().into_iter();
     let first = once(logs, logs.in_order(orders.next().unwrap_or_default()), assume);
     let OrderJudgement { mut reports, mut findings, took } = first;

@@ -15,6 +15,7 @@ use crate::wire::foreign_text::xml;
 
 use super::command;
 use super::event::{CaseReport, RunHeader};
+use super::rule_quotes::RuleQuotes;
 use super::summary::{CheckTotal, RunSummary, row, word};
 
 /// The content of the file until the run is over. If the run is killed, a reader of the file sees that it is
@@ -109,7 +110,9 @@ impl JunitReport {
         stale: &[String],
         out: &mut dyn Write,
     ) -> Result<(), String> {
-        let checks = summary.checks.iter().map(|(check, total)| check_case(check, total)).collect();
+        let quotes = self.header.as_ref().map_or_else(RuleQuotes::newest, RuleQuotes::of_run);
+        let case = |(check, total): (&String, &CheckTotal)| check_case(check, total, &quotes);
+        let checks = summary.checks.iter().map(case).collect();
         let mut suites = vec![("scenarios", self.cases), ("always-on checks", checks)];
         if !stale.is_empty() {
             suites.push(("baseline", stale.iter().map(|line| stale_case(line)).collect()));
@@ -240,6 +243,7 @@ impl JunitCase {
 
 /// Formats the details of a scenario that did not hold, with the command that plays it again.
 fn detail(case: &CaseReport, header: Option<&RunHeader>) -> String {
+    let quotes = header.map_or_else(RuleQuotes::newest, RuleQuotes::of_run);
     let mut lines = Vec::new();
     for failure in case.failures() {
         lines.push(format!(
@@ -252,7 +256,10 @@ fn detail(case: &CaseReport, header: Option<&RunHeader>) -> String {
         lines.push(failure.label.lines());
         lines.push(match failure.rule.as_str() {
             "" => "no requirement is blamed for this; what depends on it is untested".to_owned(),
-            rule => format!("requirement: {rule}"),
+            rule => quotes.requirement(rule).map_or_else(
+                || format!("requirement: {rule}"),
+                |quote| format!("requirement: {rule} ({}): {}", quote.standing, quote.statement),
+            ),
         });
         lines.push(format!("transcript lines: {:?}", failure.transcript));
     }
@@ -269,7 +276,7 @@ fn detail(case: &CaseReport, header: Option<&RunHeader>) -> String {
     lines.join("\n")
 }
 
-fn check_case(check: &str, total: &CheckTotal) -> JunitCase {
+fn check_case(check: &str, total: &CheckTotal, quotes: &RuleQuotes) -> JunitCase {
     let found: Vec<String> = total
         .shown
         .iter()
@@ -282,7 +289,7 @@ fn check_case(check: &str, total: &CheckTotal) -> JunitCase {
             )
         })
         .collect();
-    let doc = row(check).map_or("", |row| row.doc);
+    let doc = quotes.text(row(check).map_or("", |row| row.doc));
     let (observations, findings) = (total.observations, total.findings);
     let body = format!("{doc}\n{observations} observations, {findings} findings\n");
     let body = xml(&(body + &found.join("\n")));

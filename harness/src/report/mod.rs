@@ -4,9 +4,8 @@
 //! [`summary::RunSummary`]. The console, `run.jsonl` and JUnit use only these, so `judge` can produce the same
 //! reports from a file.
 //!
-//! [`baseline`] applies known failures, [`coverage`] says what tests each requirement, [`places`] says which
-//! parts of the protocol tables were seen, [`redact`] removes secrets from all output, [`replay`] plays a run
-//! again from its file.
+//! [`baseline`] settles known failures, [`coverage`] says what puts which requirement to the test, [`places`] what of the tables was seen, [`redact`] keeps secrets out of what is written, [`replay`] makes
+//! a run again from its file, [`rule_quotes`] quotes requirements in the words of the run's version.
 //!
 //! Knows: `run`, `verdict`, `ledger`. Never knows: sockets, arguments.
 //!
@@ -50,5 +49,6 @@ pub mod redact;
 #[cfg(feature = "cli")]
 pub mod reducers;
 pub mod replay;
+pub mod rule_quotes;
 pub mod spec_page;
 pub mod summary;

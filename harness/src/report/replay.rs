@@ -37,6 +37,8 @@ pub struct JudgedFile {
     pub cases: Vec<CaseReport>,
     /// The summary of the scenarios.
     pub summary: RunSummary,
+    /// The version that it is about, where it says so or the caller does.
+    pub version: Option<Version>,
     /// The duration of the transcript.
     pub took: Duration,
     /// The number of connections outside any scenario.
@@ -264,6 +266,8 @@ impl RunReplay {
         for (_, replayed) in std::mem::take(&mut self.cases) {
             self.judged.notes.push(format!("`{}` did not end before the file did", replayed.id));
         }
+        let of_run = self.header.as_ref().and_then(|header| header.version.parse().ok());
+        self.judged.version = of_run.or(self.assume);
         if self.header.is_some() && !self.ended {
             self.judged.notes.push("the file has no footer: the run was cut off".to_owned());
         }

@@ -305,7 +305,7 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
             true => SkipCause::OutOfReach,
             false => SkipCause::NotApplicable,
         };
-        let text = format!("the {subject} does not offer `{capability}`");
+        let text = why_missing(capability, subject);
         return Some(SkipReason { text, cause });
     }
     if scenario.aggressive && !abilities.aggressive {
@@ -322,6 +322,17 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
     scripts(scenario)
         .find_map(|script| abilities.agent.cannot(&script))
         .and_then(SkipReason::out_of_reach)
+}
+
+/// Why something is missing: the target does not offer it, or the user did not give it.
+fn why_missing(capability: &str, subject: &str) -> String {
+    match capability::named(capability).map(|row| row.shown) {
+        Some(CapabilitySource::Given(_, option)) => format!("the run was not given {option}"),
+        Some(CapabilitySource::Token) => "the run has no token for an agent that needs one (hint: \
+            `--authenticate RESOURCE=TOKEN`)"
+            .to_owned(),
+        _ => format!("the {subject} does not offer `{capability}`"),
+    }
 }
 
 /// Returns a capability that a scenario needs and the target does not offer.
@@ -422,6 +433,24 @@ mod tests {
         check("turns/*-b", "turns/a-b", true);
         check("*", "x", true);
         check("b*", "a", false);
+    }
+
+    #[test]
+    fn a_host_does_not_offer_what_the_user_gives() {
+        let check = |capability: &str, expected: &str| {
+            assert_eq!(why_missing(capability, "host"), expected);
+        };
+        check("terminals", "the host does not offer `terminals`");
+        check(
+            "credentials",
+            "the run was not given `--token`, or credentials in `--header` or `--url`",
+        );
+        for row in capability::CAPABILITIES.iter().filter(|row| {
+            matches!(row.shown, CapabilitySource::Given(..) | CapabilitySource::Token)
+        }) {
+            let reason = why_missing(row.name, "host");
+            assert!(reason.starts_with("the run ") && reason.contains("--"), "{reason}");
+        }
     }
 
     #[test]

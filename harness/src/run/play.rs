@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use litemap::LiteMap;
 
+use crate::edge::VersionEdge;
 use crate::oracle::{Oracle, OracleOptions};
 use crate::scenario::parse::{ParsedScenario, ScenarioStep};
 use crate::transcript::{
@@ -424,7 +425,9 @@ impl ScenarioPlay {
                 }
             }
         }
-        ScenarioVerdict { claims, checks: self.oracle.finish(), ..verdict }
+        let mut verdict = ScenarioVerdict { claims, ..verdict };
+        verdict.put_in_words_of_the_wire(&self.case.edge());
+        ScenarioVerdict { checks: self.oracle.finish(), ..verdict }
     }
 
     /// Advances the clock to the time of an input. Timers that are due earlier fire first, each at its own
@@ -447,6 +450,29 @@ impl ScenarioPlay {
         let line = self.recorder.record(at, client, &event);
         self.oracle.observe(&TranscriptEntry { line, at, conn, event });
         line
+    }
+}
+
+impl ScenarioVerdict {
+    /// Scenarios are written in the words of the newest version; what is said of a host is in those that it was spoken to
+    /// in. The always-on checks judge the wire as it is and need no translation.
+    fn put_in_words_of_the_wire(&mut self, edge: &VersionEdge) {
+        if edge.is_plain() {
+            return;
+        }
+        let put = |text: &mut String| *text = edge.in_words_of_the_wire(text);
+        put(&mut self.reason);
+        self.notes.iter_mut().for_each(put);
+        let outcomes = self.claims.iter_mut().map(|claim| &mut claim.outcome);
+        let failures = outcomes.filter_map(|outcome| {
+            put(&mut outcome.untested);
+            outcome.failure.as_mut()
+        });
+        for failure in failures.chain(self.failure.as_mut()) {
+            put(&mut failure.message);
+            put(&mut failure.label);
+            failure.second.iter_mut().for_each(|(_, text)| put(text));
+        }
     }
 }
 

@@ -98,13 +98,26 @@ fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
     Some(whole)
 }
 
-/// Splits a text so that its last word is the identifier; `None` if it contains no word.
+/// A text with one of its words as an id: the last that looks generated, or else the last one. None if it has no word.
 fn with_id(text: &str) -> Option<[FormPart<'_>; 3]> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '%');
-    let trimmed = text.trim_end_matches(|c| !is_word(c));
-    let word = trimmed.rsplit(|c| !is_word(c)).next().filter(|word| !word.is_empty())?;
-    let start = trimmed.len() - word.len();
-    Some([FormPart::Fixed(&text[..start]), FormPart::Id, FormPart::Fixed(&text[trimmed.len()..])])
+    let mut words: Vec<(usize, &str)> = Vec::new();
+    let mut start = 0;
+    for piece in text.split_inclusive(|c| !is_word(c)) {
+        let word = piece.trim_end_matches(|c| !is_word(c));
+        if !word.is_empty() {
+            words.push((start, word));
+        }
+        start += piece.len();
+    }
+    let looks_generated = |(at, word): &&(usize, &str)| {
+        let is_port = text[..*at].ends_with(':');
+        let is_hexadecimal = word.chars().all(|c| c.is_ascii_hexdigit() || c == '-');
+        is_hexadecimal && !is_port && word.chars().any(|c| c.is_ascii_digit())
+    };
+    let (start, word) = *words.iter().rfind(looks_generated).or(words.last())?;
+    let end = start + word.len();
+    Some([FormPart::Fixed(&text[..start]), FormPart::Id, FormPart::Fixed(&text[end..])])
 }
 
 #[cfg(test)]
@@ -124,6 +137,8 @@ mod tests {
         check("ahp-chat://host/7", "ahp-chat://host/new");
         check("ahp-chat:/chats/7/", "ahp-chat:/chats/new/");
         check("ahp-chat:/7?v=2", "ahp-chat:/7?v=new");
+        check("ahp-chat://7c-2/own", "ahp-chat://new/own");
+        check("ahp-chat://localhost:8080/main", "ahp-chat://localhost:8080/new");
         check(
             &format!("ahp-chat://default/{}", BASE64URL_NOPAD.encode(ONE.as_bytes())),
             &format!("ahp-chat://new/{}", BASE64URL_NOPAD.encode(OTHER.as_bytes())),

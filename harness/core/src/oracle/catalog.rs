@@ -25,6 +25,7 @@ use super::family::{QUIET, SessionFamily, followed_chat};
 use super::masks::plain;
 use super::members::{given, list, repeated, text};
 use super::memory::ChatMemory;
+use super::owners::owner;
 use super::step::{ActionFolding, OracleStep};
 
 /// The members of a chat that its entry repeats, and the action that changes each member in the chat's own
@@ -356,8 +357,9 @@ fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink)
     }
 }
 
-/// Judges whether the workers that a chat's calls show name these calls as their origin. A forked chat keeps
-/// the calls of its source, whose workers still name the source chat; there the chat is not compared.
+/// What the calls of a chat show of their workers is what the catalogue says of these. The calls that a fork has copied go
+/// on showing the workers of the chat that they were made in, which no other chat can take over. What the tool of a client
+/// shows is that client's word, which the host passes on.
 fn workers(
     cx: &OracleContext,
     family: &SessionFamily<'_>,
@@ -371,7 +373,8 @@ fn workers(
     let forked = given(&chat.state, "origin").is_some_and(|it| text(it, "kind") == Some("fork"));
     let named: &[&str] =
         if forked { &["kind", "toolCallId"] } else { &["kind", "chat", "toolCallId"] };
-    for call in parts.filter_map(|part| given(part, "toolCall")) {
+    let calls = parts.filter_map(|part| given(part, "toolCall"));
+    for call in calls.filter(|call| owner(call).is_none()) {
         let shown = list(call, "content").iter();
         let workers = shown.filter(|shown| text(shown, "type") == Some("subagent"));
         for worker in workers.filter_map(|shown| text(shown, "resource")) {

@@ -187,7 +187,8 @@ catalogue! {
         apart ["subscribe.snapshot-resource-matches"]
         "A snapshot with the accepted actions after it equals every later snapshot of the channel, on \
          any connection; otherwise clients diverge. Source: state-model.md."
-        open "Members that no action can change are not compared; see the masks.";
+        open "Members that no action can change are not compared; see the masks. If a client that was not \
+              recorded may have disposed of a session and created it again unheard, a difference is only noted.";
     MergedAgrees "state.merged-agrees" Essential "D5"
         ["subscribe.delivery.same-reduced-state", "reconnect.delivery-options-reset"]
         "A subscription with `delivery.maxLatencyMs` comes to the same state as one without, at every \
@@ -354,7 +355,8 @@ catalogue! {
     WorkerOrigin "catalog.worker-origin" Must "I1" ["chat.subagent.consistency"]
         "A call that shows the chat of a worker, and the origin of that chat, name each other. Source: \
          chat-channel.md, origin."
-        open "Judged when the session is at rest, of the active turn and the last one.";
+        open "Judged when the session is at rest, of the active turn and the last one, and not of what the \
+              tool of a client shows.";
     DefaultChat "catalog.default-chat" Essential "I2"
         ["session.catalog.default-in-catalog", "chat.move.default-not-movable"]
         "The default chat is in the catalogue, in a session's state and in its summaries; otherwise a \

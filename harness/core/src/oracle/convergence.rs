@@ -101,13 +101,20 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     if effect_of_rejection(cx, comparison, &snapshot, &canonical, out) {
         return;
     }
-    let message = format!(
+    let mut message = format!(
         "expected the snapshot of `{uri}` at {from_seq} to equal the earlier one with the actions \
          after it, found differences"
     );
+    let mut weight = Weight::Essential;
+    if cx.options.foreign && !cx.hears_of_ends(comparison.channel) {
+        weight = Weight::Note;
+        message.push_str(
+            "; no recorded client would have heard if another one had disposed of it and created it anew",
+        );
+    }
     let diff = difference(&folded.hard, &snapshot.hard);
     let lines = &comparison.lines;
-    out.with_diff(Rule::SnapshotAgrees.of(LOG), Weight::Essential, message, lines, Some(diff));
+    out.with_diff(Rule::SnapshotAgrees.of(LOG), weight, message, lines, Some(diff));
 }
 
 /// Whether a rejected action explains the difference, if it is folded onto the state (C5).

@@ -13,7 +13,8 @@ use crate::wire::json::Value;
 
 use crate::model::{ActionOutcome, ActionReducer, apply};
 use crate::transcript::{ConnId, SeenFrame};
-use crate::wire::channel::ChannelKind;
+use crate::wire::channel::{ChannelKind, ROOT};
+use crate::wire::feature::ProtocolFeature;
 use crate::wire::protocol::Protocol;
 
 use super::channel::{
@@ -22,6 +23,7 @@ use super::channel::{
 use super::context::{OracleContext, StepEmitter};
 use super::envelope::ActionEnvelope;
 use super::log::envelope_value;
+use super::members::{list, text};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 use super::subscriptions::SnapshotArrival;
 
@@ -323,6 +325,37 @@ impl OracleContext {
         let channels = &self.channels;
         let waits = |id: &ChannelId| channels.get(*id).is_some_and(|it| !it.waiting.is_empty());
         self.waiting.retain(waits);
+    }
+
+    /// Whether a recorded connection would have been told if somebody had disposed of a session or a chat, and created
+    /// another one at its URI, since the last action that is folded. Who follows the root channel is told of sessions, as
+    /// everybody was before there were channels; who follows a session is told of each of its chats, which go with it.
+    pub(super) fn hears_of_ends(&self, id: ChannelId) -> bool {
+        let Some((channel, fold)) = self.channels.get(id).zip(self.folded(id)) else {
+            return false;
+        };
+        let chats = match fold.kind {
+            ChannelKind::Session => list(&fold.state, "chats"),
+            ChannelKind::Chat => {
+                let session = channel.owner.and_then(|session| self.followed(session));
+                session.map_or(&[][..], |session| list(&session.state, "chats"))
+            }
+            _ => return true,
+        };
+        let is_told = match fold.kind {
+            ChannelKind::Session => !chats.is_empty(),
+            _ => chats.iter().any(|chat| text(chat, "resource") == Some(&channel.uri)),
+        };
+        let of_root = |root: ChannelId| {
+            let subs = self.conns.values().filter_map(|conn| conn.subs.get(&root));
+            subs.filter_map(|sub| sub.complete_from()).any(|from| from <= fold.seq)
+        };
+        let before_channels = !fold.protocol.has(ProtocolFeature::Channels);
+        let has_no_session = fold.kind == ChannelKind::Chat && channel.owner.is_none();
+        is_told
+            || before_channels
+            || has_no_session
+            || self.channels.find(ROOT).is_some_and(of_root)
     }
 
     /// Whether a connection delivers everything after the state of the fold, in the fold's version.

@@ -224,7 +224,7 @@ fn session_of(cx: &OracleContext, folding: &ActionFolding<'_>) -> Option<Channel
 }
 
 /// Returns the client that a call belongs to: the one in its `contributor` or, up to 0.3.0, its `toolClientId`.
-fn owner(call: &Value) -> Option<&str> {
+pub(super) fn owner(call: &Value) -> Option<&str> {
     match given(call, "contributor") {
         Some(contributor) if text(contributor, "kind") == Some("client") => {
             text(contributor, "clientId")

@@ -215,3 +215,37 @@ fn whoever_asks_twice_may_be_answered_twice() {
     play(r#""ahp-root://""#, &["state.given"]);
     play(r#""ahp-root://","ahp-root://""#, &[]);
 }
+
+#[test]
+fn what_a_clients_tool_shows_is_not_the_hosts_word() {
+    let play = |contributor: &str, origin: &str, expected: &[&str]| {
+        let time = "2026-01-01T00:00:00.000Z";
+        let worker = format!(
+            r#"}},{{"resource":"ahp-chat:/w","title":"","status":1,"modifiedAt":"{time}","origin":{origin}"#
+        );
+        let call = format!(
+            r#"{{"toolCallId":"c","toolName":"t","displayName":"T","status":"completed","invocationMessage":"m","confirmed":"not-needed","success":true,"pastTenseMessage":"d","content":[{{"type":"subagent","resource":"ahp-chat:/w","title":"W"}}]{contributor}}}"#
+        );
+        let turns = format!(
+            r#""turns":[{{"id":"t1","startedAt":"{time}","endedAt":"{time}","message":{{"text":"hi","origin":{{"kind":"user"}}}},"state":"complete","responseParts":[{{"kind":"toolCall","toolCall":{call}}}]}}]"#
+        );
+        let chat = chat(time, "").replace(r#""turns":[]"#, &turns);
+        let session = session(&worker);
+        check(
+            &format!(
+                "A hello 0\nA sub session 0 {session}\nA sub chat 0 {chat}\nwait 9\nA barrier"
+            ),
+            expected,
+        )
+    };
+    let of_the_call = r#"{"kind":"tool","chat":"ahp-chat:/1","toolCallId":"c"}"#;
+    let of_another = r#"{"kind":"tool","chat":"ahp-chat:/1","toolCallId":"other"}"#;
+    play("", of_the_call, &[]);
+    play("", of_another, &["catalog.worker-origin"]);
+    play(
+        r#","contributor":{"kind":"mcp","customizationId":"m"}"#,
+        of_another,
+        &["catalog.worker-origin"],
+    );
+    play(r#","contributor":{"kind":"client","clientId":"A"}"#, of_another, &[]);
+}

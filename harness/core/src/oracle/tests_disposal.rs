@@ -1,11 +1,13 @@
 //! Tests of what a host owes at a disposal, and of when a session counts as at rest, each kept and broken.
 
 use super::tests::{check, only};
+use super::{OracleOptions, testkit};
+use crate::verdict::Weight;
 
 const START: &str = "A hello 0\nA sub session 0\nA sub chat 0\n";
 const DISPOSAL: &str = r#"A ask 1 disposeSession {"channel":"ahp-session:/1"}"#;
 
-fn play(rest: &str, expected: &[&str]) -> super::testkit::TestVerdict {
+fn play(rest: &str, expected: &[&str]) -> testkit::TestVerdict {
     check(&format!("{START}{rest}"), expected)
 }
 
@@ -19,6 +21,32 @@ fn a_disposal_does_not_settle_dispatches() {
     play(&format!("A sends session 1 title x\nA unsub session\n{DISPOSAL}\nA ok 1"), &[]);
     let chat = "A sends chat 1 start t1\nA sends chat 2 cancel t1\nA refused chat 1 A 2 cancel t1";
     play(&format!("{chat}\n{DISPOSAL}\nA ok 1"), &[settled]);
+}
+
+/// What the snapshot of a session weighs that says another title than the one before, in a capture without some clients.
+fn weight_of_another_title(script: &str) -> Weight {
+    let options = OracleOptions { foreign: true, ..OracleOptions::default() };
+    let other =
+        testkit::state("session").to_string().replacen(r#""title":"""#, r#""title":"y""#, 1);
+    let said = testkit::play(options, &format!("{script}\nA sub session 5 {other}"));
+    only(&said, "state.snapshot-agrees").weight
+}
+
+#[test]
+fn an_unheard_disposal_is_no_difference_of_states() {
+    let start = "A hello 0\nA sub session 0\nA got session 1 title x";
+    assert_eq!(weight_of_another_title(start), Weight::Essential);
+    // Who follows a session is told of its chats, which go with it.
+    let deaf = "A hello 0\nA unsub root\nA barrier\nA sub session 0\nA got session 1 title x";
+    assert_eq!(weight_of_another_title(deaf), Weight::Essential);
+    let removal = r#"A got session 2 {"type":"session/chatRemoved","chat":"ahp-chat:/1"}"#;
+    assert_eq!(weight_of_another_title(&format!("{deaf}\n{removal}")), Weight::Note);
+    // Another connection hears of it, from before the last action on.
+    assert_eq!(
+        weight_of_another_title(&format!("B hello 0\n{deaf}\n{removal}")),
+        Weight::Essential
+    );
+    assert_eq!(weight_of_another_title(&format!("{deaf}\n{removal}\nB hello 4")), Weight::Note);
 }
 
 #[test]

@@ -9,11 +9,11 @@ use super::super::conversation::{ConversationLine, LineDirection, LineRole, abou
 use super::super::excerpt::{cut, members_of, path_in};
 use super::super::finished::{FinishedCase, FinishedRun};
 use super::super::first;
+use super::super::rule_quotes::RuleQuotes;
 use super::super::spec_page;
 use super::super::summary::{self, word};
 use super::page::HtmlPage;
 use super::{picture, tag};
-use crate::ledger::RequirementLedger;
 use crate::verdict::Status;
 
 /// The maximal number of causes in the list at the top.
@@ -209,15 +209,16 @@ impl<'a> FailureArticles<'a> {
         page.open("p", &[("class", "rule")]);
         page.element("b", &[], "The protocol says ");
         let check = breach.check.as_deref().and_then(summary::row);
-        let of_check = check
-            .and_then(|row| row.requirements.first())
-            .and_then(|id| RequirementLedger::look_up(id));
-        match (RequirementLedger::look_up(&breach.id.rule).or(of_check), own, check) {
+        let quotes = RuleQuotes::of_run(&self.run.header);
+        let of_check =
+            check.and_then(|row| row.requirements.first()).and_then(|id| quotes.requirement(id));
+        match (quotes.requirement(&breach.id.rule).or(of_check), own, check) {
             (_, Some(own), _) => {
                 page.text(&format!("({}, your own) {}", word(own.weight), own.text))
             }
             (Some(rule), None, _) => {
-                page.text(&format!("({}) {} ", word(rule.weight), rule.statement));
+                page.text(&format!("({}) {} ", rule.standing, rule.statement));
+                let rule = rule.row;
                 match spec_page::address(rule.source) {
                     Some(address) => {
                         page.element(
@@ -237,7 +238,7 @@ impl<'a> FailureArticles<'a> {
                 }
             }
             (None, None, Some(row)) => {
-                page.text(&format!("({}) {}", word(row.weight), row.doc));
+                page.text(&format!("({}) {}", word(row.weight), quotes.text(row.doc)));
             }
             (None, None, None) => page.text("nothing: no requirement is blamed for this."),
         }
