@@ -1,6 +1,6 @@
 //! An MCP server with one tool, which records that it was called: evidence of what a host's agent really ran.
 //!
-//! A message is a line of JSON-RPC. The tool, [`TOOL`], gives its text back and changes nothing; two texts make
+//! A message is a line of JSON-RPC, or the body of a request by HTTP. The tool, [`TOOL`], gives its text back and changes nothing; two texts make
 //! it fail, and not come back.
 //!
 //! Pure: what is to be written and kept is returned.
@@ -15,6 +15,13 @@ use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
 /// The name of its tool.
 pub const TOOL: &str = "ahp_probe";
+
+/// The variable of its environment that a client names, where it is a process.
+pub const MARK_VARIABLE: &str = "AHP_MARK";
+/// The header of requests that a client names, where it is reached by HTTP.
+pub const MARK_HEADER: &str = "X-Ahp-Mark";
+/// The value of either.
+pub const MARK: &str = "ahp-mark";
 
 /// With this text the tool fails.
 pub const FAILS: &str = "ahp-fail";
@@ -64,6 +71,12 @@ const REVISIONS: &[&str] = &["2025-06-18", "2025-03-26", "2024-11-05"];
 /// The newest revision.
 pub fn newest() -> &'static str {
     REVISIONS.first().copied().unwrap_or_default()
+}
+
+/// What is told of a call: its arguments, and the value of [`MARK_VARIABLE`] or [`MARK_HEADER`] that came along, null
+/// where none did.
+pub fn record(arguments: &Value, mark: Option<&str>) -> Value {
+    json!({"called": TOOL, "arguments": (arguments.clone()), "mark": mark})
 }
 
 /// What comes of a line.

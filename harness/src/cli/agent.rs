@@ -18,7 +18,8 @@ use crate::scenario::source::did_you_mean;
 use crate::transcript::BelowEvent;
 use crate::transport;
 use crate::transport::below::{AgentHub, MAX_LINE};
-use crate::transport::http::{self, ServedStandIn};
+use crate::transport::http::ServedStandIn;
+use crate::transport::http_server;
 
 use crate::wire::json::json;
 
@@ -176,6 +177,7 @@ impl AgentMcpArguments {
         let mut log = self.log.as_deref().map(appended).transpose()?;
         // A run that does not listen is no reason to fail the agent.
         let mut run = self.run.and_then(|address| std::net::TcpStream::connect(address).ok());
+        let mark = std::env::var(mcp::MARK_VARIABLE).ok();
         let mut output = std::io::stdout().lock();
         let mut input = std::io::stdin().lock();
         loop {
@@ -190,15 +192,15 @@ impl AgentMcpArguments {
             }
             let answered = mcp::answer(text.trim());
             if let (Some(arguments), Some(run)) = (&answered.called, &mut run) {
-                let called = json!({
-                    "called": (mcp::TOOL), "arguments": (arguments.clone()), "case": (self.case.clone()),
-                });
+                let mut called = mcp::record(arguments, mark.as_deref());
+                called["case"] = json!((self.case.clone()));
                 let _ = run.write_all(transport::below::told(BelowEvent::Tool, &called).as_bytes());
             }
             if let (Some(arguments), Some(log)) = (answered.called, &mut log) {
                 let t = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let t = t.as_secs_f64();
-                let line = json!({"t": t, "called": (mcp::TOOL), "arguments": arguments});
+                let mut line = mcp::record(&arguments, mark.as_deref());
+                line["t"] = json!(t);
                 let written = writeln!(log, "{}", line.to_text()).and_then(|()| log.flush());
                 written.map_err(|error| CommandStop::fault(format!("the log: {error}")))?;
             }
@@ -230,7 +232,7 @@ impl AgentModelArguments {
             let (listener, stand) = open(self.listen, &self.flavor, hub, log).await?;
             context.say(&format!("{}\n", stand.base()));
             tokio::select! {
-                () = http::serve(listener, stand) => {}
+                () = http_server::serve(listener, stand) => {}
                 _ = tokio::signal::ctrl_c() => {}
             }
             Ok(CommandExit::Ok)

@@ -144,6 +144,6 @@ pub enum HostOutput {
     ToAgent(String),
     /// Something for the shell of the terminal with this URI.
     Shell(String, shell::ShellDeed),
-    /// The harness's own tool was called with these arguments.
+    /// The harness's own tool was called; what is told of it, as `agent::mcp` says.
     Called(Value),
 }

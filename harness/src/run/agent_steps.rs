@@ -2,6 +2,7 @@
 //!
 //! Knows: the methods of ACP that a client asks. Never knows: what comes of them.
 
+use crate::agent::mcp;
 use crate::agent::mode::AgentMode;
 use crate::peer::serving::AgentOffers;
 use crate::scenario::bind::ValueTemplate;
@@ -97,7 +98,8 @@ fn session(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAc
     }
     let servers = match side.server.split_first() {
         Some((command, args)) => {
-            json!([{"name": SERVER, "command": command, "args": args, "env": []}])
+            let env = json!([{"name": (mcp::MARK_VARIABLE), "value": (mcp::MARK)}]);
+            json!([{"name": SERVER, "command": command, "args": args, "env": env}])
         }
         None => json!([]),
     };
@@ -184,6 +186,12 @@ pub(super) fn disk(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let path = format!("{}/{name}", case.setup.side.work);
     let text = step.pattern("text").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
     vec![TaskAct::Look { path, text, waits: step.flag("waits") }]
+}
+
+/// A look at the calls of our tool.
+pub(super) fn called(step: &ScenarioStep) -> Vec<TaskAct> {
+    let each = step.pattern("each").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
+    vec![TaskAct::Called { times: step.count("times").unwrap_or_default(), each }]
 }
 
 /// A look at what the reports of a call add up to.

@@ -86,7 +86,7 @@ pub(super) enum TaskWait {
     Looked { token: u64, look: FileLook },
     // The file is looked at again then.
     LookAgain { at: Duration, look: FileLook },
-    Called(u64),
+    Called(u64, ValuePattern),
 }
 
 /// Where the case is.

@@ -104,7 +104,7 @@ impl ScenarioCase {
             TaskWait::Looked { .. } | TaskWait::LookAgain { .. } => {
                 (0, "to be told what stands in the file".to_owned())
             }
-            TaskWait::Called(times) => (0, format!("{times} calls of the tool")),
+            TaskWait::Called(times, _) => (0, format!("{times} calls of the tool")),
         };
         let name = self.name(peer);
         let types = match &wait {

@@ -14,7 +14,7 @@ use crate::peer::errand::{ClientErrand, KILLED};
 use crate::peer::reports::ToolCallReports;
 use crate::peer::serving::{AgentOffers, AgentServing, ServingDeed};
 use crate::scenario::bind::ValueTemplate;
-use crate::scenario::parse::{AUTH, WORK};
+use crate::scenario::parse::{AUTH, SERVER_URL, WORK};
 use crate::scenario::pattern::{ValuePattern, brief};
 use crate::transcript::{BelowEvent, SeenFrame};
 use crate::wire::json::{Value, json};
@@ -30,6 +30,8 @@ use super::task::{PeerId, PermissionReply, StepTask};
 const MAX_ASKING: usize = 1_000;
 /// What came of looks that nobody has taken.
 const MAX_LOOKS: usize = 100;
+/// Calls of our tool of which more is kept than their number.
+const MAX_CALLS: usize = 100;
 /// The first of the tokens of looks, far above those of any client's errands.
 const LOOKS: u64 = 1 << 48;
 /// How many times longer than its start an agent may take for anything.
@@ -91,6 +93,8 @@ impl FileLook {
 pub(super) struct CaseWitness {
     /// How long a wait may take usually.
     usual: Option<Duration>,
+    /// What was told of each call of our tool, with the line; of the first ones.
+    calls: Vec<(u64, Value)>,
     called: u64,
     looks: LiteMap<u64, Value>,
     serial: u64,
@@ -117,8 +121,10 @@ impl ScenarioCase {
     pub(super) fn bind_side(&mut self) {
         let side = &self.setup.side;
         let (work, auth) = (json!((side.work.as_str())), json!((side.auth.clone())));
+        let server = json!((side.server_url.clone()));
         self.bindings.set(WORK, work);
         self.bindings.set(AUTH, auth);
+        self.bindings.set(SERVER_URL, server);
     }
 
     /// Whether the case is about an agent.
@@ -217,7 +223,12 @@ impl ScenarioCase {
             return self.agent_ended(how, told);
         }
         match (way, told["token"].as_u64()) {
-            (BelowEvent::Tool, _) => self.witness.called += 1,
+            (BelowEvent::Tool, _) => {
+                self.witness.called += 1;
+                if self.witness.calls.len() < MAX_CALLS {
+                    self.witness.calls.push((self.last_line, told.clone()));
+                }
+            }
             (_, Some(token)) if token >= LOOKS => {
                 if self.witness.looks.len() < MAX_LOOKS {
                     self.witness.looks.insert(token, told.clone());
@@ -412,14 +423,26 @@ impl ScenarioCase {
         }
     }
 
-    pub(super) fn check_called(&mut self, step: Option<usize>, times: u64) -> WaitProgress {
+    /// Waits for so many calls of our tool; each has to look like this.
+    pub(super) fn check_called(
+        &mut self,
+        step: Option<usize>,
+        times: u64,
+        each: ValuePattern,
+    ) -> WaitProgress {
         let called = self.witness.called;
         if called < times {
-            return WaitProgress::Wait(TaskWait::Called(times));
+            return WaitProgress::Wait(TaskWait::Called(times, each));
         }
         if called > times {
             let message = format!("expected {times} calls of the tool, found {called}");
             return WaitProgress::Failed(self.failure_at(step, message));
+        }
+        for (line, call) in &self.witness.calls {
+            if let Err(miss) = each.matches(Some(call), &self.bindings, false) {
+                let failure = self.mismatch(step, "harness", "the call of the tool", *line, &miss);
+                return WaitProgress::Failed(failure);
+            }
         }
         self.observed(step);
         WaitProgress::Done

@@ -317,7 +317,12 @@ pub enum TaskAct {
         waits: bool,
     },
     /// Looks at how often our tool was called.
-    Called(u64),
+    Called {
+        /// How often, since the case began.
+        times: u64,
+        /// What is told of each call has to look like this.
+        each: ValuePattern,
+    },
     /// Looks at what the reports of a call add up to.
     CallState {
         /// Whose.

@@ -130,7 +130,7 @@ impl ScenarioCase {
             TaskWait::Observers => self.check_observers(),
             TaskWait::Permission { peer, answer } => self.check_permission(step, peer, answer),
             TaskWait::Looked { token, look } => self.check_looked(step, token, look),
-            TaskWait::Called(times) => self.check_called(step, times),
+            TaskWait::Called(times, each) => self.check_called(step, times, each),
         }
     }
 

@@ -649,6 +649,12 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             needed("times", MemberForm::Count, "how often, since the scenario began"),
+            field(
+                "each",
+                MemberForm::Pattern,
+                "what is told of each call has to look like this: its `arguments`, and as `mark` the value of the variable \
+                 `AHP_MARK` or the header `X-Ahp-Mark` that came along",
+            ),
             WITHIN,
             PROVES,
             INDEPENDENT,

@@ -22,14 +22,13 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::agent::acp::variant::VariantAgent;
 use crate::agent::acp::{AgentEffect, AgentOutput, EffectResult};
-use crate::agent::mcp;
 use crate::transcript::{BelowEvent, ConnectionEvent, SeenFrame, line};
 use crate::wire::frame::Frame;
-use crate::wire::json::{Value, json};
-use crate::wire::message::Message as Request;
+use crate::wire::json::Value;
 
 use super::below::MAX_LINE;
 use super::child::ChildProcess;
+use super::mcp_client;
 use super::websocket::config;
 
 /// Lines that may wait for the agent; further ones wait in the pipe.
@@ -284,7 +283,7 @@ async fn brought_about(effect: AgentEffect) -> EffectResult {
             }
         }
         AgentEffect::Call { server, arguments } => {
-            match timeout(RUNNING, call(&server, arguments)).await {
+            match timeout(RUNNING, mcp_client::call(&server, arguments)).await {
                 Ok(Ok(ran)) => ran,
                 Ok(Err(error)) => EffectResult::badly(error.to_string()),
                 Err(_) => EffectResult::badly(format!("it ran for more than {RUNNING:?}")),
@@ -325,46 +324,6 @@ async fn shell(command: &str, cwd: &str) -> std::io::Result<EffectResult> {
     out.append(&mut err);
     let text = String::from_utf8_lossy(&out).into_owned();
     Ok(EffectResult { ok: status?.success(), text, blocks: Vec::new() })
-}
-
-/// Starts an MCP server, calls our tool there, and ends it.
-async fn call(server: &[String], arguments: Value) -> std::io::Result<EffectResult> {
-    let none = || std::io::Error::other("there is no such server");
-    let (program, args) = server.split_first().ok_or_else(none)?;
-    let mut line = Command::new(program);
-    line.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut process = ChildProcess::start(&mut line)?;
-    let child = process.child();
-    let mut input = child.stdin.take().ok_or_else(none)?;
-    let output = child.stdout.take().ok_or_else(none)?;
-    let client = json!({"name": "ahp-harness", "version": (env!("CARGO_PKG_VERSION"))});
-    let begins =
-        json!({"protocolVersion": (mcp::newest()), "capabilities": {}, "clientInfo": client});
-    let calls = json!({"name": (mcp::TOOL), "arguments": arguments});
-    let mut lines = String::new();
-    for message in [
-        Request::request(1, "initialize", begins),
-        Request::notification("notifications/initialized", json!({})),
-        Request::request(2, "tools/call", calls),
-    ] {
-        lines += &message.into_value().to_text();
-        lines.push('\n');
-    }
-    input.write_all(lines.as_bytes()).await?;
-    input.flush().await?;
-    let mut answers = BufReader::new(output.take(MAX_LINE)).lines();
-    while let Some(line) = answers.next_line().await? {
-        let answer = Value::read(&line).unwrap_or_default();
-        if answer["id"] == 2 {
-            let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
-            let text = text.unwrap_or("it has nothing to say").to_owned();
-            let ok = answer.get("result").is_some() && answer["result"]["isError"] != true;
-            let content = answer["result"]["content"].as_array().into_iter().flatten();
-            let blocks = content.skip(1).cloned().collect();
-            return Ok(EffectResult { ok, text, blocks });
-        }
-    }
-    Ok(EffectResult::badly("the server ended"))
 }
 
 fn on_file(effect: &AgentEffect) -> std::io::Result<EffectResult> {

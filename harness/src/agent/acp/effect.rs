@@ -8,6 +8,8 @@
 
 use crate::wire::json::Value;
 
+use super::server::McpServerAddress;
+
 /// Something to be done by whoever runs the agent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentEffect {
@@ -41,8 +43,8 @@ pub enum AgentEffect {
     },
     /// Calls the tool of the harness's own MCP server.
     Call {
-        /// The command of the server: the program and its arguments.
-        server: Vec<String>,
+        /// The server.
+        server: McpServerAddress,
         /// What the tool is called with.
         arguments: Value,
     },

@@ -123,6 +123,9 @@ faults! {
     ForgetsLogins = "forgets-logins", "Who has logged out cannot authenticate again.";
     WorksElsewhere = "works-elsewhere", "Commands run in the folder of the first session.";
     ServersUnused = "servers-unused", "The agent connects to no MCP server.";
+    HttpServersUnused = "http-servers-unused", "The agent declares MCP over HTTP and connects to no such server.";
+    SseServersUnused = "sse-servers-unused", "The agent declares MCP over SSE and connects to no such server.";
+    ServersBare = "servers-bare", "The variables and headers that a client names for MCP servers are left out.";
 }
 
 /// What goes out in place of a message: lines, without their ends.

@@ -27,6 +27,7 @@ mod effect;
 pub mod fault;
 mod methods;
 pub mod route;
+pub mod server;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use methods::AUTH_METHOD;
 
 use client::{ClientCapabilities, ClientRequest};
 use fault::{AgentFaults, Fault};
+use server::McpServerAddress;
 use sessions::SessionSettings;
 use turn::AgentTurn;
 
@@ -89,8 +91,8 @@ pub enum AgentOutput {
 #[derive(Debug, Default)]
 struct AgentSession {
     cwd: String,
-    /// The command of the first MCP server that it was given: the program and its arguments.
-    server: Vec<String>,
+    /// The first MCP server that it was given.
+    server: Option<McpServerAddress>,
     /// Whose conversation it is, as its last scripted prompt says.
     case: String,
     /// Classes of tools that are never asked about again, and what was decided.

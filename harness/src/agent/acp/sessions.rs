@@ -11,6 +11,7 @@ use crate::wire::json::{Value, json};
 
 use super::fault::Fault;
 use super::methods::{MethodAnswer, MethodRefusal, invalid};
+use super::server::McpServerAddress;
 use super::{AcpAgent, AgentSession, MAX_GIVEN, MAX_SESSIONS};
 
 /// Updates of a session that are kept.
@@ -112,7 +113,7 @@ impl AcpAgent {
         while self.sessions.contains_key(&id) && !self.has(Fault::SessionsRepeat) {
             id = self.session_id();
         }
-        let server = server(&params["mcpServers"][0]);
+        let server = self.server(params);
         if self.first_folder.is_empty() {
             self.first_folder.clone_from(&cwd);
         }
@@ -121,6 +122,20 @@ impl AcpAgent {
             AgentSession { cwd, server, open: true, ..AgentSession::default() },
         );
         self.begun(request, &id, true)
+    }
+
+    /// The first MCP server that a client names.
+    fn server(&self, params: &Value) -> Option<McpServerAddress> {
+        let server = McpServerAddress::read(&params["mcpServers"][0])?;
+        let unused = match server {
+            McpServerAddress::Http { .. } => self.has(Fault::HttpServersUnused),
+            McpServerAddress::Sse { .. } => self.has(Fault::SseServersUnused),
+            McpServerAddress::Command { .. } => false,
+        };
+        if unused || self.has(Fault::ServersUnused) {
+            return None;
+        }
+        Some(if self.has(Fault::ServersBare) { server.bare() } else { server })
     }
 
     fn session_id(&mut self) -> String {
@@ -204,9 +219,10 @@ impl AcpAgent {
         let cwd = params["cwd"].as_str().filter(|cwd| is_absolute(cwd));
         let cwd = cwd.ok_or_else(|| invalid("expected an absolute path at `cwd`"))?.to_owned();
         let forgets = self.has(Fault::ForgetsConversations);
+        let server = self.server(params);
         let session = self.sessions.get_mut(&id).ok_or_else(no_session)?;
         (session.cwd, session.open) = (cwd, true);
-        session.server = server(&params["mcpServers"][0]);
+        session.server = server;
         if forgets {
             session.given.clear();
         }
@@ -355,14 +371,6 @@ impl AcpAgent {
 /// That there is no such session.
 fn no_session() -> MethodRefusal {
     MethodRefusal(NOT_FOUND, "there is no such session".to_owned())
-}
-
-/// The command of an MCP server, where it is one of standard input and output.
-fn server(server: &Value) -> Vec<String> {
-    let args = server["args"].as_array().into_iter().flatten();
-    let words = std::iter::once(&server["command"]).chain(args);
-    let words: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
-    if server["command"].is_string() { words } else { Vec::new() }
 }
 
 /// By the rules of Unix and of Windows, whichever machine this is.

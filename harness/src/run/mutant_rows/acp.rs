@@ -485,6 +485,17 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow { fault: Fault::WorksElsewhere, trips: &["acp/turn/works-in-its-folder"] },
     KillRow {
         fault: Fault::ServersUnused,
-        trips: &["acp/mcp/over-standard-input-and-output", "untested:acp/*"],
+        trips: &[
+            "acp/mcp/over-standard-input-and-output",
+            "acp/mcp/over-http",
+            "acp/mcp/over-sse",
+            "untested:acp/*",
+        ],
+    },
+    KillRow { fault: Fault::HttpServersUnused, trips: &["acp/mcp/over-http"] },
+    KillRow { fault: Fault::SseServersUnused, trips: &["acp/mcp/over-sse"] },
+    KillRow {
+        fault: Fault::ServersBare,
+        trips: &["acp/mcp/over-standard-input-and-output", "acp/mcp/over-http", "acp/mcp/over-sse"],
     },
 ];
