@@ -28,6 +28,7 @@ use super::agent_profile::AgentProfileArguments;
 use super::agent_variants;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::kept_sessions::SessionFolder;
 
 /// Play the agent behind a host, so that scenarios can have it do things.
 #[derive(Args, Debug)]
@@ -96,6 +97,9 @@ struct AgentAcpArguments {
     /// Want clients to authenticate first
     #[arg(long)]
     auth: bool,
+    /// Keep sessions in this folder, so that later processes can list, load and resume them
+    #[arg(long, value_name = "FOLDER")]
+    sessions: Option<PathBuf>,
     /// Plant this fault (repeatable); `list faults` names them
     #[arg(long, value_name = "NAME", value_parser = fault)]
     fault: Vec<Fault>,
@@ -108,18 +112,33 @@ impl AgentAcpArguments {
     fn main(self, context: &CliContext) -> CommandOutcome {
         let name = format!("{}-", std::process::id());
         let faults = AgentFaults::of(&self.fault);
-        let config =
-            acp::AgentConfig { name, auth: self.auth, faults, ..acp::AgentConfig::default() };
+        let sessions = self.sessions.as_deref().map(SessionFolder::open).transpose()?;
+        let keeps = sessions.is_some();
+        let config = acp::AgentConfig {
+            name,
+            auth: self.auth,
+            keeps,
+            faults,
+            ..acp::AgentConfig::default()
+        };
         let variants = agent_variants::named(&self.variant)?;
-        let agent = |config| VariantAgent::new(&variants, config);
+        let agent = |config| {
+            let mut agent = VariantAgent::new(&variants, config);
+            sessions.iter().for_each(|sessions| agent.keep_all(&sessions.read()));
+            agent
+        };
+        let options = |log| transport::acp::AcpProcessOptions {
+            log,
+            run: self.run,
+            pretend: self.pretend,
+            keep: sessions.clone().map(SessionFolder::keeper),
+        };
         if let Some(address) = self.listen {
-            return runtime()?.block_on(listen(context, address, config, self.pretend, agent));
+            return runtime()?.block_on(listen(context, address, config, || options(None), agent));
         }
         let agent = agent(config);
         let log = self.log.as_deref().map(appended).transpose()?;
-        let options =
-            transport::acp::AcpProcessOptions { log, run: self.run, pretend: self.pretend };
-        runtime()?.block_on(transport::acp::serve(agent, options));
+        runtime()?.block_on(transport::acp::serve(agent, options(log)));
         Ok(CommandExit::Ok)
     }
 }
@@ -129,7 +148,7 @@ async fn listen(
     context: &CliContext,
     address: SocketAddr,
     config: acp::AgentConfig,
-    pretend: bool,
+    options: impl Fn() -> transport::acp::AcpProcessOptions,
     make: impl Fn(acp::AgentConfig) -> VariantAgent,
 ) -> CommandOutcome {
     let fault = |error: std::io::Error| CommandStop::fault(format!("`{address}`: {error}"));
@@ -143,10 +162,6 @@ async fn listen(
         let number = serial.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let name = format!("{}{number}-", config.name);
         make(acp::AgentConfig { name, ..config.clone() })
-    };
-    let options = || transport::acp::AcpProcessOptions {
-        pretend,
-        ..transport::acp::AcpProcessOptions::default()
     };
     tokio::select! {
         () = transport::acp::listen(listener, agent, options) => {}

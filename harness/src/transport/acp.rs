@@ -48,6 +48,9 @@ const KEPT: u64 = 1 << 20;
 /// A wait that never ends, for an agent that waits for nothing.
 const LONG: Duration = Duration::from_secs(3600);
 
+/// Keeps a session for other processes of the agent.
+pub type KeepSession = Box<dyn FnMut(&str, &Value) + Send>;
+
 /// How the process is run.
 #[derive(Default)]
 pub struct AcpProcessOptions {
@@ -57,6 +60,8 @@ pub struct AcpProcessOptions {
     pub run: Option<SocketAddr>,
     /// Tools only say what they would do.
     pub pretend: bool,
+    /// Keeps a session, by its id; null where it was deleted.
+    pub keep: Option<KeepSession>,
 }
 
 /// Serves the client on standard input and output until that ends.
@@ -132,12 +137,12 @@ async fn converse(
     say: impl Fn(String) -> bool,
 ) {
     let began = Instant::now();
-    let AcpProcessOptions { log, run, pretend } = options;
+    let AcpProcessOptions { log, run, pretend, mut keep } = options;
     let (told, mut commands) = connect(run).await;
     let mut journal = AcpJournal { began, log, told };
     let mut effects: JoinSet<(u64, EffectResult)> = JoinSet::new();
     let mut handles: LiteMap<u64, AbortHandle> = LiteMap::new();
-    loop {
+    'talking: loop {
         let due = agent.next_timeout().unwrap_or_else(|| began.elapsed() + LONG);
         tokio::select! {
             came = lines.recv() => match came {
@@ -145,7 +150,7 @@ async fn converse(
                     journal.note(BelowEvent::ToAgent, &text);
                     agent.handle_line(began.elapsed(), &text);
                 }
-                None => return,
+                None => break,
             },
             Some(ended) = effects.join_next() => {
                 // One that was stopped has nothing to say.
@@ -157,12 +162,15 @@ async fn converse(
             Some((case, name)) = commands.recv() => agent.release(began.elapsed(), &case, &name),
             () = sleep_until(began + due) => agent.handle_timeout(began.elapsed()),
         }
+        // What a client has been told of can be loaded from then on.
+        let changed = agent.take_changed(false);
+        keep.iter_mut().for_each(|keep| changed.iter().for_each(|(id, kept)| keep(id, kept)));
         while let Some(output) = agent.poll_output() {
             match output {
                 AgentOutput::Line(text) => {
                     journal.note(BelowEvent::FromAgent, &text);
                     if !say(text) {
-                        return;
+                        break 'talking;
                     }
                 }
                 AgentOutput::Run { token, effect } if pretend => {
@@ -172,7 +180,7 @@ async fn converse(
                     let handle = effects.spawn(async move { (token, brought_about(effect).await) });
                     handles.insert(token, handle);
                 }
-                AgentOutput::Exit => return,
+                AgentOutput::Exit => break 'talking,
                 AgentOutput::Stop(token) => {
                     if let Some(handle) = handles.remove(&token) {
                         handle.abort();
@@ -181,6 +189,8 @@ async fn converse(
             }
         }
     }
+    let changed = agent.take_changed(true);
+    keep.iter_mut().for_each(|keep| changed.iter().for_each(|(id, kept)| keep(id, kept)));
 }
 
 /// Keeps what passes.

@@ -12,7 +12,7 @@
 //!
 //! Start at [`AcpAgent::handle_line`]. Source: agentclientprotocol.com, protocol version 1.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use litemap::LiteMap;
@@ -117,6 +117,8 @@ pub struct AcpAgent {
     /// The client has logged out.
     logged_out: bool,
     sessions: HashMap<String, AgentSession>,
+    /// Sessions in which something has changed that is kept.
+    changed: BTreeSet<String>,
     /// The turns of the sessions that have one.
     turns: LiteMap<String, AgentTurn>,
     /// Requests to the client that are open.

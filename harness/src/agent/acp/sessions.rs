@@ -7,6 +7,8 @@
 //!
 //! Start at [`AcpAgent::new_session`].
 
+use std::collections::BTreeSet;
+
 use crate::wire::json::{Value, json};
 
 use super::fault::Fault;
@@ -121,6 +123,7 @@ impl AcpAgent {
             id.clone(),
             AgentSession { cwd, server, open: true, ..AgentSession::default() },
         );
+        self.changes(&id);
         self.begun(request, &id, true)
     }
 
@@ -226,6 +229,7 @@ impl AcpAgent {
         if forgets {
             session.given.clear();
         }
+        self.changes(&id);
         Ok(id)
     }
 
@@ -277,6 +281,7 @@ impl AcpAgent {
         self.cancel_turn(&id);
         if !self.has(Fault::DeletesNothing) {
             self.sessions.remove(&id).ok_or_else(no_session)?;
+            self.changes(&id);
         }
         Ok(Some(json!({})))
     }
@@ -293,6 +298,7 @@ impl AcpAgent {
         if !lags {
             session.settings.set("mode", &params["modeId"], booleans);
         }
+        self.changes(params["sessionId"].as_str().unwrap_or_default());
         Ok(Some(json!({})))
     }
 
@@ -306,6 +312,7 @@ impl AcpAgent {
             return Err(invalid("expected an option of the session, and one of its values"));
         }
         let options = if short { json!([]) } else { session.settings.options(booleans) };
+        self.changes(params["sessionId"].as_str().unwrap_or_default());
         Ok(Some(json!({"configOptions": options})))
     }
 
@@ -319,6 +326,7 @@ impl AcpAgent {
             return;
         }
         let options = settings.options(booleans);
+        self.changes(session);
         let mode = if self.has(Fault::OwnModes) { "nobodys" } else { mode };
         self.update(
             session,
@@ -333,22 +341,38 @@ impl AcpAgent {
     /// Keeps what was said in a session, where it is part of the conversation.
     pub(super) fn keep(&mut self, session: &str, update: &Value) {
         let part = update["sessionUpdate"].as_str().is_some_and(|it| CONVERSATION.contains(&it));
-        let session = self.sessions.get_mut(session).filter(|_| self.config.keeps && part);
-        if let Some(session) = session.filter(|session| session.kept.len() < MAX_KEPT) {
-            session.kept.push(update.clone());
+        let keeps = self.config.keeps && part;
+        let found = self.sessions.get_mut(session).filter(|_| keeps);
+        if let Some(found) = found.filter(|found| found.kept.len() < MAX_KEPT) {
+            found.kept.push(update.clone());
+            self.changes(session);
         }
+    }
+
+    /// Something has changed in a session that is kept.
+    fn changes(&mut self, session: &str) {
+        if self.config.keeps {
+            self.changed.insert(session.to_owned());
+        }
+    }
+
+    /// The sessions that have changed since this was asked last, null where one was deleted; those whose turn goes on
+    /// only at the end, when everything is wanted.
+    pub fn take_changed(&mut self, everything: bool) -> Vec<(String, Value)> {
+        let changed = std::mem::take(&mut self.changed).into_iter();
+        let due = |id: &String| everything || !self.turns.contains_key(id);
+        let (due, later) = changed.partition::<BTreeSet<_>, _>(due);
+        self.changed = later;
+        let kept = |id: String| {
+            let session = self.sessions.get(&id).map(|session| session.as_kept(&id));
+            (id, session.unwrap_or_default())
+        };
+        due.into_iter().map(kept).collect()
     }
 
     /// The sessions that are kept, for another process of the agent.
     pub fn kept(&self) -> Value {
-        let one = |(id, session): (&String, &AgentSession)| {
-            json!({
-                "id": (id.as_str()), "cwd": (session.cwd.as_str()), "mode": (session.settings.mode.as_str()),
-                "given": (session.given.iter().cloned().collect::<Value>()),
-                "updates": (session.kept.iter().cloned().collect::<Value>()),
-            })
-        };
-        self.sessions.iter().map(one).collect()
+        self.sessions.iter().map(|(id, session)| session.as_kept(id)).collect()
     }
 
     /// Takes over what another process has kept. What is malformed is passed over.
@@ -365,6 +389,17 @@ impl AcpAgent {
             session.settings.set("mode", &one["mode"], false);
             self.sessions.insert(text("id"), session);
         }
+    }
+}
+
+impl AgentSession {
+    /// The session, for another process of the agent.
+    fn as_kept(&self, id: &str) -> Value {
+        json!({
+            "id": id, "cwd": (self.cwd.as_str()), "mode": (self.settings.mode.as_str()),
+            "given": (self.given.iter().cloned().collect::<Value>()),
+            "updates": (self.kept.iter().cloned().collect::<Value>()),
+        })
     }
 }
 

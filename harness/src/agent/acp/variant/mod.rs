@@ -151,6 +151,11 @@ impl VariantAgent {
         self.inner.kept()
     }
 
+    /// The sessions that have changed, as [`AcpAgent::take_changed`].
+    pub fn take_changed(&mut self, everything: bool) -> Vec<(String, Value)> {
+        self.inner.take_changed(everything)
+    }
+
     /// Takes over what another process has kept.
     pub fn keep_all(&mut self, kept: &Value) {
         let ids = kept.as_array().into_iter().flatten().filter_map(|one| one["id"].as_str());
