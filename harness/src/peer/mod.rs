@@ -5,7 +5,7 @@
 //! actions, and the two together.
 //!
 //! [`serving`] is what a client of ACP does for its agent, by [`errand`]s that others run; [`reports`] what it makes of
-//! the reports of tool calls.
+//! the reports of tool calls, [`texts`] what it makes of the chunks of messages.
 //!
 //! Knows: `wire`, `model`. Never knows: sockets, clocks, what a scenario wants.
 //!
@@ -17,3 +17,4 @@ pub mod guise;
 pub mod mirror;
 pub mod reports;
 pub mod serving;
+pub mod texts;

@@ -121,6 +121,10 @@ impl ScenarioCase {
                 self.look(FileLook { path, text, until })
             }
             TaskAct::Called { times, each } => WaitProgress::Wait(TaskWait::Called(times, each)),
+            TaskAct::Texts { peer, session, texts } => {
+                let session = self.fill(&session);
+                WaitProgress::Wait(TaskWait::Texts { peer, session, texts })
+            }
             TaskAct::CallState { peer, id, state } => {
                 let id = self.fill(&id);
                 self.call_state(task.step, peer, &id, &state)

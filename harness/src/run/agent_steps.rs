@@ -203,6 +203,18 @@ pub(super) fn call(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     peers(case, step, "at").into_iter().filter_map(looks).collect()
 }
 
+/// A look at what the chunks of a session's messages add up to.
+pub(super) fn texts(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
+    let member = |name: &str| Some((name.to_owned(), step.pattern(name)?.clone()));
+    let members = ["user", "agent"].into_iter().filter_map(member).collect();
+    let texts = ValuePattern::map(step.span, members);
+    let looks = |peer| {
+        let (session, texts) = (step.template("session")?.clone(), texts.clone());
+        Some(TaskAct::Texts { peer, session, texts })
+    };
+    peers(case, step, "at").into_iter().filter_map(looks).collect()
+}
+
 /// Waits for the end of a prompt that was cancelled because the case ends.
 pub(super) fn farewell(peer: PeerId, id: u64) -> TaskAct {
     let id = ValuePattern::equal(ValueTemplate::fixed(SourceSpan::default(), json!(id)));

@@ -87,6 +87,7 @@ pub(super) enum TaskWait {
     // The file is looked at again then.
     LookAgain { at: Duration, look: FileLook },
     Called(u64, ValuePattern),
+    Texts { peer: PeerId, session: Value, texts: ValuePattern },
 }
 
 /// Where the case is.
@@ -258,9 +259,14 @@ impl ScenarioCase {
         if self.observer_opened(conn) {
             return;
         }
+        let acp = self.is_acp();
         if let Some(peer) = self.peer_of(conn) {
             peer.connected = true;
-            peer.served.opened = now;
+            if acp {
+                // What another process of the agent has told is not what this one tells.
+                peer.mailbox = ClientMailbox::default();
+            }
+            peer.served.opened(now);
         }
         self.advance(now);
     }
@@ -450,6 +456,7 @@ impl ScenarioCase {
                 if !self.is_mark(id, message) {
                     if let Some(peer) = self.peers.get_mut(id) {
                         peer.served.reports.take(message);
+                        peer.served.texts.take(message);
                         peer.mailbox.push(line, Arc::clone(seen));
                     }
                     self.hold_against_watches(id, line, message);

@@ -97,6 +97,7 @@ const LOOKS: &[StepVerb] = &[
     StepVerb::Disk,
     StepVerb::Called,
     StepVerb::Call,
+    StepVerb::Texts,
 ];
 
 /// Steps that wait for a response, which is no message of a mailbox.

@@ -30,6 +30,7 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
         StepVerb::Disk => agent_steps::disk(case, step),
         StepVerb::Called => agent_steps::called(step),
         StepVerb::Call => agent_steps::call(case, step),
+        StepVerb::Texts => agent_steps::texts(case, step),
         StepVerb::Connect => {
             let by = peers(case, step, "by").into_iter();
             by.map(|peer| come(step, peer)).collect()

@@ -13,6 +13,7 @@ use litemap::LiteMap;
 use crate::peer::errand::{ClientErrand, KILLED};
 use crate::peer::reports::ToolCallReports;
 use crate::peer::serving::{AgentOffers, AgentServing, ServingDeed};
+use crate::peer::texts::ConversationTexts;
 use crate::scenario::bind::ValueTemplate;
 use crate::scenario::parse::{AUTH, SERVER_URL, WORK};
 use crate::scenario::pattern::{ValuePattern, brief};
@@ -58,6 +59,8 @@ pub(super) struct AgentClientSide {
     asking: VecDeque<WaitingPermission>,
     /// Prompts that have not been answered: the id of the request, and the session.
     prompts: LiteMap<u64, Value>,
+    /// What the messages of its sessions say, since its connection stood.
+    pub(super) texts: ConversationTexts,
     /// What it was told of tool calls.
     pub(super) reports: ToolCallReports,
 }
@@ -108,6 +111,13 @@ impl AgentClientSide {
             serving: AgentServing::new(&side.work, first),
             ..AgentClientSide::default()
         }
+    }
+
+    /// The client's connection stands.
+    pub(super) fn opened(&mut self, now: Duration) {
+        self.opened = now;
+        self.texts = ConversationTexts::default();
+        self.reports = ToolCallReports::default();
     }
 
     /// From here on offers this.
@@ -419,6 +429,28 @@ impl ScenarioCase {
             Err(miss) => {
                 let line = self.last_line;
                 WaitProgress::Failed(self.mismatch(step, &name, "call", line, &miss))
+            }
+        }
+    }
+
+    /// Waits until the texts of a session look like this.
+    pub(super) fn check_texts(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        session: Value,
+        texts: ValuePattern,
+    ) -> WaitProgress {
+        let told = self.peers.get(peer).map(|peer| peer.served.texts.of(&session));
+        match texts.matches(told.as_ref(), &self.bindings, false) {
+            Ok(bound) => {
+                self.bind(&texts, bound);
+                self.observed(step);
+                WaitProgress::Done
+            }
+            Err(miss) => {
+                self.near = Some((self.last_line, miss));
+                WaitProgress::Wait(TaskWait::Texts { peer, session, texts })
             }
         }
     }

@@ -323,6 +323,15 @@ pub enum TaskAct {
         /// What is told of each call has to look like this.
         each: ValuePattern,
     },
+    /// Waits until the texts of a session look like this.
+    Texts {
+        /// Whose.
+        peer: PeerId,
+        /// The session, to be filled in.
+        session: ValueTemplate,
+        /// What they have to look like: members `user` and `agent`.
+        texts: ValuePattern,
+    },
     /// Looks at what the reports of a call add up to.
     CallState {
         /// Whose.

@@ -130,6 +130,9 @@ impl ScenarioCase {
             TaskWait::Observers => self.check_observers(),
             TaskWait::Permission { peer, answer } => self.check_permission(step, peer, answer),
             TaskWait::Looked { token, look } => self.check_looked(step, token, look),
+            TaskWait::Texts { peer, session, texts } => {
+                self.check_texts(step, peer, session, texts)
+            }
             TaskWait::Called(times, each) => self.check_called(step, times, each),
         }
     }

@@ -76,6 +76,8 @@ pub enum StepVerb {
     Called,
     /// Looks at what the reports of a tool call add up to.
     Call,
+    /// Looks at what the chunks of a session's messages add up to.
+    Texts,
 }
 
 /// One verb of the language.
@@ -111,7 +113,8 @@ impl StepVerb {
             | StepVerb::Permit
             | StepVerb::Disk
             | StepVerb::Called
-            | StepVerb::Call => Some(ProtocolStandard::Acp),
+            | StepVerb::Call
+            | StepVerb::Texts => Some(ProtocolStandard::Acp),
             StepVerb::Dispatch
             | StepVerb::Turn
             | StepVerb::Subscribe

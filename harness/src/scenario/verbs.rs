@@ -677,6 +677,28 @@ pub const VERBS: &[VerbRow] = &[
         ],
         doc: "looks at what the reports of a tool call add up to: what a report leaves out stays, and a list replaces the one before",
     },
+    VerbRow {
+        verb: StepVerb::Texts,
+        name: "texts",
+        short: None,
+        asserts: true,
+        answered: false,
+        fields: &[
+            AT,
+            needed("session", MemberForm::Template, "the `sessionId`"),
+            field("user", MemberForm::Pattern, "what the chunks of the user's messages add up to"),
+            field(
+                "agent",
+                MemberForm::Pattern,
+                "what the chunks of the agent's messages add up to",
+            ),
+            CHOICE,
+            WITHIN,
+            PROVES,
+            INDEPENDENT,
+        ],
+        doc: "waits until the texts of a session, told on the client's present connection, look like this when the chunks are put together",
+    },
 ];
 
 #[cfg(test)]

@@ -100,6 +100,9 @@ faults! {
     OwnErrorCodes = "own-error-codes", "Params that are not valid are refused with -32603.";
     TakesAnySession = "takes-any-session", "A prompt for a session that is not there is answered with `end_turn`.";
     LoadsWithoutHistory = "loads-without-history", "A session that is loaded is not told again.";
+    AnswersShortened = "answers-shortened", "Of each message of the agent a session that is loaded tells four letters.";
+    CallsUntold = "calls-untold", "A session that is loaded is told again without its tool calls.";
+    PagesRepeat = "pages-repeat", "Every cursor leads to the first page of the list of sessions.";
     AnswersBeforeHistory = "answers-before-history", "`session/load` is answered before the conversation is told again.";
     ReplaysWhenResumed = "replays-when-resumed", "The conversation of a session that is resumed is told again.";
     ForgetsConversations = "forgets-conversations", "A session that is brought back does not know what was said in it.";

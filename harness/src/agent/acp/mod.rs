@@ -65,6 +65,8 @@ pub struct AgentConfig {
     pub always_asks: bool,
     /// Whether it keeps its sessions, so that they can be listed, loaded, resumed, closed and deleted.
     pub keeps: bool,
+    /// Sessions on a page of their list; two unless given.
+    pub page: Option<usize>,
     /// What it does wrong.
     pub faults: AgentFaults,
 }

@@ -20,6 +20,12 @@ use super::{AcpAgent, AgentSession, MAX_GIVEN, MAX_SESSIONS};
 const MAX_KEPT: usize = 10_000;
 /// There is no such session.
 const NOT_FOUND: i64 = -32002;
+/// Sessions on one page of their list.
+const PAGE: usize = 2;
+/// Letters of each message that are left by a fault.
+const SHORTENED: usize = 4;
+/// What a cursor begins with, before the number of sessions that came before.
+const CURSOR: &str = "after-";
 /// Kinds of updates that are part of the conversation.
 const CONVERSATION: [&str; 6] = [
     "user_message_chunk",
@@ -234,14 +240,26 @@ impl AcpAgent {
     }
 
     fn tell_again(&mut self, session: &str, update: &Value) {
-        let params = json!({"sessionId": session, "update": (update.clone())});
+        let mut update = update.clone();
+        if self.has(Fault::CallsUntold) && update.get("toolCallId").is_some() {
+            return;
+        }
+        if self.has(Fault::AnswersShortened) && update["sessionUpdate"] == "agent_message_chunk" {
+            let text = update["content"]["text"].as_str().unwrap_or_default();
+            let short: String = text.chars().take(SHORTENED).collect();
+            update["content"]["text"] = json!(short);
+        }
+        let params = json!({"sessionId": session, "update": update});
         self.send(crate::wire::message::Message::notification("session/update", params));
     }
 
     pub(super) fn list(&mut self, params: &Value) -> MethodAnswer {
-        if params["cursor"].is_string() && !self.has(Fault::TakesAnything) {
-            return Err(invalid("expected no cursor: there is one page"));
+        let cursor = params["cursor"].as_str();
+        let from = cursor.and_then(|cursor| cursor.strip_prefix(CURSOR)?.parse::<usize>().ok());
+        if cursor.is_some() && from.is_none() && !self.has(Fault::TakesAnything) {
+            return Err(invalid("expected no `cursor`, or the `nextCursor` of a page"));
         }
+        let from = from.filter(|_| !self.has(Fault::PagesRepeat)).unwrap_or_default();
         let within = params["cwd"].as_str();
         let everywhere = self.has(Fault::ListsEverywhere);
         let mut sessions: Vec<Value> = Vec::new();
@@ -261,7 +279,15 @@ impl AcpAgent {
         if self.has(Fault::ListsNoList) {
             return Ok(Some(json!({})));
         }
-        Ok(Some(json!({"sessions": (sessions.into_iter().collect::<Value>())})))
+        let size = self.config.page.unwrap_or(PAGE);
+        let next = from.saturating_add(size);
+        let more = sessions.len() > next;
+        let page: Value = sessions.into_iter().skip(from).take(size).collect();
+        let mut result = json!({"sessions": page});
+        if more {
+            result["nextCursor"] = json!(format!("{CURSOR}{next}"));
+        }
+        Ok(Some(result))
     }
 
     pub(super) fn close(&mut self, params: &Value) -> MethodAnswer {

@@ -492,6 +492,9 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "untested:acp/*",
         ],
     },
+    KillRow { fault: Fault::AnswersShortened, trips: &["acp/load/tells-the-conversation-again"] },
+    KillRow { fault: Fault::CallsUntold, trips: &["acp/load/tells-tool-calls-again"] },
+    KillRow { fault: Fault::PagesRepeat, trips: &["acp/load/listed-in-pages"] },
     KillRow { fault: Fault::HttpServersUnused, trips: &["acp/mcp/over-http"] },
     KillRow { fault: Fault::SseServersUnused, trips: &["acp/mcp/over-sse"] },
     KillRow {

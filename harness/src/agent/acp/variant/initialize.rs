@@ -249,21 +249,21 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
             })
         },
     ),
-    row(
+    offering_less(row(
         "no-mcp-over-http",
         "MCP servers are connected to over standard input and output alone.",
         "MCP over HTTP and over SSE are capabilities that an agent may declare.",
         INITIALIZE,
         || ChangedResult::of_initialize(|result| declare_mcp(result, json!({}))),
-    ),
-    row(
+    )),
+    offering_less(row(
         "mcp-over-http-alone",
         "MCP over HTTP is declared and MCP over SSE is not.",
         "MCP over HTTP and over SSE are capabilities of their own.",
         INITIALIZE,
         || ChangedResult::of_initialize(|result| declare_mcp(result, json!({"http": true}))),
-    ),
-    row(
+    )),
+    offering_less(row(
         "mcp-over-sse-alone",
         "MCP over SSE is declared and MCP over HTTP is not.",
         "MCP over HTTP and over SSE are capabilities of their own.",
@@ -273,7 +273,7 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
                 declare_mcp(result, json!({"http": false, "sse": true}))
             })
         },
-    ),
+    )),
     row(
         "without-introductions-of-agents",
         "The agent tells no name and no version.",

@@ -23,6 +23,7 @@ mod endings;
 mod ids;
 mod initialize;
 mod reports;
+mod sessions;
 mod spelling;
 mod traffic;
 
