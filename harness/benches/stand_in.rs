@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ahp_harness::agent::model::ModelFlavor;
-use ahp_harness::transport::http::{ServedStandIn, serve};
+use ahp_harness::transport::http::ServedStandIn;
+use ahp_harness::transport::http_server::serve;
 use ahp_harness::wire::json::json;
 use http_body_util::Full;
 use hyper::body::Bytes;

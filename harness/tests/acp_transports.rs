@@ -64,22 +64,23 @@ fn holds(name: &str, how: &str) {
     let (output, said, folder) = run(name, how, &[]);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains(" passed") && !said.contains("untested"), "{said}");
-    // The agent as a process stores no sessions and needs no authentication.
+    // The agent needs no authentication.
     for line in said.lines().filter(|line| line.trim_start().starts_with("skip")) {
-        let absent = line.ends_with("no sessions") || line.ends_with("does not offer `auth`");
-        assert!(absent, "{line}");
+        assert!(line.ends_with("does not offer `auth`"), "{line}");
     }
     assert_eq!(judged(&folder), Some(0));
 }
 
 #[test]
 fn the_suite_holds_on_standard_input_and_output() {
-    holds("pipes", &format!("command: ['{PROGRAM}', agent, acp]"));
+    holds("pipes", &format!("command: ['{PROGRAM}', agent, acp, --sessions, '{{home}}/sessions']"));
 }
 
 #[test]
 fn the_suite_holds_on_a_websocket() {
-    let agent = TestListener::agent(&[]);
+    let sessions = Path::new(env!("CARGO_TARGET_TMPDIR")).join("acp-sessions");
+    let _ = fs::remove_dir_all(&sessions);
+    let agent = TestListener::agent(&["--sessions", sessions.to_str().unwrap()]);
     holds("websocket", &format!("url: {}", agent.1));
 }
 
@@ -97,6 +98,23 @@ fn a_fault_shows_through_either() {
     );
     let agent = TestListener::agent(&["--fault", "end-turn-after-cancel"]);
     check("websocket-fault", &format!("url: {}", agent.1));
+}
+
+#[test]
+fn a_session_is_loaded_after_a_restart() {
+    let id = ["--id", "acp/load/*", "--id", "acp/params/load"];
+    let how = |more: &str| format!("command: ['{PROGRAM}', agent, acp{more}]");
+    let kept = ", --sessions, '{home}/sessions'";
+    let (output, said, _) = run("kept", &how(kept), &id);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains(" passed") && !said.contains("skip"), "{said}");
+    let (output, said, _) =
+        run("kept-fault", &how(&format!("{kept}, --fault, loads-without-history")), &id);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("FAIL acp/load/tells-the-conversation-again"), "{said}");
+    let (output, said, _) = run("not-kept", &how(""), &id);
+    assert!(said.contains("skip acp/load/tells-the-conversation-again"), "{said}");
+    assert_ne!(output.status.code(), Some(1), "{said}");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use ahp_harness::agent::model::ModelFlavor;
 use ahp_harness::transport::below::AgentHub;
-use ahp_harness::transport::http::{ServedStandIn, serve};
+use ahp_harness::transport::http::ServedStandIn;
+use ahp_harness::transport::http_server::serve;
 use ahp_harness::wire::json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

@@ -1,7 +1,7 @@
 //! An MCP server with one tool, which records its calls: evidence of what a host's agent really executed.
 //!
-//! A message is a line of JSON-RPC. The tool, [`TOOL`], returns its text and changes nothing. With the text
-//! [`FAILS`] it fails; with [`WAITS`] it never returns.
+//! A message is a line of JSON-RPC, or the body of a request by HTTP. The tool, [`TOOL`], gives its text back and changes nothing; two texts make
+//! it fail, and not come back.
 //!
 //! Pure: the functions return the output and the record, and the caller writes them.
 //!
@@ -15,6 +15,13 @@ use crate::wire::message::{DecodedFrame, Message, MessageKind, decode};
 
 /// The name of the tool.
 pub const TOOL: &str = "ahp_probe";
+
+/// The variable of its environment that a client names, where it is a process.
+pub const MARK_VARIABLE: &str = "AHP_MARK";
+/// The header of requests that a client names, where it is reached by HTTP.
+pub const MARK_HEADER: &str = "X-Ahp-Mark";
+/// The value of either.
+pub const MARK: &str = "ahp-mark";
 
 /// The text with which the tool fails.
 pub const FAILS: &str = "ahp-fail";
@@ -65,6 +72,12 @@ const REVISIONS: &[&str] = &["2025-06-18", "2025-03-26", "2024-11-05"];
 /// Returns the newest revision.
 pub fn newest() -> &'static str {
     REVISIONS.first().copied().unwrap_or_default()
+}
+
+/// What is told of a call: its arguments, and the value of [`MARK_VARIABLE`] or [`MARK_HEADER`] that came along, null
+/// where none did.
+pub fn record(arguments: &Value, mark: Option<&str>) -> Value {
+    json!({"called": TOOL, "arguments": (arguments.clone()), "mark": mark})
 }
 
 /// The result of a line.

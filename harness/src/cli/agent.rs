@@ -18,7 +18,8 @@ use crate::scenario::source::did_you_mean;
 use crate::transcript::BelowEvent;
 use crate::transport;
 use crate::transport::below::{AgentHub, MAX_LINE};
-use crate::transport::http::{self, ServedStandIn};
+use crate::transport::http::ServedStandIn;
+use crate::transport::http_server;
 
 use crate::wire::json::json;
 
@@ -27,6 +28,7 @@ use super::agent_profile::AgentProfileArguments;
 use super::agent_variants;
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
+use super::kept_sessions::SessionFolder;
 
 /// Play the agent behind a host, so that scenarios can control it.
 #[derive(Args, Debug)]
@@ -94,6 +96,9 @@ struct AgentAcpArguments {
     /// Require clients to authenticate first
     #[arg(long)]
     auth: bool,
+    /// Keep sessions in this folder, so that later processes can list, load and resume them
+    #[arg(long, value_name = "FOLDER")]
+    sessions: Option<PathBuf>,
     /// Inject this fault (repeatable); `list faults` names them
     #[arg(long, value_name = "NAME", value_parser = fault)]
     fault: Vec<Fault>,
@@ -106,18 +111,33 @@ impl AgentAcpArguments {
     fn main(self, context: &CliContext) -> CommandOutcome {
         let name = format!("{}-", std::process::id());
         let faults = AgentFaults::of(&self.fault);
-        let config =
-            acp::AgentConfig { name, auth: self.auth, faults, ..acp::AgentConfig::default() };
+        let sessions = self.sessions.as_deref().map(SessionFolder::open).transpose()?;
+        let keeps = sessions.is_some();
+        let config = acp::AgentConfig {
+            name,
+            auth: self.auth,
+            keeps,
+            faults,
+            ..acp::AgentConfig::default()
+        };
         let variants = agent_variants::named(&self.variant)?;
-        let agent = |config| VariantAgent::new(&variants, config);
+        let agent = |config| {
+            let mut agent = VariantAgent::new(&variants, config);
+            sessions.iter().for_each(|sessions| agent.keep_all(&sessions.read()));
+            agent
+        };
+        let options = |log| transport::acp::AcpProcessOptions {
+            log,
+            run: self.run,
+            pretend: self.pretend,
+            keep: sessions.clone().map(SessionFolder::keeper),
+        };
         if let Some(address) = self.listen {
-            return runtime()?.block_on(listen(context, address, config, self.pretend, agent));
+            return runtime()?.block_on(listen(context, address, config, || options(None), agent));
         }
         let agent = agent(config);
         let log = self.log.as_deref().map(appended).transpose()?;
-        let options =
-            transport::acp::AcpProcessOptions { log, run: self.run, pretend: self.pretend };
-        runtime()?.block_on(transport::acp::serve(agent, options));
+        runtime()?.block_on(transport::acp::serve(agent, options(log)));
         Ok(CommandExit::Ok)
     }
 }
@@ -127,7 +147,7 @@ async fn listen(
     context: &CliContext,
     address: SocketAddr,
     config: acp::AgentConfig,
-    pretend: bool,
+    options: impl Fn() -> transport::acp::AcpProcessOptions,
     make: impl Fn(acp::AgentConfig) -> VariantAgent,
 ) -> CommandOutcome {
     let fault = |error: std::io::Error| CommandStop::fault(format!("`{address}`: {error}"));
@@ -141,10 +161,6 @@ async fn listen(
         let number = serial.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let name = format!("{}{number}-", config.name);
         make(acp::AgentConfig { name, ..config.clone() })
-    };
-    let options = || transport::acp::AcpProcessOptions {
-        pretend,
-        ..transport::acp::AcpProcessOptions::default()
     };
     tokio::select! {
         () = transport::acp::listen(listener, agent, options) => {}
@@ -175,6 +191,7 @@ impl AgentMcpArguments {
         let mut log = self.log.as_deref().map(appended).transpose()?;
         // The agent works without a run that listens.
         let mut run = self.run.and_then(|address| std::net::TcpStream::connect(address).ok());
+        let mark = std::env::var(mcp::MARK_VARIABLE).ok();
         let mut output = std::io::stdout().lock();
         let mut input = std::io::stdin().lock();
         loop {
@@ -189,15 +206,15 @@ impl AgentMcpArguments {
             }
             let answered = mcp::answer(text.trim());
             if let (Some(arguments), Some(run)) = (&answered.called, &mut run) {
-                let called = json!({
-                    "called": (mcp::TOOL), "arguments": (arguments.clone()), "case": (self.case.clone()),
-                });
+                let mut called = mcp::record(arguments, mark.as_deref());
+                called["case"] = json!((self.case.clone()));
                 let _ = run.write_all(transport::below::told(BelowEvent::Tool, &called).as_bytes());
             }
             if let (Some(arguments), Some(log)) = (answered.called, &mut log) {
                 let t = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
                 let t = t.as_secs_f64();
-                let line = json!({"t": t, "called": (mcp::TOOL), "arguments": arguments});
+                let mut line = mcp::record(&arguments, mark.as_deref());
+                line["t"] = json!(t);
                 let written = writeln!(log, "{}", line.to_text()).and_then(|()| log.flush());
                 written.map_err(|error| CommandStop::fault(format!("the log: {error}")))?;
             }
@@ -229,7 +246,7 @@ impl AgentModelArguments {
             let (listener, stand) = open(self.listen, &self.flavor, hub, log).await?;
             context.say(&format!("{}\n", stand.base()));
             tokio::select! {
-                () = http::serve(listener, stand) => {}
+                () = http_server::serve(listener, stand) => {}
                 _ = tokio::signal::ctrl_c() => {}
             }
             Ok(CommandExit::Ok)

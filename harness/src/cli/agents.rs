@@ -16,9 +16,10 @@ use crate::run::profile::AgentProfile;
 use crate::run::side::{AgentSide, AskingSetup};
 use crate::scenario::capability::ABILITIES;
 use crate::transport::link::LinkEndpoint;
+use crate::transport::mcp_server::McpHttpServer;
 use crate::transport::process::ProcessStart;
 use crate::transport::scratch::ScratchFolder;
-use crate::transport::{below, http, websocket};
+use crate::transport::{below, http_server, websocket};
 
 use super::agent;
 use super::exit::CommandStop;
@@ -36,6 +37,8 @@ pub(super) struct AgentOutside {
     folder: String,
     /// The address to which our MCP tool reports its calls.
     tool: SocketAddr,
+    /// Our MCP server for agents that are given one by HTTP.
+    servers: Arc<McpHttpServer>,
     /// What makes the agent ask for permission, as the first look found.
     asking: Mutex<Option<AskingSetup>>,
 }
@@ -112,17 +115,21 @@ impl AgentOutside {
         let listener = TcpListener::bind(SocketAddr::from(FREE)).await.map_err(fault)?;
         let tool = listener.local_addr().map_err(fault)?;
         tokio::spawn(below::listen(listener, Arc::clone(&behind.hub)));
+        let listener = TcpListener::bind(SocketAddr::from(FREE)).await.map_err(fault)?;
+        let address = listener.local_addr().map_err(fault)?;
+        let servers = McpHttpServer::new(address, Arc::clone(&behind.hub));
+        tokio::spawn(http_server::serve(listener, Arc::clone(&servers)));
         let mut model = String::new();
         if profile.stimulus == AgentMode::Model {
             let hub = Arc::clone(&behind.hub);
             let (listener, stand) = agent::open(SocketAddr::from(FREE), "plain", hub, log).await?;
-            tokio::spawn(http::serve(listener, Arc::clone(&stand)));
+            tokio::spawn(http_server::serve(listener, Arc::clone(&stand)));
             stand.base().clone_into(&mut model);
             behind.stand = Some(stand);
         }
         let folder = folder.unwrap_or(Path::new(".")).display().to_string();
         let asking = Mutex::default();
-        Ok(AgentOutside { profile, behind: Arc::new(behind), model, folder, tool, asking })
+        Ok(AgentOutside { profile, behind: Arc::new(behind), model, folder, tool, servers, asking })
     }
 
     /// Returns the name of the agent in reports.
@@ -230,6 +237,7 @@ impl AgentOutside {
         let side = AgentSide {
             work,
             server: self.server(needs, case)?,
+            server_url: Some(self.servers.url(case)),
             auth: self.profile.auth.clone(),
             mode: self.profile.mode.clone(),
             options: self.profile.options.clone(),

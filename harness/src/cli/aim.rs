@@ -15,7 +15,7 @@ use crate::report::redact::{SecretRedactor, secrets_of_header, secrets_of_target
 use crate::run::detect::{self, DetectedFeature};
 use crate::run::settings::HostSetting;
 use crate::run::sim;
-use crate::transport::{below, http};
+use crate::transport::{below, http_server};
 use crate::wire::foreign_text::ForeignText;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
@@ -382,7 +382,7 @@ impl RunAim {
             let hub = Arc::clone(&behind.hub);
             let (listener, stand) =
                 super::agent::open(address, &self.agent_flavor, hub, log).await?;
-            tokio::spawn(http::serve(listener, Arc::clone(&stand)));
+            tokio::spawn(http_server::serve(listener, Arc::clone(&stand)));
             words.push(("{model}", stand.base().to_owned()));
             behind.stand = Some(stand);
         }

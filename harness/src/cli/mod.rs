@@ -35,6 +35,7 @@ mod hunt;
 mod hunt_summary;
 mod interrupt;
 mod judge;
+mod kept_sessions;
 mod list;
 mod log_folder;
 mod lone_trial;

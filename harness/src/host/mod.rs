@@ -144,6 +144,6 @@ pub enum HostOutput {
     ToAgent(String),
     /// Act on the shell of the terminal with this URI.
     Shell(String, shell::ShellDeed),
-    /// Record that the harness's own tool was called with these arguments.
+    /// The harness's own tool was called; what is told of it, as `agent::mcp` says.
     Called(Value),
 }

@@ -131,8 +131,9 @@ impl AgentSubject {
                 }
                 _ => EffectResult::badly("the file does not hold the text"),
             },
-            AgentEffect::Call { arguments, .. } => {
-                self.outputs.push_back(HostOutput::Called(arguments.clone()));
+            AgentEffect::Call { server, arguments } => {
+                let record = mcp::record(arguments, server.mark());
+                self.outputs.push_back(HostOutput::Called(record));
                 match arguments["text"].as_str() {
                     Some(mcp::WAITS) => return None,
                     Some(mcp::FAILS) => EffectResult::badly("the tool failed"),

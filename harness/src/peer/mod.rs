@@ -3,8 +3,8 @@
 //! [`client`] holds the state of a client: ids, numbers, subscriptions, the last seen `serverSeq`. [`mirror`]
 //! holds the state of a channel: the confirmed state, the pending actions, and both combined.
 //!
-//! [`serving`] serves the requests of an agent to a client of ACP, by [`errand`]s that the caller performs.
-//! [`reports`] collects the reports of tool calls.
+//! [`serving`] is what a client of ACP does for its agent, by [`errand`]s that others run; [`reports`] what it makes of
+//! the reports of tool calls, [`texts`] what it makes of the chunks of messages.
 //!
 //! Knows: `wire`, `model`. Never knows: sockets, clocks, what a scenario wants.
 //!
@@ -16,3 +16,4 @@ pub mod guise;
 pub mod mirror;
 pub mod reports;
 pub mod serving;
+pub mod texts;

@@ -120,7 +120,11 @@ impl ScenarioCase {
                 let until = waits.then(|| self.mint.now + self.limit(task.step));
                 self.look(FileLook { path, text, until })
             }
-            TaskAct::Called(times) => WaitProgress::Wait(TaskWait::Called(times)),
+            TaskAct::Called { times, each } => WaitProgress::Wait(TaskWait::Called(times, each)),
+            TaskAct::Texts { peer, session, texts } => {
+                let session = self.fill(&session);
+                WaitProgress::Wait(TaskWait::Texts { peer, session, texts })
+            }
             TaskAct::CallState { peer, id, state } => {
                 let id = self.fill(&id);
                 self.call_state(task.step, peer, &id, &state)

@@ -2,6 +2,7 @@
 //!
 //! Knows: the requests that an ACP client sends. Never knows: their results.
 
+use crate::agent::mcp;
 use crate::agent::mode::AgentMode;
 use crate::peer::serving::AgentOffers;
 use crate::scenario::bind::ValueTemplate;
@@ -98,7 +99,8 @@ fn session(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAc
     }
     let servers = match side.server.split_first() {
         Some((command, args)) => {
-            json!([{"name": SERVER, "command": command, "args": args, "env": []}])
+            let env = json!([{"name": (mcp::MARK_VARIABLE), "value": (mcp::MARK)}]);
+            json!([{"name": SERVER, "command": command, "args": args, "env": env}])
         }
         None => json!([]),
     };
@@ -188,11 +190,29 @@ pub(super) fn disk(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     vec![TaskAct::Look { path, text, waits: step.flag("waits") }]
 }
 
+/// A look at the calls of our tool.
+pub(super) fn called(step: &ScenarioStep) -> Vec<TaskAct> {
+    let each = step.pattern("each").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
+    vec![TaskAct::Called { times: step.count("times").unwrap_or_default(), each }]
+}
+
 /// Returns the tasks that compare a tool call's accumulated state with a pattern.
 pub(super) fn call(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let looks = |peer| {
         let (id, state) = (step.template("id")?.clone(), step.pattern("state")?.clone());
         Some(TaskAct::CallState { peer, id, state })
+    };
+    peers(case, step, "at").into_iter().filter_map(looks).collect()
+}
+
+/// A look at what the chunks of a session's messages add up to.
+pub(super) fn texts(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
+    let member = |name: &str| Some((name.to_owned(), step.pattern(name)?.clone()));
+    let members = ["user", "agent"].into_iter().filter_map(member).collect();
+    let texts = ValuePattern::map(step.span, members);
+    let looks = |peer| {
+        let (session, texts) = (step.template("session")?.clone(), texts.clone());
+        Some(TaskAct::Texts { peer, session, texts })
     };
     peers(case, step, "at").into_iter().filter_map(looks).collect()
 }

@@ -88,7 +88,8 @@ pub(super) enum TaskWait {
     Looked { token: u64, look: FileLook },
     // Reads the file again at the time `at`.
     LookAgain { at: Duration, look: FileLook },
-    Called(u64),
+    Called(u64, ValuePattern),
+    Texts { peer: PeerId, session: Value, texts: ValuePattern },
 }
 
 /// The phase of the case.
@@ -260,9 +261,14 @@ impl ScenarioCase {
         if self.observer_opened(conn) {
             return;
         }
+        let acp = self.is_acp();
         if let Some(peer) = self.peer_of(conn) {
             peer.connected = true;
-            peer.served.opened = now;
+            if acp {
+                // What another process of the agent has told is not what this one tells.
+                peer.mailbox = ClientMailbox::default();
+            }
+            peer.served.opened(now);
         }
         self.advance(now);
     }
@@ -453,6 +459,7 @@ impl ScenarioCase {
                 if !self.is_mark(id, message) {
                     if let Some(peer) = self.peers.get_mut(id) {
                         peer.served.reports.take(message);
+                        peer.served.texts.take(message);
                         peer.mailbox.push(line, Arc::clone(seen));
                     }
                     self.hold_against_watches(id, line, message);

@@ -99,6 +99,7 @@ const LOOKS: &[StepVerb] = &[
     StepVerb::Disk,
     StepVerb::Called,
     StepVerb::Call,
+    StepVerb::Texts,
 ];
 
 /// Steps that wait for a response. Responses are not kept in the mailbox.

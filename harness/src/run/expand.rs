@@ -28,8 +28,9 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
         StepVerb::Prompt => agent_steps::prompt(case, step),
         StepVerb::Permit => agent_steps::permit(case, step),
         StepVerb::Disk => agent_steps::disk(case, step),
-        StepVerb::Called => vec![TaskAct::Called(step.count("times").unwrap_or_default())],
+        StepVerb::Called => agent_steps::called(step),
         StepVerb::Call => agent_steps::call(case, step),
+        StepVerb::Texts => agent_steps::texts(case, step),
         StepVerb::Connect => {
             let by = peers(case, step, "by").into_iter();
             by.map(|peer| come(step, peer)).collect()

@@ -52,6 +52,7 @@ const ONLY_WAITS: &[StepVerb] = &[
     StepVerb::Disk,
     StepVerb::Called,
     StepVerb::Call,
+    StepVerb::Texts,
 ];
 
 impl ScenarioCase {
@@ -104,7 +105,8 @@ impl ScenarioCase {
             TaskWait::Looked { .. } | TaskWait::LookAgain { .. } => {
                 (0, "to receive the content of the file".to_owned())
             }
-            TaskWait::Called(times) => (0, format!("{times} calls of the tool")),
+            TaskWait::Texts { peer, .. } => (*peer, "the texts of the session".to_owned()),
+            TaskWait::Called(times, _) => (0, format!("{times} calls of the tool")),
         };
         let name = self.name(peer);
         let types = match &wait {

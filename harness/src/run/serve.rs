@@ -14,8 +14,9 @@ use litemap::LiteMap;
 use crate::peer::errand::{ClientErrand, KILLED};
 use crate::peer::reports::ToolCallReports;
 use crate::peer::serving::{AgentOffers, AgentServing, ServingDeed};
+use crate::peer::texts::ConversationTexts;
 use crate::scenario::bind::ValueTemplate;
-use crate::scenario::parse::{AUTH, WORK};
+use crate::scenario::parse::{AUTH, SERVER_URL, WORK};
 use crate::scenario::pattern::{ValuePattern, brief};
 use crate::transcript::{BelowEvent, SeenFrame};
 use crate::wire::json::{Value, json};
@@ -31,6 +32,8 @@ use super::task::{PeerId, PermissionReply, StepTask};
 const MAX_ASKING: usize = 1_000;
 /// The maximum number of file contents that no step has taken.
 const MAX_LOOKS: usize = 100;
+/// Calls of our tool of which more is kept than their number.
+const MAX_CALLS: usize = 100;
 /// The first token of file reads, far above the tokens of any client's errands.
 const LOOKS: u64 = 1 << 48;
 /// The time limit of later waits as a multiple of the agent's start time.
@@ -57,6 +60,8 @@ pub(super) struct AgentClientSide {
     asking: VecDeque<WaitingPermission>,
     /// The prompts without an answer: request identifier and session.
     prompts: LiteMap<u64, Value>,
+    /// What the messages of its sessions say, since its connection stood.
+    pub(super) texts: ConversationTexts,
     /// The reports of tool calls that the client received.
     pub(super) reports: ToolCallReports,
 }
@@ -92,6 +97,8 @@ impl FileLook {
 pub(super) struct CaseWitness {
     /// The usual time limit of a wait, before a slow start extended it.
     usual: Option<Duration>,
+    /// What was told of each call of our tool, with the line; of the first ones.
+    calls: Vec<(u64, Value)>,
     called: u64,
     looks: LiteMap<u64, Value>,
     serial: u64,
@@ -107,6 +114,13 @@ impl AgentClientSide {
         }
     }
 
+    /// The client's connection stands.
+    pub(super) fn opened(&mut self, now: Duration) {
+        self.opened = now;
+        self.texts = ConversationTexts::default();
+        self.reports = ToolCallReports::default();
+    }
+
     /// Sets what the client offers from here on.
     pub(super) fn offer(&mut self, offers: AgentOffers) {
         self.serving.offer(offers);
@@ -118,8 +132,10 @@ impl ScenarioCase {
     pub(super) fn bind_side(&mut self) {
         let side = &self.setup.side;
         let (work, auth) = (json!((side.work.as_str())), json!((side.auth.clone())));
+        let server = json!((side.server_url.clone()));
         self.bindings.set(WORK, work);
         self.bindings.set(AUTH, auth);
+        self.bindings.set(SERVER_URL, server);
     }
 
     /// Returns whether the case tests an agent (ACP).
@@ -218,7 +234,12 @@ impl ScenarioCase {
             return self.agent_ended(how, told);
         }
         match (way, told["token"].as_u64()) {
-            (BelowEvent::Tool, _) => self.witness.called += 1,
+            (BelowEvent::Tool, _) => {
+                self.witness.called += 1;
+                if self.witness.calls.len() < MAX_CALLS {
+                    self.witness.calls.push((self.last_line, told.clone()));
+                }
+            }
             (_, Some(token)) if token >= LOOKS => {
                 if self.witness.looks.len() < MAX_LOOKS {
                     self.witness.looks.insert(token, told.clone());
@@ -414,14 +435,48 @@ impl ScenarioCase {
         }
     }
 
-    pub(super) fn check_called(&mut self, step: Option<usize>, times: u64) -> WaitProgress {
+    /// Waits until the texts of a session look like this.
+    pub(super) fn check_texts(
+        &mut self,
+        step: Option<usize>,
+        peer: PeerId,
+        session: Value,
+        texts: ValuePattern,
+    ) -> WaitProgress {
+        let told = self.peers.get(peer).map(|peer| peer.served.texts.of(&session));
+        match texts.matches(told.as_ref(), &self.bindings, false) {
+            Ok(bound) => {
+                self.bind(&texts, bound);
+                self.observed(step);
+                WaitProgress::Done
+            }
+            Err(miss) => {
+                self.near = Some((self.last_line, miss));
+                WaitProgress::Wait(TaskWait::Texts { peer, session, texts })
+            }
+        }
+    }
+
+    /// Waits for so many calls of our tool; each has to look like this.
+    pub(super) fn check_called(
+        &mut self,
+        step: Option<usize>,
+        times: u64,
+        each: ValuePattern,
+    ) -> WaitProgress {
         let called = self.witness.called;
         if called < times {
-            return WaitProgress::Wait(TaskWait::Called(times));
+            return WaitProgress::Wait(TaskWait::Called(times, each));
         }
         if called > times {
             let message = format!("expected {times} calls of the tool, found {called}");
             return WaitProgress::Failed(self.failure_at(step, message));
+        }
+        for (line, call) in &self.witness.calls {
+            if let Err(miss) = each.matches(Some(call), &self.bindings, false) {
+                let failure = self.mismatch(step, "harness", "the call of the tool", *line, &miss);
+                return WaitProgress::Failed(failure);
+            }
         }
         self.observed(step);
         WaitProgress::Done

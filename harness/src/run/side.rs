@@ -26,6 +26,10 @@ pub struct AgentSide {
     /// The command of the MCP server that the agent is given: the program and its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server: Vec<String>,
+    /// The URL of the MCP server that it may be given by HTTP: `/http` below it is for streamable HTTP, `/sse` for
+    /// server-sent events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_url: Option<String>,
     /// The authentication method; `None` if the agent needs none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auth: Option<String>,

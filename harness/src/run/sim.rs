@@ -17,7 +17,7 @@ use crate::scenario::capability::WORKSPACE;
 use crate::scenario::parse::ParsedScenario;
 use crate::transcript::{BelowEvent, ConnId, HandshakeLines, SeenFrame};
 use crate::wire::frame::Frame;
-use crate::wire::json::{Value, json};
+use crate::wire::json::Value;
 use crate::wire::protocol::Protocol;
 use crate::wire::version::{PUBLISHED, Version};
 
@@ -41,6 +41,9 @@ const NOWHERE: &str = "/";
 
 /// The evidence text for the folders of the reference host.
 const IN_MEMORY: &str = "the reference host keeps it in memory";
+
+/// Where MCP servers are, by HTTP: nobody connects there in memory.
+const NOBODYS_SERVER: &str = "http://127.0.0.1:9";
 
 /// The working directory of the reference agent in memory.
 const WORK: &str = "/work";
@@ -132,6 +135,7 @@ pub fn side(version: Option<Version>) -> AgentSide {
     AgentSide {
         work: WORK.to_owned(),
         server: vec![TOOL.to_owned()],
+        server_url: Some(NOBODYS_SERVER.to_owned()),
         auth: Some(AUTH_METHOD.to_owned()),
         ..AgentSide::default()
     }
@@ -383,8 +387,7 @@ fn to_case(
             play.closed(now, conn, Some(code), &reason);
             host.handle_close(now, conn);
         }
-        HostOutput::Called(arguments) => {
-            let called = json!({"called": TOOL, "arguments": arguments});
+        HostOutput::Called(called) => {
             play.below(now, BelowEvent::Tool.peer(), BelowEvent::Tool, record(called));
         }
         HostOutput::ToAgent(line) => {

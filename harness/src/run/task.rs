@@ -318,7 +318,21 @@ pub enum TaskAct {
         waits: bool,
     },
     /// Checks how often the harness's own MCP tool was called.
-    Called(u64),
+    Called {
+        /// How often, since the case began.
+        times: u64,
+        /// What is told of each call has to look like this.
+        each: ValuePattern,
+    },
+    /// Waits until the texts of a session look like this.
+    Texts {
+        /// Whose.
+        peer: PeerId,
+        /// The session, to be filled in.
+        session: ValueTemplate,
+        /// What they have to look like: members `user` and `agent`.
+        texts: ValuePattern,
+    },
     /// Compares a tool call's accumulated state with a pattern.
     CallState {
         /// The client.

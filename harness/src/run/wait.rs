@@ -130,7 +130,10 @@ impl ScenarioCase {
             TaskWait::Observers => self.check_observers(),
             TaskWait::Permission { peer, answer } => self.check_permission(step, peer, answer),
             TaskWait::Looked { token, look } => self.check_looked(step, token, look),
-            TaskWait::Called(times) => self.check_called(step, times),
+            TaskWait::Texts { peer, session, texts } => {
+                self.check_texts(step, peer, session, texts)
+            }
+            TaskWait::Called(times, each) => self.check_called(step, times, each),
         }
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use super::bind::{CHAT, FOLDER, SESSION, TextPiece};
 use super::capability;
-use super::parse::{AUTH, ParsedScenario, ScenarioStep, StepValue, WORK};
+use super::parse::{AUTH, ParsedScenario, SERVER_URL, ScenarioStep, StepValue, WORK};
 use super::pattern::PatternName;
 use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, list};
 use super::verbs::StepVerb;
@@ -105,6 +105,7 @@ pub(super) fn check(scenario: &ParsedScenario, errors: &mut Vec<ScenarioError>) 
     if scenario.spec.standard() == ProtocolStandard::Acp {
         bound.insert(WORK.to_owned());
         bound.insert(AUTH.to_owned());
+        bound.insert(SERVER_URL.to_owned());
     }
     bound.extend(scenario.needs.iter().flat_map(|name| capability::bound(name)));
     for step in &scenario.steps {

@@ -76,6 +76,8 @@ pub enum StepVerb {
     Called,
     /// Checks the state of a tool call, accumulated from its updates.
     Call,
+    /// Looks at what the chunks of a session's messages add up to.
+    Texts,
 }
 
 /// A row of the table of verbs.
@@ -111,7 +113,8 @@ impl StepVerb {
             | StepVerb::Permit
             | StepVerb::Disk
             | StepVerb::Called
-            | StepVerb::Call => Some(ProtocolStandard::Acp),
+            | StepVerb::Call
+            | StepVerb::Texts => Some(ProtocolStandard::Acp),
             StepVerb::Dispatch
             | StepVerb::Turn
             | StepVerb::Subscribe

@@ -657,6 +657,12 @@ pub const VERBS: &[VerbRow] = &[
                 MemberForm::Count,
                 "the number of calls since the beginning of the scenario",
             ),
+            field(
+                "each",
+                MemberForm::Pattern,
+                "the expected report of each call: its `arguments`, and as `mark` the value of the variable `AHP_MARK` or \
+                 the header `X-Ahp-Mark` that came with it",
+            ),
             WITHIN,
             PROVES,
             INDEPENDENT,
@@ -678,6 +684,28 @@ pub const VERBS: &[VerbRow] = &[
             INDEPENDENT,
         ],
         doc: "checks the accumulated state of a tool call: a member that an update leaves out stays, and a list replaces the previous one",
+    },
+    VerbRow {
+        verb: StepVerb::Texts,
+        name: "texts",
+        short: None,
+        asserts: true,
+        answered: false,
+        fields: &[
+            AT,
+            needed("session", MemberForm::Template, "the `sessionId`"),
+            field("user", MemberForm::Pattern, "what the chunks of the user's messages add up to"),
+            field(
+                "agent",
+                MemberForm::Pattern,
+                "what the chunks of the agent's messages add up to",
+            ),
+            CHOICE,
+            WITHIN,
+            PROVES,
+            INDEPENDENT,
+        ],
+        doc: "waits until the texts of a session, told on the client's present connection, look like this when the chunks are put together",
     },
 ];
 

@@ -22,14 +22,13 @@ use tokio_tungstenite::tungstenite::Message;
 
 use crate::agent::acp::variant::VariantAgent;
 use crate::agent::acp::{AgentEffect, AgentOutput, EffectResult};
-use crate::agent::mcp;
 use crate::transcript::{BelowEvent, ConnectionEvent, SeenFrame, line};
 use crate::wire::frame::Frame;
-use crate::wire::json::{Value, json};
-use crate::wire::message::Message as Request;
+use crate::wire::json::Value;
 
 use super::below::MAX_LINE;
 use super::child::ChildProcess;
+use super::mcp_client;
 use super::websocket::config;
 
 /// The number of lines queued for the agent; further ones wait in the pipe.
@@ -50,6 +49,9 @@ const KEPT: u64 = 1 << 20;
 /// The duration of a wait without a deadline.
 const LONG: Duration = Duration::from_secs(3600);
 
+/// Keeps a session for other processes of the agent.
+pub type KeepSession = Box<dyn FnMut(&str, &Value) + Send>;
+
 /// The options of the agent's process.
 #[derive(Default)]
 pub struct AcpProcessOptions {
@@ -59,6 +61,8 @@ pub struct AcpProcessOptions {
     pub run: Option<SocketAddr>,
     /// Whether tools only describe their actions instead of performing them.
     pub pretend: bool,
+    /// Keeps a session, by its id; null where it was deleted.
+    pub keep: Option<KeepSession>,
 }
 
 /// Serves the client on standard input and output until the input ends.
@@ -135,12 +139,12 @@ async fn converse(
     say: impl Fn(String) -> bool,
 ) {
     let began = Instant::now();
-    let AcpProcessOptions { log, run, pretend } = options;
+    let AcpProcessOptions { log, run, pretend, mut keep } = options;
     let (told, mut commands) = connect(run).await;
     let mut journal = AcpJournal { began, log, told };
     let mut effects: JoinSet<(u64, EffectResult)> = JoinSet::new();
     let mut handles: LiteMap<u64, AbortHandle> = LiteMap::new();
-    loop {
+    'talking: loop {
         let due = agent.next_timeout().unwrap_or_else(|| began.elapsed() + LONG);
         tokio::select! {
             came = lines.recv() => match came {
@@ -148,7 +152,7 @@ async fn converse(
                     journal.note(BelowEvent::ToAgent, &text);
                     agent.handle_line(began.elapsed(), &text);
                 }
-                None => return,
+                None => break,
             },
             Some(ended) = effects.join_next() => {
                 // A task that was aborted has no result.
@@ -160,12 +164,15 @@ async fn converse(
             Some((case, name)) = commands.recv() => agent.release(began.elapsed(), &case, &name),
             () = sleep_until(began + due) => agent.handle_timeout(began.elapsed()),
         }
+        // What a client has been told of can be loaded from then on.
+        let changed = agent.take_changed(false);
+        keep.iter_mut().for_each(|keep| changed.iter().for_each(|(id, kept)| keep(id, kept)));
         while let Some(output) = agent.poll_output() {
             match output {
                 AgentOutput::Line(text) => {
                     journal.note(BelowEvent::FromAgent, &text);
                     if !say(text) {
-                        return;
+                        break 'talking;
                     }
                 }
                 AgentOutput::Run { token, effect } if pretend => {
@@ -175,7 +182,7 @@ async fn converse(
                     let handle = effects.spawn(async move { (token, brought_about(effect).await) });
                     handles.insert(token, handle);
                 }
-                AgentOutput::Exit => return,
+                AgentOutput::Exit => break 'talking,
                 AgentOutput::Stop(token) => {
                     if let Some(handle) = handles.remove(&token) {
                         handle.abort();
@@ -184,6 +191,8 @@ async fn converse(
             }
         }
     }
+    let changed = agent.take_changed(true);
+    keep.iter_mut().for_each(|keep| changed.iter().for_each(|(id, kept)| keep(id, kept)));
 }
 
 /// The log of an agent's messages, for the log file and for the run.
@@ -286,7 +295,7 @@ async fn brought_about(effect: AgentEffect) -> EffectResult {
             }
         }
         AgentEffect::Call { server, arguments } => {
-            match timeout(RUNNING, call(&server, arguments)).await {
+            match timeout(RUNNING, mcp_client::call(&server, arguments)).await {
                 Ok(Ok(ran)) => ran,
                 Ok(Err(error)) => EffectResult::badly(error.to_string()),
                 Err(_) => EffectResult::badly(format!("it ran for more than {RUNNING:?}")),
@@ -327,46 +336,6 @@ async fn shell(command: &str, cwd: &str) -> std::io::Result<EffectResult> {
     out.append(&mut err);
     let text = String::from_utf8_lossy(&out).into_owned();
     Ok(EffectResult { ok: status?.success(), text, blocks: Vec::new() })
-}
-
-/// Starts an MCP server, calls the harness's tool on it, and ends it.
-async fn call(server: &[String], arguments: Value) -> std::io::Result<EffectResult> {
-    let none = || std::io::Error::other("there is no such server");
-    let (program, args) = server.split_first().ok_or_else(none)?;
-    let mut line = Command::new(program);
-    line.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut process = ChildProcess::start(&mut line)?;
-    let child = process.child();
-    let mut input = child.stdin.take().ok_or_else(none)?;
-    let output = child.stdout.take().ok_or_else(none)?;
-    let client = json!({"name": "ahp-harness", "version": (env!("CARGO_PKG_VERSION"))});
-    let begins =
-        json!({"protocolVersion": (mcp::newest()), "capabilities": {}, "clientInfo": client});
-    let calls = json!({"name": (mcp::TOOL), "arguments": arguments});
-    let mut lines = String::new();
-    for message in [
-        Request::request(1, "initialize", begins),
-        Request::notification("notifications/initialized", json!({})),
-        Request::request(2, "tools/call", calls),
-    ] {
-        lines += &message.into_value().to_text();
-        lines.push('\n');
-    }
-    input.write_all(lines.as_bytes()).await?;
-    input.flush().await?;
-    let mut answers = BufReader::new(output.take(MAX_LINE)).lines();
-    while let Some(line) = answers.next_line().await? {
-        let answer = Value::read(&line).unwrap_or_default();
-        if answer["id"] == 2 {
-            let text = answer.pointer("/result/content/0/text").and_then(Value::as_str);
-            let text = text.unwrap_or("it has nothing to say").to_owned();
-            let ok = answer.get("result").is_some() && answer["result"]["isError"] != true;
-            let content = answer["result"]["content"].as_array().into_iter().flatten();
-            let blocks = content.skip(1).cloned().collect();
-            return Ok(EffectResult { ok, text, blocks });
-        }
-    }
-    Ok(EffectResult::badly("the server ended"))
 }
 
 fn on_file(effect: &AgentEffect) -> std::io::Result<EffectResult> {

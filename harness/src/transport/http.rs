@@ -3,8 +3,7 @@
 //! The paths below `/ahp/` control the stand-in: `POST /ahp/release/NAME` releases one answer that holds at
 //! NAME, `GET /ahp/log?after=N` returns the exchanges with numbers above N, one JSON object per line.
 //!
-//! The requesting agent is not trusted, like any other peer: bodies, headers, connections and the log have
-//! limits.
+//! The agent that asks is as hostile as any peer: the log has bounds, as requests have ([`http_server`]).
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -14,16 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::stream::{self, Stream};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Empty, Full, Limited, StreamBody};
+use http_body_util::{BodyExt as _, Empty, StreamBody};
 use hyper::body::{Bytes, Frame, Incoming};
 use hyper::header::AUTHORIZATION;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use litemap::LiteMap;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::agent::model::{
@@ -35,21 +29,12 @@ use crate::wire;
 use crate::wire::json::{Value, json};
 
 use super::below::{AgentHub, HeardBelow};
+use super::http_server::{self, HttpBody, HttpService, whole};
 
-/// The maximal length of a body, in bytes. A conversation may contain many files.
-const MAX_BODY: usize = 64 * 1024 * 1024;
-/// The maximal number of concurrent connections; further ones wait.
-const MAX_CONNECTIONS: usize = 1024;
-/// The timeout for the head of a request.
-const HEAD: Duration = Duration::from_secs(10);
-/// The timeout for a body.
-const BODY: Duration = Duration::from_secs(60);
 /// The number of exchanges that `GET /ahp/log` can return.
 const REMEMBERED: usize = 10_000;
 /// The number of stored releases for which no answer holds yet.
 const MAX_RELEASES: usize = 1_000;
-
-type HttpBody = UnsyncBoxBody<Bytes, Infallible>;
 
 /// A stand-in that is being served.
 pub struct ServedStandIn {
@@ -212,38 +197,7 @@ impl ServedStandIn {
         self.released.notify_waiters();
     }
 
-    async fn answer(
-        self: Arc<ServedStandIn>,
-        request: hyper::Request<Incoming>,
-    ) -> hyper::Response<HttpBody> {
-        let (head, body) = request.into_parts();
-        let path = head.uri.path();
-        let query = head.uri.query().unwrap_or_default();
-        if let Some(command) = path.strip_prefix("/ahp/") {
-            return self.command(head.method.as_str(), command, query);
-        }
-        let body = match timeout(BODY, Limited::new(body, MAX_BODY).collect()).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(_)) => return whole(413, "the body is longer than 64 MiB"),
-            Err(_) => return whole(408, "the body took longer than a minute"),
-        };
-        let serial = {
-            let mut state = self.state();
-            state.serial += 1;
-            state.serial
-        };
-        let epoch = now().as_secs();
-        let setting = ModelSetting { flavor: &self.flavor, base: &self.base, epoch, serial };
-        let token = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let token = token.map(|text| text.split_once(' ').map_or(text, |(_, token)| token.trim()));
-        let method = head.method.as_str();
-        let request = model::ModelRequest { method, path, query, token, body: &body };
-        let ModelExchange { reply, record } = model::answer(&request, &setting);
-        self.note(serial, record);
-        respond(reply, AnswerGuard { stand: self, serial, whole: false })
-    }
-
-    /// Handles a control request.
+    /// What steers the stand-in.
     fn command(&self, method: &str, command: &str, query: &str) -> hyper::Response<HttpBody> {
         match (method, command.split_once('/')) {
             ("POST", Some(("release", name))) => {
@@ -260,6 +214,38 @@ impl ServedStandIn {
             }
             _ => whole(404, "expected POST /ahp/release/NAME or GET /ahp/log?after=N"),
         }
+    }
+}
+
+impl HttpService for ServedStandIn {
+    async fn answer(
+        self: Arc<ServedStandIn>,
+        request: hyper::Request<Incoming>,
+    ) -> hyper::Response<HttpBody> {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path();
+        let query = head.uri.query().unwrap_or_default();
+        if let Some(command) = path.strip_prefix("/ahp/") {
+            return self.command(head.method.as_str(), command, query);
+        }
+        let body = match http_server::body(body).await {
+            Ok(body) => body,
+            Err(refused) => return refused,
+        };
+        let serial = {
+            let mut state = self.state();
+            state.serial += 1;
+            state.serial
+        };
+        let epoch = now().as_secs();
+        let setting = ModelSetting { flavor: &self.flavor, base: &self.base, epoch, serial };
+        let token = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let token = token.map(|text| text.split_once(' ').map_or(text, |(_, token)| token.trim()));
+        let method = head.method.as_str();
+        let request = model::ModelRequest { method, path, query, token, body: &body };
+        let ModelExchange { reply, record } = model::answer(&request, &setting);
+        self.note(serial, record);
+        respond(reply, AnswerGuard { stand: self, serial, whole: false })
     }
 }
 
@@ -281,43 +267,6 @@ impl Drop for AnswerGuard {
         let ended = if self.whole { "complete" } else { "cut" };
         self.stand.note(self.serial, json!({"serial": (self.serial), "ended": (ended)}));
     }
-}
-
-/// Serves until the future is dropped.
-pub async fn serve(listener: TcpListener, stand: Arc<ServedStandIn>) {
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    let mut tasks = tokio::task::JoinSet::new();
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
-        tokio::select! {
-            accepted = listener.accept() => {
-                if let Ok((stream, _)) = accepted {
-                    let stand = Arc::clone(&stand);
-                    tasks.spawn(async move {
-                        connection(stream, stand).await;
-                        drop(place);
-                    });
-                }
-            }
-            Some(_) = tasks.join_next() => {}
-        }
-    }
-}
-
-async fn connection(stream: TcpStream, stand: Arc<ServedStandIn>) {
-    let _ = stream.set_nodelay(true);
-    let service = service_fn(move |request| {
-        let stand = Arc::clone(&stand);
-        async move { Ok::<_, Infallible>(stand.answer(request).await) }
-    });
-    // An agent that disconnects during an answer has cancelled the turn, so an error here is expected.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
 }
 
 fn respond(reply: ModelReply, telling: AnswerGuard) -> hyper::Response<HttpBody> {
@@ -363,12 +312,6 @@ fn beats(
             }
         }
     })
-}
-
-fn whole(status: u16, text: &str) -> hyper::Response<HttpBody> {
-    let mut response = hyper::Response::new(Full::from(text.to_owned()).boxed_unsync());
-    *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();
-    response
 }
 
 fn now() -> Duration {

@@ -237,9 +237,10 @@ impl AcpAgent {
         let Some(call) = turn.calls.get(at.call) else { return };
         let effect = match call.step.class {
             ToolClass::Mcp(_) => {
-                let server = self.sessions.get(at.session).map(|session| session.server.clone());
+                let server = self.sessions.get(at.session).and_then(|it| it.server.clone());
                 let arguments = raw_input(&call.step);
-                Ok(AgentEffect::Call { server: server.unwrap_or_default(), arguments })
+                let none = || "there is no such server".to_owned();
+                server.map(|server| AgentEffect::Call { server, arguments }).ok_or_else(none)
             }
             _ => effect(&call.step, &self.cwd(at.session)),
         };
@@ -254,7 +255,6 @@ impl AcpAgent {
         let session = at.session;
         let cwd = self.cwd(session);
         let (elsewhere, first) = (self.has(Fault::WorksElsewhere), self.first_folder.clone());
-        let unused = self.has(Fault::ServersUnused);
         let Some(call) = turn.calls.get_mut(at.call) else {
             return;
         };
@@ -269,8 +269,8 @@ impl AcpAgent {
         let progress = json!({
             "sessionUpdate": "tool_call_update", "toolCallId": (call.id.as_str()), "status": "in_progress",
         });
-        let server = self.sessions.get(session).map(|session| session.server.clone());
-        let server = server.filter(|server| !server.is_empty() && !unused);
+        let server = self.sessions.get(session).and_then(|session| session.server.clone());
+        let server = server.filter(|_| matches!(call.step.class, ToolClass::Mcp(_)));
         let pretends = match call.step.class {
             ToolClass::Mcp(_) => server.is_none(),
             ToolClass::Client(_) | ToolClass::Worker | ToolClass::Further(_) => true,
@@ -285,11 +285,11 @@ impl AcpAgent {
                 self.update(session, progress);
                 return self.pretend(session, &step);
             }
-            Ok(_) if matches!(call.step.class, ToolClass::Mcp(_)) => {
-                let (server, arguments) = (server.unwrap_or_default(), raw_input(&call.step));
-                Ok(AgentEffect::Call { server, arguments })
-            }
-            effect => effect,
+            Ok(effect) => Ok(match server {
+                Some(server) => AgentEffect::Call { server, arguments: raw_input(&call.step) },
+                None => effect,
+            }),
+            failed => failed,
         };
         self.update(session, progress);
         match effect {

@@ -8,6 +8,8 @@
 
 use crate::wire::json::Value;
 
+use super::server::McpServerAddress;
+
 /// An effect that the caller of the agent performs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentEffect {
@@ -41,8 +43,8 @@ pub enum AgentEffect {
     },
     /// Calls the tool of the harness's own MCP server.
     Call {
-        /// The command of the server: the program and its arguments.
-        server: Vec<String>,
+        /// The server.
+        server: McpServerAddress,
         /// The arguments of the call.
         arguments: Value,
     },

@@ -101,6 +101,9 @@ faults! {
     OwnErrorCodes = "own-error-codes", "Params that are not valid are refused with -32603.";
     TakesAnySession = "takes-any-session", "A prompt for a session that does not exist is answered with `end_turn`.";
     LoadsWithoutHistory = "loads-without-history", "The conversation of a loaded session is not replayed.";
+    AnswersShortened = "answers-shortened", "A replayed message of the agent has only its first four letters.";
+    CallsUntold = "calls-untold", "The conversation of a loaded session is replayed without its tool calls.";
+    PagesRepeat = "pages-repeat", "Every cursor leads to the first page of the list of sessions.";
     AnswersBeforeHistory = "answers-before-history", "`session/load` is answered before the conversation is replayed.";
     ReplaysWhenResumed = "replays-when-resumed", "The conversation of a resumed session is replayed.";
     ForgetsConversations = "forgets-conversations", "The agent does not remember the conversation of a loaded or resumed session.";
@@ -124,6 +127,9 @@ faults! {
     ForgetsLogins = "forgets-logins", "A client that has logged out cannot authenticate again.";
     WorksElsewhere = "works-elsewhere", "Commands run in the folder of the first session.";
     ServersUnused = "servers-unused", "The agent connects to no MCP server.";
+    HttpServersUnused = "http-servers-unused", "The agent declares MCP over HTTP and connects to no such server.";
+    SseServersUnused = "sse-servers-unused", "The agent declares MCP over SSE and connects to no such server.";
+    ServersBare = "servers-bare", "The variables and headers that a client names for MCP servers are left out.";
 }
 
 /// Returns the lines that are sent in place of a message, without line ends.

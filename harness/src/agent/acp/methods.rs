@@ -133,7 +133,7 @@ impl AcpAgent {
         let mut capabilities = json!({
             "loadSession": (self.config.keeps),
             "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true},
-            "mcpCapabilities": {"http": false, "sse": false},
+            "mcpCapabilities": {"http": true, "sse": true},
             "auth": {"logout": {}},
         });
         if self.config.keeps {

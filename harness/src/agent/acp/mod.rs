@@ -12,7 +12,7 @@
 //!
 //! Start at [`AcpAgent::handle_line`]. Source: agentclientprotocol.com, protocol version 1.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use litemap::LiteMap;
@@ -27,6 +27,7 @@ mod effect;
 pub mod fault;
 mod methods;
 pub mod route;
+pub mod server;
 mod sessions;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use methods::AUTH_METHOD;
 
 use client::{ClientCapabilities, ClientRequest};
 use fault::{AgentFaults, Fault};
+use server::McpServerAddress;
 use sessions::SessionSettings;
 use turn::AgentTurn;
 
@@ -63,6 +65,8 @@ pub struct AgentConfig {
     pub always_asks: bool,
     /// Whether the agent stores its sessions, so that clients can list, load, resume, close and delete them.
     pub keeps: bool,
+    /// Sessions on a page of their list; two unless given.
+    pub page: Option<usize>,
     /// The injected faults.
     pub faults: AgentFaults,
 }
@@ -89,8 +93,8 @@ pub enum AgentOutput {
 #[derive(Debug, Default)]
 struct AgentSession {
     cwd: String,
-    /// The command of its first MCP server: the program and its arguments.
-    server: Vec<String>,
+    /// The first MCP server that it was given.
+    server: Option<McpServerAddress>,
     /// The scenario that the session belongs to, from its last scripted prompt.
     case: String,
     /// The permanent decisions, by class of tool.
@@ -116,6 +120,8 @@ pub struct AcpAgent {
     /// Whether the client has logged out.
     logged_out: bool,
     sessions: HashMap<String, AgentSession>,
+    /// Sessions in which something has changed that is kept.
+    changed: BTreeSet<String>,
     /// The active turns, by session.
     turns: LiteMap<String, AgentTurn>,
     /// The open requests to the client, by id.

@@ -7,16 +7,25 @@
 //!
 //! Start at [`AcpAgent::new_session`].
 
+use std::collections::BTreeSet;
+
 use crate::wire::json::{Value, json};
 
 use super::fault::Fault;
 use super::methods::{MethodAnswer, MethodRefusal, invalid};
+use super::server::McpServerAddress;
 use super::{AcpAgent, AgentSession, MAX_GIVEN, MAX_SESSIONS};
 
 /// The maximum number of stored updates of a session.
 const MAX_KEPT: usize = 10_000;
 /// The error code for an unknown session.
 const NOT_FOUND: i64 = -32002;
+/// Sessions on one page of their list.
+const PAGE: usize = 2;
+/// Letters of each message that are left by a fault.
+const SHORTENED: usize = 4;
+/// What a cursor begins with, before the number of sessions that came before.
+const CURSOR: &str = "after-";
 /// The kinds of updates that belong to the conversation.
 const CONVERSATION: [&str; 6] = [
     "user_message_chunk",
@@ -112,7 +121,7 @@ impl AcpAgent {
         while self.sessions.contains_key(&id) && !self.has(Fault::SessionsRepeat) {
             id = self.session_id();
         }
-        let server = server(&params["mcpServers"][0]);
+        let server = self.server(params);
         if self.first_folder.is_empty() {
             self.first_folder.clone_from(&cwd);
         }
@@ -120,7 +129,22 @@ impl AcpAgent {
             id.clone(),
             AgentSession { cwd, server, open: true, ..AgentSession::default() },
         );
+        self.changes(&id);
         self.begun(request, &id, true)
+    }
+
+    /// The first MCP server that a client names.
+    fn server(&self, params: &Value) -> Option<McpServerAddress> {
+        let server = McpServerAddress::read(&params["mcpServers"][0])?;
+        let unused = match server {
+            McpServerAddress::Http { .. } => self.has(Fault::HttpServersUnused),
+            McpServerAddress::Sse { .. } => self.has(Fault::SseServersUnused),
+            McpServerAddress::Command { .. } => false,
+        };
+        if unused || self.has(Fault::ServersUnused) {
+            return None;
+        }
+        Some(if self.has(Fault::ServersBare) { server.bare() } else { server })
     }
 
     fn session_id(&mut self) -> String {
@@ -204,24 +228,38 @@ impl AcpAgent {
         let cwd = params["cwd"].as_str().filter(|cwd| is_absolute(cwd));
         let cwd = cwd.ok_or_else(|| invalid("expected an absolute path at `cwd`"))?.to_owned();
         let forgets = self.has(Fault::ForgetsConversations);
+        let server = self.server(params);
         let session = self.sessions.get_mut(&id).ok_or_else(no_session)?;
         (session.cwd, session.open) = (cwd, true);
-        session.server = server(&params["mcpServers"][0]);
+        session.server = server;
         if forgets {
             session.given.clear();
         }
+        self.changes(&id);
         Ok(id)
     }
 
     fn tell_again(&mut self, session: &str, update: &Value) {
-        let params = json!({"sessionId": session, "update": (update.clone())});
+        let mut update = update.clone();
+        if self.has(Fault::CallsUntold) && update.get("toolCallId").is_some() {
+            return;
+        }
+        if self.has(Fault::AnswersShortened) && update["sessionUpdate"] == "agent_message_chunk" {
+            let text = update["content"]["text"].as_str().unwrap_or_default();
+            let short: String = text.chars().take(SHORTENED).collect();
+            update["content"]["text"] = json!(short);
+        }
+        let params = json!({"sessionId": session, "update": update});
         self.send(crate::wire::message::Message::notification("session/update", params));
     }
 
     pub(super) fn list(&mut self, params: &Value) -> MethodAnswer {
-        if params["cursor"].is_string() && !self.has(Fault::TakesAnything) {
-            return Err(invalid("expected no cursor: there is one page"));
+        let cursor = params["cursor"].as_str();
+        let from = cursor.and_then(|cursor| cursor.strip_prefix(CURSOR)?.parse::<usize>().ok());
+        if cursor.is_some() && from.is_none() && !self.has(Fault::TakesAnything) {
+            return Err(invalid("expected no `cursor`, or the `nextCursor` of a page"));
         }
+        let from = from.filter(|_| !self.has(Fault::PagesRepeat)).unwrap_or_default();
         let within = params["cwd"].as_str();
         let everywhere = self.has(Fault::ListsEverywhere);
         let mut sessions: Vec<Value> = Vec::new();
@@ -241,7 +279,15 @@ impl AcpAgent {
         if self.has(Fault::ListsNoList) {
             return Ok(Some(json!({})));
         }
-        Ok(Some(json!({"sessions": (sessions.into_iter().collect::<Value>())})))
+        let size = self.config.page.unwrap_or(PAGE);
+        let next = from.saturating_add(size);
+        let more = sessions.len() > next;
+        let page: Value = sessions.into_iter().skip(from).take(size).collect();
+        let mut result = json!({"sessions": page});
+        if more {
+            result["nextCursor"] = json!(format!("{CURSOR}{next}"));
+        }
+        Ok(Some(result))
     }
 
     pub(super) fn close(&mut self, params: &Value) -> MethodAnswer {
@@ -261,6 +307,7 @@ impl AcpAgent {
         self.cancel_turn(&id);
         if !self.has(Fault::DeletesNothing) {
             self.sessions.remove(&id).ok_or_else(no_session)?;
+            self.changes(&id);
         }
         Ok(Some(json!({})))
     }
@@ -277,6 +324,7 @@ impl AcpAgent {
         if !lags {
             session.settings.set("mode", &params["modeId"], booleans);
         }
+        self.changes(params["sessionId"].as_str().unwrap_or_default());
         Ok(Some(json!({})))
     }
 
@@ -290,6 +338,7 @@ impl AcpAgent {
             return Err(invalid("expected an option of the session, and one of its values"));
         }
         let options = if short { json!([]) } else { session.settings.options(booleans) };
+        self.changes(params["sessionId"].as_str().unwrap_or_default());
         Ok(Some(json!({"configOptions": options})))
     }
 
@@ -303,6 +352,7 @@ impl AcpAgent {
             return;
         }
         let options = settings.options(booleans);
+        self.changes(session);
         let mode = if self.has(Fault::OwnModes) { "nobodys" } else { mode };
         self.update(
             session,
@@ -317,22 +367,38 @@ impl AcpAgent {
     /// Stores an update of a session if it belongs to the conversation.
     pub(super) fn keep(&mut self, session: &str, update: &Value) {
         let part = update["sessionUpdate"].as_str().is_some_and(|it| CONVERSATION.contains(&it));
-        let session = self.sessions.get_mut(session).filter(|_| self.config.keeps && part);
-        if let Some(session) = session.filter(|session| session.kept.len() < MAX_KEPT) {
-            session.kept.push(update.clone());
+        let keeps = self.config.keeps && part;
+        let found = self.sessions.get_mut(session).filter(|_| keeps);
+        if let Some(found) = found.filter(|found| found.kept.len() < MAX_KEPT) {
+            found.kept.push(update.clone());
+            self.changes(session);
         }
+    }
+
+    /// Something has changed in a session that is kept.
+    fn changes(&mut self, session: &str) {
+        if self.config.keeps {
+            self.changed.insert(session.to_owned());
+        }
+    }
+
+    /// The sessions that have changed since this was asked last, null where one was deleted; those whose turn goes on
+    /// only at the end, when everything is wanted.
+    pub fn take_changed(&mut self, everything: bool) -> Vec<(String, Value)> {
+        let changed = std::mem::take(&mut self.changed).into_iter();
+        let due = |id: &String| everything || !self.turns.contains_key(id);
+        let (due, later) = changed.partition::<BTreeSet<_>, _>(due);
+        self.changed = later;
+        let kept = |id: String| {
+            let session = self.sessions.get(&id).map(|session| session.as_kept(&id));
+            (id, session.unwrap_or_default())
+        };
+        due.into_iter().map(kept).collect()
     }
 
     /// Returns the stored sessions, for a later process of the agent.
     pub fn kept(&self) -> Value {
-        let one = |(id, session): (&String, &AgentSession)| {
-            json!({
-                "id": (id.as_str()), "cwd": (session.cwd.as_str()), "mode": (session.settings.mode.as_str()),
-                "given": (session.given.iter().cloned().collect::<Value>()),
-                "updates": (session.kept.iter().cloned().collect::<Value>()),
-            })
-        };
-        self.sessions.iter().map(one).collect()
+        self.sessions.iter().map(|(id, session)| session.as_kept(id)).collect()
     }
 
     /// Takes over the sessions that another process has stored. Ignores malformed entries.
@@ -352,17 +418,20 @@ impl AcpAgent {
     }
 }
 
+impl AgentSession {
+    /// The session, for another process of the agent.
+    fn as_kept(&self, id: &str) -> Value {
+        json!({
+            "id": id, "cwd": (self.cwd.as_str()), "mode": (self.settings.mode.as_str()),
+            "given": (self.given.iter().cloned().collect::<Value>()),
+            "updates": (self.kept.iter().cloned().collect::<Value>()),
+        })
+    }
+}
+
 /// Returns the error for an unknown session.
 fn no_session() -> MethodRefusal {
     MethodRefusal(NOT_FOUND, "there is no such session".to_owned())
-}
-
-/// Returns the command of an MCP server that runs as a subprocess; empty for other servers.
-fn server(server: &Value) -> Vec<String> {
-    let args = server["args"].as_array().into_iter().flatten();
-    let words = std::iter::once(&server["command"]).chain(args);
-    let words: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
-    if server["command"].is_string() { words } else { Vec::new() }
 }
 
 /// Returns whether a path is absolute by the rules of Unix or of Windows, whatever the machine.

@@ -485,6 +485,20 @@ pub const ROWS: &[KillRow<Fault>] = &[
     KillRow { fault: Fault::WorksElsewhere, trips: &["acp/turn/works-in-its-folder"] },
     KillRow {
         fault: Fault::ServersUnused,
-        trips: &["acp/mcp/over-standard-input-and-output", "untested:acp/*"],
+        trips: &[
+            "acp/mcp/over-standard-input-and-output",
+            "acp/mcp/over-http",
+            "acp/mcp/over-sse",
+            "untested:acp/*",
+        ],
+    },
+    KillRow { fault: Fault::AnswersShortened, trips: &["acp/load/tells-the-conversation-again"] },
+    KillRow { fault: Fault::CallsUntold, trips: &["acp/load/tells-tool-calls-again"] },
+    KillRow { fault: Fault::PagesRepeat, trips: &["acp/load/listed-in-pages"] },
+    KillRow { fault: Fault::HttpServersUnused, trips: &["acp/mcp/over-http"] },
+    KillRow { fault: Fault::SseServersUnused, trips: &["acp/mcp/over-sse"] },
+    KillRow {
+        fault: Fault::ServersBare,
+        trips: &["acp/mcp/over-standard-input-and-output", "acp/mcp/over-http", "acp/mcp/over-sse"],
     },
 ];

@@ -7,7 +7,8 @@
 use std::sync::LazyLock;
 
 use super::{
-    AgentVariant, asking, calls, delivery, endings, ids, initialize, reports, spelling, traffic,
+    AgentVariant, asking, calls, delivery, endings, ids, initialize, reports, sessions, spelling,
+    traffic,
 };
 
 /// One legal variant of an agent.
@@ -76,6 +77,7 @@ pub static AGENT_VARIANTS: LazyLock<Vec<AgentVariantRow>> = LazyLock::new(|| {
         reports::ROWS,
         asking::ROWS,
         endings::ROWS,
+        sessions::ROWS,
     ];
     topics.concat()
 });

@@ -174,12 +174,19 @@ fn all_capabilities() -> Value {
     json!({
         "loadSession": true,
         "promptCapabilities": {"image": true, "audio": true, "embeddedContext": true},
-        "mcpCapabilities": {"http": false, "sse": false},
+        "mcpCapabilities": {"http": true, "sse": true},
         "sessionCapabilities": {
             "list": {}, "delete": {}, "additionalDirectories": {}, "resume": {}, "close": {},
         },
         "auth": {"logout": {}},
     })
+}
+
+/// Declares this of MCP.
+fn declare_mcp(result: &mut Map, declared: Value) {
+    if let Some(capabilities) = result.get_mut("agentCapabilities").and_then(Value::as_object_mut) {
+        capabilities.insert("mcpCapabilities", declared);
+    }
 }
 
 const CAPABILITY: &str =
@@ -242,6 +249,31 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
             })
         },
     ),
+    offering_less(row(
+        "no-mcp-over-http",
+        "MCP servers are connected to over standard input and output alone.",
+        "MCP over HTTP and over SSE are capabilities that an agent may declare.",
+        INITIALIZE,
+        || ChangedResult::of_initialize(|result| declare_mcp(result, json!({}))),
+    )),
+    offering_less(row(
+        "mcp-over-http-alone",
+        "MCP over HTTP is declared and MCP over SSE is not.",
+        "MCP over HTTP and over SSE are capabilities of their own.",
+        INITIALIZE,
+        || ChangedResult::of_initialize(|result| declare_mcp(result, json!({"http": true}))),
+    )),
+    offering_less(row(
+        "mcp-over-sse-alone",
+        "MCP over SSE is declared and MCP over HTTP is not.",
+        "MCP over HTTP and over SSE are capabilities of their own.",
+        INITIALIZE,
+        || {
+            ChangedResult::of_initialize(|result| {
+                declare_mcp(result, json!({"http": false, "sse": true}))
+            })
+        },
+    )),
     row(
         "without-introductions-of-agents",
         "The agent sends no name and no version.",

@@ -24,6 +24,7 @@ mod endings;
 mod ids;
 mod initialize;
 mod reports;
+mod sessions;
 mod spelling;
 mod traffic;
 
@@ -152,6 +153,11 @@ impl VariantAgent {
     /// Returns the stored sessions, for a later process of the agent.
     pub fn kept(&self) -> Value {
         self.inner.kept()
+    }
+
+    /// The sessions that have changed, as [`AcpAgent::take_changed`].
+    pub fn take_changed(&mut self, everything: bool) -> Vec<(String, Value)> {
+        self.inner.take_changed(everything)
     }
 
     /// Takes over the sessions that another process has stored.

@@ -1,0 +1,115 @@
+//! An MCP server as a client names it to the agent.
+//!
+//! Knows: the members of an entry of `mcpServers`. Never knows: processes, sockets.
+//!
+//! Start at [`McpServerAddress::read`]. Source: agentclientprotocol.com, protocol v1 › session setup, MCP servers.
+
+use crate::agent::mcp;
+use crate::wire::json::Value;
+
+/// How an MCP server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub enum McpServerAddress {
+    /// On the standard input and output of a process.
+    Command {
+        /// The program and its arguments.
+        words: Vec<String>,
+        /// The variables of its environment.
+        variables: Vec<(String, String)>,
+    },
+    /// By streamable HTTP.
+    Http {
+        /// Where requests are sent.
+        url: String,
+        /// The headers of each request.
+        headers: Vec<(String, String)>,
+    },
+    /// By HTTP with server-sent events, as in revision 2024-11-05 of MCP.
+    Sse {
+        /// Where the events come from.
+        url: String,
+        /// The headers of each request.
+        headers: Vec<(String, String)>,
+    },
+}
+
+impl McpServerAddress {
+    /// Reads an entry of `mcpServers`; `None` where there is none, or of another kind.
+    pub fn read(server: &Value) -> Option<McpServerAddress> {
+        let url = || server["url"].as_str().map(str::to_owned);
+        match server["type"].as_str() {
+            None => {
+                let program = server["command"].as_str()?;
+                let args = server["args"].as_array().into_iter().flatten();
+                let args = args.filter_map(Value::as_str);
+                let words = std::iter::once(program).chain(args).map(str::to_owned).collect();
+                Some(McpServerAddress::Command { words, variables: pairs(&server["env"]) })
+            }
+            Some("http") => {
+                Some(McpServerAddress::Http { url: url()?, headers: pairs(&server["headers"]) })
+            }
+            Some("sse") => {
+                Some(McpServerAddress::Sse { url: url()?, headers: pairs(&server["headers"]) })
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// The same without variables and headers.
+    pub(super) fn bare(mut self) -> McpServerAddress {
+        self.settings_mut().clear();
+        self
+    }
+
+    fn settings_mut(&mut self) -> &mut Vec<(String, String)> {
+        match self {
+            McpServerAddress::Command { variables, .. } => variables,
+            McpServerAddress::Http { headers, .. } | McpServerAddress::Sse { headers, .. } => {
+                headers
+            }
+        }
+    }
+
+    /// The value of the variable or the header by which our own server knows that it was named to the agent.
+    pub fn mark(&self) -> Option<&str> {
+        let (name, settings) = match self {
+            McpServerAddress::Command { variables, .. } => (mcp::MARK_VARIABLE, variables),
+            McpServerAddress::Http { headers, .. } | McpServerAddress::Sse { headers, .. } => {
+                (mcp::MARK_HEADER, headers)
+            }
+        };
+        let found = settings.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// A list of names and values.
+fn pairs(list: &Value) -> Vec<(String, String)> {
+    let pair = |one: &Value| Some((one["name"].as_str()?.into(), one["value"].as_str()?.into()));
+    list.as_array().into_iter().flatten().filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::json;
+
+    #[test]
+    fn servers_are_read_by_their_transport() {
+        let mark = |server: Value| {
+            McpServerAddress::read(&server).map(|server| server.mark().map(str::to_owned))
+        };
+        let some = Some(Some("m".to_owned()));
+        let env = json!([{"name": "AHP_MARK", "value": "m"}]);
+        assert_eq!(mark(json!({"name": "a", "command": "/a", "args": ["b"], "env": env})), some);
+        let headers = json!([{"name": "X-Ahp-Mark", "value": "m"}]);
+        let by = |kind: &str, headers: &Value| json!({"type": kind, "name": "a", "url": "http://h/", "headers": (headers.clone())});
+        assert_eq!(mark(by("http", &headers)), some);
+        assert_eq!(mark(by("sse", &headers)), some);
+        assert_eq!(mark(by("http", &json!([]))), Some(None));
+        assert_eq!(mark(by("carrier-pigeon", &headers)), None);
+        assert_eq!(mark(Value::Null), None);
+        let bare = McpServerAddress::read(&by("sse", &headers)).map(McpServerAddress::bare);
+        assert_eq!(bare.as_ref().and_then(McpServerAddress::mark), None);
+    }
+}

@@ -1,0 +1,88 @@
+//! What the chunks of a session's messages add up to: how a text is divided into chunks says nothing.
+//!
+//! Knows: chunks of messages. Never knows: sockets, what a scenario wants.
+//!
+//! Start at [`ConversationTexts::take`]. Source: agentclientprotocol.com, schema v1 › ContentChunk.
+
+use litemap::LiteMap;
+
+use crate::wire::json::{Value, json};
+use crate::wire::message::Message;
+
+/// Sessions whose texts are kept.
+const MAX_SESSIONS: usize = 100;
+/// Bytes of each text that are kept.
+const MAX_TEXT: usize = 64 << 10;
+
+/// The texts of the sessions that a client was told of on one connection.
+#[derive(Debug, Default)]
+pub struct ConversationTexts {
+    sessions: LiteMap<String, SessionTexts>,
+}
+
+#[derive(Debug, Default)]
+struct SessionTexts {
+    user: String,
+    agent: String,
+}
+
+impl ConversationTexts {
+    /// Takes in a message of the agent.
+    pub fn take(&mut self, message: &Message) {
+        if message.method() != Some("session/update") {
+            return;
+        }
+        let params = message.params();
+        let Some(session) = params["sessionId"].as_str() else { return };
+        let Some(text) = params.pointer("/update/content/text").and_then(Value::as_str) else {
+            return;
+        };
+        if !self.sessions.contains_key(session) {
+            if self.sessions.len() == MAX_SESSIONS {
+                return;
+            }
+            self.sessions.insert(session.to_owned(), SessionTexts::default());
+        }
+        let Some(texts) = self.sessions.get_mut(session) else { return };
+        let whole = match params["update"]["sessionUpdate"].as_str() {
+            Some("user_message_chunk") => &mut texts.user,
+            Some("agent_message_chunk") => &mut texts.agent,
+            _ => return,
+        };
+        if whole.len() + text.len() <= MAX_TEXT {
+            *whole += text;
+        }
+    }
+
+    /// What the user and the agent have said in a session, as members `user` and `agent`.
+    pub fn of(&self, session: &Value) -> Value {
+        let texts = session.as_str().and_then(|session| self.sessions.get(session));
+        let (user, agent) =
+            texts.map_or(("", ""), |texts| (texts.user.as_str(), texts.agent.as_str()));
+        json!({"user": user, "agent": agent})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_of_a_session_are_put_together() {
+        let mut texts = ConversationTexts::default();
+        for (session, kind, text) in [
+            ("s", "user_message_chunk", "a"),
+            ("s", "agent_message_chunk", "b"),
+            ("t", "agent_message_chunk", "x"),
+            ("s", "agent_thought_chunk", "y"),
+            ("s", "agent_message_chunk", "c"),
+        ] {
+            let content = json!({"type": "text", "text": text});
+            let update = json!({"sessionUpdate": kind, "content": content});
+            let params = json!({"sessionId": session, "update": update});
+            texts.take(&Message::notification("session/update", params));
+        }
+        assert_eq!(texts.of(&json!("s")), json!({"user": "a", "agent": "bc"}));
+        assert_eq!(texts.of(&json!("u")), json!({"user": "", "agent": ""}));
+    }
+}

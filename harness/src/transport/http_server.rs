@@ -1,0 +1,94 @@
+//! HTTP on a loopback port, for what agents ask: connections, heads and bodies have bounds.
+//!
+//! Start at [`serve`].
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// Longest body, in bytes: a conversation with all the files in it.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+/// Connections at the same time; further ones wait.
+const MAX_CONNECTIONS: usize = 1024;
+/// How long the head of a request may take.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long a body may take.
+const BODY: Duration = Duration::from_secs(60);
+
+/// The body of an answer.
+pub type HttpBody = UnsyncBoxBody<Bytes, Infallible>;
+
+/// What answers requests.
+pub trait HttpService: Send + Sync + 'static {
+    /// Answers one.
+    fn answer(
+        self: Arc<Self>,
+        request: hyper::Request<Incoming>,
+    ) -> impl Future<Output = hyper::Response<HttpBody>> + Send;
+}
+
+/// Serves until the future is dropped.
+pub async fn serve<S: HttpService>(listener: TcpListener, service: Arc<S>) {
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let mut tasks = tokio::task::JoinSet::new();
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        tokio::select! {
+            accepted = listener.accept() => {
+                if let Ok((stream, _)) = accepted {
+                    let service = Arc::clone(&service);
+                    tasks.spawn(async move {
+                        connection(stream, service).await;
+                        drop(place);
+                    });
+                }
+            }
+            Some(_) = tasks.join_next() => {}
+        }
+    }
+}
+
+async fn connection<S: HttpService>(stream: TcpStream, service: Arc<S>) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let service = Arc::clone(&service);
+        async move { Ok::<_, Infallible>(service.answer(request).await) }
+    });
+    // An agent that goes away in the middle is what a cancellation looks like from here.
+    let _ = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .serve_connection(TokioIo::new(stream), service)
+        .await;
+}
+
+/// The body of a request, whole.
+///
+/// # Errors
+/// It is too long or takes too long; the answer to give.
+pub async fn body(body: Incoming) -> Result<Bytes, hyper::Response<HttpBody>> {
+    match timeout(BODY, Limited::new(body, MAX_BODY).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(_)) => Err(whole(413, "the body is longer than 64 MiB")),
+        Err(_) => Err(whole(408, "the body took longer than a minute")),
+    }
+}
+
+/// An answer of one piece.
+pub fn whole(status: u16, text: &str) -> hyper::Response<HttpBody> {
+    let mut response = hyper::Response::new(Full::from(text.to_owned()).boxed_unsync());
+    *response.status_mut() = hyper::StatusCode::from_u16(status).unwrap_or_default();
+    response
+}

@@ -1,0 +1,228 @@
+//! Our MCP server on a port, by streamable HTTP and by HTTP with server-sent events.
+//!
+//! Each scenario has addresses of its own, so that a call is told to the scenario whose agent made it: below
+//! `/NUMBER` stand `/http`, where a POST is answered with one JSON body, and `/sse`, which gives an `endpoint` for POSTs whose
+//! answers come as events. Neither wants a session id, and nothing else is served.
+//!
+//! Start at [`McpHttpServer`]. Source: modelcontextprotocol.io, transports of revisions 2025-06-18 and 2024-11-05.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::stream;
+use http_body_util::{BodyExt as _, StreamBody};
+use hyper::Method;
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use litemap::LiteMap;
+use tokio::sync::mpsc;
+
+use crate::agent::mcp;
+use crate::transcript::{BelowEvent, SeenFrame};
+use crate::wire;
+use crate::wire::json::json;
+
+use super::below::{AgentHub, HeardBelow};
+use super::http_server::{self, HttpBody, HttpService, whole};
+
+/// Scenarios whose addresses are known; those of older ones are forgotten.
+const MAX_CASES: usize = 10_000;
+/// Event streams that are open at the same time.
+const MAX_STREAMS: usize = 1_000;
+/// Answers that wait for one event stream.
+const MAX_WAITING: usize = 1_000;
+
+/// The server, for all scenarios of a run.
+pub struct McpHttpServer {
+    address: SocketAddr,
+    hub: Arc<AgentHub>,
+    state: Mutex<McpServerState>,
+}
+
+#[derive(Default)]
+struct McpServerState {
+    serial: u64,
+    cases: LiteMap<u64, String>,
+    streams: LiteMap<u64, mpsc::Sender<String>>,
+}
+
+/// What is asked for.
+#[derive(Debug, PartialEq)]
+enum McpServerPath {
+    /// `/CASE/http`.
+    Http { case: u64 },
+    /// `/CASE/sse`.
+    Events { case: u64 },
+    /// `/CASE/messages/STREAM`, where the messages for an event stream go.
+    Messages { case: u64, stream: u64 },
+}
+
+impl McpServerPath {
+    fn read(path: &str) -> Option<McpServerPath> {
+        let mut parts = path.strip_prefix('/')?.split('/');
+        let case = parts.next()?.parse().ok()?;
+        let (kind, stream) = (parts.next()?, parts.next());
+        match (kind, stream, parts.next()) {
+            ("http", None, None) => Some(McpServerPath::Http { case }),
+            ("sse", None, None) => Some(McpServerPath::Events { case }),
+            ("messages", Some(stream), None) => {
+                Some(McpServerPath::Messages { case, stream: stream.parse().ok()? })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl McpHttpServer {
+    /// A server at this address, which tells calls to this hub.
+    pub fn new(address: SocketAddr, hub: Arc<AgentHub>) -> Arc<McpHttpServer> {
+        Arc::new(McpHttpServer { address, hub, state: Mutex::default() })
+    }
+
+    /// The URL for a scenario, without `/http` or `/sse`.
+    pub fn url(&self, case: &str) -> String {
+        let mut state = self.state();
+        state.serial += 1;
+        let serial = state.serial;
+        if state.cases.len() == MAX_CASES {
+            let oldest = state.cases.keys().next().copied();
+            oldest.and_then(|oldest| state.cases.remove(&oldest));
+        }
+        state.cases.insert(serial, case.to_owned());
+        format!("http://{}/{serial}", self.address)
+    }
+
+    fn state(&self) -> MutexGuard<'_, McpServerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Answers a message of a scenario's agent, and tells the scenario of a call.
+    fn answered(&self, case: u64, headers: &HeaderMap, body: &[u8]) -> mcp::McpLineResult {
+        let answered = mcp::answer(String::from_utf8_lossy(body).trim());
+        let name = self.state().cases.get(&case).cloned();
+        if let (Some(arguments), Some(name)) = (&answered.called, name) {
+            let mark = headers.get(mcp::MARK_HEADER).and_then(|value| value.to_str().ok());
+            let mut record = mcp::record(arguments, mark);
+            record["case"] = json!(name.as_str());
+            let seen = Arc::new(SeenFrame::new(wire::frame::Frame::json(&record)));
+            let peer = BelowEvent::Tool.peer().to_owned();
+            self.hub.tell(&name, HeardBelow { peer, way: BelowEvent::Tool, seen });
+        }
+        answered
+    }
+
+    /// Answers a POST of streamable HTTP: a request with its answer, anything else with nothing.
+    async fn posted(
+        &self,
+        case: u64,
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> hyper::Response<HttpBody> {
+        let answered = self.answered(case, headers, body);
+        match (answered.line, answered.called) {
+            (Some(line), _) => typed(whole(200, &line), "application/json"),
+            // The tool does not come back; the client goes away.
+            (None, Some(_)) => std::future::pending().await,
+            (None, None) => whole(202, ""),
+        }
+    }
+
+    /// A stream of events, the first of which says where messages are to be sent.
+    fn events(&self, case: u64) -> hyper::Response<HttpBody> {
+        let (sender, receiver) = mpsc::channel(MAX_WAITING);
+        let mut state = self.state();
+        state.streams.retain(|_, sender| !sender.is_closed());
+        if state.streams.len() >= MAX_STREAMS {
+            return whole(503, "too many event streams are open");
+        }
+        state.serial += 1;
+        let serial = state.serial;
+        let _ = sender.try_send(event("endpoint", &format!("/{case}/messages/{serial}")));
+        state.streams.insert(serial, sender);
+        drop(state);
+        let frames = stream::unfold(receiver, |mut receiver| async move {
+            let text = receiver.recv().await?;
+            Some((Ok::<_, Infallible>(Frame::data(Bytes::from(text))), receiver))
+        });
+        typed(hyper::Response::new(StreamBody::new(frames).boxed_unsync()), "text/event-stream")
+    }
+
+    /// Takes a message whose answer goes to an event stream.
+    fn taken(
+        &self,
+        (case, stream): (u64, u64),
+        headers: &HeaderMap,
+        body: &[u8],
+    ) -> hyper::Response<HttpBody> {
+        let Some(sender) = self.state().streams.get(&stream).cloned() else {
+            return whole(404, "there is no such event stream");
+        };
+        if let Some(line) = self.answered(case, headers, body).line {
+            // A client that reads no events has given its answers up.
+            let _ = sender.try_send(event("message", &line));
+        }
+        whole(202, "Accepted")
+    }
+}
+
+impl HttpService for McpHttpServer {
+    async fn answer(
+        self: Arc<McpHttpServer>,
+        request: hyper::Request<Incoming>,
+    ) -> hyper::Response<HttpBody> {
+        let (head, body) = request.into_parts();
+        let Some(path) = McpServerPath::read(head.uri.path()) else {
+            return whole(404, "expected /NUMBER/http or /NUMBER/sse");
+        };
+        if let (McpServerPath::Events { case }, &Method::GET) = (&path, &head.method) {
+            return self.events(*case);
+        }
+        if head.method != Method::POST || matches!(path, McpServerPath::Events { .. }) {
+            return whole(405, "the method is not allowed here");
+        }
+        let body = match http_server::body(body).await {
+            Ok(body) => body,
+            Err(refused) => return refused,
+        };
+        match path {
+            McpServerPath::Messages { case, stream } => {
+                self.taken((case, stream), &head.headers, &body)
+            }
+            McpServerPath::Http { case } | McpServerPath::Events { case } => {
+                self.posted(case, &head.headers, &body).await
+            }
+        }
+    }
+}
+
+fn typed(
+    mut response: hyper::Response<HttpBody>,
+    content: &'static str,
+) -> hyper::Response<HttpBody> {
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content));
+    response
+}
+
+/// A server-sent event; our data has no line breaks.
+fn event(name: &str, data: &str) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_read_whole() {
+        let check = |path: &str, expected: Option<McpServerPath>| {
+            assert_eq!(McpServerPath::read(path), expected, "{path}");
+        };
+        check("/7/http", Some(McpServerPath::Http { case: 7 }));
+        check("/7/sse", Some(McpServerPath::Events { case: 7 }));
+        check("/7/messages/9", Some(McpServerPath::Messages { case: 7, stream: 9 }));
+        for odd in ["", "/", "/http", "/x/http", "/7/http/1", "/7/messages", "/7/messages/9/1"] {
+            check(odd, None);
+        }
+    }
+}
