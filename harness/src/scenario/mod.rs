@@ -9,6 +9,7 @@
 //!
 //! Start at [`verbs`].
 
+mod agent_verbs;
 pub mod bind;
 pub mod capability;
 mod common;

@@ -1,0 +1,164 @@
+//! The verbs of scenarios about agents: prompts, permissions, tools, files and the text of a session.
+//!
+//! Knows: the forms of members. Never knows: what a step does.
+//!
+//! Start at [`PROMPT`].
+
+use super::common::{
+    AT, BY, CHOICE, DEVIATES, EXACT, INDEPENDENT, METHOD, ON, PROVES, SPEC, TYPE, WHERE, WITHIN,
+};
+use super::forms::{MemberForm, field, needed};
+use super::verb::{StepVerb, VerbRow};
+
+/// The answers that a client may give to a permission request of an agent.
+const ANSWERS: &[&str] = &[
+    "allow-once",
+    "allow-always",
+    "reject-once",
+    "reject-always",
+    "cancelled",
+    "unknown",
+    "error",
+];
+
+/// The row of [`StepVerb::Prompt`].
+pub(super) const PROMPT: VerbRow = VerbRow {
+    verb: StepVerb::Prompt,
+    name: "prompt",
+    short: Some("by"),
+    asserts: false,
+    answered: false,
+    fields: &[
+        BY,
+        field("session", MemberForm::Template, "the session's id, by default `${session}`"),
+        field("text", MemberForm::Template, "the text before the script"),
+        field(
+            "script",
+            MemberForm::Text,
+            "a script for this step, instead of the scenario's `agent`",
+        ),
+        field("blocks", MemberForm::Template, "further content blocks, a list"),
+        field("as", MemberForm::Binds, "the name to bind the request's id to, for `answer`"),
+    ],
+    doc: "sends `session/prompt` with the agent's script and does not wait",
+};
+
+/// The row of [`StepVerb::Permit`].
+pub(super) const PERMIT: VerbRow = VerbRow {
+    verb: StepVerb::Permit,
+    name: "permit",
+    short: None,
+    asserts: false,
+    answered: false,
+    fields: &[
+        BY,
+        needed(
+            "answer",
+            MemberForm::OneOf(ANSWERS),
+            "the answer; `unknown` selects an option that does not exist",
+        ),
+        WITHIN,
+    ],
+    doc: "waits until the agent asks for permission, and answers; if the agent never asks, the later claims are untested",
+};
+
+/// The row of [`StepVerb::Await`].
+pub(super) const AWAIT: VerbRow = VerbRow {
+    verb: StepVerb::Await,
+    name: "await",
+    short: None,
+    asserts: false,
+    answered: false,
+    fields: &[AT, TYPE, METHOD, ON, WHERE, EXACT, WITHIN, CHOICE, DEVIATES, SPEC],
+    doc: "waits for the first message that matches, and leaves it to later steps; if none arrives, the later claims are untested, because this step is always a premise",
+};
+
+/// The row of [`StepVerb::Disk`].
+pub(super) const DISK: VerbRow = VerbRow {
+    verb: StepVerb::Disk,
+    name: "disk",
+    short: None,
+    asserts: true,
+    answered: false,
+    fields: &[
+        needed("path", MemberForm::Text, "the file, from the agent's folder"),
+        needed(
+            "text",
+            MemberForm::Pattern,
+            "the pattern of its text; `$absent` if there must be no file",
+        ),
+        field(
+            "waits",
+            MemberForm::Flag,
+            "checks the file repeatedly until it matches, or until the timeout",
+        ),
+        WITHIN,
+        PROVES,
+        INDEPENDENT,
+    ],
+    doc: "checks a file in the agent's working folder",
+};
+
+/// The row of [`StepVerb::Called`].
+pub(super) const CALLED: VerbRow = VerbRow {
+    verb: StepVerb::Called,
+    name: "called",
+    short: None,
+    asserts: true,
+    answered: false,
+    fields: &[
+        needed(
+            "times",
+            MemberForm::Count,
+            "the number of calls since the beginning of the scenario",
+        ),
+        field(
+            "each",
+            MemberForm::Pattern,
+            "the expected report of each call: its `arguments`, and as `mark` the value of the variable `AHP_MARK` or \
+             the header `X-Ahp-Mark` that came with it",
+        ),
+        WITHIN,
+        PROVES,
+        INDEPENDENT,
+    ],
+    doc: "checks how often the tool of the harness's MCP server was called",
+};
+
+/// The row of [`StepVerb::Call`].
+pub(super) const CALL: VerbRow = VerbRow {
+    verb: StepVerb::Call,
+    name: "call",
+    short: None,
+    asserts: true,
+    answered: false,
+    fields: &[
+        AT,
+        needed("id", MemberForm::Template, "the `toolCallId`"),
+        needed("state", MemberForm::Pattern, "the pattern of the tool call"),
+        CHOICE,
+        PROVES,
+        INDEPENDENT,
+    ],
+    doc: "checks the accumulated state of a tool call: a member that an update leaves out stays, and a list replaces the previous one",
+};
+
+/// The row of [`StepVerb::Texts`].
+pub(super) const TEXTS: VerbRow = VerbRow {
+    verb: StepVerb::Texts,
+    name: "texts",
+    short: None,
+    asserts: true,
+    answered: false,
+    fields: &[
+        AT,
+        needed("session", MemberForm::Template, "the `sessionId`"),
+        field("user", MemberForm::Pattern, "what the chunks of the user's messages add up to"),
+        field("agent", MemberForm::Pattern, "what the chunks of the agent's messages add up to"),
+        CHOICE,
+        WITHIN,
+        PROVES,
+        INDEPENDENT,
+    ],
+    doc: "waits until the texts of a session, told on the client's present connection, look like this when the chunks are put together",
+};
