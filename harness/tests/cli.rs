@@ -231,7 +231,7 @@ fn explains_and_lists() {
         0,
         &["proves: dispatch.chat.toolCallConfirmed.twice"],
     );
-    check(&["explain", "sequence-repeats"], 0, &["planted fault", "has to trip: "]);
+    check(&["explain", "sequence-repeats"], 0, &["injected fault", "must break: "]);
     check(&["explain", "needs"], 0, &["capability automations: ", "capability terminals: "]);
     check(&["explain", "sequence.grows"], 0, &["has to catch: ", "sequence-repeats"]);
     check(&["explain", "dispatch.chat.toolCallConfirmed.twice"], 0, &["requirement", "source:"]);

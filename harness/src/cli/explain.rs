@@ -226,7 +226,7 @@ fn caught_by(out: &mut String, tests: &[&str]) {
     let trips = |row: &(&str, Vec<&str>)| row.1.iter().any(|name| tests.contains(name));
     let faults: Vec<&str> = all.filter(trips).map(|(fault, _)| fault).collect();
     if !faults.is_empty() {
-        let _ = writeln!(out, "  planted faults that it has to catch: {}", faults.join(", "));
+        let _ = writeln!(out, "  injected faults that it must detect: {}", faults.join(", "));
     }
 }
 
@@ -279,7 +279,7 @@ fn fault<F: FaultKind>(
     let rows = named(standard).into_iter().filter(|(fault, _)| *fault == name);
     let trips: Vec<&str> = rows.flat_map(|(_, trips)| trips).collect();
     Some(format!(
-        "planted fault {name}\n  {}\n  has to trip: {}\n  try it: ahp-harness {command} --fault {name}\n",
+        "injected fault {name}\n  {}\n  must break: {}\n  try it: ahp-harness {command} --fault {name}\n",
         row.doc,
         trips.join(", ")
     ))

@@ -42,7 +42,7 @@ impl FuzzHunt<'_> {
         }
         let faults = self.fuzz.planted();
         if !faults.is_empty() {
-            let _ = writeln!(out, "    planted: {}", faults.join(", "));
+            let _ = writeln!(out, "    injected: {}", faults.join(", "));
         }
         for (key, variant) in &self.permitted {
             let _ = writeln!(out, "    permitted, as the legal variant `{variant}` shows: {key}");
