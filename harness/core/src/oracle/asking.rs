@@ -125,7 +125,7 @@ impl OracleContext {
             && let Some(channel) = self.channels.intern(uri)
         {
             if disposes {
-                // What the host owes at this moment stays owed, even after the channels are gone.
+                // Actions that the host owes at this moment stay owed, even after the channels are gone.
                 let chats = self.channel(channel).map(|known| known.chats.clone());
                 let going = std::iter::once(channel).chain(chats.into_iter().flatten());
                 going.for_each(|channel| self.ending(channel, emit));

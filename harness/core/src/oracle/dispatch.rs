@@ -124,7 +124,7 @@ impl CheckFamily for DispatchChecks {
                 self.origin(cx, delivery, out);
                 self.watch(cx, delivery, out);
             }
-            // A disposed channel settles nothing afterwards. What was overdue before stays overdue.
+            // A disposed channel settles nothing afterwards, but a dispatch that is overdue by now stays overdue.
             OracleStep::Ending { conn, channel } => {
                 self.unsettled(cx, DispatchTiming::Ending(*conn, *channel), out);
             }

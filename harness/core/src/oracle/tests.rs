@@ -1,4 +1,4 @@
-//! Tests of every check: once kept and at least once broken.
+//! Tests of every check, with traffic that keeps its rule and traffic that breaks it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Tests of the checks of causes, removals, ids and starts, each kept and broken.
+//! Tests of the checks of causes, removals, ids and starts, with traffic that keeps and traffic that breaks them.
 
 use super::tests::{check, only};
 use crate::verdict::Weight;

@@ -1,5 +1,5 @@
-//! Tests of legal variants: several spellings of the same content break no check, and each has a control that
-//! does.
+//! Tests of legal variants: several spellings of the same content break no check. A counterexample in each test
+//! breaks one.
 
 use super::tests::{check, only};
 use crate::verdict::Weight;

@@ -1,4 +1,5 @@
-//! Tests of what a host owes at a disposal, and of when a session counts as at rest, each kept and broken.
+//! Tests of what a host owes at a disposal, and of when a session counts as at rest, with traffic that
+//! keeps and traffic that breaks each rule.
 
 use super::tests::{check, only};
 use super::{OracleOptions, testkit};

@@ -1,5 +1,5 @@
 //! Tests of what a host owes while requests are open: to a reconnecting client, to two clients with the same
-//! request, and before any handshake. Each check is kept and broken.
+//! request, and before any handshake. Traffic keeps and breaks each rule.
 
 use super::testkit::TestVerdict;
 use super::tests::{check, only};
