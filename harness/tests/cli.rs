@@ -233,7 +233,7 @@ fn explains_and_lists() {
     );
     check(&["explain", "sequence-repeats"], 0, &["injected fault", "must break: "]);
     check(&["explain", "needs"], 0, &["capability automations: ", "capability terminals: "]);
-    check(&["explain", "sequence.grows"], 0, &["has to catch: ", "sequence-repeats"]);
+    check(&["explain", "sequence.grows"], 0, &["must detect: ", "sequence-repeats"]);
     check(&["explain", "dispatch.chat.toolCallConfirmed.twice"], 0, &["requirement", "source:"]);
     for what in ["scenarios", "checks", "requirements", "faults", "steps", "versions"] {
         check(&["list", what], 0, &[]);
