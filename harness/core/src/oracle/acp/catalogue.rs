@@ -127,7 +127,8 @@ catalogue! {
         "What was not allowed does not run. Source: requesting permission; explicit in version 2 only."
         open "Known where the tool is ours: it was called with what had been denied.";
     NothingOpen "acp.permission.answered-first" Note "PM-11" ["acp.pm-11"]
-        "A turn does not end while its own request for permission is open. Source: prompt turn, implied.";
+        "A turn does not end while its own request for permission is open. Source: prompt turn, implied."
+        open "Not asked of a turn that was cancelled: it is the client that has to answer then.";
     InTurn "acp.permission.in-turn" Note "PM-12" ["acp.pm-12"]
         "Permission is asked for within a turn. Open: version 1 does not say.";
     Remembered "acp.permission.remembered" Note "PM-14" ["acp.pm-14"]

@@ -160,6 +160,12 @@ pub(super) struct PromptTurn {
     pub(super) cancel: Option<TurnCancel>,
     /// `$/cancel_request` named the prompt.
     pub(super) withdrawn: bool,
+    /// Prompts that came before the turn was over and are not answered yet. No text says whether a prompt that comes while
+    /// another one is worked on is refused, waits or joins in, nor which of them a cancel means: once there was one, the
+    /// turn is not judged.
+    pub(super) beside: u64,
+    /// There was such a prompt.
+    pub(super) crowded: bool,
     /// Permission was asked for in it.
     pub(super) asked: bool,
     /// Calls that were reported.
@@ -173,9 +179,9 @@ pub(super) struct PromptTurn {
 }
 
 impl PromptTurn {
-    /// Whether the client has cancelled it.
+    /// Whether the client has cancelled it, or may have.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.cancel.is_some() || self.withdrawn
+        self.cancel.is_some() || self.withdrawn || self.crowded
     }
 }
 
