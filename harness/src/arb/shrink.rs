@@ -22,7 +22,7 @@ const ENDS: [&str; 10] = [
     "replay",
 ];
 /// Steps that only let something come, so that what follows comes after it.
-const LETS_COME: [&str; 3] = ["expect", "barrier", "rest"];
+const LETS_COME: [&str; 6] = ["expect", "await", "answer", "disk", "barrier", "rest"];
 
 /// Whether a draft still shows it. The future is the target's answer.
 pub trait DraftTrial {

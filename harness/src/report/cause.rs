@@ -328,7 +328,7 @@ impl CauseFold {
 const COMMON: usize = 3;
 
 /// The neighbours of a rule: its first parts, where there are more than that; else the rule itself.
-fn family(rule: &str) -> &str {
+pub fn family(rule: &str) -> &str {
     rule.match_indices('.').nth(COMMON - 1).map_or(rule, |(end, _)| &rule[..end])
 }
 
