@@ -472,3 +472,42 @@ fn a_prompt_need_not_be_answered_while_permission_is_waited_for() {
     assert_eq!(findings(&draft.steps, &verdict), []);
     assert_eq!(verdict.status, Status::Untested, "{}", verdict.reason);
 }
+
+/// A defect that shows in several places is one cause, and two defects are two.
+#[test]
+fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
+    let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
+    let drafts: Vec<ScenarioDraft> =
+        drawn(V1, SOME).filter(|it| honest.found(it).is_empty()).collect();
+    // As they are played against a host that is not the reference host.
+    let mut fitted = drafts.clone();
+    fitted.iter_mut().for_each(|draft| fit(draft, &BTreeSet::new()));
+    let ground = |fault: HostFault| EmbeddedGround::of(V1, AgentMode::Host, &[fault]);
+    let broken = ground(HostFault::AcceptsHostOnly);
+    let all = fitted.iter().filter_map(|draft| Some((draft, draft.scenario().ok()?)));
+    let all = all.flat_map(|(draft, it)| findings(&draft.steps, &broken.play(it)));
+    let all: Vec<FuzzFinding> = all.collect();
+    let own = "dispatch.table.server-only.";
+    let places: Vec<&FuzzFinding> = all.iter().filter(|it| it.rule.starts_with(own)).collect();
+    let keys: BTreeSet<&str> = places.iter().map(|it| it.key.as_str()).collect();
+    let causes: BTreeSet<String> = places.iter().map(|it| it.cause()).collect();
+    assert!(keys.len() >= 3, "{keys:?}");
+    assert_eq!(causes.len(), 1, "{causes:?}");
+    // The first that is found of each of these.
+    let faults = [
+        HostFault::AcceptsHostOnly,
+        HostFault::SequenceRepeats,
+        HostFault::RejectionWithoutReason,
+        HostFault::RunsAfterDenial,
+        HostFault::ReplayLosesOne,
+        HostFault::SnapshotStale,
+        HostFault::TitleNotApplied,
+    ];
+    let first = |fault: &HostFault| {
+        let mut found = drafts.iter().flat_map(|draft| ground(*fault).found(draft));
+        found.next().map(|it| it.cause())
+    };
+    let first: Vec<String> = faults.iter().filter_map(first).collect();
+    let distinct: BTreeSet<&String> = first.iter().collect();
+    assert_eq!(distinct.len(), faults.len(), "{first:#?}");
+}

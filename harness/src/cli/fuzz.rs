@@ -29,6 +29,9 @@ use super::options;
 use super::run::RunArguments;
 use super::target::HOST_BUDGET;
 
+/// How long a wait for a host may take unless the user says so.
+const HOST_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// How long a campaign goes on unless something else ends it.
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -87,8 +90,8 @@ pub struct FuzzArguments {
     /// How many conversations talk to the host at once over sockets; those that only wait do not count
     #[arg(long, visible_alias = "workers", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Budget")]
     pub(super) jobs: u16,
-    /// How long each wait may take; 2s unless given, and 10s for an agent and for a host that starts one; less where the target
-    /// is seen to answer sooner
+    /// How long each wait may take; 2s unless given, and for an agent what its profile says, or 10s; less where the target is seen
+    /// to answer sooner
     #[arg(long, value_parser = options::duration, help_heading = "Budget")]
     timeout: Option<Duration>,
 
@@ -163,7 +166,8 @@ impl FuzzArguments {
     /// The target after a first look at it, the same as `run` takes.
     async fn looked_at(&self, context: &CliContext) -> Result<FuzzTarget, CommandStop> {
         let aim = self.aim.clone();
-        let mut run = RunArguments::of(aim, self.spec, self.timeout, self.aggressive);
+        let timeout = self.timeout.or(self.acp.is_none().then_some(HOST_TIMEOUT));
+        let mut run = RunArguments::of(aim, self.spec, timeout, self.aggressive);
         run.acp.clone_from(&self.acp);
         self.aim.one_provider()?;
         let target = run.target(context).await?;
