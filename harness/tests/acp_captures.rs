@@ -477,6 +477,33 @@ fn a_cancelled_prompt_is_answered_though_another_one_follows() {
     assert_eq!(found(&[PROMPT, CANCEL, answer, next, end, later]), "");
 }
 
+/// No text says what becomes of a prompt that comes while another one is worked on, nor which of them a cancel means.
+#[test]
+fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
+    let next = (
+        1.2,
+        "c2a",
+        r#"{"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"on"}]}}"#,
+    );
+    let busy = (1.3, "a2c", r#"{"id":3,"error":{"code":-32600,"message":"a turn is active"}}"#);
+    let cancel = (1.4, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
+    let text = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}}}"#;
+    let end = (3.0, "a2c", r#"{"id":2,"result":{"stopReason":"cancelled"}}"#);
+    // Refused after the cancel, and the turn before it tells more until it is over.
+    let late = (2.9, "a2c", busy.2);
+    assert_eq!(found(&[PROMPT, next, cancel, late, (2.95, "a2c", text), end]), "");
+    assert_eq!(found(&[PROMPT, next, busy, cancel, (2.0, "a2c", text), end]), "");
+    // What comes after both is a turn as any other.
+    let again = (
+        4.0,
+        "c2a",
+        r#"{"id":4,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"on"}]}}"#,
+    );
+    let odd = (5.0, "a2c", r#"{"id":4,"result":{"stopReason":"cancelled"}}"#);
+    let judged = found(&[PROMPT, next, busy, end, again, odd]);
+    assert!(judged.starts_with("acp.turns.cancelled-by-client note"), "{judged}");
+}
+
 /// A tool call during two concurrent turns may belong to either.
 #[test]
 fn a_tool_among_two_turns_is_nobodys() {

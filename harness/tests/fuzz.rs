@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
+use ahp_harness::agent::acp::fault::Fault as AgentFault;
 use ahp_harness::agent::mode::AgentMode;
+use ahp_harness::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
 use ahp_harness::arb::draft::ScenarioDraft;
 use ahp_harness::arb::embedded::{EmbeddedGround, now};
 use ahp_harness::arb::finding::{FuzzFinding, findings, findings_of_reference};
@@ -25,6 +27,7 @@ use ahp_harness::run::plan::not_offered;
 use ahp_harness::run::suite::CarriedFiles;
 use ahp_harness::scenario::load::load;
 use ahp_harness::verdict::{Status, Weight};
+use ahp_harness::wire::json::json;
 use ahp_harness::wire::protocol::Protocol;
 use ahp_harness::wire::version::Version;
 
@@ -330,4 +333,183 @@ fn a_host_that_dies_ends_a_campaign_and_nothing_is_lost() {
     assert!([Some(0), Some(3)].contains(&code), "{said}");
     assert!(said.contains(" 0 findings"), "{said}");
     assert!(out.join("campaign.jsonl").exists());
+}
+
+/// Conversations with an agent that the honest reference agent plays as they were drawn.
+fn drawn_with_agents(count: u64) -> Vec<ScenarioDraft> {
+    let generator = AgentConversationGenerator::new(1, AgentAbilitySet::all());
+    let honest = EmbeddedGround::of_agent(&[]);
+    let drafts = (0..count).filter_map(|number| generator.sequence(number)).map(|it| it.draft);
+    drafts.filter(|draft| honest.found(draft).is_empty()).collect()
+}
+
+/// The honest agent breaks nothing, and most conversations go as they were drawn.
+#[test]
+fn the_reference_agent_draws_no_finding() {
+    let generator = AgentConversationGenerator::new(1, AgentAbilitySet::all());
+    let honest = EmbeddedGround::of_agent(&[]);
+    let (mut all, mut played) = (0, 0);
+    for draft in (0..2 * SOME).filter_map(|number| generator.sequence(number)).map(|it| it.draft) {
+        let verdict = honest.play(draft.scenario().unwrap());
+        let found = findings(&draft.steps, &verdict);
+        assert_eq!(found, [], "{}", draft.text());
+        all += 1;
+        played += usize::from(verdict.status == Status::Pass);
+    }
+    assert!(all as u64 >= 2 * SOME - 5 && played * 4 >= all * 3, "{played} of {all}");
+}
+
+/// Variants that also do after a cancel what no text forbids before it: the delayed question comes 700 ms after it was
+/// meant to, which may be longer than an agent should go on after a cancel.
+const LATE: &[(&str, &str)] = &[("late-questions", "acp.turns.stops-work")];
+
+/// What an agent may do otherwise is no finding.
+#[test]
+fn legal_variants_of_an_agent_draw_no_finding() {
+    let honest = EmbeddedGround::of_agent(&[]);
+    let drafts = drawn_with_agents(SOME / 2);
+    let (mut accused, mut played) = (Vec::new(), 0);
+    for draft in &drafts {
+        let scenario = draft.scenario().unwrap();
+        for (name, mut subject) in honest.variants(&scenario) {
+            let verdict = honest.play_on(scenario.clone(), &mut *subject);
+            played += 1;
+            // A claim that a variant breaks is dropped before it is told (`arb::liberty`); a check never is.
+            let found = findings(&draft.steps, &verdict);
+            let heavy = |it: &&FuzzFinding| {
+                let late = LATE.contains(&(name, it.rule.as_str()));
+                it.is_of_check() && it.weight > Weight::Note && !late
+            };
+            accused.extend(found.iter().filter(heavy).map(|it| format!("{name}: {}", it.key)));
+        }
+    }
+    assert!(played > 2_000, "{played}");
+    assert_eq!(accused, Vec::<String>::new());
+}
+
+/// A fixed sample of what `ahp-harness mutants --fuzz --acp` does for all of them.
+#[test]
+fn planted_faults_of_an_agent_are_found_and_become_small() {
+    const SAMPLE: &[(AgentFault, usize)] = &[
+        (AgentFault::EndTurnAfterCancel, 6),
+        (AgentFault::LateTexts, 6),
+        (AgentFault::RunsDenied, 7),
+        (AgentFault::RunsWhileAsking, 6),
+        (AgentFault::EndsOnBadParams, 4),
+        (AgentFault::TakesAnything, 4),
+        (AgentFault::AnswersCancels, 4),
+        (AgentFault::ServesAnything, 4),
+    ];
+    let honest = EmbeddedGround::of_agent(&[]);
+    let drafts = drawn_with_agents(2 * SOME);
+    for (fault, most) in SAMPLE {
+        let ground = EmbeddedGround::of_agent(&[*fault]);
+        let hit = drafts.iter().find_map(|it| Some((it, ground.found(it).into_iter().next()?)));
+        let (draft, finding) = hit.unwrap_or_else(|| panic!("{} is not found", fault.name()));
+        let small = ground.small(draft.clone(), &finding);
+        let (steps, name) = (small.steps.len(), fault.name());
+        assert!(steps <= *most, "{name}: {steps} steps, at most {most}\n{}", small.text());
+        let again = small.entry().unwrap();
+        let verdict = ground.play((*again.scenario).clone());
+        let same = findings(&small.steps, &verdict).iter().any(|found| found.key == finding.key);
+        assert!(same, "{name}: the file shows nothing\n{}", small.text());
+        assert!(honest.found(&small).is_empty(), "{name}: it shows on the honest agent too");
+    }
+}
+
+/// What a campaign with an agent writes is played by `run --acp`, and comes to the same.
+#[test]
+fn a_campaign_with_an_agent_writes_files_that_run_plays() {
+    let out = folder("fuzz-agent");
+    let planted = ["--acp", "--fault", "answers-cancels", "--sequences", "60"];
+    let (code, said) = fuzz(&out, &planted);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("acp.wire.answered-once"), "{said}");
+    let profile = out.join("agent.yaml");
+    let program = env!("CARGO_BIN_EXE_ahp-harness");
+    let text = |fault: &str| {
+        format!("agent: reference\ncommand: [\"{program}\", agent, acp{fault}]\nstimulus: script\n")
+    };
+    let played = |fault: &str| {
+        std::fs::write(&profile, text(fault)).unwrap();
+        let command = Command::new(program)
+            .arg("run")
+            .arg(out.join("fuzz"))
+            .arg("--acp")
+            .arg(&profile)
+            .output()
+            .unwrap();
+        (command.status.code(), String::from_utf8_lossy(&command.stdout).into_owned())
+    };
+    let (code, said) = played(", --fault, answers-cancels");
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("FAIL acp.tr-04"), "{said}");
+    assert_eq!(played("").0, Some(0));
+    // The agent as a process draws the same kind of finding, and an honest one none.
+    let profile = profile.to_str().unwrap();
+    let outside = folder("fuzz-agent-outside");
+    let (code, said) = fuzz(&outside, &["--acp", profile, "--sequences", "12", "--seed", "1"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("12 conversations"), "{said}");
+}
+
+/// An agent that waits for permission which nobody gives need not end its turn.
+#[test]
+fn a_prompt_need_not_be_answered_while_permission_is_waited_for() {
+    let steps = [
+        json!({"open": {"by": "A"}}),
+        json!({"prompt": {"by": "A", "script": "tool shell \"touch ahp\" confirm", "as": "p"}}),
+        json!({"answer": {"at": "A", "id": "${p}", "result": {}, "error": {}, "proves": "acp.tr-04"}}),
+    ];
+    let draft = ScenarioDraft {
+        id: "fuzz/waits".to_owned(),
+        title: "An agent that waits".to_owned(),
+        since: Version::ACP_1,
+        clients: vec!["A".to_owned()],
+        approves: None,
+        needs: vec!["shell", "ask"],
+        steps: steps.to_vec(),
+    };
+    let verdict = EmbeddedGround::of_agent(&[]).play(draft.scenario().unwrap());
+    assert_eq!(findings(&draft.steps, &verdict), []);
+    assert_eq!(verdict.status, Status::Untested, "{}", verdict.reason);
+}
+
+/// A defect that shows in several places is one cause, and two defects are two.
+#[test]
+fn findings_of_one_defect_have_one_cause_and_those_of_two_have_two() {
+    let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
+    let drafts: Vec<ScenarioDraft> =
+        drawn(V1, SOME).filter(|it| honest.found(it).is_empty()).collect();
+    // As they are played against a host that is not the reference host.
+    let mut fitted = drafts.clone();
+    fitted.iter_mut().for_each(|draft| fit(draft, &BTreeSet::new()));
+    let ground = |fault: HostFault| EmbeddedGround::of(V1, AgentMode::Host, &[fault]);
+    let broken = ground(HostFault::AcceptsHostOnly);
+    let all = fitted.iter().filter_map(|draft| Some((draft, draft.scenario().ok()?)));
+    let all = all.flat_map(|(draft, it)| findings(&draft.steps, &broken.play(it)));
+    let all: Vec<FuzzFinding> = all.collect();
+    let own = "dispatch.table.server-only.";
+    let places: Vec<&FuzzFinding> = all.iter().filter(|it| it.rule.starts_with(own)).collect();
+    let keys: BTreeSet<&str> = places.iter().map(|it| it.key.as_str()).collect();
+    let causes: BTreeSet<String> = places.iter().map(|it| it.cause()).collect();
+    assert!(keys.len() >= 3, "{keys:?}");
+    assert_eq!(causes.len(), 1, "{causes:?}");
+    // The first that is found of each of these.
+    let faults = [
+        HostFault::AcceptsHostOnly,
+        HostFault::SequenceRepeats,
+        HostFault::RejectionWithoutReason,
+        HostFault::RunsAfterDenial,
+        HostFault::ReplayLosesOne,
+        HostFault::SnapshotStale,
+        HostFault::TitleNotApplied,
+    ];
+    let first = |fault: &HostFault| {
+        let mut found = drafts.iter().flat_map(|draft| ground(*fault).found(draft));
+        found.next().map(|it| it.cause())
+    };
+    let first: Vec<String> = faults.iter().filter_map(first).collect();
+    let distinct: BTreeSet<&String> = first.iter().collect();
+    assert_eq!(distinct.len(), faults.len(), "{first:#?}");
 }

@@ -132,6 +132,25 @@ impl FuzzCampaign {
         self.buckets.iter().filter(|bucket| !bucket.flaky)
     }
 
+    /// Whether something of the same cause was found, and showed when it was played again.
+    pub fn has_cause_of(&self, finding: &FuzzFinding) -> bool {
+        let cause = finding.cause();
+        self.failures().any(|bucket| bucket.finding.cause() == cause)
+    }
+
+    /// The findings that count, those of one cause together, in the order in which the first of each was found.
+    pub fn causes(&self) -> Vec<Vec<&FindingBucket>> {
+        let mut causes: Vec<(String, Vec<&FindingBucket>)> = Vec::new();
+        for bucket in self.failures() {
+            let cause = bucket.finding.cause();
+            match causes.iter_mut().find(|(known, _)| *known == cause) {
+                Some((_, group)) => group.push(bucket),
+                None => causes.push((cause, vec![bucket])),
+            }
+        }
+        causes.into_iter().map(|(_, group)| group).collect()
+    }
+
     /// Returns whether a finding is flaky so far and has been found in few enough conversations to be examined
     /// again.
     pub fn is_doubtful(&self, finding: &FuzzFinding) -> bool {

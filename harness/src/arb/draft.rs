@@ -16,7 +16,7 @@ use crate::scenario::write::{self, WrittenTree};
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Map, Value, json};
 use crate::wire::protocol::Protocol;
-use crate::wire::version::Version;
+use crate::wire::version::{ProtocolStandard, Version};
 
 use super::draw::rule_of;
 use super::offered::needs;
@@ -32,12 +32,18 @@ pub struct ScenarioDraft {
     pub since: Version,
     /// The names of its clients.
     pub clients: Vec<String>,
+    /// The client that allows whatever an agent asks permission for, in a conversation with an agent.
+    pub approves: Option<String>,
+    /// What an agent has to be able to do; what a host has to offer is read off the steps.
+    pub needs: Vec<&'static str>,
     /// The steps.
     pub steps: Vec<Value>,
 }
 
 /// The requirement of drafts without any other claim: no message of a client may make a host unresponsive.
 pub const ANYTHING: &str = "security.no-crash-fuzz";
+/// The same for an agent: every request is answered.
+pub const ANSWERS_ALL: &str = "acp.tr-04";
 
 impl ScenarioDraft {
     /// Returns the versions for which the expectations hold. Steps from the tables of a version hold for later
@@ -45,6 +51,11 @@ impl ScenarioDraft {
     fn spec(&self) -> String {
         let newer = Protocol::known().contains(&self.since);
         format!("{}{}", if newer { ">=" } else { "" }, self.since)
+    }
+
+    /// Whether it is a conversation with an agent that is put to the test itself.
+    pub fn is_about_agents(&self) -> bool {
+        self.since.standard == ProtocolStandard::Acp
     }
 
     /// Returns the members of the file, without the steps.
@@ -60,19 +71,32 @@ impl ScenarioDraft {
         if self.steps.iter().any(|step| step.pointer("/send/size").is_some()) {
             head.push(("aggressive", json!(true)));
         }
-        let needed = needs(&self.steps);
+        let needed = match self.is_about_agents() {
+            true => self.needs.clone(),
+            false => needs(&self.steps),
+        };
         if !needed.is_empty() {
             head.push(("needs", json!(needed)));
+        }
+        if let Some(client) = &self.approves {
+            head.push(("approves", json!((client.as_str()))));
         }
         head.push(("clients", json!(self.clients)));
         head
     }
 
-    /// Returns the steps, of which at least one is a claim. If no step is, a final claim is added: the host has
-    /// to serve another client after the steps.
+    /// The steps, of which at least one tests a requirement: where none does, the host has to serve a further
+    /// client after them, or the agent another request.
     fn claiming(&self) -> Vec<Value> {
         let mut steps = self.steps.clone();
-        if !steps.iter().any(|step| rule_of(step).is_some()) {
+        if self.is_about_agents() {
+            if !steps.iter().any(claims) {
+                steps.push(json!({"request": {
+                    "by": "A", "method": "session/new", "params": {"cwd": "${work}", "mcpServers": []},
+                    "result": {}, "error": {}, "proves": ANSWERS_ALL,
+                }}));
+            }
+        } else if !steps.iter().any(|step| rule_of(step).is_some()) {
             steps.push(json!({"snapshot": {"of": ROOT, "state": {}, "proves": ANYTHING}}));
         }
         steps
@@ -120,6 +144,11 @@ impl ScenarioDraft {
         let scenario = loaded.scenario.ok_or("no scenario")?;
         Ok(SuiteEntry { scenario: Arc::new(scenario), sources: loaded.sources.into() })
     }
+}
+
+/// Whether a step tests a requirement.
+fn claims(step: &Value) -> bool {
+    verb_of(step).is_some_and(|(_, members)| members.get("proves").is_some())
 }
 
 /// Returns the names that the text of a step binds.

@@ -490,6 +490,8 @@ impl ConversationDraw {
             title: title.to_owned(),
             since: self.stage.version(),
             clients: self.clients,
+            approves: None,
+            needs: Vec::new(),
             steps: self.steps,
         }
     }

@@ -1,4 +1,4 @@
-//! Plays generated conversations against the reference host in memory.
+//! Drawn conversations on the reference host, or the reference agent, in memory.
 //!
 //! Knows: the simulation, faults. Never knows: how tables are shown.
 //!
@@ -8,10 +8,15 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use crate::agent::acp::AgentConfig;
+use crate::agent::acp::fault::{AgentFaults, Fault as AgentFault};
+use crate::agent::acp::variant::AGENT_VARIANTS;
 use crate::agent::mode::AgentMode;
 use crate::host::SansIoHost;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::host::fault::HostFault;
+use crate::host::subject::AgentSubject;
+use crate::host::variant::{VARIANTS, VariantHost};
 use crate::run::play::{CountingRecorder, ScenarioPlay, ScenarioVerdict, TranscriptRecorder};
 use crate::run::setup::CaseSetup;
 use crate::run::sim;
@@ -19,47 +24,103 @@ use crate::scenario::parse::ParsedScenario;
 use crate::wire::version::Version;
 
 use super::draft::ScenarioDraft;
-use super::finding::{FuzzFinding, findings_of_reference};
+use super::finding::{FuzzFinding, findings, findings_of_reference};
 use super::gauge::AnswerGauge;
 use super::shrink::{self, DraftTrial, MAX_TRIES};
 
 /// The time limit of a wait, in virtual time.
 const LIMIT: Duration = Duration::from_secs(2);
+/// The same for an agent, whose tools take their time.
+const AGENT_LIMIT: Duration = Duration::from_secs(10);
 /// The seed of the hosts. It differs from the stage's seed, so that a stage's identifier that leaked into the
 /// scenario is detected.
 const SEED: u64 = 7;
 
-/// A factory for in-memory reference hosts: each play uses a new one.
+/// A reference host or agent in memory, a new one for each play.
 #[derive(Clone, Debug)]
 pub struct EmbeddedGround {
     /// The protocol version.
     pub version: Version,
-    agent: AgentMode,
-    faults: Vec<HostFault>,
+    subject: EmbeddedSubject,
 }
+
+/// Which of the two it is, and what it does wrong.
+#[derive(Clone, Debug)]
+enum EmbeddedSubject {
+    Host { agent: AgentMode, faults: Vec<HostFault> },
+    Agent { faults: Vec<AgentFault> },
+}
+
+/// A legal variant of the host or agent: its name, and one that behaves so.
+type NamedSubject = (&'static str, Box<dyn SansIoHost + Send>);
 
 impl EmbeddedGround {
     /// Creates a factory of hosts with these faults and with an agent that is played in this mode.
     pub fn of(version: Version, agent: AgentMode, faults: &[HostFault]) -> EmbeddedGround {
-        EmbeddedGround { version, agent, faults: faults.to_vec() }
+        let subject = EmbeddedSubject::Host { agent, faults: faults.to_vec() };
+        EmbeddedGround { version, subject }
+    }
+
+    /// Agents with these faults, which are put to the test themselves.
+    pub fn of_agent(faults: &[AgentFault]) -> EmbeddedGround {
+        let subject = EmbeddedSubject::Agent { faults: faults.to_vec() };
+        EmbeddedGround { version: Version::ACP_1, subject }
     }
 
     /// Returns the same factory without faults.
     fn honest(&self) -> EmbeddedGround {
-        EmbeddedGround { faults: Vec::new(), ..self.clone() }
+        match &self.subject {
+            EmbeddedSubject::Host { agent, .. } => EmbeddedGround::of(self.version, *agent, &[]),
+            EmbeddedSubject::Agent { .. } => EmbeddedGround::of_agent(&[]),
+        }
+    }
+
+    /// The host or agent of a scenario.
+    pub fn subject(&self, scenario: &ParsedScenario) -> Box<dyn SansIoHost + Send> {
+        match &self.subject {
+            EmbeddedSubject::Host { .. } => Box::new(RefHost::new(self.config(scenario))),
+            EmbeddedSubject::Agent { faults } => Box::new(AgentSubject::new(AgentConfig {
+                faults: AgentFaults::of(faults),
+                ..AgentConfig::default()
+            })),
+        }
+    }
+
+    /// The legal variants of the honest host or agent, for a scenario.
+    pub fn variants(&self, scenario: &ParsedScenario) -> Vec<NamedSubject> {
+        match &self.subject {
+            EmbeddedSubject::Host { .. } => {
+                let config = || self.honest().config(scenario);
+                let rows = VARIANTS.iter().filter(|row| row.since <= self.version);
+                rows.map(|row| -> NamedSubject {
+                    (row.name, Box::new(VariantHost::new(&[row], config())))
+                })
+                .collect()
+            }
+            EmbeddedSubject::Agent { .. } => AGENT_VARIANTS
+                .iter()
+                .map(|row| -> NamedSubject {
+                    (row.name, Box::new(AgentSubject::varied(AgentConfig::default(), &[row])))
+                })
+                .collect(),
+        }
     }
 
     /// Plays a scenario.
     pub fn play(&self, scenario: ParsedScenario) -> ScenarioVerdict {
-        let config = self.config(&scenario);
-        self.play_on(scenario, &mut RefHost::new(config))
+        let mut subject = self.subject(&scenario);
+        self.play_on(scenario, &mut *subject)
     }
 
     /// Returns the host's configuration for a scenario.
     pub fn config(&self, scenario: &ParsedScenario) -> HostConfig {
         let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
-        let mut config = sim::settings_with(scenario, SEED, epoch, self.agent);
-        config.faults.clone_from(&self.faults);
+        let (agent, faults) = match &self.subject {
+            EmbeddedSubject::Host { agent, faults } => (*agent, faults.clone()),
+            EmbeddedSubject::Agent { .. } => Default::default(),
+        };
+        let mut config = sim::settings_with(scenario, SEED, epoch, agent);
+        config.faults = faults;
         sim::speaking(config, self.version)
     }
 
@@ -76,24 +137,39 @@ impl EmbeddedGround {
         recorder: Box<dyn TranscriptRecorder>,
     ) -> ScenarioVerdict {
         let epoch = Duration::from_millis(HostConfig::default().epoch_ms);
-        let setup = CaseSetup::of(&Arc::new(scenario), self.version, SEED, epoch, LIMIT);
-        let setup = CaseSetup { agent: self.agent, ..setup };
+        let (agent, limit) = match &self.subject {
+            EmbeddedSubject::Host { agent, .. } => (*agent, LIMIT),
+            EmbeddedSubject::Agent { .. } => (AgentMode::default(), AGENT_LIMIT),
+        };
+        let setup = CaseSetup::of(&Arc::new(scenario), self.version, SEED, epoch, limit);
+        let setup = CaseSetup { agent, side: sim::side(Some(self.version)), ..setup };
         sim::play(ScenarioPlay::new(setup, false, recorder), host)
     }
 
     /// Returns the findings of a draft.
     pub fn found(&self, draft: &ScenarioDraft) -> Vec<FuzzFinding> {
         let Ok(scenario) = draft.scenario() else { return Vec::new() };
-        findings_of_reference(&draft.steps, &self.play(scenario))
+        self.findings(draft, &self.play(scenario))
+    }
+
+    /// What a play of a draft found. An honest host or agent meets every step as it was drawn; a host with faults is
+    /// expected to, and an agent with faults is judged as any other agent is.
+    pub fn findings(&self, draft: &ScenarioDraft, verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
+        match &self.subject {
+            EmbeddedSubject::Agent { faults } if !faults.is_empty() => {
+                findings(&draft.steps, verdict)
+            }
+            _ => findings_of_reference(&draft.steps, verdict),
+        }
     }
 
     /// Returns the findings of a draft, and what it tests.
     pub fn measured(&self, draft: &ScenarioDraft) -> (Vec<FuzzFinding>, AnswerGauge) {
         let gauge = AnswerGauge::default();
         let Ok(scenario) = draft.scenario() else { return (Vec::new(), gauge) };
-        let host = &mut RefHost::new(self.config(&scenario));
-        let verdict = self.play_recorded(scenario, host, Box::new(gauge.clone()));
-        (findings_of_reference(&draft.steps, &verdict), gauge)
+        let mut subject = self.subject(&scenario);
+        let verdict = self.play_recorded(scenario, &mut *subject, Box::new(gauge.clone()));
+        (self.findings(draft, &verdict), gauge)
     }
 
     /// Shrinks a draft while it still shows this finding.

@@ -9,16 +9,18 @@
 //! Start at [`findings`].
 
 use crate::ledger::RequirementLedger;
-use crate::oracle::{CHECKS, alike};
+use crate::oracle::{CheckRow, alike, checks};
+use crate::report::cause::family;
 use crate::run::play::ScenarioVerdict;
 use crate::verdict::{Status, Weight};
 use crate::wire::json::Value;
+use crate::wire::version::ProtocolStandard;
 
 use super::draft::ANYTHING;
 use super::hold::StepExpectation;
 
-/// The check of the harness's own frames, which are invalid on purpose here.
-const OWN: &str = "shape.harness";
+/// The checks that judge our own frames, which are wrong on purpose here.
+const OWN: [&str; 2] = ["shape.harness", "acp.wire.harness"];
 
 /// Something that a host did wrong.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -44,18 +46,45 @@ impl FuzzFinding {
         FuzzFinding { rule: rule.to_owned(), weight, message: message.to_owned(), key }
     }
 
+    /// What the findings of one defect most likely have in common: the first parts of the rule, and the message without
+    /// any name or value in it. A host that accepts actions which only hosts may dispatch does so with each of them:
+    /// these are many findings of one cause. The identity is finer, since two defects may have one cause by chance.
+    pub fn cause(&self) -> String {
+        format!("{} | {}", family(&self.rule), without_names(&self.message))
+    }
+
     /// Returns whether an always-on check reported the finding.
     pub fn is_of_check(&self) -> bool {
-        CHECKS.iter().any(|row| row.id == self.rule)
+        check_of(&self.rule).is_some()
     }
 
     /// Returns the rule as a sentence.
     pub fn statement(&self) -> String {
-        let check = CHECKS.iter().find(|row| row.id == self.rule);
+        let check = check_of(&self.rule);
         let check = check.map(|row| row.doc.split(" Source:").next().unwrap_or(row.doc).to_owned());
         let stated = || RequirementLedger::look_up(&self.rule).map(|it| it.statement.to_owned());
         check.or_else(stated).unwrap_or_else(|| self.message.clone())
     }
+}
+
+/// A message without what stands in quotes, and without numbers.
+fn without_names(message: &str) -> String {
+    let after = message.strip_prefix("client `").and_then(|rest| rest.split_once("`: "));
+    let text = after.map_or(message, |(_, what)| what);
+    let mut shape = String::new();
+    for (place, part) in text.split(['`', '"']).enumerate() {
+        match place % 2 {
+            0 => shape.extend(part.chars().filter(|c| !c.is_ascii_digit())),
+            _ => shape.push('_'),
+        }
+    }
+    shape
+}
+
+/// The always-on check of an id, of hosts or of agents.
+fn check_of(id: &str) -> Option<&'static CheckRow> {
+    let all = [ProtocolStandard::Ahp, ProtocolStandard::Acp].into_iter().flat_map(checks);
+    all.into_iter().find(|row| row.id == id)
 }
 
 /// Returns all findings of a play of these steps, the heaviest first.
@@ -67,7 +96,7 @@ pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> 
             all.push(FuzzFinding::of(&claim.rule, claim.weight, &place, &failure.message));
         }
     }
-    for check in verdict.checks.iter().filter(|check| check.check != OWN) {
+    for check in verdict.checks.iter().filter(|check| !OWN.contains(&check.check)) {
         for finding in check.findings.iter().filter(|it| !by_chance(it)) {
             let found = FuzzFinding::of(check.check, finding.weight, "", &finding.message);
             if !all.iter().any(|other| other.key == found.key) {
@@ -97,8 +126,12 @@ fn place(step: Option<&Value>) -> String {
     expectation.map(|it| format!("{} {}", it.verb, it.about).trim().to_owned()).unwrap_or_default()
 }
 
-/// Returns whether a finding may be a coincidence: the host may send by itself an action that equals a rejected
-/// one.
+/// Checks whose notes may come about by chance: what a client is refused may be just what the host says next, and the
+/// answer to a prompt may have been on its way when it was cancelled.
+const BY_CHANCE: [&str; 3] =
+    ["dispatch.rejection-without-effect", "acp.turns.cancelled", "acp.turns.no-abort-errors"];
+
+/// Whether a finding may come about by chance.
 fn by_chance(finding: &crate::verdict::Finding) -> bool {
-    finding.check == "dispatch.rejection-without-effect" && finding.weight == Weight::Note
+    BY_CHANCE.contains(&finding.check) && finding.weight == Weight::Note
 }

@@ -127,7 +127,7 @@ impl GaugeCounts {
         if let Some(id) = params["clientId"].as_str() {
             self.ids.insert(client.to_owned(), id.to_owned());
         }
-        let state = params["channel"].as_str().and_then(|channel| self.last.get(channel));
+        let state = place(params).and_then(|place| self.last.get(place));
         let sent = format!("{what} | {}", state.map_or(NEW, String::as_str));
         let key = match (action, self.ids.get(client)) {
             (Some(_), Some(id)) => (id.clone(), params["clientSeq"].to_text()),
@@ -149,9 +149,10 @@ impl GaugeCounts {
                 let params = message.params();
                 let origin = &params["origin"];
                 let Some(id) = origin["clientId"].as_str() else {
-                    let said = (params["channel"].as_str(), params["action"]["type"].as_str());
-                    if let (Some(channel), Some(action)) = said {
-                        self.last.insert(channel.to_owned(), action.to_owned());
+                    let update = params["update"]["sessionUpdate"].as_str();
+                    let said = (place(params), params["action"]["type"].as_str().or(update));
+                    if let (Some(place), Some(said)) = said {
+                        self.last.insert(place.to_owned(), said.to_owned());
                     }
                     return;
                 };
@@ -176,6 +177,11 @@ impl GaugeCounts {
             *self.seen.entry(format!("{sent} | {verdict}")).or_default() += 1;
         }
     }
+}
+
+/// What a message is about: a channel of a host, or a session of an agent.
+fn place(params: &Value) -> Option<&str> {
+    params["channel"].as_str().or(params["sessionId"].as_str())
 }
 
 /// Returns the statistics as a Markdown table: one row for each action or method and result, with the states it

@@ -413,7 +413,9 @@ mod tests {
     fn fitted(steps: &[Value], unmet: &[StepExpectation]) -> Vec<Value> {
         let (id, title, since) = ("fuzz/x".to_owned(), String::new(), Version::V1_0);
         let clients = vec!["A".to_owned()];
-        let mut draft = ScenarioDraft { id, title, since, clients, steps: steps.to_vec() };
+        let steps = steps.to_vec();
+        let (approves, needs) = (None, Vec::new());
+        let mut draft = ScenarioDraft { id, title, since, clients, approves, needs, steps };
         fit(&mut draft, &unmet.iter().cloned().collect());
         draft.steps
     }

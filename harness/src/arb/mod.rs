@@ -1,11 +1,12 @@
 //! The generators of fuzzers and property tests, and the judges of their results.
 //!
-//! Conversations: [`generate`] makes moves. Of these, [`talk`] starts turns, [`act`] dispatches actions,
-//! [`ask`] sends requests, and [`lines`] connects, disconnects and sends malformed frames. Each step is played
-//! on a [`stage`] at once; [`draw`] adds the expected outcome by the tables of [`rules`], and [`names`] keeps
-//! identifiers symbolic. The resulting [`draft`] becomes a scenario. [`finding`] lists the findings of a play,
-//! [`gauge`] what it tested, [`shrink`] minimises it, [`campaign`] saves it; [`embedded`] does this in memory
-//! and [`planted`] for every injected fault.
+//! Conversations: [`generate`] makes moves, of which [`talk`] starts turns, [`act`] dispatches, [`ask`]
+//! sends requests and [`lines`] comes, goes and sends what no client should. Those with an agent that is put to the test
+//! itself are drawn by [`agents`], without a stage. Each is played on a
+//! [`stage`] at once, [`draw`] writes down what has to come of it by the tables of [`rules`], and
+//! [`names`] keeps ids symbolic; a [`draft`] of it becomes a scenario. [`finding`] says what a play
+//! found, [`gauge`] what was put to the test, [`shrink`] makes it small, [`campaign`] keeps it; [`embedded`] does so in memory and
+//! [`planted`] for every planted fault.
 //!
 //! Bytes: [`targets`] are functions that take any bytes and return nothing.
 //!
@@ -14,6 +15,7 @@
 //! Start at [`targets`] and [`generate`].
 
 pub mod act;
+pub mod agents;
 pub mod ask;
 pub mod campaign;
 pub mod deviate;
@@ -33,6 +35,7 @@ pub mod offered;
 pub mod planted;
 pub mod rules;
 pub mod shrink;
+pub mod source;
 pub mod stage;
 pub mod step_result;
 pub mod subscribe;

@@ -14,19 +14,25 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::agent::acp::fault::Fault as AgentFault;
 use crate::agent::mode::AgentMode;
+use crate::fault::FaultKind;
 use crate::host::engine::{HostConfig, RefHost};
-use crate::host::fault::{FAULTS, HostFault};
-use crate::run::mutant_rows::rows;
+use crate::host::fault::HostFault;
+use crate::run::agents;
+use crate::run::mutant_rows::{self, rows};
 use crate::run::mutants::{play_on, playable};
+use crate::run::play::ScenarioVerdict;
 use crate::run::suite::{ScenarioSuite, SuiteEntry};
 use crate::verdict::Status;
 use crate::wire::json::{Value, json};
 use crate::wire::version::Version;
 
+use super::agents::{AgentAbilitySet, AgentConversationGenerator};
 use super::draft::ScenarioDraft;
 use super::embedded::EmbeddedGround;
 use super::generate::{ConversationGenerator, DrawTaste};
+use super::source::ConversationSource;
 
 /// The reason for faults in the admission of connections.
 const OUTSIDE: &str = "it is about the HTTP request that a connection begins with and the credentials in it, and conversations \
@@ -73,9 +79,9 @@ pub struct PlantedHit {
 
 /// The results of one fault.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PlantedRow {
+pub struct PlantedRow<F> {
     /// The fault.
-    pub fault: HostFault,
+    pub fault: F,
     /// The reason why the fault was not searched for; `None` if it was.
     pub unseen: Option<&'static str>,
     /// The result of each seed; `None` if the seed did not find the fault.
@@ -87,7 +93,7 @@ pub struct PlantedRow {
     pub by_hand: Option<(String, usize)>,
 }
 
-impl PlantedRow {
+impl<F: SoughtFault> PlantedRow<F> {
     /// Returns the median number of steps until the fault was found; `None` unless most seeds found it.
     pub fn steps(&self) -> Option<usize> {
         let mut steps: Vec<usize> =
@@ -111,13 +117,13 @@ impl PlantedRow {
             None => Value::Null,
         };
         json!({
-            "fault": self.fault.name(), "hits": self.hits.iter().map(hit).collect::<Vec<_>>(),
+            "fault": self.fault.word(), "hits": self.hits.iter().map(hit).collect::<Vec<_>>(),
             "small": self.small, "byHand": self.by_hand.as_ref().map(|(id, steps)| json!([id, steps])),
         })
     }
 
     /// Parses the output of [`value`](Self::value).
-    pub fn of(value: &Value) -> Option<PlantedRow> {
+    pub fn of(value: &Value) -> Option<PlantedRow<F>> {
         let count = |value: &Value| value.as_u64().and_then(|it| usize::try_from(it).ok());
         let hit = |hit: &Value| {
             let took = Duration::try_from_secs_f64(hit[2].as_f64()?).ok()?;
@@ -125,10 +131,10 @@ impl PlantedRow {
             Some(PlantedHit { sequences: count(&hit[0])?, steps: count(&hit[1])?, took, rule })
         };
         let hand = &value["byHand"];
-        let fault = HostFault::by_name(value["fault"].as_str()?)?;
+        let fault = F::named(value["fault"].as_str()?)?;
         Some(PlantedRow {
             fault,
-            unseen: unseen(fault),
+            unseen: fault.unseen(),
             hits: value["hits"].as_array()?.iter().map(hit).collect(),
             small: count(&value["small"]),
             by_hand: hand[0].as_str().and_then(|id| Some((id.to_owned(), count(&hand[1])?))),
@@ -136,8 +142,110 @@ impl PlantedRow {
     }
 }
 
-fn unseen(fault: HostFault) -> Option<&'static str> {
-    UNSEEN.iter().find(|(known, _)| *known == fault).map(|row| row.1)
+/// A kind of fault that drawn conversations look for.
+pub trait SoughtFault: FaultKind {
+    /// Whether it is a fault of an agent that is put to the test itself.
+    const IS_OF_AGENTS: bool;
+
+    /// Who plays the agent in the conversations that may show it.
+    fn mode(self) -> AgentMode;
+
+    /// The host or agent that has it.
+    fn planted(self, version: Version) -> EmbeddedGround;
+
+    /// One without faults, whose agent is played in this way.
+    fn honest(version: Version, mode: AgentMode) -> EmbeddedGround;
+
+    /// Who draws conversations for it.
+    fn source(version: Version, mode: AgentMode, seed: u64) -> ConversationSource;
+
+    /// Why no drawn conversation shows it, said beforehand.
+    fn unseen(self) -> Option<&'static str>;
+
+    /// The checks and scenarios that it has to trip.
+    fn trips(self) -> Vec<&'static str>;
+
+    /// The scenarios that were written by hand.
+    fn entries(suite: &ScenarioSuite, version: Version) -> Vec<SuiteEntry>;
+
+    /// Plays one of them against the host or agent that has it.
+    fn play_by_hand(self, entry: &SuiteEntry, version: Version) -> ScenarioVerdict;
+}
+
+impl SoughtFault for HostFault {
+    const IS_OF_AGENTS: bool = false;
+
+    fn mode(self) -> AgentMode {
+        if self.is_below() { AgentMode::Acp } else { AgentMode::Host }
+    }
+
+    fn planted(self, version: Version) -> EmbeddedGround {
+        EmbeddedGround::of(version, self.mode(), &[self])
+    }
+
+    fn honest(version: Version, mode: AgentMode) -> EmbeddedGround {
+        EmbeddedGround::of(version, mode, &[])
+    }
+
+    fn source(version: Version, mode: AgentMode, seed: u64) -> ConversationSource {
+        let taste = DrawTaste { agent: Some(mode), ..DrawTaste::ALL };
+        ConversationSource::OfHosts(ConversationGenerator::new(version, seed, taste))
+    }
+
+    fn unseen(self) -> Option<&'static str> {
+        UNSEEN.iter().find(|(known, _)| *known == self).map(|row| row.1)
+    }
+
+    fn trips(self) -> Vec<&'static str> {
+        rows().filter(|row| row.fault == self).flat_map(|row| row.trips.iter().copied()).collect()
+    }
+
+    fn entries(suite: &ScenarioSuite, version: Version) -> Vec<SuiteEntry> {
+        playable(suite, version)
+    }
+
+    fn play_by_hand(self, entry: &SuiteEntry, version: Version) -> ScenarioVerdict {
+        let config = HostConfig { faults: vec![self], ..HostConfig::default() };
+        play_on(entry, version, &mut RefHost::new(config))
+    }
+}
+
+impl SoughtFault for AgentFault {
+    const IS_OF_AGENTS: bool = true;
+
+    fn mode(self) -> AgentMode {
+        AgentMode::default()
+    }
+
+    fn planted(self, _version: Version) -> EmbeddedGround {
+        EmbeddedGround::of_agent(&[self])
+    }
+
+    fn honest(_version: Version, _mode: AgentMode) -> EmbeddedGround {
+        EmbeddedGround::of_agent(&[])
+    }
+
+    fn source(_version: Version, _mode: AgentMode, seed: u64) -> ConversationSource {
+        let all = AgentAbilitySet::all();
+        ConversationSource::OfAgents(AgentConversationGenerator::new(seed, all))
+    }
+
+    fn unseen(self) -> Option<&'static str> {
+        None
+    }
+
+    fn trips(self) -> Vec<&'static str> {
+        let rows = mutant_rows::acp::ROWS.iter().filter(|row| row.fault == self);
+        rows.flat_map(|row| row.trips.iter().copied()).collect()
+    }
+
+    fn entries(suite: &ScenarioSuite, _version: Version) -> Vec<SuiteEntry> {
+        agents::playable(suite)
+    }
+
+    fn play_by_hand(self, entry: &SuiteEntry, version: Version) -> ScenarioVerdict {
+        agents::play_on(entry, &mut *self.planted(version).subject(&entry.scenario))
+    }
 }
 
 /// The limits of the search.
@@ -154,24 +262,24 @@ pub struct PlantedEffort {
 }
 
 /// The callbacks of a table.
-pub struct PlantedMeans<'a> {
+pub struct PlantedMeans<'a, F> {
     /// Returns the CPU time of the calling thread.
     pub clock: &'a (dyn Fn() -> Duration + Sync),
     /// Calls its argument on any number of threads.
     pub share: &'a dyn Fn(&(dyn Fn() + Sync)),
     /// Saves a finished row.
-    pub keep: &'a (dyn Fn(&PlantedRow) + Sync),
+    pub keep: &'a (dyn Fn(&PlantedRow<F>) + Sync),
 }
 
 /// The table of all faults.
 #[derive(Clone, Debug)]
-pub struct PlantedTable {
+pub struct PlantedTable<F> {
     /// The protocol version.
     pub version: Version,
     /// The limits of the search.
     pub effort: PlantedEffort,
     /// The rows, in the order of the faults.
-    pub rows: Vec<PlantedRow>,
+    pub rows: Vec<PlantedRow<F>>,
 }
 
 /// The generated conversations, and the time to generate one of their steps.
@@ -180,32 +288,30 @@ struct DrawnConversations {
     a_step: Duration,
 }
 
-impl PlantedTable {
+impl<F: SoughtFault> PlantedTable<F> {
     /// Plays generated conversations against each of these faults without a row in `known`.
     pub fn play(
         version: Version,
-        faults: &[HostFault],
+        faults: &[F],
         effort: PlantedEffort,
-        known: Vec<PlantedRow>,
-        means: &PlantedMeans<'_>,
-    ) -> PlantedTable {
+        known: Vec<PlantedRow<F>>,
+        means: &PlantedMeans<'_, F>,
+    ) -> PlantedTable<F> {
         let suite = ScenarioSuite::carried();
-        let entries = playable(&suite, version);
-        let is_known = |fault: &HostFault| known.iter().any(|row| row.fault == *fault);
-        let open: Vec<HostFault> = faults.iter().copied().filter(|it| !is_known(it)).collect();
-        let (below, above): (Vec<HostFault>, Vec<HostFault>) =
-            open.iter().partition(|fault| fault.is_below());
-        let rows: Mutex<Vec<PlantedRow>> = Mutex::new(known);
-        for (mode, faults) in [(AgentMode::Host, above), (AgentMode::Acp, below)] {
+        let entries = F::entries(&suite, version);
+        let is_known = |fault: &F| known.iter().any(|row| row.fault == *fault);
+        let open: Vec<F> = faults.iter().copied().filter(|it| !is_known(it)).collect();
+        let rows: Mutex<Vec<PlantedRow<F>>> = Mutex::new(known);
+        for mode in [AgentMode::Host, AgentMode::Acp] {
+            let faults: Vec<F> = open.iter().copied().filter(|it| it.mode() == mode).collect();
             if faults.is_empty() {
                 continue;
             }
-            let drawn = drawn(version, mode, effort, means);
+            let drawn = drawn::<F>(version, mode, effort, means);
             let next = AtomicUsize::new(0);
             (means.share)(&|| {
                 while let Some(fault) = faults.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let ground = EmbeddedGround::of(version, mode, &[*fault]);
-                    let row = hunt(*fault, &ground, &drawn, effort, &entries, means.clock);
+                    let row = hunt(*fault, version, &drawn, effort, &entries, means.clock);
                     (means.keep)(&row);
                     rows.lock().unwrap_or_else(PoisonError::into_inner).push(row);
                 }
@@ -218,7 +324,7 @@ impl PlantedTable {
     }
 
     /// Returns the rows of faults that were searched for.
-    pub fn sought(&self) -> impl Iterator<Item = &PlantedRow> {
+    pub fn sought(&self) -> impl Iterator<Item = &PlantedRow<F>> {
         self.rows.iter().filter(|row| row.unseen.is_none())
     }
 
@@ -248,24 +354,23 @@ impl PlantedTable {
 
 /// Generates the conversations of each seed. Conversations with a finding against the host without faults are
 /// left out.
-fn drawn(
+fn drawn<F: SoughtFault>(
     version: Version,
-    agent: AgentMode,
+    mode: AgentMode,
     effort: PlantedEffort,
-    means: &PlantedMeans<'_>,
+    means: &PlantedMeans<'_, F>,
 ) -> DrawnConversations {
-    let taste = DrawTaste { agent: Some(agent), ..DrawTaste::ALL };
-    let honest = EmbeddedGround::of(version, agent, &[]);
+    let honest = F::honest(version, mode);
     let worked: Mutex<Duration> = Mutex::default();
     let of_seed = |seed| {
-        let generator = ConversationGenerator::new(version, seed, taste);
+        let source = F::source(version, mode, seed);
         let (next, steps) = (AtomicU64::new(0), AtomicU64::new(0));
         let drafts: Mutex<Vec<(u64, ScenarioDraft)>> = Mutex::default();
         (means.share)(&|| {
             let began = (means.clock)();
             while steps.load(Ordering::Relaxed) < effort.steps {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                let sequence = generator.sequence(number);
+                let sequence = source.sequence(number);
                 if let Some(sequence) = sequence.filter(|it| honest.found(&it.draft).is_empty()) {
                     steps.fetch_add(sequence.draft.steps.len() as u64, Ordering::Relaxed);
                     let mut drafts = drafts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -291,16 +396,16 @@ fn drawn(
     DrawnConversations { seeds, a_step: worked / u32::try_from(steps.max(1)).unwrap_or(u32::MAX) }
 }
 
-fn hunt(
-    fault: HostFault,
-    ground: &EmbeddedGround,
+fn hunt<F: SoughtFault>(
+    fault: F,
+    version: Version,
     drawn: &DrawnConversations,
     effort: PlantedEffort,
     entries: &[SuiteEntry],
     clock: &dyn Fn() -> Duration,
-) -> PlantedRow {
-    let mut row =
-        PlantedRow { fault, unseen: unseen(fault), hits: Vec::new(), small: None, by_hand: None };
+) -> PlantedRow<F> {
+    let (ground, unseen) = (fault.planted(version), fault.unseen());
+    let mut row = PlantedRow { fault, unseen, hits: Vec::new(), small: None, by_hand: None };
     if row.unseen.is_some() {
         return row;
     }
@@ -326,15 +431,18 @@ fn hunt(
         row.hits.push(hit);
     }
     if effort.shrinks {
-        row.by_hand = by_hand(fault, ground.version, entries);
+        row.by_hand = by_hand(fault, version, entries);
     }
     row
 }
 
 /// Returns the smallest scenario that trips on the fault, among those whose id or area the fault's row names.
-fn by_hand(fault: HostFault, version: Version, entries: &[SuiteEntry]) -> Option<(String, usize)> {
-    let names: HashSet<&str> =
-        rows().filter(|row| row.fault == fault).flat_map(|row| row.trips.iter().copied()).collect();
+fn by_hand<F: SoughtFault>(
+    fault: F,
+    version: Version,
+    entries: &[SuiteEntry],
+) -> Option<(String, usize)> {
+    let names: HashSet<&str> = fault.trips().into_iter().collect();
     let named = |entry: &&SuiteEntry| {
         let id = entry.scenario.id.as_str();
         let area = id.split('/').next().unwrap_or_default();
@@ -347,16 +455,10 @@ fn by_hand(fault: HostFault, version: Version, entries: &[SuiteEntry]) -> Option
     }
     candidates.sort_by_key(|entry| entry.scenario.steps.len());
     let trips = |entry: &&&SuiteEntry| {
-        let config = HostConfig { faults: vec![fault], ..HostConfig::default() };
-        let verdict = play_on(entry, version, &mut RefHost::new(config));
+        let verdict = fault.play_by_hand(entry, version);
         let broken = verdict.checks.iter().any(|check| !check.findings.is_empty());
         broken || !matches!(verdict.status, Status::Pass | Status::Skip)
     };
     let found = candidates.iter().find(trips)?;
     Some((found.scenario.id.clone(), found.scenario.steps.len()))
-}
-
-/// Returns all faults.
-pub fn all() -> Vec<HostFault> {
-    FAULTS.iter().map(|row| row.fault).collect()
 }

@@ -22,7 +22,7 @@ const ENDS: [&str; 10] = [
     "replay",
 ];
 /// Steps that only wait, so that later steps come after the awaited events.
-const LETS_COME: [&str; 3] = ["expect", "barrier", "rest"];
+const LETS_COME: [&str; 6] = ["expect", "await", "answer", "disk", "barrier", "rest"];
 
 /// A test whether a draft still shows something.
 pub trait DraftTrial {

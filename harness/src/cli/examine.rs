@@ -6,6 +6,7 @@
 //! Start at [`examine`].
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::embedded::EmbeddedGround;
@@ -19,6 +20,9 @@ use super::fuzz_target::FuzzTarget;
 /// How often a finding is played again at most, and how often it has to reproduce.
 const AGAIN: u32 = 3;
 const NEEDED: u32 = 2;
+
+/// How long a finding is made small on a target outside: others wait to be examined.
+const SHRINKS_FOR: Duration = Duration::from_secs(45);
 
 /// The result of an examination.
 pub(super) enum ExaminationResult {
@@ -63,7 +67,7 @@ pub(super) async fn examine(
     if let Some(variant) = permitted(&target, draft, finding).await {
         return ExaminationResult::Permitted(variant);
     }
-    let mut shows = OnTarget { target: &target, finding, played: 0 };
+    let mut shows = OnTarget { target: &target, finding, played: 0, until: None };
     let (mut again, mut played) = (0, 0);
     while again < NEEDED && played - again <= AGAIN - NEEDED {
         played += 1;
@@ -77,6 +81,7 @@ pub(super) async fn examine(
         };
     }
     if small {
+        shows.until = (!target.is_embedded()).then(|| Instant::now() + SHRINKS_FOR);
         let mut case = shrink(draft.clone(), &mut shows, MAX_TRIES).await;
         case.title = finding.statement();
         let free = permitted(&target, &case, finding).await.is_some();
@@ -111,6 +116,8 @@ struct OnTarget<'a> {
     target: &'a FuzzTarget,
     finding: &'a FuzzFinding,
     played: u64,
+    /// When nothing more is tried.
+    until: Option<Instant>,
 }
 
 impl OnTarget<'_> {
@@ -128,6 +135,9 @@ impl DraftTrial for OnTarget<'_> {
     }
 
     async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return false;
+        }
         // Behaviour that the reference host shows as well is no finding.
         let honest: &EmbeddedGround = &self.target.honest;
         let clean = self.target.is_honest || honest.found(draft).is_empty();

@@ -1,4 +1,4 @@
-//! `ahp-harness fuzz`: plays generated conversations against a host, and minimises what they find.
+//! `ahp-harness fuzz`: drawn conversations against a host or an agent, and what they find, made small.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::arb::agents::{AgentAbilitySet, AgentConversationGenerator};
 use crate::arb::campaign::{FuzzCampaign, KnownFindings};
 use crate::arb::embedded::EmbeddedGround;
 use crate::arb::generate::{ConversationGenerator, DrawTaste};
-use crate::host::fault::HostFault;
+use crate::arb::source::ConversationSource;
+use crate::fault::FaultKind;
 use crate::scenario::capability::SCRIPTS;
 use crate::verdict::Weight;
 use crate::wire::protocol::Protocol;
@@ -27,21 +29,33 @@ use super::options;
 use super::run::RunArguments;
 use super::target::HOST_BUDGET;
 
+/// How long a wait for a host may take unless the user says so.
+const HOST_TIMEOUT: Duration = Duration::from_secs(2);
+
 /// The default duration of a campaign.
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Generates conversations of several clients, plays them against a host, and minimises those that find
 /// something.
 ///
-/// Without a target the embedded reference host is played. Findings become scenario files in the folder of the
-/// campaign, which `ahp-harness run` replays. A campaign that is started again in the same folder continues.
+/// Without a target the embedded reference host is played; with `--acp` an agent is, by the Agent Client Protocol. Findings become scenario files in the folder of the
+/// campaign, which `ahp-harness run` plays again; a campaign that is started again in the same folder goes on.
 #[derive(Args, Debug)]
 pub struct FuzzArguments {
     #[command(flatten)]
     pub(super) aim: RunAim,
-    /// Inject this fault into the embedded host (repeatable)
-    #[arg(long, value_name = "NAME", value_parser = options::fault, conflicts_with_all = ["url", "command"], help_heading = "Target")]
-    pub(super) fault: Vec<HostFault>,
+    /// Put the agent of this profile to the test, by the Agent Client Protocol; the embedded reference agent unless a profile is given
+    #[arg(
+        long,
+        value_name = "PROFILE",
+        num_args = 0..=1,
+        conflicts_with_all = ["url", "command", "loopback", "restart_command", "agent_model", "agent_acp", "provider", "spec"],
+        help_heading = "Target"
+    )]
+    pub(super) acp: Option<Option<PathBuf>>,
+    /// Plant this fault in the embedded host, or with `--acp` in the embedded agent (repeatable)
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["url", "command"], help_heading = "Target")]
+    pub(super) fault: Vec<String>,
 
     /// Speak this protocol version only
     #[arg(long, value_name = "VERSION", value_parser = options::version, help_heading = "Generation")]
@@ -78,9 +92,10 @@ pub struct FuzzArguments {
     /// How many conversations talk to the host at once over sockets; conversations that only wait do not count
     #[arg(long, visible_alias = "workers", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100), help_heading = "Budget")]
     pub(super) jobs: u16,
-    /// The limit of each wait; shorter if the host answers sooner
-    #[arg(long, default_value = "2s", value_parser = options::duration, help_heading = "Budget")]
-    pub(super) timeout: Duration,
+    /// How long each wait may take; 2s unless given, and for an agent what its profile says, or 10s; less where the target is seen
+    /// to answer sooner
+    #[arg(long, value_parser = options::duration, help_heading = "Budget")]
+    timeout: Option<Duration>,
 
     /// The folder for findings, scenarios and the state of the campaign; an existing campaign continues
     #[arg(long, value_name = "FOLDER", default_value = "fuzz-campaign", help_heading = "Findings")]
@@ -103,30 +118,33 @@ impl FuzzArguments {
     pub(super) fn main(mut self, context: &CliContext) -> CommandOutcome {
         self.aim = self.aim.with_files()?;
         // The first look precedes the campaign, and the last findings are examined after it.
-        let budget = self.budget().filter(|_| self.aim.is_outside());
+        let budget = self.budget().filter(|_| self.is_outside());
         in_time(budget.map(|budget| budget + 2 * LAST_EXAMINATION), self.campaign(context))
     }
 
     /// Returns the time budget. A campaign against a host outside always has one.
     pub(super) fn budget(&self) -> Option<Duration> {
         let bounded = self.sequences.is_some() || self.steps.is_some();
-        let usual =
-            if bounded { self.aim.is_outside().then_some(HOST_BUDGET) } else { Some(MINUTE) };
+        let usual = if bounded { self.is_outside().then_some(HOST_BUDGET) } else { Some(MINUTE) };
         self.time.or(usual)
+    }
+
+    /// Whether the target is not one of this program.
+    pub(super) fn is_outside(&self) -> bool {
+        self.aim.is_outside() || matches!(self.acp, Some(Some(_)))
+    }
+
+    /// Whether it starts processes that have to end with it.
+    pub(super) fn starts_processes(&self) -> bool {
+        self.aim.starts_processes() || matches!(self.acp, Some(Some(_)))
     }
 
     async fn campaign(&self, context: &CliContext) -> CommandOutcome {
         let known = self.known()?;
         let target = Arc::new(self.looked_at(context).await?);
         let campaign = self.begin(context, &target)?;
-        let taste = self.taste(&target);
-        let generator = ConversationGenerator::new(target.version, campaign.seed, taste);
-        let generator = match target.is_foreign {
-            true => generator.offering(&target.look.header.detected),
-            false => generator,
-        };
-        let mut hunt =
-            FuzzHunt::new(self, context, Arc::clone(&target), generator, known, campaign);
+        let source = self.source(&target, campaign.seed);
+        let mut hunt = FuzzHunt::new(self, context, Arc::clone(&target), source, known, campaign);
         let outcome = hunt.go().await;
         hunt.save()?;
         if let PlayTarget::Remote(remote, _) = &target.target {
@@ -147,45 +165,76 @@ impl FuzzArguments {
         KnownFindings::parse(&name, &text).map_err(CommandStop::usage)
     }
 
-    /// Returns the names of the injected faults.
-    pub(super) fn planted(&self) -> Vec<&'static str> {
-        self.fault.iter().map(|fault| fault.name()).collect()
-    }
-
     /// Returns the target after a first look, which is the same as that of `run`.
     async fn looked_at(&self, context: &CliContext) -> Result<FuzzTarget, CommandStop> {
-        let run = RunArguments::of(self.aim.clone(), self.spec, self.timeout, self.aggressive);
-        let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;
-        let newest = Protocol::known().first().copied();
-        let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
-        let is_outside = matches!(target, PlayTarget::Remote(..));
-        let offers = match self.spec {
-            // The stage and the embedded host speak only the played versions; nothing can be generated for
-            // another one.
-            Some(version) if !is_outside && !Protocol::all_played().contains(&version) => {
-                return Err(CommandStop::usage(format!(
-                    "conversations of {version} cannot be generated"
-                )));
-            }
-            Some(version) => vec![version],
-            None if is_outside => Protocol::known().to_vec(),
-            None => vec![newest],
-        };
+        let aim = self.aim.clone();
+        let timeout = self.timeout.or(self.acp.is_none().then_some(HOST_TIMEOUT));
+        let mut run = RunArguments::of(aim, self.spec, timeout, self.aggressive);
+        run.acp.clone_from(&self.acp);
+        self.aim.one_provider()?;
+        let target = run.target(context).await?;
+        let is_outside = self.is_outside();
+        let offers = self.offers(is_outside)?;
         let look = run.first_look(context, &target, &offers).await?;
         if let Err(error) = &look.probed {
             return Err(CommandStop::unreachable(error));
         }
+        let newest = offers.first().copied().unwrap_or(Version::V1_0);
         let version = look.header.version.parse().unwrap_or(newest);
         let agent = self.aim.agent();
+        let (planted, honest) = match &self.acp {
+            Some(_) => {
+                (EmbeddedGround::of_agent(&faults(&self.fault)?), EmbeddedGround::of_agent(&[]))
+            }
+            None => {
+                let planted = EmbeddedGround::of(version, agent, &faults(&self.fault)?);
+                (planted, EmbeddedGround::of(version, agent, &[]))
+            }
+        };
+        // An agent with planted faults is judged as any other agent is.
+        let is_foreign = match &self.acp {
+            Some(_) => is_outside || !self.fault.is_empty(),
+            None => is_outside && !self.reference,
+        };
         Ok(FuzzTarget {
-            planted: EmbeddedGround::of(version, agent, &self.fault),
-            honest: EmbeddedGround::of(version, agent, &[]),
-            is_foreign: is_outside && !self.reference,
+            planted,
+            honest,
+            is_foreign,
             is_honest: !is_outside && self.fault.is_empty(),
             run,
             target,
             look,
             version,
+        })
+    }
+
+    /// The versions that are offered to the target.
+    fn offers(&self, is_outside: bool) -> Result<Vec<Version>, CommandStop> {
+        let newest = Protocol::known().first().copied();
+        let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
+        match self.spec {
+            _ if self.acp.is_some() => Ok(vec![Version::ACP_1]),
+            // The stage and the embedded host speak these by themselves; of others nothing could be drawn.
+            Some(version) if !is_outside && !Protocol::all_played().contains(&version) => {
+                Err(CommandStop::usage(format!("conversations of {version} cannot be generated")))
+            }
+            Some(version) => Ok(vec![version]),
+            None if is_outside => Ok(Protocol::known().to_vec()),
+            None => Ok(vec![newest]),
+        }
+    }
+
+    /// Who draws the conversations.
+    fn source(&self, target: &FuzzTarget, seed: u64) -> ConversationSource {
+        let detected = &target.look.header.detected;
+        if self.acp.is_some() {
+            let abilities = AgentAbilitySet::of(detected);
+            return ConversationSource::OfAgents(AgentConversationGenerator::new(seed, abilities));
+        }
+        let generator = ConversationGenerator::new(target.version, seed, self.taste(target));
+        ConversationSource::OfHosts(match target.is_foreign {
+            true => generator.offering(detected),
+            false => generator,
         })
     }
 
@@ -227,8 +276,13 @@ impl FuzzArguments {
             }
             return Ok(campaign);
         }
-        let outside = matches!(target.target, PlayTarget::Remote(..));
+        let outside = self.is_outside();
         let seed = self.seed.unwrap_or(if outside { context.seed } else { 1 });
         Ok(FuzzCampaign { seed, version, ..FuzzCampaign::default() })
     }
+}
+
+/// The faults of these names.
+fn faults<F: FaultKind>(names: &[String]) -> Result<Vec<F>, CommandStop> {
+    names.iter().map(|name| options::fault(name).map_err(CommandStop::usage)).collect()
 }

@@ -1,4 +1,4 @@
-//! The target of generated conversations: the embedded host, or a host outside, played as `run` plays it.
+//! Where drawn conversations are played: on the embedded host or agent, or on one outside just as `run` plays it.
 //!
 //! Knows: the target, the first look at it. Never knows: what is generated, and what is kept.
 //!
@@ -11,14 +11,13 @@ use tokio::sync::watch;
 
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::embedded::EmbeddedGround;
-use crate::arb::finding::{FuzzFinding, findings, findings_of_reference};
+use crate::arb::finding::{FuzzFinding, findings};
 use crate::arb::gauge::AnswerGauge;
 use crate::host::engine::{HostConfig, RefHost};
 use crate::report::event::CaseReport;
 use crate::run::plan::plan;
 use crate::run::play::{ScenarioPlay, ScenarioVerdict};
 use crate::run::setup::CaseSetup;
-use crate::run::side::AgentSide;
 use crate::run::suite::SuiteEntry;
 use crate::scenario::parse::ParsedScenario;
 use crate::verdict::Status;
@@ -81,7 +80,7 @@ impl FuzzTarget {
     fn judged(&self, draft: &ScenarioDraft, verdict: ScenarioVerdict) -> PlayedDraft {
         let found = match self.is_foreign {
             true => findings(&draft.steps, &verdict),
-            false => findings_of_reference(&draft.steps, &verdict),
+            false => self.planted.findings(draft, &verdict),
         };
         PlayedDraft { verdict, found }
     }
@@ -125,27 +124,29 @@ impl FuzzTarget {
         let recorder = Box::new(gauge.clone());
         let scenario: &Arc<ParsedScenario> = &entry.scenario;
         if self.is_embedded() {
-            let host = &mut RefHost::new(self.planted.config(scenario));
-            let verdict = self.planted.play_recorded((**scenario).clone(), host, recorder);
+            let mut subject = self.planted.subject(scenario);
+            let played = (**scenario).clone();
+            let verdict = self.planted.play_recorded(played, &mut *subject, recorder);
+            drop(subject);
             tokio::task::yield_now().await;
             return Some(verdict);
         }
         let header = &self.look.header;
-        let setup =
-            self.run.setup(&self.target, entry, header, name.clone(), &AgentSide::default());
-        let setup = CaseSetup { limit: limit.unwrap_or(setup.limit), ..setup };
-        let shared = matches!(self.target, PlayTarget::Remote(..));
-        let play = ScenarioPlay::new(setup, shared, recorder);
         let place = match &self.target {
             PlayTarget::Remote(remote, behind) => {
-                PlayPlace::Remote(Arc::clone(remote), Arc::clone(behind), name)
+                PlayPlace::Remote(Arc::clone(remote), Arc::clone(behind), name.clone())
             }
+            PlayTarget::Agents(agents) => agents.place(&scenario.needs, name.clone()).ok()?,
             _ => {
                 let epoch_ms = u64::try_from(wall_clock().as_millis()).unwrap_or_default();
                 let config = HostConfig { epoch_ms, ..self.planted.config(scenario) };
                 PlayPlace::own(Box::new(RefHost::new(config))).await.ok()?
             }
         };
+        let setup = self.run.setup(&self.target, entry, header, name, &place.side());
+        let setup = CaseSetup { limit: limit.unwrap_or(setup.limit), ..setup };
+        let shared = matches!(self.target, PlayTarget::Remote(..) | PlayTarget::Agents(_));
+        let play = ScenarioPlay::new(setup, shared, recorder);
         let (_stop, stopped) = watch::channel(false);
         Some(place.play(play, stopped).await)
     }

@@ -15,8 +15,9 @@ use crate::arb::campaign::{FindingBucket, FuzzCampaign, KnownFindings};
 use crate::arb::draft::ScenarioDraft;
 use crate::arb::finding::FuzzFinding;
 use crate::arb::gauge::AnswerGauge;
-use crate::arb::generate::{ConversationGenerator, DrawnSequence};
+use crate::arb::generate::DrawnSequence;
 use crate::arb::hold::{self, StepExpectation};
+use crate::arb::source::ConversationSource;
 use crate::ledger::RequirementLedger;
 use crate::report::outage::OUTLIVES;
 use crate::report::summary::word;
@@ -64,7 +65,7 @@ pub(super) struct FuzzHunt<'a> {
     pub(super) fuzz: &'a FuzzArguments,
     context: &'a CliContext,
     target: Arc<FuzzTarget>,
-    generator: ConversationGenerator,
+    source: ConversationSource,
     known: KnownFindings,
     pub(super) campaign: FuzzCampaign,
     folder: CampaignFolder,
@@ -89,6 +90,8 @@ pub(super) struct FuzzHunt<'a> {
     missed: BTreeMap<StepExpectation, u32>,
     /// The slowest answer so far.
     slowest: Duration,
+    /// How long a wait takes in `run`.
+    timeout: Duration,
     warned: bool,
 }
 
@@ -113,7 +116,7 @@ impl<'a> FuzzHunt<'a> {
         fuzz: &'a FuzzArguments,
         context: &'a CliContext,
         target: Arc<FuzzTarget>,
-        generator: ConversationGenerator,
+        source: ConversationSource,
         known: KnownFindings,
         campaign: FuzzCampaign,
     ) -> FuzzHunt<'a> {
@@ -122,12 +125,13 @@ impl<'a> FuzzHunt<'a> {
             _ => None,
         };
         let offers = &target.look.header.offers;
-        let watch = HostWatch::new(remote, offers, fuzz.timeout, true, interrupts());
+        let timeout = Duration::from_millis(target.look.header.limit_ms);
+        let watch = HostWatch::new(remote, offers, timeout, true, interrupts());
         FuzzHunt {
             fuzz,
             context,
             target,
-            generator,
+            source,
             known,
             campaign,
             folder: CampaignFolder(fuzz.out.clone()),
@@ -142,6 +146,7 @@ impl<'a> FuzzHunt<'a> {
             odd: Vec::new(),
             missed: BTreeMap::new(),
             slowest: Duration::ZERO,
+            timeout,
             warned: false,
         }
     }
@@ -154,13 +159,17 @@ impl<'a> FuzzHunt<'a> {
         let mut playing: JoinSet<PlayedSequence> = JoinSet::new();
         let mut examining: JoinSet<(FindingCandidate, ExaminationResult)> = JoinSet::new();
         let mut interrupted = interrupts();
-        if let Some(budget) = self.fuzz.budget().filter(|_| self.fuzz.aim.is_outside()) {
+        if let Some(budget) = self.fuzz.budget().filter(|_| self.fuzz.is_outside()) {
             self.context.error(&format!("ends after {budget:?} at the latest (`--time`)\n"));
         }
         let (mut stopping, mut ended) = (None, None);
         self.watch.ready().await;
         loop {
             self.examine_next(&mut examining, stopping);
+            // An examination may take long: the time is looked at while it goes on, too.
+            if self.is_over(began) {
+                stopping = stopping.or(Some(CommandExit::Ok));
+            }
             while stopping.is_none() && self.has_room(&playing, &examining) {
                 if self.is_over(began) {
                     stopping = Some(CommandExit::Ok);
@@ -247,9 +256,12 @@ impl<'a> FuzzHunt<'a> {
     /// Drops the findings that are not examined yet, and says so.
     fn give_up(&mut self, examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>) {
         let left = self.waiting.len() + examining.len();
+        let known = self.waiting.iter().filter(|it| self.campaign.has_cause_of(&it.finding));
+        let known = known.count();
         if left > 0 {
             self.context.error(&format!(
-                "note: the time was over before {left} things that were found could be examined\n"
+                "note: the time was over before {left} things that were found could be examined; {known} of them look like \
+                 findings that were\n"
             ));
         }
         self.waiting.clear();
@@ -298,7 +310,7 @@ impl<'a> FuzzHunt<'a> {
     /// Generates the next conversation that the reference host plays as expected.
     fn draw(&mut self) -> Option<DrawnSequence> {
         if let Some(seed) = self.fuzz.sequence_seed {
-            let sequence = self.generator.of_seed(seed)?;
+            let sequence = self.source.of_seed(seed)?;
             return self.fitting(sequence).map(|(sequence, _)| sequence);
         }
         let familiar = self.campaign.without_news() >= FAMILIAR;
@@ -306,7 +318,7 @@ impl<'a> FuzzHunt<'a> {
         let mut rarest: Option<(f64, DrawnSequence)> = None;
         for _ in 0..drawn {
             self.campaign.next += 1;
-            let Some(sequence) = self.generator.sequence(self.campaign.next - 1) else { continue };
+            let Some(sequence) = self.source.sequence(self.campaign.next - 1) else { continue };
             let Some((sequence, expected)) = self.fitting(sequence) else { continue };
             let rarity = self.campaign.rarity(&expected);
             if rarest.as_ref().is_none_or(|(most, _)| rarity > *most) {
@@ -331,6 +343,8 @@ impl<'a> FuzzHunt<'a> {
             return None;
         }
         match self.target.is_foreign {
+            // What an agent has to do was drawn as what every agent has to do.
+            true if sequence.draft.is_about_agents() => {}
             true => hold::fit(&mut sequence.draft, &self.campaign.unmet),
             false => hold::loosen(&mut sequence.draft, &self.campaign.unmet),
         }
@@ -354,7 +368,7 @@ impl<'a> FuzzHunt<'a> {
     fn limit(&self) -> Option<Duration> {
         let limit = (self.slowest * PATIENCE).max(LEAST);
         let hurries = self.target.is_foreign && self.slowest > Duration::ZERO;
-        (hurries && limit < self.fuzz.timeout).then_some(limit)
+        (hurries && limit < self.timeout).then_some(limit)
     }
 
     fn landed(&mut self, played: &PlayedSequence) {
@@ -439,13 +453,22 @@ impl<'a> FuzzHunt<'a> {
         if stopping == Some(CommandExit::Interrupted) || !quiet {
             return;
         }
-        if let Some(candidate) = self.waiting.pop_front() {
+        if let Some(candidate) = self.next_candidate() {
             let (target, small) = (Arc::clone(&self.target), !self.fuzz.no_shrink);
             examining.spawn(async move {
                 let examined = examine(target, &candidate, small).await;
                 (candidate, examined)
             });
         }
+    }
+
+    /// The next of those that wait: one of a cause of which nothing was found yet, and the heaviest of these.
+    fn next_candidate(&mut self) -> Option<FindingCandidate> {
+        let rank =
+            |it: &FindingCandidate| (!self.campaign.has_cause_of(&it.finding), it.finding.weight);
+        let most = self.waiting.iter().map(rank).max()?;
+        let at = self.waiting.iter().position(|it| rank(it) == most)?;
+        self.waiting.remove(at)
     }
 
     /// Keeps the result of an examination.
@@ -488,7 +511,7 @@ impl<'a> FuzzHunt<'a> {
             }
             ExaminationResult::TooEarly => {
                 // The wait limit grows, and the finding may be found again.
-                self.slowest = (self.slowest * 2).min(self.fuzz.timeout);
+                self.slowest = (self.slowest * 2).min(self.timeout);
                 Ok(())
             }
         }

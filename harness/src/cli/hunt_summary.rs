@@ -19,11 +19,12 @@ impl FuzzHunt<'_> {
             _ => String::new(),
         };
         format!(
-            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} ways of acting, {} of action x state x verdict{news}, refused {} %, {} findings\n",
+            "{sequences} conversations, {steps} steps ({rate:.0} a second), {} ways of acting, {} of action x state x verdict{news}, refused {} %, {} findings of {} causes\n",
             tried.len(),
             seen.len(),
             tally.refused_percent(),
-            self.campaign.failures().count()
+            self.campaign.failures().count(),
+            self.campaign.causes().len()
         )
     }
 
@@ -40,30 +41,40 @@ impl FuzzHunt<'_> {
                 let _ = writeln!(out, "        {odd}");
             }
         }
-        let faults = self.fuzz.planted();
+        let faults = &self.fuzz.fault;
         if !faults.is_empty() {
             let _ = writeln!(out, "    injected: {}", faults.join(", "));
         }
         for (key, variant) in &self.permitted {
             let _ = writeln!(out, "    permitted, as the legal variant `{variant}` shows: {key}");
         }
-        for bucket in &self.campaign.buckets {
-            let FindingBucket { finding, scenario, times, again, .. } = bucket;
-            let verdict = finding.weight.broken().word();
-            if bucket.flaky {
+        for cause in self.campaign.causes() {
+            for (place, bucket) in cause.into_iter().enumerate() {
+                let FindingBucket { finding, scenario, times, .. } = bucket;
+                // What has the cause of the finding above stands below it.
+                let (indent, verdict) = match place {
+                    0 => ("    ", finding.weight.broken().word()),
+                    _ => ("        ", "most likely the same:"),
+                };
                 let _ = writeln!(
                     out,
-                    "    flaky {} (it would be {verdict}): {}\n        --sequence-seed {:016x}, found {times} times, showed again {} times of {}",
-                    finding.rule, finding.message, bucket.seed, again.0, again.1
+                    "{indent}{verdict} {}: {}\n{indent}    {}/{scenario}.yaml, found {times} times",
+                    finding.rule,
+                    finding.message,
+                    self.fuzz.out.display()
                 );
-                continue;
             }
+        }
+        for bucket in self.campaign.buckets.iter().filter(|bucket| bucket.flaky) {
+            let FindingBucket { finding, times, again, seed, .. } = bucket;
             let _ = writeln!(
                 out,
-                "    {verdict} {}: {}\n        {}/{scenario}.yaml, found {times} times",
+                "    flaky {} (it would be {}): {}\n        --sequence-seed {seed:016x}, found {times} times, showed again {} times of {}",
                 finding.rule,
+                finding.weight.broken().word(),
                 finding.message,
-                self.fuzz.out.display()
+                again.0,
+                again.1
             );
         }
         out

@@ -158,7 +158,7 @@ impl CliCommand {
         match self {
             CliCommand::Run(run) => run.starts_processes(),
             CliCommand::Certify(certify) => certify.run.starts_processes(),
-            CliCommand::Fuzz(fuzz) => fuzz.aim.starts_processes(),
+            CliCommand::Fuzz(fuzz) => fuzz.starts_processes(),
             CliCommand::Reducers(reducers) => reducers.starts_processes(),
             _ => false,
         }

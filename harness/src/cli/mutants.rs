@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::agent::acp::fault as acp;
-use crate::arb::planted::{PlantedEffort, PlantedMeans, PlantedRow, PlantedTable, all};
+use crate::arb::planted::{PlantedEffort, PlantedMeans, PlantedRow, PlantedTable, SoughtFault};
 use crate::fault::FaultKind;
 use crate::host::fault::HostFault;
 use crate::report::kills;
@@ -18,7 +18,6 @@ use crate::report::summary::word;
 use crate::run::kills::{KillDepth, KillMatrix, RowOutcome as Caught, UNTESTED};
 use crate::run::suite::ScenarioSuite;
 use crate::run::{agents, mutants};
-use crate::scenario::source::did_you_mean;
 use crate::system::thread_time;
 use crate::wire::json::{Value, json};
 use crate::wire::protocol::Protocol;
@@ -52,8 +51,8 @@ pub struct MutantsArguments {
     /// Speak this protocol version [default: the newest]
     #[arg(long, value_name = "VERSION", value_parser = options::version, conflicts_with = "acp")]
     spec: Option<Version>,
-    /// Inject faults into the reference agent, and play the scenarios about agents
-    #[arg(long, conflicts_with = "fuzz")]
+    /// Inject faults into the reference agent, and play the scenarios about agents, or with `--fuzz` drawn conversations
+    #[arg(long)]
     acp: bool,
     /// Stop playing a fault when everything in its row has failed; do not judge other failures
     #[arg(long, conflicts_with_all = ["fuzz", "full", "write", "out"])]
@@ -100,6 +99,10 @@ impl MutantsArguments {
             return Err(CommandStop::usage("mistakes in scenario files; nothing was played"));
         }
         let depth = if self.quick { KillDepth::Caught } else { KillDepth::Whole };
+        if self.acp && self.fuzz {
+            let faults: Vec<acp::Fault> = self.faults()?;
+            return self.fuzzed(context, Version::ACP_1, &faults);
+        }
         if self.acp {
             let faults: Vec<acp::Fault> = self.faults()?;
             let began = Instant::now();
@@ -148,11 +151,11 @@ impl MutantsArguments {
     }
 
     /// Measures how soon the fuzzer finds each fault.
-    fn fuzzed(
+    fn fuzzed<F: SoughtFault>(
         &self,
         context: &CliContext,
         version: Version,
-        faults: &[HostFault],
+        faults: &[F],
     ) -> CommandOutcome {
         let MutantsArguments { steps, time, seeds, .. } = *self;
         let effort = PlantedEffort { steps, time, seeds, shrinks: !self.no_shrink };
@@ -161,7 +164,7 @@ impl MutantsArguments {
             kept.as_ref().map_or(Ok(Vec::new()), |path| kept_rows(path, version, effort))?;
         let file = kept.map(|path| OpenOptions::new().append(true).open(&path)).transpose();
         let file = Mutex::new(file.map_err(|error| CommandStop::usage(error.to_string()))?);
-        let keep = |row: &PlantedRow| {
+        let keep = |row: &PlantedRow<F>| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(file) = file.as_mut() {
                 // A row that could not be written is played again the next time.
@@ -183,13 +186,7 @@ impl MutantsArguments {
         if self.fault.is_empty() {
             return Ok(F::ALL.iter().map(|row| row.fault).collect());
         }
-        let names: Vec<_> = F::ALL.iter().map(|row| row.name).collect();
-        let find = |name: &String| {
-            F::named(name).ok_or_else(|| {
-                let hint = did_you_mean(name, &names);
-                CommandStop::usage(format!("no fault is called `{name}` (hint: {hint})"))
-            })
-        };
+        let find = |name: &String| options::fault(name).map_err(CommandStop::usage);
         self.fault.iter().map(find).collect()
     }
 }
@@ -204,11 +201,11 @@ pub(super) fn written(path: &Path, text: &str) -> Result<(), CommandStop> {
 const ENOUGH: usize = 90;
 
 /// Reads the rows of an earlier run with the same effort. Empties the file if there are none.
-fn kept_rows(
+fn kept_rows<F: SoughtFault>(
     path: &Path,
     version: Version,
     effort: PlantedEffort,
-) -> Result<Vec<PlantedRow>, CommandStop> {
+) -> Result<Vec<PlantedRow<F>>, CommandStop> {
     let PlantedEffort { steps, time, seeds, shrinks } = effort;
     let head = json!({
         "planted": 1, "version": version.to_string(), "steps": steps, "time": time.as_secs(),
@@ -232,15 +229,18 @@ fn kept_rows(
 }
 
 /// Formats the table as Markdown.
-fn fuzz_table(table: &PlantedTable) -> String {
+fn fuzz_table<F: SoughtFault>(table: &PlantedTable<F>) -> String {
     let mut out = String::new();
     let PlantedEffort { steps, seeds, .. } = table.effort;
     let sought = table.sought().count();
     let found = table.sought().filter(|row| row.steps().is_some()).count();
-    let spec = table.version;
+    let spec = match F::IS_OF_AGENTS {
+        true => "--acp".to_owned(),
+        false => format!("--spec {}", table.version),
+    };
     let _ = writeln!(
         out,
-        "# Planted faults, found by drawn conversations\n\n`ahp-harness mutants --fuzz --spec {spec} --steps {steps} \
+        "# Planted faults, found by drawn conversations\n\n`ahp-harness mutants --fuzz {spec} --steps {steps} \
          --seeds {seeds}`: {found} of {sought} faults were found by most of the seeds ({} %). The longest search that found one took \
          {:.0} s of one core, drawing included.",
         table.found_percent(),
@@ -257,7 +257,7 @@ fn fuzz_table(table: &PlantedTable) -> String {
             "The small case has, in the median, {more} the smallest scenario by hand that trips on the fault."
         );
     }
-    let all = all().len();
+    let all = F::ALL.len();
     if table.rows.len() < all {
         let _ = writeln!(
             out,
@@ -285,7 +285,7 @@ fn fuzz_table(table: &PlantedTable) -> String {
         let _ = writeln!(
             out,
             "| {} | {steps} | {} of {of} | {rule} | {small} | {hand} |",
-            row.fault.name(),
+            row.fault.word(),
             hits.len()
         );
     }

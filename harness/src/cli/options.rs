@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::agent::script::EXTRAS;
-use crate::host::fault::{FAULTS, HostFault};
+use crate::fault::FaultKind;
 use crate::report::console::ConsoleDetail;
 use crate::report::summary::word;
 use crate::run::settings::HostSetting;
@@ -140,10 +140,11 @@ pub fn spec(text: &str) -> Result<SpecOption, String> {
 }
 
 /// Parses the name of an injected fault.
-pub fn fault(text: &str) -> Result<HostFault, String> {
-    let names: Vec<_> = FAULTS.iter().map(|row| row.name).collect();
-    HostFault::by_name(text)
-        .ok_or_else(|| format!("no fault of that name ({})", did_you_mean(text, &names)))
+pub fn fault<F: FaultKind>(text: &str) -> Result<F, String> {
+    let names: Vec<_> = F::ALL.iter().map(|row| row.name).collect();
+    F::named(text).ok_or_else(|| {
+        format!("no fault is called `{text}` (hint: {})", did_you_mean(text, &names))
+    })
 }
 
 /// Parses a hexadecimal number.

@@ -185,14 +185,14 @@ impl RunArguments {
     pub(super) fn of(
         aim: RunAim,
         spec: Option<Version>,
-        timeout: Duration,
+        timeout: Option<Duration>,
         aggressive: bool,
     ) -> RunArguments {
         RunArguments {
             aim,
             aggressive,
             spec: spec.map(SpecOption::One),
-            timeout: Some(timeout),
+            timeout,
             profile: vec!["all".to_owned()],
             looks_for_scripts: true,
             repeat: 1,
@@ -389,7 +389,7 @@ impl RunArguments {
     }
 
     /// Returns the target.
-    async fn target(&self, context: &CliContext) -> Result<PlayTarget, CommandStop> {
+    pub(super) async fn target(&self, context: &CliContext) -> Result<PlayTarget, CommandStop> {
         match &self.acp {
             Some(None) => Ok(PlayTarget::Embedded),
             Some(Some(path)) => {

@@ -329,7 +329,7 @@ impl CauseFold {
 const COMMON: usize = 3;
 
 /// Returns the family of a rule: its first [`COMMON`] parts, or the whole identifier if it has no more parts.
-fn family(rule: &str) -> &str {
+pub fn family(rule: &str) -> &str {
     rule.match_indices('.').nth(COMMON - 1).map_or(rule, |(end, _)| &rule[..end])
 }
 

@@ -113,7 +113,8 @@ impl ScenarioCase {
             TaskWait::Message { filter, .. } => filter.action_types(),
             _ => Vec::new(),
         };
-        if let Some(waiting) = self.decisions.holding_up(&types) {
+        let undecided = self.decisions.holding_up(&types);
+        if let Some(waiting) = undecided.or_else(|| self.waits_for_permission(&wait)) {
             let message = format!(
                 "client `{name}`: expected {missing} {when}, and {waiting}, which the scenario does not decide"
             );

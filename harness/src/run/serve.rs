@@ -288,6 +288,16 @@ impl ScenarioCase {
         })
     }
 
+    /// Why the answer to a prompt need not come: the agent waits for permission, and nobody gives or denies it.
+    pub(super) fn waits_for_permission(&self, wait: &TaskWait) -> Option<String> {
+        let TaskWait::Answer { peer, .. } = wait else { return None };
+        let peer = self.peers.get(*peer).filter(|_| self.is_acp())?;
+        let named = peer.asked.as_ref().map_or(0, VecDeque::len);
+        let waiting = peer.served.asking.len() + named;
+        (waiting > 0)
+            .then(|| format!("the agent waits for the answer to {waiting} of its requests"))
+    }
+
     /// Sends a request without waiting for its answer.
     pub(super) fn ask(
         &mut self,

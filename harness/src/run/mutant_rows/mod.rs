@@ -13,7 +13,7 @@ use crate::wire::version::ProtocolStandard;
 
 use super::mutants::MutantRow;
 
-pub(super) mod acp;
+pub mod acp;
 mod actions;
 mod agent;
 mod answers;

@@ -137,7 +137,8 @@ catalogue! {
         "A denied call does not run. Source: requesting permission; explicit in version 2 only."
         open "Judged if the tool is the harness's own: it was called with the denied input.";
     NothingOpen "acp.permission.answered-first" Note "PM-11" ["acp.pm-11"]
-        "A turn does not end while its own request for permission is open. Source: prompt turn, implied.";
+        "A turn does not end while its own request for permission is open. Source: prompt turn, implied."
+        open "Not asked of a turn that was cancelled: it is the client that has to answer then.";
     InTurn "acp.permission.in-turn" Note "PM-12" ["acp.pm-12"]
         "Permission is asked for within a turn. Open: version 1 does not say.";
     Remembered "acp.permission.remembered" Note "PM-14" ["acp.pm-14"]

@@ -162,6 +162,12 @@ pub(super) struct PromptTurn {
     pub(super) cancel: Option<TurnCancel>,
     /// Whether `$/cancel_request` named the prompt.
     pub(super) withdrawn: bool,
+    /// Prompts that came before the turn was over and are not answered yet. No text says whether a prompt that comes while
+    /// another one is worked on is refused, waits or joins in, nor which of them a cancel means: once there was one, the
+    /// turn is not judged.
+    pub(super) beside: u64,
+    /// There was such a prompt.
+    pub(super) crowded: bool,
     /// Whether the agent has asked for permission within the turn.
     pub(super) asked: bool,
     /// The number of calls that the agent reported.
@@ -175,9 +181,9 @@ pub(super) struct PromptTurn {
 }
 
 impl PromptTurn {
-    /// Whether the client has cancelled the turn.
+    /// Whether the client has cancelled it, or may have.
     pub(super) fn is_cancelled(&self) -> bool {
-        self.cancel.is_some() || self.withdrawn
+        self.cancel.is_some() || self.withdrawn || self.crowded
     }
 }
 

@@ -35,6 +35,11 @@ impl AgentFold {
         session.turns += 1;
         session.cancelled = None;
         session.loaded = None;
+        if let Some(turn) = &mut session.turn {
+            (turn.crowded, turn.cancel) = (true, None);
+            turn.beside += 1;
+            return;
+        }
         session.turn = Some(PromptTurn { id, number: session.turns, ..PromptTurn::default() });
     }
 
@@ -47,6 +52,9 @@ impl AgentFold {
         let waiting = conn.theirs.values().any(|asked| asked.session == name && !asked.withdrawn);
         let cancel = TurnCancel { line: now.line, at: now.at, waiting, took, quickest };
         let turn = conn.sessions.get_mut(name).and_then(|session| session.turn.as_mut());
+        if turn.as_ref().is_some_and(|turn| turn.crowded) {
+            return;
+        }
         if let Some(turn) = turn {
             turn.cancel.get_or_insert(cancel);
         }
@@ -85,10 +93,18 @@ impl AgentFold {
             .map(|theirs| theirs.line)
             .collect();
         let Some(session) = conn.sessions.get_mut(&asked.session) else { return };
-        let Some(turn) = session.turn.take() else { return };
+        let Some(mut turn) = session.turn.take() else { return };
         session.ended = at;
+        if turn.crowded {
+            if let Some(left) = turn.beside.checked_sub(1) {
+                turn.beside = left;
+                session.turn = Some(turn);
+            }
+            return;
+        }
         let reason = message.result().and_then(|result| text(result, "stopReason"));
-        if turn.asked {
+        // After a cancel it is the client that has to answer what is open.
+        if turn.asked && !turn.is_cancelled() {
             out.seen(Rule::NothingOpen);
             if let Some(first) = open.first() {
                 let message =

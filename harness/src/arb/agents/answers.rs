@@ -1,0 +1,164 @@
+//! Answers to requests for permission: of every kind, late, repeated, written out wrongly, or to what nobody asked.
+//!
+//! Knows: the answers of ACP. Never knows: what an agent makes of them.
+//!
+//! Start at [`decide`].
+
+use crate::wire::json::{Value, json};
+
+use super::AgentMoveLog;
+use super::draw::{AgentConversationDraw, OpenTurn, PermissionPolicy, hole};
+
+/// Answers of a step, and whether what was asked about may run after them.
+const ANSWERS: &[(&str, bool)] = &[
+    ("allow-once", true),
+    ("allow-once", true),
+    ("allow-always", true),
+    ("reject-once", false),
+    ("reject-always", false),
+    ("cancelled", false),
+    ("unknown", false),
+    ("error", false),
+];
+
+/// The kinds of options that an answer written out may choose.
+const KINDS: &[(&str, bool)] = &[("allow_once", true), ("reject_once", false)];
+
+/// How long a client may think.
+const THINKS: &[&str] = &["1ms", "10ms", "100ms", "400ms", "1200ms"];
+
+/// Answers a request for permission of a turn that asks.
+pub(super) fn decide(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+    let asks = |turn: &OpenTurn| !turn.asks.is_empty();
+    let waiting: Vec<usize> = (0..draw.turns.len()).filter(|at| asks(&draw.turns[*at])).collect();
+    if draw.policy == PermissionPolicy::Allows || waiting.is_empty() {
+        return None;
+    }
+    let at = *draw.dice.pick(&waiting)?;
+    let file = draw.turns.get_mut(at)?.asks.remove(0);
+    match draw.policy {
+        PermissionPolicy::ByHand => by_hand(draw, at, &file),
+        _ => by_step(draw, &file),
+    }
+}
+
+/// A step answers the oldest request.
+fn by_step(draw: &mut AgentConversationDraw, file: &str) -> AgentMoveLog {
+    draw.step("await", json!({"at": "A", "method": "session/request_permission"}));
+    thinks(draw, file);
+    let (answer, runs) = *draw.dice.pick(ANSWERS)?;
+    draw.step("permit", json!({"by": "A", "answer": answer}));
+    denied(draw, file, runs);
+    Some((format!("permission {answer}"), "legal"))
+}
+
+/// The client takes its time, while nothing runs.
+fn thinks(draw: &mut AgentConversationDraw, file: &str) {
+    if let Some(rest) = draw.dice.pick(THINKS).copied() {
+        draw.step("rest", json!({"for": rest}));
+    }
+    if !file.is_empty() {
+        draw.step("disk", json!({"path": file, "text": "$absent", "proves": "acp.pm-07"}));
+    }
+}
+
+/// What was not allowed does not run.
+fn denied(draw: &mut AgentConversationDraw, file: &str, runs: bool) {
+    if !runs && !file.is_empty() {
+        draw.step("rest", json!({"for": "300ms"}));
+        draw.step("disk", json!({"path": file, "text": "$absent", "proves": "acp.pm-08"}));
+    }
+}
+
+/// The request is named, and its answer written out.
+fn by_hand(draw: &mut AgentConversationDraw, at: usize, file: &str) -> AgentMoveLog {
+    let (asked, option) = (draw.name("asked"), draw.name("option"));
+    let (kind, runs) = *draw.dice.pick(KINDS)?;
+    draw.step(
+        "asked",
+        json!({
+            "at": "A", "method": "session/request_permission", "id": (format!("$bind {asked}")),
+            "where": {"options": {"$contains": [{"kind": kind, "optionId": (format!("$bind {option}"))}]}},
+        }),
+    );
+    thinks(draw, file);
+    let chosen = json!({"outcome": {"outcome": "selected", "optionId": (hole(&option))}});
+    let (result, deviation): (Value, _) = match draw.dice.below(10) {
+        0 => (json!({}), "without an outcome"),
+        1 => (json!({"outcome": "selected"}), "an outcome that is a text"),
+        2 => (json!({"outcome": {"outcome": "selected"}}), "without an option"),
+        3 => (json!({"outcome": {"outcome": "cancelled"}}), "legal"),
+        4 => (
+            json!({"outcome": {"outcome": "selected", "optionId": "ahp-harness-was-not-offered"}}),
+            "an option that was not offered",
+        ),
+        _ => (chosen, "legal"),
+    };
+    let allowed = runs && deviation == "legal" && result["outcome"]["outcome"] == "selected";
+    let mut answer = json!({"jsonrpc": "2.0", "id": (hole(&asked)), "result": result});
+    if draw.dice.chance(10) {
+        answer = json!({"jsonrpc": "2.0", "id": (hole(&asked)), "error": {"code": (-32603), "message": "nobody is there"}});
+    }
+    let is_error = answer.get("error").is_some();
+    draw.given.push(answer.clone());
+    draw.step("send", json!({"by": "A", "json": (answer.clone())}));
+    // The first answer counts; what comes again is no answer to anything.
+    let mut deviation = deviation;
+    if draw.dice.chance(30) {
+        draw.step("send", json!({"by": "A", "json": answer}));
+        deviation = "repeated";
+    }
+    // No text says what comes of an answer that is not valid.
+    let outcome_given =
+        matches!(deviation, "legal" | "an option that was not offered" | "repeated")
+            && result_names_outcome(draw);
+    if outcome_given || is_error {
+        denied(draw, file, allowed && !is_error);
+    }
+    if let Some(turn) = draw.turns.get_mut(at).filter(|_| !outcome_given && !is_error) {
+        // Nor whether the turn ends by itself after one.
+        turn.ends = false;
+    }
+    Some(("permission by hand".to_owned(), deviation))
+}
+
+/// Whether the answer that was sent last has an outcome as the schema says.
+fn result_names_outcome(draw: &AgentConversationDraw) -> bool {
+    let last = draw.given.last();
+    last.is_some_and(|answer| match answer["result"]["outcome"]["outcome"].as_str() {
+        Some("selected") => answer["result"]["outcome"]["optionId"].is_string(),
+        Some(_) => true,
+        None => false,
+    })
+}
+
+/// An answer that nobody waits for: to an id that was never asked, or once more to one that was answered.
+pub(super) fn stray(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+    let old = draw.given.clone();
+    let (answer, deviation) = match draw.dice.pick(&old) {
+        Some(answer) if draw.dice.chance(60) => (answer.clone(), "late and repeated"),
+        _ => {
+            let result = json!({"outcome": {"outcome": "cancelled"}});
+            (json!({"jsonrpc": "2.0", "id": 987_654_321, "result": result}), "never asked")
+        }
+    };
+    draw.step("send", json!({"by": "A", "json": answer}));
+    Some(("an answer".to_owned(), deviation))
+}
+
+/// What a turn asks about next is answered with `cancelled`, since its turn is to be cancelled.
+pub(super) fn give_up(draw: &mut AgentConversationDraw, turn: &OpenTurn) {
+    if turn.asks.is_empty() {
+        return;
+    }
+    if draw.policy == PermissionPolicy::Decides {
+        draw.step("permit", json!({"by": "A", "answer": "cancelled"}));
+        return;
+    }
+    let asked = draw.name("asked");
+    let id = format!("$bind {asked}");
+    draw.step("asked", json!({"at": "A", "method": "session/request_permission", "id": id}));
+    let result = json!({"outcome": {"outcome": "cancelled"}});
+    let answer = json!({"jsonrpc": "2.0", "id": (hole(&asked)), "result": result});
+    draw.step("send", json!({"by": "A", "json": answer}));
+}

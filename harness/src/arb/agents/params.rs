@@ -1,0 +1,231 @@
+//! Requests and notifications whose params are not valid, methods that nobody has, and content that is long, odd or
+//! empty.
+//!
+//! Knows: the tables of ACP, which say what is not valid. Never knows: what an agent makes of it.
+//!
+//! Start at [`malformed`].
+
+use crate::wire::json::{Value, json};
+use crate::wire::message::Message;
+use crate::wire::protocol::Protocol;
+use crate::wire::validate::MessageOrigin;
+
+use super::AgentMoveLog;
+use super::draw::{AgentConversationDraw, OpenTurn, hole};
+
+/// What stands where something else is expected.
+fn wrong_values() -> [Value; 9] {
+    [
+        Value::Null,
+        json!(true),
+        json!(-1),
+        json!(1.5),
+        json!(""),
+        json!("ahp"),
+        json!([]),
+        json!({}),
+        json!([{"type": "ahp"}]),
+    ]
+}
+
+/// A request with valid params about a session.
+pub(super) fn valid(method: &str, session: &str) -> Value {
+    let id = hole(session);
+    match method {
+        "session/new" => json!({"cwd": "${work}", "mcpServers": []}),
+        "session/load" | "session/resume" => {
+            json!({"sessionId": id, "cwd": "${work}", "mcpServers": []})
+        }
+        "session/list" => json!({"cwd": "${work}"}),
+        "session/set_mode" => json!({"sessionId": id, "modeId": "ahp-harness-none"}),
+        "session/set_config_option" => {
+            json!({"sessionId": id, "configId": "ahp-harness-none", "value": "ahp-harness-none"})
+        }
+        "session/prompt" => json!({"sessionId": id, "prompt": [{"type": "text", "text": "hello"}]}),
+        "session/cancel" | "session/close" | "session/delete" => json!({"sessionId": id}),
+        "authenticate" => json!({"methodId": "ahp-harness-none"}),
+        _ => json!({}),
+    }
+}
+
+/// Methods whose params are spoilt, with how often. A method that the agent does not have is refused as well.
+const SPOILT: &[(&str, usize)] = &[
+    ("session/prompt", 6),
+    ("session/new", 4),
+    ("session/set_mode", 2),
+    ("session/set_config_option", 2),
+    ("session/load", 1),
+    ("session/resume", 1),
+    ("session/list", 1),
+    ("session/close", 1),
+    ("session/delete", 1),
+    ("authenticate", 1),
+];
+
+/// A value with one thing in it changed: a member taken out, or another value in its place.
+fn spoilt(draw: &mut AgentConversationDraw, value: &Value) -> Value {
+    let mut value = value.clone();
+    match &mut value {
+        Value::Object(members) if !members.is_empty() => {
+            let names: Vec<String> = members.iter().map(|(name, _)| name.to_string()).collect();
+            let Some(name) = draw.dice.pick(&names) else { return value };
+            let inner = members.get(name.as_str()).cloned().unwrap_or_default();
+            let deeper = inner.is_object() || inner.as_array().is_some_and(|it| !it.is_empty());
+            match draw.dice.below(if deeper { 5 } else { 3 }) {
+                0 => drop(members.remove(name.as_str())),
+                1 | 2 => {
+                    let wrong = wrong_values();
+                    let other = draw.dice.pick(&wrong).cloned().unwrap_or_default();
+                    members.insert(name.as_str(), other);
+                }
+                _ => {
+                    let inner = spoilt(draw, &inner);
+                    members.insert(name.as_str(), inner);
+                }
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let at = draw.dice.below(items.len());
+            let inner = spoilt(draw, &items[at].clone());
+            items[at] = inner;
+        }
+        other => {
+            let wrong = wrong_values();
+            *other = draw.dice.pick(&wrong).cloned().unwrap_or_default();
+        }
+    }
+    value
+}
+
+/// Where params are not what the schema says; none where they may be taken.
+fn mistakes(method: &str, params: &Value) -> Vec<String> {
+    let message = Message::request(0, method, params.clone());
+    let errors = Protocol::acp().map(|it| it.check_message(&message, MessageOrigin::Client, None));
+    let errors = errors.into_iter().flatten().filter(|error| !error.soft);
+    errors.map(|error| error.path).collect()
+}
+
+/// A request whose params are not valid: it is answered, with an error, and the agent goes on.
+pub(super) fn malformed(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+    let session = draw.sessions.first()?.clone();
+    let all: usize = SPOILT.iter().map(|row| row.1).sum();
+    let mut at = draw.dice.below(all);
+    let (method, _) = SPOILT.iter().find(|row| match at.checked_sub(row.1) {
+        Some(rest) => {
+            at = rest;
+            false
+        }
+        None => true,
+    })?;
+    let params = valid(method, &session);
+    let params = spoilt(draw, &params);
+    let wrong = mistakes(method, &params);
+    // A prompt that may be taken begins a turn, of which nothing is known here.
+    if wrong.is_empty() && *method == "session/prompt" {
+        return None;
+    }
+    let mut members = json!({"by": "A", "method": (*method), "params": params});
+    let claims: &[(Value, &str)] = &[
+        (json!({"result": {}, "error": {}}), "acp.tr-04"),
+        (json!({"error": {}}), "acp.bp-01"),
+        (json!({"error": {"code": (-32602)}}), "acp.bp-02"),
+    ];
+    let possible = if wrong.is_empty() || !HAD.contains(method) { 1 } else { claims.len() };
+    let (ends, rule) = &claims[draw.dice.below(possible)];
+    for (name, value) in ends.as_object().into_iter().flatten() {
+        members[&**name] = value.clone();
+    }
+    members["proves"] = json!((*rule));
+    members["independent"] = json!(true);
+    if !wrong.is_empty() {
+        members["deviates"] = wrong.iter().map(|path| json!((path.as_str()))).collect();
+    }
+    draw.step("request", members);
+    Some(((*method).to_owned(), if wrong.is_empty() { "odd params" } else { "malformed params" }))
+}
+
+/// Methods that every agent has.
+const HAD: &[&str] = &["session/prompt", "session/new"];
+
+/// A notification whose params are not valid. It is passed over.
+pub(super) fn malformed_notification(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+    let session = draw.sessions.first()?.clone();
+    let params = valid("session/cancel", &session);
+    let params = spoilt(draw, &params);
+    let wrong = mistakes("session/cancel", &params);
+    if wrong.is_empty() {
+        return None;
+    }
+    let deviates: Value = wrong.iter().map(|path| json!((path.as_str()))).collect();
+    draw.step(
+        "notify",
+        json!({"by": "A", "method": "session/cancel", "params": params, "deviates": deviates}),
+    );
+    Some(("session/cancel".to_owned(), "malformed params"))
+}
+
+/// A method that nobody has, as a request or a notification.
+pub(super) fn unknown_method(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+    let names =
+        ["_ahp-harness/nothing", "_ahp-harness/\u{e9}", "session/ahp-harness", "initialise"];
+    let name = *draw.dice.pick(&names)?;
+    if draw.dice.chance(50) {
+        draw.step("notify", json!({"by": "A", "method": name, "params": {"a": 1}}));
+        return Some(("a notification that nobody has".to_owned(), "unknown method"));
+    }
+    draw.step(
+        "request",
+        json!({
+            "by": "A", "method": name, "params": {"a": 1}, "error": {"code": (-32601)}, "proves": "acp.tr-06b",
+            "independent": true,
+        }),
+    );
+    Some(("a request that nobody has".to_owned(), "unknown method"))
+}
+
+/// The longest text of a prompt, in repetitions of its beginning.
+const LONG: usize = 2_000;
+
+/// A prompt of odd content: texts and links are taken whatever the agent offers.
+pub(super) fn odd_content(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+    let session = draw.session(false)?;
+    let texts = [
+        "\u{0}\u{1}\u{7f}\u{9b}31m",
+        "\u{1f469}\u{200d}\u{1f4bb} e\u{301} \u{202e}abc\u{202c} \u{feff}",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
+        "line\r\nline\rline\u{2028}line\u{2029}",
+        "\\ud800 \\u0000 \\\\ \" ' ` $(echo) %s %n ${x}",
+        "/",
+        " ",
+        "",
+    ];
+    let text = (*draw.dice.pick(&texts)?).replace("${", "$\u{200b}{");
+    let (text, how) = match draw.dice.below(4) {
+        0 => (format!("ahp {text} ").repeat(1 + draw.dice.below(LONG)), "long"),
+        _ => (text, "odd"),
+    };
+    let mut blocks = vec![json!({"type": "text", "text": text})];
+    let mut links = false;
+    for _ in 0..draw.dice.below(4) {
+        let uris =
+            ["file://${work}/a.txt", "https://127.0.0.1:9/a?b=c#d", "ahp:x", "urn:ahp:\u{e9}"];
+        let uri = *draw.dice.pick(&uris)?;
+        blocks.push(json!({"type": "resource_link", "uri": uri, "name": "a\u{e9}\n.txt"}));
+        links = true;
+    }
+    let prompt = draw.name("p");
+    draw.step(
+        "prompt",
+        json!({"by": "A", "session": (hole(&session)), "text": "hello", "as": (prompt.as_str())}),
+    );
+    draw.answered(&prompt);
+    let prompt = draw.name("p");
+    draw.step(
+        "prompt",
+        json!({
+            "by": "A", "session": (hole(&session)), "text": "hello", "blocks": (Value::Array(blocks)), "as": (prompt.as_str()),
+        }),
+    );
+    draw.turns.push(OpenTurn { session, prompt, asks: Vec::new(), ends: true });
+    Some(("session/prompt".to_owned(), if links { "odd content and links" } else { how }))
+}

@@ -1,0 +1,101 @@
+//! Sessions: how a conversation begins, further sessions, those that are not there, and requests about them.
+//!
+//! Knows: the methods of ACP. Never knows: what an agent keeps.
+//!
+//! Start at [`open`].
+
+use crate::wire::json::json;
+
+use super::AgentMoveLog;
+use super::draw::{AgentConversationDraw, PermissionPolicy};
+use super::params::valid;
+
+/// What a client offers, in the words of a scenario.
+const OFFERS: &[&str] = &["nothing", "nothing", "fs", "fs-terminal", "all"];
+/// Sessions of a conversation at most.
+const MOST: usize = 3;
+
+/// Begins a conversation, with one session.
+pub(super) fn open(draw: &mut AgentConversationDraw) {
+    let offers = draw.dice.pick(OFFERS).copied().unwrap_or("nothing");
+    let mut members = json!({"by": "A"});
+    // What makes an agent ask is known of the first look; it is used where nothing else is said.
+    if draw.policy == PermissionPolicy::Allows && draw.dice.chance(70) {
+        members["offers"] = json!(offers);
+    }
+    draw.step("open", members);
+    draw.sessions.push("session".to_owned());
+}
+
+/// A further session.
+pub(super) fn create(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+    if draw.sessions.len() >= MOST {
+        return None;
+    }
+    let name = draw.name("s");
+    draw.step(
+        "request",
+        json!({
+            "by": "A", "method": "session/new", "params": {"cwd": "${work}", "mcpServers": []},
+            "result": {"sessionId": (format!("$bind {name}"))},
+        }),
+    );
+    draw.sessions.push(name);
+    Some(("session/new".to_owned(), "legal"))
+}
+
+/// Requests about a session, with what becomes of it.
+const ABOUT: &[&str] = &[
+    "session/prompt",
+    "session/load",
+    "session/resume",
+    "session/close",
+    "session/set_mode",
+    "session/set_config_option",
+];
+
+/// Something about a session that is not there: it is refused.
+pub(super) fn unknown(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+    let method = *draw.dice.pick(ABOUT)?;
+    let mut params = valid(method, "session");
+    let names = ["ahp-harness-none", "", "../..", "\u{0}"];
+    params["sessionId"] = json!((*draw.dice.pick(&names)?));
+    let rule = if method == "session/prompt" { "acp.op-08" } else { "acp.op-09" };
+    draw.step(
+        "request",
+        json!({
+            "by": "A", "method": method, "params": params, "error": {}, "proves": rule, "independent": true,
+        }),
+    );
+    Some((method.to_owned(), "a session that is not there"))
+}
+
+/// Requests that may come at any time, with whether the session can be used afterwards.
+const ANY_TIME: &[(&str, bool)] = &[
+    ("session/list", true),
+    ("session/set_mode", true),
+    ("session/set_config_option", true),
+    ("session/load", false),
+    ("session/resume", false),
+    ("session/close", false),
+    ("session/delete", false),
+    ("authenticate", true),
+];
+
+/// A request of any kind, also while a turn goes on: it is answered.
+pub(super) fn any_request(draw: &mut AgentConversationDraw) -> AgentMoveLog {
+    let sessions = draw.sessions.clone();
+    let session = draw.dice.pick(&sessions)?.clone();
+    let (method, stays) = *draw.dice.pick(ANY_TIME)?;
+    let busy = draw.turns.iter().any(|turn| turn.session == session);
+    let params = valid(method, &session);
+    if !stays && busy {
+        // Its prompt is answered all the same, by the end of its turn or with an error.
+        draw.send_cancel(&session);
+    }
+    draw.request(method, params);
+    if !stays {
+        draw.sessions.retain(|name| *name != session);
+    }
+    Some((method.to_owned(), if busy { "while a turn goes on" } else { "legal" }))
+}
