@@ -29,6 +29,12 @@ pub(super) const AFTER: FormField = field(
     MemberForm::Text,
     "the name of a response, as bound by `as`: the message has to stand after it in the client's transcript",
 );
+pub(super) const EACH: FormField = field(
+    "each",
+    MemberForm::Pattern,
+    "what is told of each call has to look like this: its `arguments`, and as `mark` the value of the variable `AHP_MARK` or the \
+     header `X-Ahp-Mark` that came along",
+);
 pub(super) const DEVIATES: FormField = field(
     "deviates",
     MemberForm::Texts,

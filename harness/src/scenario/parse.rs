@@ -22,7 +22,7 @@ use super::{given, names};
 /// What the folder is bound to that an agent works in.
 pub const WORK: &str = "work";
 /// The URL of our MCP server by HTTP, without the last part, `/http` or `/sse`.
-pub const SERVER_URL: &str = "mcp";
+pub const SERVER_URL: &str = "mcpServer";
 /// The name of the method by which an agent wants to be authenticated.
 pub const AUTH: &str = "auth";
 

@@ -3,7 +3,7 @@
 //! The parser, the JSON Schema for editors and `ahp-harness explain` are all read off these rows.
 
 use super::common::{
-    AFTER, AS, AT, BEFORE, BY, CHANNEL, CHOICE, CLOSED, DEVIATES, ERROR, EXACT, INDEPENDENT,
+    AFTER, AS, AT, BEFORE, BY, CHANNEL, CHOICE, CLOSED, DEVIATES, EACH, ERROR, EXACT, INDEPENDENT,
     METHOD, OFFERS, ON, PROVES, RESULT, SPEC, TOKENS, TYPE, WHERE, WITHIN,
 };
 pub use super::forms::{FormField, MemberForm};
@@ -649,12 +649,7 @@ pub const VERBS: &[VerbRow] = &[
         answered: false,
         fields: &[
             needed("times", MemberForm::Count, "how often, since the scenario began"),
-            field(
-                "each",
-                MemberForm::Pattern,
-                "what is told of each call has to look like this: its `arguments`, and as `mark` the value of the variable \
-                 `AHP_MARK` or the header `X-Ahp-Mark` that came along",
-            ),
+            EACH,
             WITHIN,
             PROVES,
             INDEPENDENT,
