@@ -97,6 +97,7 @@ faults! {
     TakesAnything = "takes-anything", "The params of requests are not looked at.";
     EndsOnBadParams = "ends-on-bad-params", "The agent ends when the params of a request are not valid.";
     SilentOnBadParams = "silent-on-bad-params", "A request whose params are not valid is not answered.";
+    SilentAfterBadParams = "silent-after-bad-params", "Once params that are not valid were refused, prompts are not answered.";
     OwnErrorCodes = "own-error-codes", "Params that are not valid are refused with -32603.";
     TakesAnySession = "takes-any-session", "A prompt for a session that is not there is answered with `end_turn`.";
     LoadsWithoutHistory = "loads-without-history", "A session that is loaded is not told again.";

@@ -131,6 +131,8 @@ pub struct AcpAgent {
     serial: u64,
     /// The folder of its first session.
     first_folder: String,
+    /// Prompts are not answered any more, of an agent that stops at params that are not valid.
+    stopped: bool,
     /// A cancel that came without a turn, of an agent that keeps those.
     kept: bool,
 }

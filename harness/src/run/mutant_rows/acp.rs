@@ -400,6 +400,10 @@ pub const ROWS: &[KillRow<Fault>] = &[
         ],
     },
     KillRow {
+        fault: Fault::SilentAfterBadParams,
+        trips: &["acp/params/prompt", "acp/params/*"],
+    },
+    KillRow {
         fault: Fault::OwnErrorCodes,
         trips: &[
             "acp/params/prompt",
