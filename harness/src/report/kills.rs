@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use crate::fault::FaultKind;
-use crate::run::kills::{KillMatrix, covers};
+use crate::run::kills::{KillDepth, KillMatrix, covers};
 use crate::run::suite::ScenarioSuite;
 
 use super::coverage::{LedgerCoverage, RequirementStanding};
@@ -34,8 +34,12 @@ pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> Str
             RequirementStanding::Open => "nothing".to_owned(),
         };
         let weight = word(row.rule.weight).to_lowercase();
-        let _ =
-            writeln!(out, "| {} | {weight} | {tests} | {} |", row.rule.id, row.faults.join(", "));
+        // A fault that is played until it is caught does not show everything that it breaks.
+        let faults = match matrix.table.depth {
+            KillDepth::Whole => matrix.breakers(row.rule.id),
+            KillDepth::Caught => row.faults,
+        };
+        let _ = writeln!(out, "| {} | {weight} | {tests} | {} |", row.rule.id, faults.join(", "));
     }
     let _ =
         writeln!(out, "\n| fault | what goes wrong | caught by | also fails |\n|---|---|---|---|");

@@ -31,8 +31,8 @@ use std::sync::{Mutex, PoisonError};
 use litemap::LiteMap;
 
 use crate::fault::FaultKind;
-use crate::oracle::CheckRow;
-use crate::verdict::{Status, Weight};
+use crate::oracle::{CheckRow, all_checks};
+use crate::verdict::{Finding, FindingSubject, Status, Weight};
 use crate::wire::version::Version;
 
 use super::mutant_rows::broken::BrokenRules;
@@ -164,6 +164,8 @@ pub struct TrippedRules {
     pub exercised: HashSet<&'static str>,
     /// The MUST and essential rules that were reported broken: requirements by claims, checks by findings.
     pub accused: LiteMap<String, FirstAccusation>,
+    /// The requirements that were reported broken, of any weight.
+    pub requirements: HashSet<String>,
 }
 
 /// The first report that a rule is broken.
@@ -215,8 +217,10 @@ impl TrippedRules {
         if !matches!(verdict.status, Status::Pass | Status::Skip) {
             self.scenarios.insert(entry.scenario.id.clone(), verdict.status);
         }
-        for claim in verdict.claims.iter().filter(|claim| claim.weight >= Weight::Essential) {
-            if let Some(failure) = &claim.outcome.failure {
+        for claim in &verdict.claims {
+            let Some(failure) = &claim.outcome.failure else { continue };
+            self.requirements.insert(claim.rule.clone());
+            if claim.weight >= Weight::Essential {
                 self.accuse(&claim.rule, entry, &failure.message);
             }
         }
@@ -227,6 +231,8 @@ impl TrippedRules {
             if report.observations > 0 && own {
                 self.exercised.insert(report.check);
             }
+            let broken = report.findings.iter().filter_map(requirement_of).map(str::to_owned);
+            self.requirements.extend(broken);
             let worst = report.findings.iter().map(|finding| finding.weight).max();
             let heavy = report.findings.iter().find(|it| it.weight >= Weight::Essential);
             if let Some(finding) = heavy {
@@ -254,6 +260,7 @@ impl TrippedRules {
         }
         self.scenarios.extend(other.scenarios);
         self.exercised.extend(other.exercised);
+        self.requirements.extend(other.requirements);
         for (rule, accusation) in other.accused {
             self.accused.entry(rule).or_insert(accusation);
         }
@@ -276,6 +283,18 @@ impl TrippedRules {
             _ => id.clone(),
         });
         self.checks.keys().map(|check| (*check).to_owned()).chain(scenarios)
+    }
+}
+
+/// The requirement that a finding breaks, where it is known which.
+fn requirement_of(finding: &Finding) -> Option<&'static str> {
+    match finding.subject {
+        FindingSubject::Requirement(id) => Some(id),
+        FindingSubject::Unnamed => {
+            let row = all_checks().find(|row| row.id == finding.check)?;
+            row.requirements.first().copied().filter(|_| row.requirements.len() == 1)
+        }
+        FindingSubject::Beyond => None,
     }
 }
 
@@ -455,6 +474,12 @@ impl<F: FaultKind> KillMatrix<F> {
             });
             here.is_some_and(|named| !outcome.held.contains(named))
         })
+    }
+
+    /// The faults under which a requirement was reported broken.
+    pub fn breakers(&self, requirement: &str) -> Vec<&'static str> {
+        let breaks = |outcome: &&RowOutcome<F>| outcome.tripped.requirements.contains(requirement);
+        self.outcomes.iter().filter(breaks).map(|outcome| outcome.fault.word()).collect()
     }
 
     /// Returns the checks that no fault killed.

@@ -132,10 +132,12 @@ impl ScenarioCase {
     pub(super) fn bind_side(&mut self) {
         let side = &self.setup.side;
         let (work, auth) = (json!((side.work.as_str())), json!((side.auth.clone())));
-        let server = json!((side.server_url.clone()));
+        let server = side.server_url.as_ref().map(|url| json!(url.as_str()));
         self.bindings.set(WORK, work);
         self.bindings.set(AUTH, auth);
-        self.bindings.set(SERVER_URL, server);
+        if let Some(server) = server {
+            self.bindings.set(SERVER_URL, server);
+        }
     }
 
     /// Returns whether the case tests an agent (ACP).

@@ -22,7 +22,7 @@ use super::{given, names};
 /// The name that the agent's working folder is bound to.
 pub const WORK: &str = "work";
 /// The URL of our MCP server by HTTP, without the last part, `/http` or `/sse`.
-pub const SERVER_URL: &str = "mcp";
+pub const SERVER_URL: &str = "mcpServer";
 /// The name that the authentication method of an agent is bound to.
 pub const AUTH: &str = "auth";
 

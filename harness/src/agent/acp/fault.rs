@@ -98,6 +98,7 @@ faults! {
     TakesAnything = "takes-anything", "Requests are accepted whatever their params are.";
     EndsOnBadParams = "ends-on-bad-params", "The agent ends when the params of a request are not valid.";
     SilentOnBadParams = "silent-on-bad-params", "A request whose params are not valid is not answered.";
+    SilentAfterBadParams = "silent-after-bad-params", "Once params that are not valid were refused, prompts are not answered.";
     OwnErrorCodes = "own-error-codes", "Params that are not valid are refused with -32603.";
     TakesAnySession = "takes-any-session", "A prompt for a session that does not exist is answered with `end_turn`.";
     LoadsWithoutHistory = "loads-without-history", "The conversation of a loaded session is not replayed.";

@@ -67,6 +67,9 @@ impl AcpAgent {
     pub(super) fn request(&mut self, id: Value, method: &str, params: &Value) {
         let unknown = method == "session/prompt" && self.has(Fault::NoPrompts)
             || KEEPING.contains(&method) && !self.config.keeps;
+        if self.stopped && method == "session/prompt" {
+            return;
+        }
         let row = REQUESTS.iter().find(|row| row.name == method && !unknown);
         let answer = match row {
             Some(_) if self.odd_params(method, params).is_some() => {
@@ -77,6 +80,7 @@ impl AcpAgent {
                 if self.has(Fault::SilentOnBadParams) || self.has(Fault::EndsOnBadParams) {
                     return;
                 }
+                self.stopped = self.has(Fault::SilentAfterBadParams);
                 let own = self.has(Fault::OwnErrorCodes);
                 Err(MethodRefusal(if own { -32603 } else { INVALID_PARAMS }, why))
             }

@@ -132,6 +132,8 @@ pub struct AcpAgent {
     serial: u64,
     /// The folder of the first session.
     first_folder: String,
+    /// Prompts are not answered any more, of an agent that stops at params that are not valid.
+    stopped: bool,
     /// Whether a cancellation came without a turn; an injected fault applies it to the next turn.
     kept: bool,
 }
