@@ -504,6 +504,27 @@ fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
     assert!(judged.starts_with("acp.turns.cancelled-by-client note"), "{judged}");
 }
 
+/// After a cancel the client answers what is open: an agent need not wait for that to end its turn, and has to before.
+#[test]
+fn a_cancelled_turn_may_end_while_permission_is_open() {
+    let call = (
+        1.1,
+        "a2c",
+        r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"Say","status":"pending"}}}"#,
+    );
+    let ask = (
+        1.2,
+        "a2c",
+        r#"{"id":7,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t"},"options":[{"optionId":"a","name":"Yes","kind":"allow_once"},{"optionId":"r","name":"No","kind":"reject_once"}]}}"#,
+    );
+    let cancel = (1.3, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
+    let end = |reason: &str| format!(r#"{{"id":2,"result":{{"stopReason":"{reason}"}}}}"#);
+    let (cancelled, ended) = (end("cancelled"), end("end_turn"));
+    assert_eq!(found(&[PROMPT, call, ask, cancel, (2.5, "a2c", &cancelled)]), "");
+    let open = found(&[PROMPT, call, ask, (2.5, "a2c", &ended)]);
+    assert!(open.contains("acp.permission.answered-first note"), "{open}");
+}
+
 /// A tool call during two concurrent turns may belong to either.
 #[test]
 fn a_tool_among_two_turns_is_nobodys() {
