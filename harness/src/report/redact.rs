@@ -114,17 +114,18 @@ impl SecretRedactor {
 
     /// Removes secrets from an event in its JSON form.
     pub fn event(&self, line: &mut String) {
-        self.line(line, |literal, _| format::is_word(literal));
+        self.line(line, false, |literal, _| format::is_word(literal));
     }
 
-    /// Removes secrets from any other object in its JSON form; the names of members stay.
+    /// Removes secrets from any other object in its JSON form; the names of members stay. A short secret is only
+    /// removed as a word of its own: the token `other` leaves `other-version`, a word of our formats, alone.
     pub fn object(&self, line: &mut String) {
-        self.line(line, |_, after| after.starts_with(':'));
+        self.line(line, true, |_, after| after.starts_with(':'));
     }
 
-    fn line(&self, line: &mut String, keep: fn(&str, &str) -> bool) {
+    fn line(&self, line: &mut String, words: bool, keep: fn(&str, &str) -> bool) {
         let mut inner = self.lock();
-        if let Some(without) = inner.secrets(line) {
+        if let Some(without) = inner.secrets(line, words) {
             *line = without;
         }
         if !inner.patterns.is_empty() {
@@ -135,7 +136,7 @@ impl SecretRedactor {
     /// Returns any other text without secrets.
     pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut inner = self.lock();
-        let without = inner.secrets(text).map_or(Cow::Borrowed(text), Cow::Owned);
+        let without = inner.secrets(text, false).map_or(Cow::Borrowed(text), Cow::Owned);
         match inner.matched(&without) {
             Some(marked) => Cow::Owned(marked),
             None => without,
@@ -172,14 +173,16 @@ impl RedactedSecret {
 }
 
 impl RedactorState {
-    /// Returns the text without the secrets; `None` if it contains none.
-    fn secrets(&self, text: &str) -> Option<String> {
+    /// Returns the text without the secrets; `None` if it contains none. With `words`, a short secret within a longer
+    /// word stays.
+    fn secrets(&self, text: &str, words: bool) -> Option<String> {
         let mut out: Option<String> = None;
         for secret in &self.secrets {
             for form in std::iter::once(&secret.plain).chain(&secret.forms) {
                 let now = out.as_deref().unwrap_or(text);
-                if memchr::memmem::find(now.as_bytes(), form.as_bytes()).is_some() {
-                    out = Some(now.replace(form.as_str(), secret.mark));
+                let words = words && secret.mark == REDACTED_SHORT;
+                if let Some(without) = replaced(now, form, secret.mark, words) {
+                    out = Some(without);
                 }
             }
         }
@@ -246,6 +249,31 @@ impl RedactorState {
     }
 }
 
+/// Returns the text with every occurrence of a secret replaced; `None` if there is none. With `words`, occurrences
+/// within a longer word, and names of members, stay.
+fn replaced(text: &str, secret: &str, mark: &str, words: bool) -> Option<String> {
+    let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    let mut out = String::new();
+    let mut kept = 0;
+    for at in memchr::memmem::find_iter(text.as_bytes(), secret.as_bytes()) {
+        let (before, end) = (text.get(..at)?, at + secret.len());
+        let after = text.get(end..)?;
+        let joined = joins(before.chars().next_back()) || joins(after.chars().next());
+        let name = before.ends_with('"') && after.starts_with("\":");
+        if words && (joined || name) {
+            continue;
+        }
+        out.push_str(text.get(kept..at)?);
+        out.push_str(mark);
+        kept = end;
+    }
+    if kept == 0 {
+        return None;
+    }
+    out.push_str(text.get(kept..)?);
+    Some(out)
+}
+
 /// Returns the length in bytes of the string literal at the beginning of the text; the whole length if it is
 /// not closed.
 fn end_of_string(quoted: &str) -> usize {
@@ -285,6 +313,18 @@ mod tests {
         assert_eq!(redactor(&["a<b&c"], &[]).text("<x>a&lt;b&amp;c"), "<x>«redacted short»");
         assert_eq!(redactor(&["abcd", "abcdef"], &[]).text("abcdef"), REDACTED_SHORT);
         assert_eq!(redactor(&["Bearer canary-12345"], &[]).text("Bearer canary-12345"), REDACTED);
+    }
+
+    #[test]
+    fn a_short_secret_leaves_the_words_of_the_format_alone() {
+        let redactor = redactor(&["other"], &[]);
+        let mut line = r#"{"other":"other-version","why":"Bearer other, another"}"#.to_owned();
+        redactor.object(&mut line);
+        let kept = r#"{"other":"other-version","why":"Bearer «redacted short», another"}"#;
+        assert_eq!(line, kept);
+        let mut frame = r#"{"a":"x-other-y"}"#.to_owned();
+        redactor.event(&mut frame);
+        assert_eq!(frame, r#"{"a":"x-«redacted short»-y"}"#);
     }
 
     #[test]
