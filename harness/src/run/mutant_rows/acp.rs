@@ -399,10 +399,7 @@ pub const ROWS: &[KillRow<Fault>] = &[
             "acp/params/list",
         ],
     },
-    KillRow {
-        fault: Fault::SilentAfterBadParams,
-        trips: &["acp/params/prompt", "acp/params/*"],
-    },
+    KillRow { fault: Fault::SilentAfterBadParams, trips: &["acp/params/prompt", "acp/params/*"] },
     KillRow {
         fault: Fault::OwnErrorCodes,
         trips: &[
