@@ -486,13 +486,14 @@ pub(super) const ROWS: &[AgentVariantRow] = &[
         CANCEL,
         || Box::new(CompletedByCancel::default()),
     ),
-    row(
+    // A scenario that looks at a later call of the turn may take such an end for its report.
+    offering_less(row(
         "ends-after-the-turn",
         "The ends of calls are reported immediately after the answer to a prompt that was not cancelled.",
         "Updates outside of a turn are not forbidden, but for those of calls after a cancel.",
         TURN,
         || Box::new(EndsAfterTheTurn::default()),
-    ),
+    )),
     offering_less(row(
         "reported-when-allowed",
         "A call that needs permission is reported once it is allowed, and not at all if it is rejected.",
