@@ -131,7 +131,7 @@ fn an_agent_that_only_ends_its_turns_plays_none() {
         "ends",
         &["--agent-command", &command],
         &[],
-        "a turn that a script fails on purpose",
+        "a turn that a script makes fail on purpose",
     );
 }
 
@@ -142,7 +142,7 @@ fn an_agent_that_says_the_script_back_plays_none() {
         "echoes",
         &["--agent-command", &command],
         &[],
-        "a turn that a script fails on purpose",
+        "a turn that a script makes fail on purpose",
     );
 }
 
@@ -153,7 +153,7 @@ fn an_agent_that_takes_its_time_plays_none() {
         "slow",
         &["--agent-command", &command],
         &[],
-        "a turn that a script fails on purpose",
+        "a turn that a script makes fail on purpose",
     );
 }
 
@@ -164,14 +164,14 @@ fn an_agent_that_fails_by_itself_plays_none() {
         "fails",
         &["--agent-command", &command],
         &[],
-        "a turn that a script fails on purpose",
+        "a turn that a script makes fail on purpose",
     );
     let command = agent("dies", "exit 1");
     plays_no_scripts(
         "dies",
         &["--agent-command", &command],
         &[],
-        "a turn that a script fails on purpose",
+        "a turn that a script makes fail on purpose",
     );
 }
 
@@ -181,7 +181,7 @@ fn an_agent_that_needs_a_token_plays_none_without_it() {
         "token",
         &[],
         &["--provider", "guarded"],
-        "a turn that a script fails on purpose",
+        "a turn that a script makes fail on purpose",
     );
 }
 

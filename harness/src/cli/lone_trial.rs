@@ -181,7 +181,7 @@ impl HostWatch {
         let trouble = remote.trouble(&self.offers, self.limit).await;
         if let Some(what) = &trouble {
             let reason = format!(
-                "not played: the host {what} within {idle:.1?} of its start, without being used"
+                "not played: the host {what} by itself, within {idle:.1?} of its start, without being used"
             );
             self.gone.get_or_insert(reason);
         }

@@ -11,6 +11,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::ProtocolStandard;
 
 use super::acp::condition::AcpCondition;
+use super::acp::prompts::is_replayed;
 use super::capture::message_of;
 use super::change::WireChange;
 use super::evidence::FaultEvidence;
@@ -187,9 +188,14 @@ pub enum PlaceCondition {
 }
 
 impl WireOperator {
-    /// Returns the places that the operator applies to.
+    /// Returns the places that the operator applies to. Nothing is said about the order and the states of the reports
+    /// by which an agent replays a loaded session, so operators of these classes leave them alone.
     pub fn spots(&self, reading: &CaptureReading<'_>) -> Vec<EnvelopeSpot> {
-        self.target.spots(reading)
+        let mut spots = self.target.spots(reading);
+        if matches!(self.class, FaultClass::UpdateDelivery | FaultClass::CallStates) {
+            spots.retain(|spot| !is_replayed(reading, spot.line));
+        }
+        spots
     }
 }
 

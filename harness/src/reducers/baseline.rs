@@ -55,7 +55,7 @@ impl DifferenceBaseline {
     fn entry(&mut self, entry: &SourceNode) -> Result<(), String> {
         let key = needed(entry, "disagreement", "its key in the report")?;
         match self.known.insert(key.to_owned(), reason(entry)?.to_owned()) {
-            Some(_) => Err(format!("`{key}` stands here twice")),
+            Some(_) => Err(format!("`{key}` is given twice")),
             None => Ok(()),
         }
     }

@@ -69,7 +69,7 @@ impl SubjectDefects {
         let root = read_list(name, source, &FORM, &mut |entry| {
             let defect = SubjectDefect::read(entry)?;
             if all.iter().any(|other| other.id == defect.id) {
-                return Err(format!("`{}` stands here twice", defect.id));
+                return Err(format!("`{}` is given twice", defect.id));
             }
             all.push(defect);
             Ok(())

@@ -489,7 +489,7 @@ impl VectorParser {
         for (index, vector) in vectors.iter().enumerate() {
             if vectors.iter().take(index).any(|earlier| earlier.name == vector.name) {
                 let hint = "reports find a vector by its name";
-                self.mistake(vector.span, format!("`{}` stands here twice", vector.name), hint);
+                self.mistake(vector.span, format!("`{}` is given twice", vector.name), hint);
             }
         }
         self.vectors = vectors;

@@ -298,9 +298,9 @@ Smallest case: `outcome applied, not noop`, seen 2 times: ours `"b"`, the subjec
 {"op":"roundtrip","type":"Turn","value":{"title":"a"}}
 ```
 
-## Open points that were seen
+## Open points
 
-Notes: nobody is blamed.
+Notes are no accusations.
 
 - `y` (2): session/y: `/y` is another, and the specification is open there. Readings: this; that
 

@@ -361,7 +361,7 @@ mod tests {
         check(&dispatch(&meant), &[]);
         let stale =
             format!("action: {{ {end}, duration: 5 }}, reject: {{}}, deviates: action.duration");
-        check(&dispatch(&stale), &["nothing deviates at `action.duration`"]);
+        check(&dispatch(&stale), &["nothing at `action.duration` deviates"]);
         let holes = format!("action: {{ {end}, duration: '${{A.seq}}' }}, reject: {{}}");
         check(&dispatch(&holes), &[]);
         let text = format!("action: {{ {end}, duration: 'x${{A.seq}}' }}, reject: {{}}");

@@ -329,6 +329,6 @@ mod tests {
         let found =
             mistakes("scenario: a/c\ntitle: t\nsteps: [{closed: {at: A, proves: no.such}}]");
         assert!(found.iter().any(|line| line.contains("no requirement is called")), "{found:?}");
-        assert!(found.iter().any(|line| line.contains("its file says `x/a/b`")), "{found:?}");
+        assert!(found.iter().any(|line| line.contains("its file gives `x/a/b`")), "{found:?}");
     }
 }

@@ -70,6 +70,21 @@ pub(in crate::mutation) fn prompt_at(
     Some(PromptFact { asked, answered, cancelled, withdrawn, reason })
 }
 
+/// Returns whether a frame belongs to the replay of a session: it is about a session that the client has asked to load, and
+/// the request is not answered yet.
+pub(in crate::mutation) fn is_replayed(reading: &CaptureReading<'_>, line: usize) -> bool {
+    let (life, session) = (reading.facts[line].life, session_of(reading, line));
+    let loads = |at: &usize| {
+        let fact = &reading.facts[*at];
+        fact.life == life
+            && fact.role == FrameRole::Request
+            && fact.name == "session/load"
+            && session_of(reading, *at) == session
+    };
+    let asked = (0..line).rev().find(loads).filter(|_| session.is_some());
+    asked.is_some_and(|asked| reading.answered.get(&asked).is_none_or(|answer| *answer > line))
+}
+
 impl PromptFact {
     /// Returns whether the turn ended without a cancel or an error.
     pub(in crate::mutation) fn is_whole(&self) -> bool {
