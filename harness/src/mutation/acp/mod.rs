@@ -12,5 +12,5 @@ pub mod bases;
 pub mod change;
 pub mod condition;
 pub mod evidence;
-mod prompts;
+pub(super) mod prompts;
 pub mod rewrite;
