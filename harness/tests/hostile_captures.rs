@@ -77,7 +77,7 @@ fn judges_what_can_be_read() {
     check(
         &with(b"\xff\xfe"),
         true,
-        "line 6 cannot be read, only what stands before it was judged: not UTF-8 at byte 1",
+        "line 6 cannot be read, only the lines before it were judged: not UTF-8 at byte 1",
     );
     check(&with(b"nonsense"), true, "line 6 cannot be read");
     check(&with(b"{\"dir\":\"up\"}"), true, "found `up`");

@@ -93,7 +93,7 @@ fn mistakes_in_them_are_shown_where_they_are() {
         }
     };
     check("right", "team.title", &list("note"), &[]);
-    let hint = "one of your own stands in `requirements.yaml` next to the scenario";
+    let hint = "define your own in `requirements.yaml` beside the scenario";
     check("unknown", "team.other", &list("note"), &["no requirement is called `team.other`", hint]);
     check("weight", "team.title", &list("heavy"), &["one of must, essential, should, note"]);
     let more = list("must") + "    colour: red\n";

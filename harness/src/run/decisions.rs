@@ -39,10 +39,10 @@ struct KnownDecision {
     open: Option<&'static str>,
     /// Whether the decision is about a tool call that has not ended.
     unfinished_call: bool,
-    /// Whether a user has approved or denied the tool call before.
-    confirmed: bool,
-    /// Whether the host asked for approval again after such a decision.
-    asked_again: bool,
+    /// How often the host has asked for approval of the tool call.
+    questions: u32,
+    /// How often an approval or denial of it was accepted.
+    answers: u32,
 }
 
 impl OpenDecisions {
@@ -90,27 +90,30 @@ impl OpenDecisions {
         if before.map_or(self.known.len() >= MAX_DECISIONS, |before| before.seq >= seq) {
             return;
         }
-        let confirmed_before = before.is_some_and(|before| before.confirmed);
-        let asks = kind == "chat/toolCallReady" && open.is_some();
+        let (questions, answers) =
+            before.map_or((0, 0), |before| (before.questions, before.answers));
+        // A question that is repeated while it is open is the same question.
+        let waits = before.is_some_and(|before| before.open.is_some());
+        let asks = kind == "chat/toolCallReady" && open.is_some() && !waits;
         let decision = KnownDecision {
             seq,
             open,
             unfinished_call,
-            confirmed: confirmed_before || kind == CONFIRMED,
-            asked_again: before.is_some_and(|before| before.asked_again)
-                || asks && confirmed_before,
+            questions: questions + u32::from(asks),
+            answers: answers + u32::from(kind == CONFIRMED),
         };
         self.known.insert(key, decision);
     }
 
-    /// Whether an accepted action is the answer to a question that the host has asked again: a later decision about
-    /// the same tool call is legal then.
+    /// Whether the last accepted decision about a tool call is the answer to a question that the host has asked again.
+    /// Such a decision is legal although there was one before.
     pub(super) fn answers_again(&self, channel: &Value, action: &Value) -> bool {
         let (Some(chat), Some(call)) = (channel.as_str(), action["toolCallId"].as_str()) else {
             return false;
         };
         let known = self.known.get(&(chat.to_owned(), call.to_owned()));
-        action["type"] == CONFIRMED && known.is_some_and(|it| it.asked_again)
+        let again = |it: &KnownDecision| it.questions > 1 && it.answers <= it.questions;
+        action["type"] == CONFIRMED && known.is_some_and(again)
     }
 
     /// Returns why messages of these types may be missing: the pending decision and its chat. Returns `None` if
@@ -190,8 +193,14 @@ mod tests {
         told(&mut decisions, 2, approval.clone());
         told(&mut decisions, 3, approval.clone());
         assert!(!decisions.answers_again(&chat, &approval));
-        told(&mut decisions, 4, ready);
-        told(&mut decisions, 5, approval.clone());
+        let mut decisions = OpenDecisions::default();
+        told(&mut decisions, 1, ready.clone());
+        told(&mut decisions, 2, approval.clone());
+        told(&mut decisions, 3, ready);
+        told(&mut decisions, 4, approval.clone());
         assert!(decisions.answers_again(&chat, &approval));
+        // The question that was asked again is answered once, too.
+        told(&mut decisions, 5, approval.clone());
+        assert!(!decisions.answers_again(&chat, &approval));
     }
 }
