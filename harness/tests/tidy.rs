@@ -389,7 +389,7 @@ fn rules_that_faults_lift_are_requirements() {
     }
     report(&mistakes);
     let said = fs::read_to_string(root().join("harness/ARCHITECTURE.md")).unwrap();
-    let sentence = format!("It asks so at {asked} places");
+    let sentence = format!("This happens at {asked} places");
     assert!(said.contains(&sentence), "expected `{sentence}` in ARCHITECTURE.md");
 }
 

@@ -1,6 +1,6 @@
 //! The shell around the harness: arguments, files, processes, the terminal. One file per command.
 //!
-//! Knows: everything. Never used by any other module.
+//! Knows: everything. Never known by: any other module.
 //!
 //! Start at [`run`].
 
