@@ -10,7 +10,7 @@
 //!
 //! Start at [`fit`].
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::run::play::ScenarioVerdict;
 use crate::scenario::verbs::VERBS;
@@ -276,12 +276,54 @@ struct ClaimFit<'a> {
     odd: BTreeSet<String>,
     /// The clients whose last frame was their first malformed one; the response to that frame is still certain.
     answers: BTreeSet<String>,
+    pending: PendingDispatches,
+}
+
+/// The dispatches whose outcome no step waits for, by client: the names that they are about. The host may process the next
+/// frame of another client first.
+#[derive(Default)]
+struct PendingDispatches {
+    names: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl PendingDispatches {
+    /// Returns whether a step is about something that a pending dispatch of another client is about.
+    fn cross(&self, step: &Value) -> bool {
+        let (clients, names) = (clients_of(step), names_in(step));
+        let others = self.names.iter().filter(|(client, _)| !clients.contains(*client));
+        others.into_iter().any(|(_, pending)| !pending.is_disjoint(&names))
+    }
+
+    /// Adds a step. A barrier, and a dispatch whose outcome is awaited, settle what the client dispatched before.
+    fn add(&mut self, step: &Value) {
+        let Some((verb, _)) = verb_of(step) else { return };
+        let sends = matches!(verb, "dispatch" | "turn");
+        for client in clients_of(step) {
+            if verb == "barrier" || sends && StepEnding::of(step).is_some() {
+                self.names.remove(&client);
+            } else if sends {
+                self.names.entry(client).or_default().extend(names_in(step));
+            }
+        }
+    }
+}
+
+/// Returns whether every claim that depends on earlier steps comes after the outcome of what other clients have dispatched.
+pub fn is_settled(draft: &ScenarioDraft) -> bool {
+    let mut pending = PendingDispatches::default();
+    draft.steps.iter().all(|step| {
+        let certain = claim_of(step).is_none_or(|claim| claim.rests == OnItself);
+        let settled = certain || !pending.cross(step);
+        pending.add(step);
+        settled
+    })
 }
 
 impl ClaimFit<'_> {
     fn new(unmet: &BTreeSet<StepExpectation>) -> ClaimFit<'_> {
         let none = BTreeSet::new;
-        ClaimFit { unmet, gone: none(), apart: none(), odd: none(), answers: none() }
+        let pending = PendingDispatches::default();
+        ClaimFit { unmet, gone: none(), apart: none(), odd: none(), answers: none(), pending }
     }
 
     fn is_unmet(&self, step: &Value) -> bool {
@@ -293,7 +335,13 @@ impl ClaimFit<'_> {
         self.gone.iter().any(|name| text.contains(&format!("${{{name}}}")))
     }
 
-    fn step(&mut self, mut step: Value) -> Option<Value> {
+    fn step(&mut self, step: Value) -> Option<Value> {
+        let step = self.fitted(step)?;
+        self.pending.add(&step);
+        Some(step)
+    }
+
+    fn fitted(&mut self, mut step: Value) -> Option<Value> {
         if step.get("rest").is_some() {
             // The stage's duration is not valid for another host.
             step["rest"]["for"] = json!(REST);
@@ -313,7 +361,8 @@ impl ClaimFit<'_> {
         let on_itself = claim.is_some_and(|claim| claim.rests == OnItself);
         let names = names_in(&step);
         let apart = !on_itself && names.iter().any(|name| self.apart.contains(name));
-        if self.lacks(&step) || self.is_unmet(&step) || apart || odd && claim.is_some() {
+        let races = claim.is_some() && !on_itself && self.pending.cross(&step);
+        if self.lacks(&step) || self.is_unmet(&step) || apart || races || odd && claim.is_some() {
             self.apart.extend(names);
             return self.open(step);
         }
@@ -450,6 +499,35 @@ mod tests {
         assert!(fitted[1]["dispatch"]["refused"].is_null(), "the host may be elsewhere by now");
         assert_eq!(fitted[2], on("${other}"));
         assert_eq!(fitted[3], always, "nothing before could allow it");
+    }
+
+    #[test]
+    fn nothing_is_claimed_while_another_client_is_not_answered_about_the_same() {
+        let cancel = |by: &str| {
+            let action = json!({"type": "chat/turnCancelled", "turnId": "t1"});
+            json!({"dispatch": {"by": by, "channel": "${chat}", "action": action}})
+        };
+        let mut refused = cancel("B");
+        refused["dispatch"]["refused"] = json!(true);
+        refused["dispatch"]["proves"] = json!("dispatch.chat.turnCancelled.no-active");
+        let races = fitted(&[cancel("A"), refused.clone()], &[]);
+        assert!(races[1]["dispatch"]["refused"].is_null(), "B's may be the first");
+        let barrier = json!({"barrier": {"by": "A"}});
+        assert_eq!(fitted(&[cancel("A"), barrier, refused.clone()], &[])[2], refused);
+        let mut awaited = cancel("A");
+        awaited["dispatch"]["accept"] = json!(true);
+        assert_eq!(fitted(&[awaited, refused.clone()], &[])[1], refused);
+        let draft = |steps: Vec<Value>| ScenarioDraft {
+            id: "fuzz/x".to_owned(),
+            title: String::new(),
+            since: Version::V1_0,
+            clients: vec!["A".to_owned(), "B".to_owned()],
+            approves: None,
+            needs: Vec::new(),
+            steps,
+        };
+        assert!(!is_settled(&draft(vec![cancel("A"), refused.clone()])));
+        assert!(is_settled(&draft(vec![refused])));
     }
 
     #[test]
