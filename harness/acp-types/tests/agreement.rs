@@ -203,7 +203,7 @@ fn differences(at: &str, sent: &Value, back: &Value, found: &mut Vec<(String, Va
     }
 }
 
-/// Returns the mistakes in messages that passed through the types, without the known ones.
+/// Returns the differences between the messages and what the official types made of them, except known differences.
 fn mistakes(passed: &[PassedMessage], used: &mut BTreeSet<usize>) -> BTreeSet<String> {
     let mut mistakes = BTreeSet::new();
     for PassedMessage { what, sent, back } in passed {

@@ -87,7 +87,7 @@ impl CaseShrinker {
         &self.best
     }
 
-    /// Returns smaller cases to try; empty if nothing is left to try. The caller must call
+    /// Returns smaller cases to try; an empty list if there are none left. The caller must call
     /// [`CaseShrinker::take`] before the next call.
     pub fn candidates(&mut self) -> Vec<ReducerCase> {
         self.tried.clear();

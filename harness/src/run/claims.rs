@@ -45,7 +45,7 @@ pub struct ClaimOutcome {
     pub twin: Option<String>,
 }
 
-/// The record of the steps so far. Steps are identified by their index in the scenario.
+/// The results of the steps that were played. A step is identified by its index in the scenario.
 #[derive(Debug, Default)]
 pub(super) struct StepLog {
     held: Vec<(usize, u64)>,

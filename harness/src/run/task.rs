@@ -210,8 +210,8 @@ pub struct StepTask {
     pub within: Option<Duration>,
     /// The act.
     pub act: TaskAct,
-    /// Whether the act only prepares the step's own act, such as an observer's handshake. A failure of it is no
-    /// evidence about what the step tests.
+    /// Whether the act only prepares the step's own act, such as an observer's handshake. If a preparing act fails,
+    /// the requirements of the step are untested.
     pub prepares: bool,
 }
 

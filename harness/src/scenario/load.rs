@@ -59,7 +59,7 @@ pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     }
 }
 
-/// A file source without files.
+/// A [`FileSource`] that has no files, for texts that include none.
 struct NoFiles;
 
 impl FileSource for NoFiles {

@@ -52,7 +52,7 @@ const fn field(name: &'static str, form: MemberForm, doc: &'static str) -> FormF
     FormField { name, form, required: true, wants: false, doc }
 }
 
-/// Reads the tree of a requirements file and adds mistakes to `errors`.
+/// Parses the requirements of a `requirements.yaml` file. Adds the mistakes in the file to `errors`.
 pub fn requirements(root: &SourceNode, errors: &mut Vec<ScenarioError>) -> Vec<OwnRequirement> {
     known_keys(
         "a file of requirements",

@@ -156,7 +156,7 @@ pub enum ScenarioErrorKind {
     UnknownOperator {
         /// The operator.
         name: String,
-        /// A similar operator, or all operators.
+        /// The most similar operator; a list of all operators if none is similar.
         hint: String,
     },
     /// Members that exclude one another.

@@ -136,7 +136,7 @@ fn activity(holder: &Value) -> Option<u64> {
 }
 
 /// Judges whether a chat's activity follows its turn (G1). After a failed turn both Idle and Error are
-/// possible: the error stays until the turns change next.
+/// legal until the next change of the turns.
 fn derived(
     cx: &OracleContext,
     channel: ChannelId,

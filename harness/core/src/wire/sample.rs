@@ -303,7 +303,7 @@ impl ValueSampler<'_> {
         IDS.get(..self.sampling.ids.max(1)).unwrap_or(IDS)
     }
 
-    /// Picks an item of a list that is not empty.
+    /// Picks a random item. The list must not be empty.
     fn pick<T>(&mut self, from: &'static [T]) -> &'static T {
         &from[self.below(from.len())]
     }

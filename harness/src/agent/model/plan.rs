@@ -166,7 +166,7 @@ impl AnswerPlan {
         plan
     }
 
-    /// Adds a text to a silent response. Agents treat a response without text as a failure of the model, and
+    /// Adds a text if the response has none. Agents take a response without text for a failure of the model, and
     /// retry or give up.
     fn speak(&mut self) {
         let silent = |one: &AnswerMove| {

@@ -196,8 +196,8 @@ pub(super) struct TurnCancel {
     pub(super) waiting: bool,
     /// The duration of the handshake on this connection.
     pub(super) took: Duration,
-    /// The duration of the quickest answer on this connection. The cancel and an answer may be in transit for
-    /// as long.
+    /// The time of the quickest response on this connection: the estimate of how long a cancel, or a response, can be in
+    /// transit.
     pub(super) quickest: Duration,
 }
 
