@@ -65,13 +65,13 @@ mod tests {
 
     #[test]
     fn sees_what_changes_below_a_folder() {
-        let folder = std::env::temp_dir().join(format!("ahp-watched-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         std::fs::create_dir_all(folder.join("a")).unwrap();
-        let paths = [folder.clone()];
+        let paths = [folder.to_owned()];
         let before = watched(&paths);
         assert_eq!(before, watched(&paths));
         std::fs::write(folder.join("a").join("new"), "x").unwrap();
         assert_ne!(before, watched(&paths));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -5,7 +5,6 @@ use std::io::{BufRead as _, Read as _, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
 use tokio::net::TcpListener;
@@ -26,7 +25,7 @@ use crate::wire::json::json;
 use super::agent_check::AgentCheck;
 use super::agent_profile::AgentProfileArguments;
 use super::agent_variants;
-use super::context::CliContext;
+use super::context::{CliContext, wall_clock};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::kept_sessions::SessionFolder;
 
@@ -211,8 +210,7 @@ impl AgentMcpArguments {
                 let _ = run.write_all(transport::below::told(BelowEvent::Tool, &called).as_bytes());
             }
             if let (Some(arguments), Some(log)) = (answered.called, &mut log) {
-                let t = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                let t = t.as_secs_f64();
+                let t = wall_clock().as_secs_f64();
                 let mut line = mcp::record(&arguments, mark.as_deref());
                 line["t"] = json!(t);
                 let written = writeln!(log, "{}", line.to_text()).and_then(|()| log.flush());

@@ -346,9 +346,9 @@ impl RunAim {
     ///
     /// # Errors
     /// The files cannot be written.
-    pub(super) fn oddities(&self, tag: u64) -> Result<Option<RunFolders>, CommandStop> {
+    pub(super) fn oddities(&self) -> Result<Option<RunFolders>, CommandStop> {
         let [inside, outside] = &self.files[..] else { return Ok(None) };
-        let put = RunFolders::put(inside, outside, tag);
+        let put = RunFolders::put(inside, outside);
         put.map(Some)
             .map_err(|error| CommandStop::usage(format!("no odd files could be put: {error}")))
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,8 +51,9 @@ impl CliContext {
         let epoch = wall_clock();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colour = !plain && std::io::stdout().is_terminal();
-        // The seed is short enough to type and differs from run to run.
-        let seed = (epoch.as_micros() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        // The seed is short enough to type. It is random, because several runs may start at the same time, and ids
+        // are made from it.
+        let seed = RandomState::new().hash_one(epoch) >> 32;
         let github = std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
         let step_summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|_| github);
         let step_summary = step_summary.map(PathBuf::from);

@@ -76,9 +76,9 @@ impl RunArguments {
         header.detected.extend(self.probed(target, &header).await?);
         header.agents = self.agents_of(target, &header, found.agents.clone()).await?;
         // The folders are removed after the run.
-        let (folders, disk) = self.folders(target, &header, &found, context.seed).await?;
+        let (folders, disk) = self.folders(target, &header, &found).await?;
         header.detected.extend(folders);
-        let oddities = if self.dry_run { None } else { self.aim.oddities(context.seed)? };
+        let oddities = if self.dry_run { None } else { self.aim.oddities()? };
         if !header.detected.is_empty() {
             header.detected.push(detect::tokened(self.token_of(&header).as_deref()));
             header.detected.extend(self.aim.given(oddities.as_ref()));
@@ -198,7 +198,6 @@ impl RunArguments {
         target: &PlayTarget,
         header: &RunHeader,
         found: &DetectionResult,
-        tag: u64,
     ) -> Result<(Vec<DetectedFeature>, Option<SharedDisk>), CommandStop> {
         let PlayTarget::Remote(remote, _) = target else { return Ok((Vec::new(), None)) };
         if self.dry_run || header.detected.is_empty() {
@@ -229,6 +228,6 @@ impl RunArguments {
                 None => false,
             })
         };
-        folders::look(host, tag, shows).await
+        folders::look(host, shows).await
     }
 }

@@ -8,28 +8,30 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use tempfile::TempDir;
 
 use crate::run::detect::{self, DetectedFeature};
 use crate::run::folders::{CANARY, CANARY_TEXT, FILE, FolderProbe};
 
 use super::exit::CommandStop;
-use super::oddities::uri_of;
+use super::oddities::{FOLDER_PREFIX, uri_of};
 
 /// The folders of a run. Dropping it removes them.
 pub(super) struct SharedDisk {
-    base: PathBuf,
+    base: TempDir,
 }
 
 impl SharedDisk {
     /// Makes the folders: the workspace, and those whose files may need permission. They are siblings, as those
-    /// of the reference host are, so that `..` leads from one to the other.
+    /// of the reference host are, so that `..` leads from one to the other. Their names differ from those of every
+    /// other run, even of one with the same seed.
     ///
     /// # Errors
     /// The folders cannot be made.
-    pub(super) fn make(tag: u64) -> io::Result<SharedDisk> {
-        let base = std::env::temp_dir().join(format!("ahp-harness-{tag:016x}"));
-        fs::create_dir(&base)?;
+    pub(super) fn make() -> io::Result<SharedDisk> {
+        let base = tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir()?;
         let disk = SharedDisk { base };
         for (folder, file, text) in [
             ("harness", CANARY, CANARY_TEXT.as_bytes()),
@@ -41,7 +43,7 @@ impl SharedDisk {
             ("asked", "two", b""),
             ("outside", CANARY, CANARY_TEXT.as_bytes()),
         ] {
-            let folder = disk.base.join(folder);
+            let folder = disk.base.path().join(folder);
             fs::create_dir_all(&folder)?;
             fs::write(folder.join(file), text)?;
         }
@@ -49,14 +51,7 @@ impl SharedDisk {
     }
 
     fn uri(&self, folder: &str) -> String {
-        uri_of(&self.base.join(folder))
-    }
-}
-
-impl Drop for SharedDisk {
-    fn drop(&mut self) {
-        // The temporary folder is the system's to clean up if this fails.
-        let _ = fs::remove_dir_all(&self.base);
+        uri_of(&self.base.path().join(folder))
     }
 }
 
@@ -80,13 +75,12 @@ pub(super) struct FileHost<'a> {
 /// The folders cannot be made, or a probe cannot be played.
 pub(super) async fn look(
     host: FileHost<'_>,
-    tag: u64,
     shows: impl AsyncFn(FolderProbe, &str) -> Result<bool, CommandStop>,
 ) -> Result<(Vec<DetectedFeature>, Option<SharedDisk>), CommandStop> {
     let mut found = Vec::new();
     let mut shared = None;
     if host.resources && host.is_local {
-        let disk = SharedDisk::make(tag);
+        let disk = SharedDisk::make();
         let disk =
             disk.map_err(|error| CommandStop::fault(format!("no folder for files: {error}")))?;
         let uri = disk.uri("shown");
@@ -152,7 +146,7 @@ mod tests {
     use super::*;
 
     /// Returns the result for a host that passes these probes in folders with these URI suffixes.
-    async fn found(is_local: bool, passes: &[(FolderProbe, &str)], tag: u64) -> Vec<String> {
+    async fn found(is_local: bool, passes: &[(FolderProbe, &str)]) -> Vec<String> {
         let host = FileHost {
             resources: true,
             is_local,
@@ -162,7 +156,7 @@ mod tests {
         let shows = async |probe: FolderProbe, uri: &str| {
             Ok(passes.iter().any(|(passing, end)| *passing == probe && uri.ends_with(end)))
         };
-        let (found, _disk) = look(host, tag, shows).await.ok().unwrap();
+        let (found, _disk) = look(host, shows).await.ok().unwrap();
         let folder = |it: DetectedFeature| format!("{} {}", it.capability, it.offered);
         found.into_iter().map(folder).collect()
     }
@@ -179,21 +173,20 @@ mod tests {
             found.sort();
             assert!(found.iter().cloned().eq(expected), "{found:?}");
         };
-        let tag = u64::from(std::process::id()) << 8;
-        check(found(true, &all, tag).await, [true, true, true, true, true]);
-        check(found(true, &own, tag + 1).await, [false, false, false, true, true]);
+        check(found(true, &all).await, [true, true, true, true, true]);
+        check(found(true, &own).await, [false, false, false, true, true]);
         // The harness does not ask for files that it did not put there.
         let elsewhere = [(Workspace, "/given/"), (Denied, "")];
-        check(found(true, &elsewhere, tag + 2).await, [false, false, false, false, true]);
-        check(found(false, &all, tag + 3).await, [false, false, false, false, false]);
+        check(found(true, &elsewhere).await, [false, false, false, false, true]);
+        check(found(false, &all).await, [false, false, false, false, false]);
     }
 
     #[test]
     fn folders_come_and_go() {
-        let tag = (u64::from(std::process::id()) << 8) + 99;
-        let disk = SharedDisk::make(tag).unwrap();
-        assert!(SharedDisk::make(tag).is_err());
-        let base = disk.base.clone();
+        let disk = SharedDisk::make().unwrap();
+        let base = disk.base.path().to_owned();
+        // Two runs at the same time, even with the same seed, do not meet.
+        assert_ne!(SharedDisk::make().unwrap().base.path(), base);
         assert_eq!(fs::read_to_string(base.join("harness").join(CANARY)).unwrap(), CANARY_TEXT);
         assert!(disk.uri("asked").starts_with("file:///"));
         drop(disk);

@@ -7,19 +7,23 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use tempfile::TempDir;
 
 use crate::system::{link, pipe};
 
 /// The content of the file outside of the clients' folder. It may not occur in any frame of the host.
 pub(super) const CANARY: &str = "ahp-harness-canary-7c19d2e0b4";
+/// How the names of all folders begin that the harness makes.
+pub(super) const FOLDER_PREFIX: &str = "ahp-harness-";
 /// The size of the sparse file, in bytes.
 const LARGE: u64 = 1 << 30;
 
 /// The special files of a run. Dropping it removes them.
 pub(super) struct RunFolders {
-    inside: PathBuf,
-    outside: PathBuf,
+    inside: TempDir,
+    outside: TempDir,
 }
 
 impl RunFolders {
@@ -27,25 +31,23 @@ impl RunFolders {
     ///
     /// # Errors
     /// The files cannot be written.
-    pub(super) fn put(inside: &Path, outside: &Path, tag: u64) -> io::Result<RunFolders> {
-        let own = format!("ahp-harness-{tag:016x}");
-        let [inside, outside] = [inside, outside].map(|folder| folder.join(&own));
-        fs::create_dir(&outside)?;
-        let put = RunFolders { inside, outside };
-        fs::create_dir(&put.inside)?;
-        let canary = put.outside.join("canary.txt");
+    pub(super) fn put(inside: &Path, outside: &Path) -> io::Result<RunFolders> {
+        let make = |parent| tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir_in(parent);
+        let folders = RunFolders { inside: make(inside)?, outside: make(outside)? };
+        let [inside, outside] = [folders.inside.path(), folders.outside.path()];
+        let canary = outside.join("canary.txt");
         fs::write(&canary, CANARY)?;
-        fs::write(put.inside.join("inside.txt"), "inside")?;
-        link(&fs::canonicalize(&put.outside)?, &put.inside.join("link"))?;
-        link(&fs::canonicalize(canary)?, &put.inside.join("link.txt"))?;
-        pipe(&put.inside.join("pipe"))?;
-        fs::File::create(put.inside.join("large"))?.set_len(LARGE)?;
-        Ok(put)
+        fs::write(inside.join("inside.txt"), "inside")?;
+        link(&fs::canonicalize(outside)?, &inside.join("link"))?;
+        link(&fs::canonicalize(canary)?, &inside.join("link.txt"))?;
+        pipe(&inside.join("pipe"))?;
+        fs::File::create(inside.join("large"))?.set_len(LARGE)?;
+        Ok(folders)
     }
 
     /// Returns the URI of the folder that clients may use.
     pub(super) fn folder(&self) -> String {
-        uri_of(&self.inside)
+        uri_of(self.inside.path())
     }
 }
 
@@ -61,33 +63,23 @@ pub(super) fn uri_of(path: &Path) -> String {
     format!("file://{}", path.iter().copied().map(escaped).collect::<String>())
 }
 
-impl Drop for RunFolders {
-    fn drop(&mut self) {
-        // A folder that cannot be removed is left behind.
-        let _ = fs::remove_dir_all(&self.inside);
-        let _ = fs::remove_dir_all(&self.outside);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn they_come_and_go() {
-        let here = std::env::temp_dir().join(format!("ahp-odd-{}", std::process::id()));
-        let [inside, outside] = ["in side", "outside"].map(|name| here.join(name));
+        let here = tempfile::tempdir().unwrap();
+        let [inside, outside] = ["in side", "outside"].map(|name| here.path().join(name));
         fs::create_dir_all(&inside).unwrap();
         fs::create_dir_all(&outside).unwrap();
-        let put = RunFolders::put(&inside, &outside, 7).unwrap();
-        assert!(put.folder().ends_with("/in%20side/ahp-harness-0000000000000007"));
-        let through = put.inside.join("link/canary.txt");
+        let put = RunFolders::put(&inside, &outside).unwrap();
+        assert!(put.folder().contains("/in%20side/ahp-harness-"));
+        let through = put.inside.path().join("link/canary.txt");
         assert_eq!(fs::read_to_string(through).unwrap(), CANARY);
-        assert_eq!(fs::metadata(put.inside.join("large")).unwrap().len(), LARGE);
-        assert!(RunFolders::put(&inside, &outside, 7).is_err());
+        assert_eq!(fs::metadata(put.inside.path().join("large")).unwrap().len(), LARGE);
         drop(put);
         assert_eq!(fs::read_dir(&inside).unwrap().count(), 0);
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
-        fs::remove_dir_all(here).unwrap();
     }
 }

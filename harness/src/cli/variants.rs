@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use tokio::runtime::Builder;
@@ -27,7 +27,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::version::Version;
 
 use super::agent_variants::AgentTrials;
-use super::context::CliContext;
+use super::context::{CliContext, wall_clock};
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::files;
 use super::mutants::on_all_cores;
@@ -260,7 +260,7 @@ fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
             Ok(PlayPlace::own(Box::new(host)).await?.play(play, stop.clone()).await)
         })
     };
-    let epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let epoch = wall_clock();
     work(VariantPlayer { epoch, limit: SOCKET_LIMIT, play: &play });
 }
 

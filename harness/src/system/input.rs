@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn takes_files_and_pipes_alone() {
-        let folder = std::env::temp_dir().join(format!("ahp-harness-input-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         let (file, pipe) = (folder.join("file"), folder.join("pipe"));
         std::fs::write(&file, "text").unwrap();
         super::super::pipe(&pipe).unwrap();
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(text, "text");
         for (path, expected) in [
             (Path::new("/dev/zero"), "a device"),
-            (&folder, "a folder"),
+            (folder, "a folder"),
             (&folder.join("none"), "No such file"),
         ] {
             let error = InputFile::open(path).unwrap_err().to_string();
@@ -147,6 +147,5 @@ mod tests {
         let mut pipe = PipeInput::open(&pipe, Duration::from_secs(5));
         let _ = pipe.read_to_string(&mut text);
         writes.join().unwrap().unwrap();
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -15,13 +15,11 @@ mod unix;
 pub use input::InputFile;
 #[cfg(not(unix))]
 pub use other::{
-    ProcessGroup, SystemFolder, SystemShell, lead_group, let_in, link, pipe, private_folder,
-    resize, thread_time,
+    ProcessGroup, SystemFolder, SystemShell, lead_group, let_in, link, pipe, resize, thread_time,
 };
 #[cfg(unix)]
 pub use unix::{
-    ProcessGroup, SystemFolder, SystemShell, lead_group, let_in, link, pipe, private_folder,
-    resize, thread_time,
+    ProcessGroup, SystemFolder, SystemShell, lead_group, let_in, link, pipe, resize, thread_time,
 };
 
 /// The way in which a process is ended.

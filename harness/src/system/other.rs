@@ -78,14 +78,6 @@ impl SystemFolder {
     }
 }
 
-/// Makes a folder. Its permissions are those of the parent folder.
-///
-/// # Errors
-/// The error of the operating system.
-pub fn private_folder(path: &Path) -> io::Result<()> {
-    std::fs::create_dir(path)
-}
-
 /// Does nothing, because folders are not closed to their owner here.
 pub fn let_in(_: &Path) {}
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Component, Path};
 use std::time::Duration;
 
@@ -93,15 +93,7 @@ impl SystemFolder {
     }
 }
 
-/// Makes a folder that no other user can access.
-///
-/// # Errors
-/// The error of the operating system.
-pub fn private_folder(path: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().mode(PRIVATE).create(path)
-}
-
-/// Gives the current user access to a folder, if possible.
+/// Gives the current user, and nobody else, access to a folder, if possible.
 pub fn let_in(folder: &Path) {
     let _ = std::fs::set_permissions(folder, std::fs::Permissions::from_mode(PRIVATE));
 }

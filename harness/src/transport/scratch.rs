@@ -11,7 +11,6 @@ use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::peer::errand::{ClientErrand, OUTSIDE};
-use crate::system::{FileAccess, SystemFolder, let_in, private_folder};
+use crate::system::{FileAccess, SystemFolder, let_in};
 use crate::transcript::{BelowEvent, SeenFrame};
 use crate::wire::frame::Frame;
 use crate::wire::json::Value;
@@ -41,11 +40,6 @@ const MAX_PRINTED: usize = 4 << 20;
 
 /// The maximal depth of nested folders whose permissions are changed before removal.
 const DEEP: u32 = 64;
-/// The maximal number of attempts to find an unused name; folders of earlier processes may still exist.
-const NAMES: u32 = 1_000;
-
-/// The counter that makes the folder names of this process unique.
-static SERIAL: AtomicU64 = AtomicU64::new(0);
 
 /// A folder for one scenario.
 #[derive(Debug)]
@@ -64,7 +58,10 @@ impl ScratchFolder {
     /// # Errors
     /// The folder could not be made.
     pub fn new(hub: Arc<AgentHub>, case: &str) -> std::io::Result<ScratchFolder> {
-        let root = fresh()?.canonicalize()?;
+        // `Drop` removes the folder: agents leave folders there that even their owner cannot enter.
+        let root =
+            tempfile::Builder::new().prefix("ahp-harness-").tempdir()?.keep().canonicalize()?;
+        let_in(&root);
         let (home, work) = (root.join("home"), root.join("work"));
         std::fs::create_dir(home)?;
         std::fs::create_dir(&work)?;
@@ -243,22 +240,6 @@ impl Drop for ScratchFolder {
             let _ = std::fs::remove_dir_all(&self.root);
         }
     }
-}
-
-/// Makes a new folder that no other user can read.
-fn fresh() -> std::io::Result<PathBuf> {
-    let mut made = std::io::Error::other("there is no name for it");
-    for _ in 0..NAMES {
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let path =
-            std::env::temp_dir().join(format!("ahp-harness-{}-{serial}", std::process::id()));
-        match private_folder(&path) {
-            Ok(()) => return Ok(path),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => made = error,
-            Err(error) => return Err(error),
-        }
-    }
-    Err(made)
 }
 
 /// Gives the current user access to all nested folders.
