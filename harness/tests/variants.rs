@@ -100,6 +100,7 @@ fn what_was_accused_once_is_not_accused_again() {
         ("asks-about-every-result", "tools/parallel-calls-are-independent"),
         ("asks-twice", "below/a-denied-call-never-reaches-its-tool"),
         ("asks-twice", "reconnect/turn-waits-for-its-only-client"),
+        ("late-files+slow-answers+replays-little+one-agent+asks-twice", "tools/confirmed-once"),
     ];
     let play_one = |variant: &str, version, scenario: &str| {
         let mut suite = ScenarioSuite::carried();

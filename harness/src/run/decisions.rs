@@ -116,6 +116,16 @@ impl OpenDecisions {
         action["type"] == CONFIRMED && known.is_some_and(again)
     }
 
+    /// Returns the tool call of a chat for which the host has asked for approval again and got no answer yet. Its
+    /// state is that of an undecided call, although there was a decision.
+    pub(super) fn asked_again(&self, chat: &str) -> Option<&str> {
+        let again = |(at, it): (&(String, String), &KnownDecision)| {
+            at.0 == chat && it.questions > 1 && it.open.is_some()
+        };
+        let mut known = self.known.iter();
+        known.find(|(at, it)| again((at, it))).map(|((_, call), _)| call.as_str())
+    }
+
     /// Returns why messages of these types may be missing: the pending decision and its chat. Returns `None` if
     /// no decision excuses them.
     pub(super) fn holding_up(&self, types: &[String]) -> Option<String> {
@@ -196,9 +206,13 @@ mod tests {
         let mut decisions = OpenDecisions::default();
         told(&mut decisions, 1, ready.clone());
         told(&mut decisions, 2, approval.clone());
+        assert!(decisions.asked_again("ahp-chat:/1").is_none());
         told(&mut decisions, 3, ready);
+        assert_eq!(decisions.asked_again("ahp-chat:/1"), Some("c"));
+        assert!(decisions.asked_again("ahp-chat:/2").is_none());
         told(&mut decisions, 4, approval.clone());
         assert!(decisions.answers_again(&chat, &approval));
+        assert!(decisions.asked_again("ahp-chat:/1").is_none());
         // The question that was asked again is answered once, too.
         told(&mut decisions, 5, approval.clone());
         assert!(!decisions.answers_again(&chat, &approval));

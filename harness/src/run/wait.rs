@@ -15,7 +15,7 @@ use crate::wire::protocol::Protocol;
 use crate::wire::trim::TrimType;
 
 use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
-use super::failure::FailureKind;
+use super::failure::{FailureKind, StepFailure};
 use super::task::{
     DispatchGoal, FilterMode, MessageFilter, OpeningGoal, OrderMismatch, PeerId, RequestGoal,
     ResultUse, StepTask, TaskAct,
@@ -354,6 +354,10 @@ impl ScenarioCase {
                     // The step fails because of the content, but later steps may still use the result.
                     self.keep(keep, want, value);
                     let mut failure = self.mismatch(step, &name, what, line, &miss);
+                    if let Some((snapshot, state)) = state {
+                        let channel = snapshot["resource"].as_str().unwrap_or_default();
+                        failure = self.state_failure(failure, (pattern, channel), (state, exact));
+                    }
                     // Without a snapshot, the state's content cannot be judged.
                     if miss.path == "snapshot" && miss.found == "nothing" {
                         failure.kind = FailureKind::Silence;
@@ -685,8 +689,35 @@ impl ScenarioCase {
                 WaitProgress::Done
             }
             Err(miss) => {
-                WaitProgress::Failed(self.mismatch(step, &name, "own state", self.last_line, &miss))
+                let failure = self.mismatch(step, &name, "own state", self.last_line, &miss);
+                WaitProgress::Failed(self.state_failure(failure, (state, channel), (&own, exact)))
             }
         }
+    }
+
+    /// Returns the failure of a claim about a state. It accuses nobody if the claim would hold of a state in which a
+    /// tool call runs for whose approval the host has asked again: the scenario does not decide such a question.
+    fn state_failure(
+        &self,
+        mut failure: Box<StepFailure>,
+        (pattern, channel): (&ValuePattern, &str),
+        (state, exact): (&Value, bool),
+    ) -> Box<StepFailure> {
+        let Some(call) = self.decisions.asked_again(channel) else { return failure };
+        let mut approved = state.clone();
+        let parts = approved.pointer_mut("/activeTurn/responseParts").and_then(Value::as_array_mut);
+        for part in parts.into_iter().flatten() {
+            if part["toolCall"]["toolCallId"] == call {
+                part["toolCall"]["status"] = "running".into();
+            }
+        }
+        if match_state(pattern, channel, &approved, &self.bindings, exact).is_ok() {
+            failure.kind = FailureKind::Trouble;
+            failure.message = format!(
+                "{}; the host has asked again for the approval of `{call}`, which the scenario does not decide",
+                failure.message
+            );
+        }
+        failure
     }
 }
