@@ -62,7 +62,7 @@ pub struct VariantsArguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parts)]
     part: usize,
     /// Play every N-th scenario with each combination, another part with each
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = parts)]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = parts)]
     random_part: usize,
     /// Also play this many generated conversations with each variant and combination, as `fuzz` plays a host
     /// outside

@@ -14,6 +14,7 @@ use super::case::{CasePeer, DriverOutput, ScenarioCase, TaskWait, WaitProgress};
 use super::mailbox::{ClientMailbox, MailboxItem};
 use super::mangle;
 use super::serve::FileLook;
+use super::state_claim::MirrorClaim;
 use super::task::{
     DispatchGoal, MessageOrder, OpeningGoal, PeerId, RawFrame, RequestGoal, StepTask, TaskAct,
 };
@@ -177,7 +178,7 @@ impl ScenarioCase {
             }
             TaskAct::Mirror { peer, channel, state, exact } => {
                 let channel = self.fill(&channel);
-                self.mirror(task.step, peer, &channel, &state, exact)
+                self.mirror(task.step, MirrorClaim { peer, channel, state, exact }, false)
             }
             TaskAct::Send { peer, frame: RawFrame::Flood(bytes), .. } => {
                 if let Some(conn) = self.peers.get(peer).and_then(|peer| peer.conn) {

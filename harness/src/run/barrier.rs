@@ -120,6 +120,11 @@ impl ScenarioCase {
             .map(str::to_owned)
     }
 
+    /// Whether the barriers of this client send markers that the host accepts.
+    pub(super) fn has_markers(&self, by: PeerId, channel: &str) -> bool {
+        self.marks.refused.is_empty() && self.marked_chat(by, Some(&channel.into())).is_some()
+    }
+
     fn mark(&mut self, by: PeerId, channel: String) -> PendingMark {
         let text = format!("ahp-barrier {:016x}", self.mint.number());
         let draft = json!({"text": text, "origin": {"kind": "user"}});

@@ -26,6 +26,7 @@ use super::observer::ScenarioObservers;
 pub use super::output::DriverOutput;
 use super::serve::{AgentClientSide, CaseWitness, FileLook};
 use super::setup::CaseSetup;
+use super::state_claim::MirrorClaim;
 use super::task::{
     DispatchGoal, FilterMode, MessageFilter, OpeningGoal, PATIENCE, PeerId, PermissionReply,
     RequestGoal, ResultUse, StepTask, TaskAct,
@@ -90,6 +91,8 @@ pub(super) enum TaskWait {
     LookAgain { at: Duration, look: FileLook },
     Called(u64, ValuePattern),
     Texts { peer: PeerId, session: Value, texts: ValuePattern },
+    // Waits for the messages that no barrier has waited for.
+    Mirrored(MirrorClaim),
 }
 
 /// The phase of the case.

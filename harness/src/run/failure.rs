@@ -102,6 +102,7 @@ impl ScenarioCase {
             TaskWait::LookAgain { at, look } if look.goes_on(*at) => {
                 return self.look(look.clone());
             }
+            TaskWait::Mirrored(claim) => return self.mirror(step, claim.clone(), true),
             TaskWait::Looked { .. } | TaskWait::LookAgain { .. } => {
                 (0, "to receive the content of the file".to_owned())
             }

@@ -63,6 +63,7 @@ pub mod settings;
 pub mod setup;
 pub mod side;
 pub mod sim;
+mod state_claim;
 pub mod suite;
 pub mod task;
 pub mod variants;

@@ -4,57 +4,19 @@ use std::sync::Arc;
 
 use crate::wire::json::Value;
 
-use crate::scenario::bind::NameBindings;
 use crate::scenario::bind::ValueTemplate;
 use crate::scenario::capability::READY_SESSIONS;
-use crate::scenario::pattern::{PatternMismatch, ValuePattern, brief};
+use crate::scenario::pattern::{ValuePattern, brief};
 use crate::transcript::SeenFrame;
-use crate::wire::channel::ChannelKind;
 use crate::wire::message::{Message, MessageKind};
-use crate::wire::protocol::Protocol;
-use crate::wire::trim::TrimType;
 
 use super::case::{ScenarioCase, TaskWait, WaitProgress, params};
-use super::failure::{FailureKind, StepFailure};
+use super::failure::FailureKind;
+use super::state_claim::match_state;
 use super::task::{
     DispatchGoal, FilterMode, MessageFilter, OpeningGoal, OrderMismatch, PeerId, RequestGoal,
     ResultUse, StepTask, TaskAct,
 };
-
-/// Returns a channel's state in the newest vocabulary, reduced to the members that its type defines and with
-/// canonical timestamps: two copies of the state may differ in other members and in the notation of timestamps.
-fn known_members(channel: &str, state: &Value) -> Value {
-    let newest = Protocol::known().first().copied().and_then(Protocol::of);
-    let Some((protocol, kind)) = newest.zip(ChannelKind::of_uri(channel)) else {
-        return state.clone();
-    };
-    let of = |kind: ChannelKind| {
-        let mut state = state.clone();
-        protocol.canonical(TrimType::State(kind), &mut state);
-        state
-    };
-    let mut known = of(kind);
-    // Before 0.4.0, a session is also its own single chat.
-    if kind == ChannelKind::Session
-        && state.get("turns").is_some()
-        && let (Value::Object(members), Value::Object(chat)) = (&mut known, of(ChannelKind::Chat))
-    {
-        chat.into_iter().for_each(|(name, value)| drop(members.insert(name, value)));
-    }
-    known
-}
-
-/// Matches a channel's state against a pattern: first its known members, then the state as it is.
-fn match_state(
-    pattern: &ValuePattern,
-    channel: &str,
-    state: &Value,
-    bindings: &NameBindings,
-    exact: bool,
-) -> Result<NameBindings, Box<PatternMismatch>> {
-    let known = pattern.matches(Some(&known_members(channel, state)), bindings, exact);
-    known.or_else(|_| pattern.matches(Some(state), bindings, exact))
-}
 
 impl ScenarioCase {
     pub(super) fn check(&mut self, step: Option<usize>, wait: TaskWait) -> WaitProgress {
@@ -134,6 +96,7 @@ impl ScenarioCase {
                 self.check_texts(step, peer, session, texts)
             }
             TaskWait::Called(times, each) => self.check_called(step, times, each),
+            TaskWait::Mirrored(claim) => self.mirror(step, claim, false),
         }
     }
 
@@ -661,63 +624,5 @@ impl ScenarioCase {
             (None, Some(end)) => self.closed_instead(step, peer, end, &RequestGoal::Result(None)),
             (None, None) => WaitProgress::Wait(TaskWait::DefaultChat { peer, session, bind }),
         }
-    }
-
-    pub(super) fn mirror(
-        &mut self,
-        step: Option<usize>,
-        peer: PeerId,
-        channel: &Value,
-        state: &ValuePattern,
-        exact: bool,
-    ) -> WaitProgress {
-        let name = self.name(peer);
-        let engine = self.peers.get(peer).map(|peer| &peer.engine);
-        let shown = engine.and_then(|it| it.shown(channel.as_str().unwrap_or_default()));
-        let Some(own) = shown else {
-            let message = format!(
-                "client `{name}`: expected a state of {}, it is not subscribed",
-                brief(channel)
-            );
-            return WaitProgress::Failed(self.failure_at(step, message));
-        };
-        let channel = channel.as_str().unwrap_or_default();
-        match match_state(state, channel, &own, &self.bindings, exact) {
-            Ok(bound) => {
-                self.bind(state, bound);
-                self.observed(step);
-                WaitProgress::Done
-            }
-            Err(miss) => {
-                let failure = self.mismatch(step, &name, "own state", self.last_line, &miss);
-                WaitProgress::Failed(self.state_failure(failure, (state, channel), (&own, exact)))
-            }
-        }
-    }
-
-    /// Returns the failure of a claim about a state. It accuses nobody if the claim would hold of a state in which a
-    /// tool call runs for whose approval the host has asked again: the scenario does not decide such a question.
-    fn state_failure(
-        &self,
-        mut failure: Box<StepFailure>,
-        (pattern, channel): (&ValuePattern, &str),
-        (state, exact): (&Value, bool),
-    ) -> Box<StepFailure> {
-        let Some(call) = self.decisions.asked_again(channel) else { return failure };
-        let mut approved = state.clone();
-        let parts = approved.pointer_mut("/activeTurn/responseParts").and_then(Value::as_array_mut);
-        for part in parts.into_iter().flatten() {
-            if part["toolCall"]["toolCallId"] == call {
-                part["toolCall"]["status"] = "running".into();
-            }
-        }
-        if match_state(pattern, channel, &approved, &self.bindings, exact).is_ok() {
-            failure.kind = FailureKind::Trouble;
-            failure.message = format!(
-                "{}; the host has asked again for the approval of `{call}`, which the scenario does not decide",
-                failure.message
-            );
-        }
-        failure
     }
 }

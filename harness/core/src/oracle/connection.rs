@@ -140,8 +140,22 @@ impl SubscriptionRecord {
     }
 }
 
-/// Turns an id into a map key; `2` and `2.0` have the same key.
+/// Turns an id into a map key; `2` and `2.0` have the same key, also in an id of a type that JSON-RPC does not permit.
 pub(super) fn id_key(id: &Value) -> String {
+    match id {
+        Value::Array(items) => {
+            let keys: Vec<String> = items.iter().map(id_key).collect();
+            return format!("[{}]", keys.join(","));
+        }
+        Value::Object(members) => {
+            let member = |(name, value)| format!("{}:{}", Value::from(name), id_key(value));
+            let mut keys: Vec<String> =
+                members.iter().map(|(name, value)| member((name.as_str(), value))).collect();
+            keys.sort_unstable();
+            return format!("{{{}}}", keys.join(","));
+        }
+        _ => {}
+    }
     match (id.as_u64(), id.as_i64()) {
         (Some(number), _) => number.to_string(),
         (None, Some(number)) => number.to_string(),
@@ -190,5 +204,21 @@ impl ConnectionRecord {
     /// Returns the open requests in arbitrary order.
     pub(super) fn open_requests(&self) -> impl Iterator<Item = &OpenRequest> {
         self.requests.values().flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::json::json;
+
+    #[test]
+    fn keys_of_ids_do_not_depend_on_the_notation_of_numbers() {
+        let read = |text: &str| Value::read(text).unwrap();
+        assert_eq!(id_key(&json!(2)), id_key(&read("2.0e0")));
+        assert_eq!(id_key(&json!([17, "a"])), id_key(&read("[1.7e1,\"a\"]")));
+        assert_eq!(id_key(&json!({"a": 1, "b": [2]})), id_key(&read("{\"b\":[2.0],\"a\":1e0}")));
+        assert_ne!(id_key(&json!([1])), id_key(&json!([2])));
+        assert_ne!(id_key(&json!("2")), id_key(&json!(2)));
     }
 }

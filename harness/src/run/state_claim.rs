@@ -1,0 +1,119 @@
+//! The claims of a scenario about the state of a channel: in a snapshot, and in a client's own copy.
+//!
+//! Knows: states, patterns, and the decisions that are pending. Never knows: how a state was received.
+
+use crate::scenario::bind::NameBindings;
+use crate::scenario::pattern::{PatternMismatch, ValuePattern};
+use crate::wire::channel::ChannelKind;
+use crate::wire::json::Value;
+use crate::wire::protocol::Protocol;
+use crate::wire::trim::TrimType;
+
+use super::case::{ScenarioCase, TaskWait, WaitProgress};
+use super::failure::{FailureKind, StepFailure};
+use super::task::PeerId;
+
+/// Returns a channel's state in the newest vocabulary, reduced to the members that its type defines and with
+/// canonical timestamps: two copies of the state may differ in other members and in the notation of timestamps.
+fn known_members(channel: &str, state: &Value) -> Value {
+    let newest = Protocol::known().first().copied().and_then(Protocol::of);
+    let Some((protocol, kind)) = newest.zip(ChannelKind::of_uri(channel)) else {
+        return state.clone();
+    };
+    let of = |kind: ChannelKind| {
+        let mut state = state.clone();
+        protocol.canonical(TrimType::State(kind), &mut state);
+        state
+    };
+    let mut known = of(kind);
+    // Before 0.4.0, a session is also its own single chat.
+    if kind == ChannelKind::Session
+        && state.get("turns").is_some()
+        && let (Value::Object(members), Value::Object(chat)) = (&mut known, of(ChannelKind::Chat))
+    {
+        chat.into_iter().for_each(|(name, value)| drop(members.insert(name, value)));
+    }
+    known
+}
+
+/// Matches a channel's state against a pattern: first its known members, then the state as it is.
+pub(super) fn match_state(
+    pattern: &ValuePattern,
+    channel: &str,
+    state: &Value,
+    bindings: &NameBindings,
+    exact: bool,
+) -> Result<NameBindings, Box<PatternMismatch>> {
+    let known = pattern.matches(Some(&known_members(channel, state)), bindings, exact);
+    known.or_else(|_| pattern.matches(Some(state), bindings, exact))
+}
+
+/// A claim about a client's own copy of a channel's state.
+#[derive(Clone, Debug)]
+pub(super) struct MirrorClaim {
+    pub(super) peer: PeerId,
+    pub(super) channel: Value,
+    pub(super) state: ValuePattern,
+    pub(super) exact: bool,
+}
+
+impl ScenarioCase {
+    /// Compares a client's own copy of a channel's state with a pattern. A barrier with a marker has shown that the
+    /// client has every message; after one that could only ping, messages may still be on their way, and the claim
+    /// waits for them until it is `last` looked at.
+    pub(super) fn mirror(
+        &mut self,
+        step: Option<usize>,
+        claim: MirrorClaim,
+        last: bool,
+    ) -> WaitProgress {
+        let MirrorClaim { peer, channel, state, exact } = &claim;
+        let (name, channel) = (self.name(*peer), channel.as_str().unwrap_or_default());
+        let engine = self.peers.get(*peer).map(|peer| &peer.engine);
+        let Some(own) = engine.and_then(|it| it.shown(channel)) else {
+            let message =
+                format!("client `{name}`: expected a state of `{channel}`, it is not subscribed");
+            return WaitProgress::Failed(self.failure_at(step, message));
+        };
+        match match_state(state, channel, &own, &self.bindings, *exact) {
+            Ok(bound) => {
+                self.bind(state, bound);
+                self.observed(step);
+                WaitProgress::Done
+            }
+            Err(_) if !last && !self.has_markers(*peer, channel) => {
+                WaitProgress::Wait(TaskWait::Mirrored(claim))
+            }
+            Err(miss) => {
+                let failure = self.mismatch(step, &name, "own state", self.last_line, &miss);
+                WaitProgress::Failed(self.state_failure(failure, (state, channel), (&own, *exact)))
+            }
+        }
+    }
+
+    /// Returns the failure of a claim about a state. It accuses nobody if the claim would hold of a state in which a
+    /// tool call runs for whose approval the host has asked again: the scenario does not decide such a question.
+    pub(super) fn state_failure(
+        &self,
+        mut failure: Box<StepFailure>,
+        (pattern, channel): (&ValuePattern, &str),
+        (state, exact): (&Value, bool),
+    ) -> Box<StepFailure> {
+        let Some(call) = self.decisions.asked_again(channel) else { return failure };
+        let mut approved = state.clone();
+        let parts = approved.pointer_mut("/activeTurn/responseParts").and_then(Value::as_array_mut);
+        for part in parts.into_iter().flatten() {
+            if part["toolCall"]["toolCallId"] == call {
+                part["toolCall"]["status"] = "running".into();
+            }
+        }
+        if match_state(pattern, channel, &approved, &self.bindings, exact).is_ok() {
+            failure.kind = FailureKind::Trouble;
+            failure.message = format!(
+                "{}; the host has asked again for the approval of `{call}`, which the scenario does not decide",
+                failure.message
+            );
+        }
+        failure
+    }
+}
