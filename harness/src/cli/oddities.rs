@@ -12,6 +12,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::system::{link, pipe};
+use crate::wire::percent;
 
 /// The content of the file outside of the clients' folder. It may not occur in any frame of the host.
 pub(super) const CANARY: &str = "ahp-harness-canary-7c19d2e0b4";
@@ -54,13 +55,8 @@ impl RunFolders {
 /// Returns the file URI of a path on this machine.
 pub(super) fn uri_of(path: &Path) -> String {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let escaped = |byte: u8| match byte {
-        b'/' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
-        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    let path = path.as_os_str().as_encoded_bytes();
-    format!("file://{}", path.iter().copied().map(escaped).collect::<String>())
+    let path = percent::escaped(path.as_os_str().as_encoded_bytes(), percent::PATH);
+    format!("file://{path}")
 }
 
 #[cfg(test)]

@@ -18,10 +18,11 @@
 use std::time::Duration;
 
 use crate::wire::json::{Map, Value, json};
+use crate::wire::percent;
 
 use super::engine::RefHost;
 use super::files::{HostFile, within};
-use super::resources::{escaped, uri_of};
+use super::resources::uri_of;
 use super::rules::{RuleFacts, require};
 use crate::wire::channel::ChannelKind;
 use crate::wire::protocol::Protocol;
@@ -166,7 +167,7 @@ impl RefHost {
             let turns = state["turns"].as_array().into_iter().flatten();
             let mut ids =
                 turns.chain([&state["activeTurn"]]).filter_map(|turn| turn["id"].as_str());
-            ids.any(|id| escaped(id) == turn)
+            ids.any(|id| percent::escaped(id, percent::SEGMENT) == turn)
         });
         if known {
             self.add_changeset(uri, &session, false, "ready");
@@ -336,11 +337,11 @@ impl RefHost {
 
 /// Returns the URI of a turn's changeset. `base` is the URI of the session's changeset.
 fn of_turn(base: &str, turn: &str) -> String {
-    format!("{base}/turn/{}", escaped(turn))
+    format!("{base}/turn/{}", percent::escaped(turn, percent::SEGMENT))
 }
 
 fn of_chat(base: &str, chat: &str) -> String {
-    format!("{base}/chat/{}", escaped(chat))
+    format!("{base}/chat/{}", percent::escaped(chat, percent::SEGMENT))
 }
 
 pub(super) fn reviewable(facts: &RuleFacts) -> Result<(), String> {

@@ -15,6 +15,7 @@ use data_encoding::BASE64;
 
 use crate::wire::channel::ROOT;
 use crate::wire::json::{Value, json};
+use crate::wire::percent;
 
 use super::connection::{CallReply, ErrorResponse, HostCall};
 use super::engine::{HostClient, RefHost};
@@ -28,21 +29,7 @@ const SCHEME: &str = "file://";
 
 /// Returns the URI of a path.
 pub(super) fn uri_of(path: &str) -> String {
-    let pieces: Vec<String> = path.split('/').map(escaped).collect();
-    format!("{SCHEME}{}", pieces.join("/"))
-}
-
-/// Percent-escapes a text as one segment of a URI.
-pub(super) fn escaped(text: &str) -> String {
-    let mut piece = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b'-' | b'.' | b'_' | b'~' => piece.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => piece.push(char::from(byte)),
-            _ => piece.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    piece
+    format!("{SCHEME}{}", percent::escaped(path, percent::PATH))
 }
 
 /// Decodes the percent-escapes of a path segment; `None` if the result is not a valid segment.

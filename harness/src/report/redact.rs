@@ -11,7 +11,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use regex_lite::Regex;
@@ -19,6 +18,7 @@ use regex_lite::Regex;
 use crate::oracle::secrets::MIN_SECRET as MIN_LOOKED_FOR;
 use crate::transcript::format;
 use crate::wire::json::{Value, json};
+use crate::wire::percent;
 
 /// The replacement for a secret that no frame of a host may contain.
 pub const REDACTED: &str = "«redacted»";
@@ -153,18 +153,8 @@ impl RedactedSecret {
         let quoted = Value::from(plain).to_text();
         let json = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
         let xml = plain.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-        let (mut hex, mut url) = (String::new(), String::new());
-        for byte in plain.bytes() {
-            let _ = write!(hex, "{byte:02x}");
-            match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                    url.push(char::from(byte));
-                }
-                _ => {
-                    let _ = write!(url, "%{byte:02X}");
-                }
-            }
-        }
+        let hex: String = plain.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let url = percent::escaped(plain, percent::SEGMENT);
         let forms = [json, &xml, &hex, &url].into_iter().filter(|form| *form != plain);
         let missed = plain.split_whitespace().any(|word| word.len() >= MIN_LOOKED_FOR);
         let mark = if missed { REDACTED } else { REDACTED_SHORT };

@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use crate::wire::channel::ChannelKind;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
+use crate::wire::percent;
 use crate::wire::trim::TrimType;
 
 use super::catalogue::Rule;
@@ -151,16 +152,7 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
 
 /// Normalises a URI: decodes escapes and ignores case, which hosts spell differently.
 fn plain(uri: &str) -> String {
-    let mut bytes = Vec::with_capacity(uri.len());
-    let mut rest = uri.as_bytes();
-    while let Some((first, more)) = rest.split_first() {
-        let escaped = (*first == b'%').then(|| more.get(..2)).flatten();
-        let byte =
-            escaped.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
-        bytes.push(byte.unwrap_or(*first).to_ascii_lowercase());
-        rest = if byte.is_some() { &more[2..] } else { more };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&percent::decoded(uri)).to_ascii_lowercase()
 }
 
 #[cfg(test)]

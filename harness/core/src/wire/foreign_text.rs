@@ -61,6 +61,11 @@ impl ForeignText {
         xml(&self.lines())
     }
 
+    /// Escapes the text for a message of SARIF: line breaks are kept, and no part of it is a link.
+    pub fn sarif(&self) -> String {
+        self.lines().replace("](", "\\](")
+    }
+
     /// Escapes the text for Markdown, on one line.
     pub fn markdown(&self) -> String {
         markdown(&self.line())
@@ -135,6 +140,30 @@ pub fn markdown(text: &str) -> String {
         out.push(letter);
     }
     out
+}
+
+/// Makes a JSON text safe for a terminal and a log without changing its value: hidden characters, and those that make
+/// a CI command, are escaped as JSON escapes them.
+pub fn json(text: &str) -> Cow<'_, str> {
+    let kept = |letter: char| letter == '\n' || !is_hidden(letter);
+    if text.chars().all(kept) && !has_command(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if kept(letter) {
+            out.push(letter);
+            continue;
+        }
+        for unit in letter.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    // A line of JSON never begins with a colon.
+    for command in COMMANDS {
+        out = out.replace(command, &format!("#\\u0023{}", &command[2..]));
+    }
+    Cow::Owned(out)
 }
 
 /// Makes a quoted JSON string valid as YAML: every hidden character is escaped.
@@ -267,6 +296,16 @@ mod tests {
         let long = ForeignText::from("é".repeat(LINE + 5));
         assert_eq!(long.line(), format!("{} … (5 characters more)", "é".repeat(LINE)));
         assert_eq!(long.lines(), long.raw());
+    }
+
+    #[test]
+    fn json_keeps_its_value_and_shows_what_is_hidden() {
+        let text = "\"a\u{9b}\u{e0041}##[error]é\"";
+        assert_eq!(json(text), "\"a\\u009b\\udb40\\udc41#\\u0023[error]é\"");
+        let (before, after): (String, String) =
+            (serde_json::from_str(text).unwrap(), serde_json::from_str(&json(text)).unwrap());
+        assert_eq!(before, after);
+        assert_eq!(shown(&json(text), LineBreaks::Kept), json(text));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod foreign_text;
 pub mod frame;
 pub mod json;
 pub mod message;
+pub mod percent;
 pub mod places;
 pub mod protocol;
 pub mod records;

@@ -8,6 +8,8 @@
 //!
 //! Start at [`expand`].
 
+use super::percent;
+
 /// The text that an operator puts around the values of its expression. Source: RFC 6570, appendix A.
 struct TemplateOperator {
     sign: char,
@@ -89,20 +91,10 @@ fn expanded(expression: &str, values: &[(&str, &str)]) -> Option<String> {
             text.push_str(name);
             text.push_str(if value.is_empty() { row.empty } else { "=" });
         }
-        escape(value, row.reserved, &mut text);
+        let kept = if row.reserved { percent::RESERVED } else { percent::SEGMENT };
+        text.push_str(&percent::escaped(value, kept));
     }
     Some(text)
-}
-
-fn escape(value: &str, reserved: bool, out: &mut String) {
-    for byte in value.bytes() {
-        let kept = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        if kept || reserved && b":/?#[]@!$&'()*+,;=".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-    }
 }
 
 #[cfg(test)]

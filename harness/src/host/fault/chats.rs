@@ -171,14 +171,6 @@ fault_table![
         "A side chat begins with the turns of its source chat.",
         Host(&ActsAfterApplying(Published, "session/chatAdded", |host, _, action| {
             let summary = &action["summary"];
-
-            /// Changes the state of a chat without an action to its subscribers.
-            fn alter_chat(host: &mut RefHost, summary: &Value, alter: impl FnOnce(&mut Value)) {
-                let chat = summary["resource"].as_str().unwrap_or_default();
-                if let Some(channel) = host.channels.get_mut(chat) {
-                    alter(&mut channel.state);
-                }
-            }
             if summary["origin"]["kind"] == "sideChat" {
                 let source = summary["origin"]["chat"].as_str().unwrap_or_default();
                 let turns = host.state(source)["turns"].clone();
