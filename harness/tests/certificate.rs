@@ -101,6 +101,7 @@ fn the_reference_host_keeps_what_is_checked() {
         "badge.svg",
         "badge.json",
         "junit.xml",
+        "results.sarif",
         "members.txt",
         "run.jsonl",
     ] {

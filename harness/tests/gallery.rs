@@ -79,6 +79,7 @@ fn play(command: &GalleryCommand, row: &GalleryRow, folder: &Path) -> GalleryPla
         Some(&"run") => {
             line.arg("--report").arg(format!("junit={}", folder.join("junit.xml").display()));
             line.arg("--report").arg(format!("jsonl={}", folder.join("run.jsonl").display()));
+            line.arg("--report").arg(format!("sarif={}", folder.join("run.sarif").display()));
         }
         _ => drop(line.arg("--out").arg(folder)),
     }
@@ -156,9 +157,29 @@ fn mistakes(command: &GalleryCommand, played: &GalleryPlay, folder: &Path) -> Ve
             text.lines().find(|line| serde_json::from_str::<serde_json::Value>(line).is_err());
         wrong.extend(bad.map(|_| "run.jsonl: a line that is not JSON".to_owned()));
     }
+    if let Ok(text) = fs::read_to_string(folder.join("run.sarif")) {
+        wrong.extend(sarif_mistake(&text).map(|mistake| format!("SARIF: {mistake}")));
+    }
     let active = ["<script>alert", "<img", "onerror=alert(1)>"];
     wrong.extend(active.iter().filter(|it| page.contains(**it)).map(|it| format!("page: `{it}`")));
     wrong
+}
+
+/// Returns the first text of a SARIF file that could affect what is around it: a control character, or a link.
+fn sarif_mistake(text: &str) -> Option<String> {
+    let report: serde_json::Value = match serde_json::from_str(text) {
+        Ok(report) => report,
+        Err(error) => return Some(error.to_string()),
+    };
+    let Some(results) = report["runs"][0]["results"].as_array() else {
+        return Some("no results".to_owned());
+    };
+    let messages = results.iter().filter_map(|result| result["message"]["text"].as_str());
+    let controls = |text: &&str| {
+        text.chars().any(|letter| letter.is_control() && letter != '\n' && letter != '\t')
+    };
+    let links = |text: &&str| text.replace("\\](", "").contains("](");
+    messages.clone().find(controls).or_else(|| messages.clone().find(links)).map(str::to_owned)
 }
 
 /// Returns the first violation of strict XML.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::report::brief::{badge, endpoint, markdown, out_of_reach};
+use crate::report::cause::CauseFold;
 use crate::report::certificate::HostCertificate;
 use crate::report::console::ConsoleDetail;
 use crate::report::finished::FinishedRun;
@@ -15,6 +16,7 @@ use crate::report::html::html;
 use crate::report::junit::JunitReport;
 use crate::report::places::ShownPlaces;
 use crate::report::profile_verdict::ProfileVerdict;
+use crate::report::sarif::SarifReport;
 
 use super::context::CliContext;
 use super::coverage::{agent_summary, shown_summary};
@@ -28,7 +30,7 @@ const REASONS: usize = 8;
 
 /// Plays every profile against a host and writes a certificate.
 ///
-/// The folder holds certificate.json, report.html, summary.md, a badge, junit.xml, members.txt (which methods,
+/// The folder holds certificate.json, report.html, summary.md, a badge, junit.xml, results.sarif, members.txt (which methods,
 /// actions and members were seen, as `coverage --members` prints it) and run.jsonl. Every other file is made
 /// from run.jsonl, and `ahp-harness report` makes them again.
 #[derive(Args, Debug)]
@@ -120,8 +122,13 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandSto
     let stale = run.footer.as_ref().map_or(&[][..], |footer| &footer.stale);
     junit.write(&run.summary, stale, &mut xml).map_err(CommandStop::fault)?;
     let xml = String::from_utf8_lossy(&xml).into_owned();
-    for (name, text) in files.iter().map(|(name, text)| (*name, text)).chain([("junit.xml", &xml)])
-    {
+    let mut sarif = SarifReport::default();
+    run.cases.iter().for_each(|case| sarif.add(&case.report));
+    let causes = CauseFold::of(run.cases.iter().map(|case| &case.report));
+    let end = run.footer.as_ref().map_or((0, false), |it| (it.exit, !it.interrupted));
+    let sarif = format!("{:#}\n", sarif.report(&run.header, &causes, stale, end));
+    let made = [("junit.xml", &xml), ("results.sarif", &sarif)];
+    for (name, text) in files.iter().map(|(name, text)| (*name, text)).chain(made) {
         let path = out.join(name);
         fs::write(&path, text).map_err(|error| {
             CommandStop::fault(format!("`{}` could not be written: {error}", path.display()))

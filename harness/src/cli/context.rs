@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::report::draw::DrawStyle;
 
 use crate::report::github::WorkflowCommand;
-use crate::wire::foreign_text::{LineBreaks, shown};
+use crate::wire::foreign_text::{self, LineBreaks, shown};
 
 /// Returns the time since 1970.
 pub(super) fn wall_clock() -> Duration {
@@ -105,6 +105,11 @@ impl CliContext {
             return;
         }
         out(&self.visible(text));
+    }
+
+    /// Prints a JSON text, which stays valid: what would affect a terminal is escaped as JSON escapes it.
+    pub fn say_json(&self, text: &str) {
+        self.say(&format!("{}\n", foreign_text::json(text)));
     }
 
     /// Sends a workflow command to GitHub Actions.

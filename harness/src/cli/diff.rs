@@ -54,12 +54,12 @@ impl DiffArguments {
                 list.iter().map(row).collect()
             };
             let all = parts.into_iter().map(|(title, changes)| (title.to_owned(), list(changes)));
-            out = format!("{:#}\n", Value::Object(all.collect()));
+            context.say_json(&format!("{:#}", Value::Object(all.collect())));
+        } else if out.is_empty() {
+            context.say("no difference\n");
+        } else {
+            context.say(&out);
         }
-        if out.is_empty() {
-            out.push_str("no difference\n");
-        }
-        context.say(&out);
         Ok(if changes.worse.is_empty() { CommandExit::Ok } else { CommandExit::Failed })
     }
 }

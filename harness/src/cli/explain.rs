@@ -92,7 +92,7 @@ impl ExplainArguments {
             ListFormat::Text => context.say(&told.join("\n")),
             ListFormat::Json => {
                 let json = json!({"name": name, "explained": told});
-                context.say(&format!("{json:#}\n"));
+                context.say_json(&format!("{json:#}"));
             }
         }
         Ok(CommandExit::Ok)

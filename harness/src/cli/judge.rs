@@ -1,13 +1,16 @@
 //! `ahp-harness judge`: judges a recorded conversation.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::report::console::{ConsoleReport, TranscriptPlace};
+use crate::report::cause::CauseFold;
+use crate::report::console::{ConsoleDetail, ConsoleReport, TranscriptPlace};
+use crate::report::first::as_json;
 use crate::report::jsonl::RunWriter;
 use crate::report::judge_logs::judge_logs;
 use crate::report::junit::JunitReport;
@@ -44,6 +47,9 @@ pub struct JudgeArguments {
     assume: Option<Version>,
     #[command(flatten)]
     threshold: FailureThreshold,
+    /// How much to print: brief (failures by cause), full (everything), json (one JSON object)
+    #[arg(long, value_name = "FORMAT", value_parser = options::format, default_value = "brief", help_heading = "Judging")]
+    format: ConsoleDetail,
     /// Write a report, KIND=FILE; the kinds are junit and jsonl (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::report)]
     report: Vec<ReportOption>,
@@ -63,31 +69,11 @@ impl JudgeArguments {
             }
         };
         let quotes = judged.version.map_or_else(RuleQuotes::newest, RuleQuotes::of);
-        let console = ConsoleReport::new(context.style, kept.clone(), quotes);
-        for case in &judged.cases {
-            context.say(&console.progress(case));
+        let console = ConsoleReport::new(context.style, kept.clone(), quotes)
+            .with_format(self.format, judged.cases.len());
+        if self.format != ConsoleDetail::Json {
+            context.say(&self.as_text(&console, &judged));
         }
-        for case in &judged.cases {
-            if !matches!(case.status, Status::Pass | Status::Skip | Status::Known) {
-                context.say(&console.failure(case));
-            }
-        }
-        context.say(&console.findings(&judged.summary));
-        for note in &judged.notes {
-            context.say(&format!("note: {note}\n"));
-        }
-        let capture = format!(
-            "{} connections, {} messages over {:.2} s\n{}",
-            judged.connections,
-            judged.messages,
-            judged.took.as_secs_f64(),
-            console.checks(&judged.summary)
-        );
-        let summary = match judged.cases.is_empty() {
-            true => capture,
-            false => console.summary(&judged.summary, judged.took),
-        };
-        context.say(&format!("\n{summary}"));
         self.reports(&judged, &kept)?;
         if !judged.differences.is_empty() {
             let differences = judged.differences.join("\n");
@@ -99,12 +85,52 @@ impl JudgeArguments {
         if let Some(reason) = &nothing {
             context.error(&format!("nothing could be judged: {reason}\n"));
         }
-        Ok(match (judged.summary.failed(), judged.broken) {
+        let code = match (judged.summary.failed(), judged.broken) {
             (true, _) => CommandExit::Failed,
             (false, true) => CommandExit::Usage,
             (false, false) if nothing.is_some() => CommandExit::Failed,
             (false, false) => CommandExit::Ok,
-        })
+        };
+        if self.format == ConsoleDetail::Json {
+            context.say_json(&format!("{:#}", as_value(&judged, code)));
+        }
+        Ok(code)
+    }
+
+    /// Returns the result as text.
+    fn as_text(&self, console: &ConsoleReport, judged: &JudgedFile) -> String {
+        let mut out = String::new();
+        for case in judged.cases.iter().filter(|case| console.tells(case.status)) {
+            out.push_str(&console.progress(case));
+        }
+        let held = |status| matches!(status, Status::Pass | Status::Skip | Status::Known);
+        let failed = judged.cases.iter().filter(|case| !held(case.status));
+        match &judged.header {
+            Some(header) if self.format == ConsoleDetail::Brief => {
+                let drawings = failed.map(|case| (case.case, console.failure(case))).collect();
+                let causes = CauseFold::of(&judged.cases);
+                out.push_str(&console.causes(&causes, header, &drawings));
+            }
+            _ => {
+                failed.for_each(|case| out.push_str(&console.failure(case)));
+                out.push_str(&console.findings(&judged.summary));
+            }
+        }
+        for note in &judged.notes {
+            let _ = writeln!(out, "note: {note}");
+        }
+        let summary = match judged.cases.is_empty() {
+            true => format!(
+                "{} connections, {} messages over {:.2} s\n{}",
+                judged.connections,
+                judged.messages,
+                judged.took.as_secs_f64(),
+                console.checks(&judged.summary)
+            ),
+            false => console.summary(&judged.summary, judged.took),
+        };
+        let _ = write!(out, "\n{summary}");
+        out
     }
 
     fn reports(&self, judged: &JudgedFile, kept: &TranscriptPlace) -> Result<(), CommandStop> {
@@ -141,6 +167,24 @@ impl JudgeArguments {
         }
         Ok(())
     }
+}
+
+/// Returns the result as JSON: as for a run, with the checks, the size of the capture and the notes.
+fn as_value(judged: &JudgedFile, code: CommandExit) -> Value {
+    let causes = CauseFold::of(&judged.cases);
+    let header = judged.header.clone().unwrap_or_default();
+    let mut value = as_json(&causes, &header, &judged.summary, code as u8);
+    if judged.header.is_none() {
+        value["version"] = json!(judged.version.map(|version| version.to_string()));
+        for of_run in ["harness", "target", "host", "seed"] {
+            value[of_run] = Value::Null;
+        }
+    }
+    value["checks"] = json!(judged.summary.checks);
+    value["connections"] = json!(judged.connections);
+    value["messages"] = json!(judged.messages);
+    value["notes"] = json!(judged.notes);
+    value
 }
 
 /// Parses a published version of either protocol.

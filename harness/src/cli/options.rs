@@ -33,6 +33,8 @@ pub enum RunReport {
     Shared(ReportOption),
     /// The conversations as connection logs in this folder.
     AhpLog(PathBuf),
+    /// The findings as SARIF.
+    Sarif(PathBuf),
 }
 
 /// Parses the name of an ability that not every test provider has.
@@ -45,9 +47,10 @@ pub fn script_ability(name: &str) -> Result<&'static str, String> {
 pub fn run_report(text: &str) -> Result<RunReport, String> {
     match text.split_once('=') {
         Some(("ahp-log", folder)) if !folder.is_empty() => Ok(RunReport::AhpLog(folder.into())),
-        _ => report(text)
-            .map(RunReport::Shared)
-            .map_err(|error| error.replace("`junit` or `jsonl`", "`junit`, `jsonl` or `ahp-log`")),
+        Some(("sarif", file)) if !file.is_empty() => Ok(RunReport::Sarif(file.into())),
+        _ => report(text).map(RunReport::Shared).map_err(|error| {
+            error.replace("`junit` or `jsonl`", "`junit`, `jsonl`, `sarif` or `ahp-log`")
+        }),
     }
 }
 

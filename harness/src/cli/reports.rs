@@ -19,6 +19,7 @@ use crate::report::junit::{JunitReport, UNFINISHED};
 use crate::report::outage::VoidCase;
 use crate::report::redact::SecretRedactor;
 use crate::report::rule_quotes::RuleQuotes;
+use crate::report::sarif::SarifReport;
 use crate::report::summary::RunSummary;
 use crate::run::plan::PlannedScenario;
 use crate::run::play::{CountingRecorder, TranscriptRecorder};
@@ -49,6 +50,7 @@ pub(super) struct RunReports<'a> {
     summary: RunSummary,
     writers: Vec<RunWriter>,
     junit: Vec<(PathBuf, JunitReport)>,
+    sarif: Vec<(PathBuf, SarifReport)>,
     /// The folder for connection logs, and the logs that were begun in it.
     logs: Option<PathBuf>,
     log_writers: Vec<LogWriter>,
@@ -92,6 +94,7 @@ impl<'a> RunReports<'a> {
     ) -> Result<RunReports<'a>, CommandStop> {
         let mut writers = Vec::new();
         let mut junit = Vec::new();
+        let mut sarif = Vec::new();
         let mut transcript = None;
         let mut logs = None;
         let folder = Path::new(FOLDER);
@@ -109,6 +112,13 @@ impl<'a> RunReports<'a> {
                     transcript.get_or_insert(path.display().to_string());
                 }
                 RunReport::AhpLog(path) => logs = Some(prepared(path)?),
+                RunReport::Sarif(path) => {
+                    // Without results and not successful, until the run is over.
+                    let report = SarifReport::default();
+                    let unfinished = report.unfinished(header);
+                    replace(path, &redactor.text(&format!("{unfinished:#}\n")))?;
+                    sarif.push((path.clone(), report));
+                }
                 RunReport::Shared(ReportOption::Junit(path)) => {
                     replace(path, UNFINISHED)?;
                     junit.push((path.clone(), JunitReport::about(header)));
@@ -130,6 +140,7 @@ impl<'a> RunReports<'a> {
             summary: RunSummary::of(header.standard(), fail_on),
             writers,
             junit,
+            sarif,
             logs,
             log_writers: Vec::new(),
             causes: CauseFold::default(),
@@ -258,6 +269,9 @@ impl<'a> RunReports<'a> {
         for (_, junit) in &mut self.junit {
             junit.add(&report);
         }
+        for (_, sarif) in &mut self.sarif {
+            sarif.add(&report);
+        }
         if !told {
             return;
         }
@@ -383,7 +397,7 @@ impl<'a> RunReports<'a> {
         self.say(&format!("\n{}", self.console.summary(&self.summary, took)));
         if self.console.format() == ConsoleDetail::Json {
             let run = as_json(&self.causes, &self.header, &self.summary, code as u8);
-            self.context.say(&self.redactor.text(&format!("{run:#}\n")));
+            self.context.say_json(&self.redactor.text(&format!("{run:#}")));
         }
         if let Some(path) = renewed {
             std::fs::write(&path, baseline.renewed()).map_err(|error| {
@@ -429,6 +443,11 @@ impl<'a> RunReports<'a> {
                 CommandStop::fault(format!("`{}` could not be written: {error}", path.display()))
             })?;
             replace(&path, &self.redactor.text(&String::from_utf8_lossy(&report)))?;
+        }
+        let whole = !interrupted && matches!(code, CommandExit::Ok | CommandExit::Failed);
+        for (path, sarif) in std::mem::take(&mut self.sarif) {
+            let report = sarif.report(&self.header, &self.causes, stale, (code as u8, whole));
+            replace(&path, &self.redactor.text(&format!("{report:#}\n")))?;
         }
         Ok(())
     }

@@ -140,7 +140,7 @@ pub struct RunArguments {
     /// in; comments in the file are lost
     #[arg(long, requires = "baseline", conflicts_with = "fail_fast", help_heading = "Judging")]
     update_baseline: bool,
-    /// Write a report, KIND=FILE with the kinds junit and jsonl, or ahp-log=FOLDER (repeatable)
+    /// Write a report, KIND=FILE with the kinds junit, jsonl and sarif, or ahp-log=FOLDER (repeatable)
     #[arg(long, value_name = "KIND=FILE", value_parser = options::run_report, help_heading = "Judging")]
     pub(super) report: Vec<RunReport>,
     /// Replace what this regular expression matches in all output (repeatable)

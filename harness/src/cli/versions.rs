@@ -120,6 +120,7 @@ impl RunArguments {
                 RunReport::Shared(ReportOption::Jsonl(of_version(path, version)))
             }
             RunReport::AhpLog(folder) => RunReport::AhpLog(of_version(folder, version)),
+            RunReport::Sarif(path) => RunReport::Sarif(of_version(path, version)),
         };
         let mut one = self.clone();
         one.report = one.report.iter().map(named).collect();

@@ -50,5 +50,6 @@ pub mod redact;
 pub mod reducers;
 pub mod replay;
 pub mod rule_quotes;
+pub mod sarif;
 pub mod spec_page;
 pub mod summary;

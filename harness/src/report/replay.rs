@@ -33,6 +33,8 @@ use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
 /// The result of judging a file.
 #[derive(Debug, Default)]
 pub struct JudgedFile {
+    /// The header of the run; `None` for a capture from elsewhere.
+    pub header: Option<RunHeader>,
     /// The scenarios, in the order of their ends.
     pub cases: Vec<CaseReport>,
     /// The summary of the scenarios.
@@ -275,10 +277,11 @@ impl RunReplay {
             let note = "the file has no `end`: the recording was cut off, or still goes on";
             self.judged.notes.push(note.to_owned());
         }
+        self.judged.header = self.header.take();
         if let Some(foreign) = self.foreign {
             self.judged.connections = foreign.next;
             self.judged.messages = foreign.messages;
-            if let (Some(standard), None) = (foreign.standard, &self.header) {
+            if let (Some(standard), None) = (foreign.standard, &self.judged.header) {
                 self.judged.summary = RunSummary::of(standard, self.judged.summary.fail_on);
             }
             let lines: Vec<CheckLine> =
