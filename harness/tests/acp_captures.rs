@@ -461,14 +461,13 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
     assert_eq!(found(&[&made[..], &tidy].concat()), "");
 }
 
+/// A second prompt in the session of [`PROMPT`].
+const SECOND_PROMPT: &str = r#"{"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"on"}]}}"#;
+
 /// A cancelled prompt must be answered, even if another prompt follows.
 #[test]
 fn a_cancelled_prompt_is_answered_though_another_one_follows() {
-    let next = (
-        2.0,
-        "c2a",
-        r#"{"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"on"}]}}"#,
-    );
+    let next = (2.0, "c2a", SECOND_PROMPT);
     let end = (3.0, "a2c", r#"{"id":3,"result":{"stopReason":"end_turn"}}"#);
     let later = (30.0, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
     let unanswered = found(&[PROMPT, CANCEL, next, end, later]);
@@ -480,11 +479,7 @@ fn a_cancelled_prompt_is_answered_though_another_one_follows() {
 /// No text says what becomes of a prompt that comes while another one is worked on, nor which of them a cancel means.
 #[test]
 fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
-    let next = (
-        1.2,
-        "c2a",
-        r#"{"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"on"}]}}"#,
-    );
+    let next = (1.2, "c2a", SECOND_PROMPT);
     let busy = (1.3, "a2c", r#"{"id":3,"error":{"code":-32600,"message":"a turn is active"}}"#);
     let cancel = (1.4, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
     let text = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"x"}}}}"#;

@@ -210,19 +210,28 @@ fn planted_faults_are_found_and_become_small() {
     let drafts: Vec<ScenarioDraft> =
         drawn(V1, SOME).filter(|it| honest.found(it).is_empty()).collect();
     for (fault, most) in SAMPLE {
-        let ground = EmbeddedGround::of(V1, AgentMode::Host, &[*fault]);
-        let hit = drafts.iter().find_map(|it| Some((it, ground.found(it).into_iter().next()?)));
-        let (draft, finding) = hit.unwrap_or_else(|| panic!("{} is not found", fault.name()));
-        let small = ground.small(draft.clone(), &finding);
-        let (steps, name) = (small.steps.len(), fault.name());
-        assert!(steps <= *most, "{name}: {steps} steps, at most {most}\n{}", small.text());
-        let again = small.entry().unwrap();
-        let verdict = ground.play((*again.scenario).clone());
-        let found = findings_of_reference(&small.steps, &verdict);
-        let same = found.into_iter().any(|found| found.key == finding.key);
-        assert!(same, "{name}: the file shows nothing\n{}", small.text());
-        assert!(honest.found(&small).is_empty(), "{name}: it shows on the honest host too");
+        let faulty = EmbeddedGround::of(V1, AgentMode::Host, &[*fault]);
+        is_found_and_becomes_small((&honest, &faulty), &drafts, (fault.name(), *most));
     }
+}
+
+/// Checks that a conversation shows a planted fault, that shrinking leaves at most this many steps, and that the
+/// written file shows the same finding on the faulty target and nothing on the honest one.
+fn is_found_and_becomes_small(
+    (honest, faulty): (&EmbeddedGround, &EmbeddedGround),
+    drafts: &[ScenarioDraft],
+    (fault, most): (&str, usize),
+) {
+    let hit = drafts.iter().find_map(|it| Some((it, faulty.found(it).into_iter().next()?)));
+    let (draft, finding) = hit.unwrap_or_else(|| panic!("{fault} is not found"));
+    let small = faulty.small(draft.clone(), &finding);
+    let steps = small.steps.len();
+    assert!(steps <= most, "{fault}: {steps} steps, at most {most}\n{}", small.text());
+    let again = small.entry().unwrap();
+    let verdict = faulty.play((*again.scenario).clone());
+    let same = faulty.findings(&small, &verdict).iter().any(|found| found.key == finding.key);
+    assert!(same, "{fault}: the file shows nothing\n{}", small.text());
+    assert!(honest.found(&small).is_empty(), "{fault}: it shows on the honest target too");
 }
 
 /// The first conversations detect hosts that do nothing and hosts that lie.
@@ -403,17 +412,8 @@ fn planted_faults_of_an_agent_are_found_and_become_small() {
     let honest = EmbeddedGround::of_agent(&[]);
     let drafts = drawn_with_agents(2 * SOME);
     for (fault, most) in SAMPLE {
-        let ground = EmbeddedGround::of_agent(&[*fault]);
-        let hit = drafts.iter().find_map(|it| Some((it, ground.found(it).into_iter().next()?)));
-        let (draft, finding) = hit.unwrap_or_else(|| panic!("{} is not found", fault.name()));
-        let small = ground.small(draft.clone(), &finding);
-        let (steps, name) = (small.steps.len(), fault.name());
-        assert!(steps <= *most, "{name}: {steps} steps, at most {most}\n{}", small.text());
-        let again = small.entry().unwrap();
-        let verdict = ground.play((*again.scenario).clone());
-        let same = findings(&small.steps, &verdict).iter().any(|found| found.key == finding.key);
-        assert!(same, "{name}: the file shows nothing\n{}", small.text());
-        assert!(honest.found(&small).is_empty(), "{name}: it shows on the honest agent too");
+        let faulty = EmbeddedGround::of_agent(&[*fault]);
+        is_found_and_becomes_small((&honest, &faulty), &drafts, (fault.name(), *most));
     }
 }
 
