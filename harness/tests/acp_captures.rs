@@ -207,7 +207,7 @@ fn the_state_of_a_call_is_what_its_reports_add_up_to() {
         &format!(r#"{UPDATE},"status":"in_progress""#),
         &format!(r#"{UPDATE},"title":null,"status":"completed""#),
     ]);
-    assert!(untitled.contains("expected a title of `t` in some report"), "{untitled}");
+    assert!(untitled.contains("expected a title in some report of the call `t`"), "{untitled}");
     let titled = turn_of(&[
         &format!(r#"{UPDATE},"status":"in_progress""#),
         &format!(r#"{UPDATE},"title":"Run","status":"completed""#),
@@ -560,7 +560,7 @@ fn permission_is_asked_for_before_a_call_ends() {
         let answer = r#"{"id":7,"result":{"outcome":{"outcome":"selected","optionId":"a"}}}"#;
         found(&[PROMPT, (1.5, "a2c", &text), (2.0, "a2c", ask), (2.1, "c2a", answer)])
     };
-    assert!(call("failed").contains("found that it had been failed"), "{}", call("failed"));
+    assert!(call("failed").contains("found that it was already failed"), "{}", call("failed"));
     assert_eq!(call("pending"), "");
 }
 
