@@ -48,7 +48,7 @@ fn host(
             out.seen(Rule::ShapeNullOptional);
             None.or_else(|| {
                 (message.kind() == MessageKind::Malformed && errors.is_empty())
-                    .then_some("no JSON-RPC message".to_owned())
+                    .then_some("an object that is not a JSON-RPC message".to_owned())
             })
         }
         DecodedFrame::Message(message) => {
