@@ -117,7 +117,7 @@ fn a_case_for_an_older_version_is_played_there() {
     };
     run(&[], &["1 scenarios, protocol 0.5.1", "1 passed"]);
     run(&["--loopback"], &["1 scenarios, protocol 0.5.1", "1 passed"]);
-    run(&["--spec", "1.0.0"], &["not written for protocol 1.0.0", "1 skipped"]);
+    run(&["--spec", "1.0.0"], &["does not apply to protocol 1.0.0", "1 skipped"]);
 }
 
 #[test]

@@ -237,7 +237,7 @@ fn settings_are_made_before_the_run_and_after_each_restart() {
 fn a_setting_that_the_host_rejects_ends_the_run() {
     let (code, said) = set("rejected", "1.0.0", &["verbosity=7"]);
     assert_eq!(code, Some(3), "{said}");
-    let expected = "the setting `verbosity` was not made: the host rejected it:";
+    let expected = "the setting `verbosity` could not be applied: the host rejected it:";
     assert!(said.contains(expected), "{said}");
 }
 

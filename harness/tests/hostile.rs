@@ -96,7 +96,7 @@ fn silence_below_the_protocol() {
         let mut bytes = [0; 1024];
         while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
     });
-    check(&output, 3, "no WebSocket handshake in time");
+    check(&output, 3, "the WebSocket handshake was not completed in time");
 }
 
 #[test]

@@ -200,7 +200,7 @@ impl ScenarioCase {
         };
         if message.method() != Some(method.as_str()) {
             let came = message.method().unwrap_or_default();
-            let wrong = format!("client `{name}`: expected to be asked `{method}`, found `{came}`");
+            let wrong = format!("client `{name}`: expected a `{method}` request, found `{came}`");
             let mut failure = self.failure_at(step, wrong);
             failure.lines.push(line);
             return WaitProgress::Failed(failure);
@@ -476,7 +476,8 @@ impl ScenarioCase {
                 && self.decisions.answers_again(&envelope["channel"], &envelope["action"]);
             if again {
                 let message = format!(
-                    "client `{name}`: {wrong}, after it had asked for approval again, which the scenario does not expect"
+                    "client `{name}`: {wrong}, after it had requested approval again, which the \
+                     scenario does not expect"
                 );
                 return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
             }
@@ -581,7 +582,8 @@ impl ScenarioCase {
                     Some(OrderMismatch::TooLate(response)) => {
                         let (line, name, what) = (item.line, self.name(id), filter.what());
                         let message = format!(
-                            "client `{name}`: expected {what} before the response, it came after it"
+                            "client `{name}`: expected {what} before the response, it came after \
+                             the response"
                         );
                         let mut failure = self.failure_of(step, FailureKind::Content, message);
                         failure.span = filter.span;
@@ -676,7 +678,7 @@ impl ScenarioCase {
         let shown = engine.and_then(|it| it.shown(channel.as_str().unwrap_or_default()));
         let Some(own) = shown else {
             let message = format!(
-                "client `{name}`: expected a state of {}, it is not subscribed",
+                "client `{name}`: expected a state of {}, the client is not subscribed to it",
                 brief(channel)
             );
             return WaitProgress::Failed(self.failure_at(step, message));
@@ -714,7 +716,8 @@ impl ScenarioCase {
         if match_state(pattern, channel, &approved, &self.bindings, exact).is_ok() {
             failure.kind = FailureKind::Trouble;
             failure.message = format!(
-                "{}; the host has asked again for the approval of `{call}`, which the scenario does not decide",
+                "{}; the host requested the approval of `{call}` again, which the scenario does \
+                 not answer",
                 failure.message
             );
         }
