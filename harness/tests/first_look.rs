@@ -312,7 +312,7 @@ fn a_version_whose_handshake_is_refused_with_any_error_is_not_spoken() {
     assert_eq!(said.matches("1 passed").count(), 1, "{said}");
     // Versions 0.1.0 to 0.9.0 are refused. The handshake of version 1 has another form, which this host
     // forwards.
-    assert!(said.matches("not spoken by the host").count() >= 11, "{said}");
+    assert!(said.matches("not supported by the host").count() >= 11, "{said}");
 
     // If the user requests a version that the host does not support, the output names the supported versions
     // and the remedy.

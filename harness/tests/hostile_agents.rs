@@ -145,7 +145,7 @@ fn a_flood_of_messages_ends_the_scenario() {
 fn standard_error_is_read_and_forgotten() {
     let noise = "head -c 30000000 /dev/zero | tr '\\0' 'e' >&2; yes complaint | head -n 200000 >&2";
     let played = play("noise", &prompted(noise), TURN);
-    let played = played.ends(0, &["1 passed", "lines what it writes there is left out"]);
+    let played = played.ends(0, &["1 passed", "lines, further output is left out"]);
     assert!(played.transcript.len() < 12 << 20, "{} bytes", played.transcript.len());
 }
 

@@ -81,8 +81,9 @@ pub(super) async fn look(
     let mut shared = None;
     if host.resources && host.is_local {
         let disk = SharedDisk::make();
-        let disk =
-            disk.map_err(|error| CommandStop::fault(format!("no folder for files: {error}")))?;
+        let disk = disk.map_err(|error| {
+            CommandStop::fault(format!("the folder for files could not be made: {error}"))
+        })?;
         let uri = disk.uri("shown");
         if shows(FolderProbe::Shared, &uri).await? {
             let how =

@@ -108,7 +108,7 @@ impl ShownPlaces {
                 }
             }
         }
-        shown.ok_or_else(|| "no version is known of it (hint: `--spec VERSION`)".to_owned())
+        shown.ok_or_else(|| "its protocol version is not known (hint: `--spec VERSION`)".to_owned())
     }
 
     /// Adds one event of a connection.
