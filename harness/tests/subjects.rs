@@ -163,7 +163,7 @@ vectors:
 ";
 
 #[test]
-fn the_worked_subjects_work() {
+fn the_example_subjects_pass() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let vectors = folder().join("small.yaml").display().to_string();
     fs::write(&vectors, VECTOR).unwrap();
