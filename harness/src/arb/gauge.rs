@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_counts_by_what_the_host_said_last_and_what_became_of_it() {
+    fn requests_are_counted_by_their_answers_and_by_the_last_state() {
         let mut gauge = AnswerGauge::default();
         let mut play = |client: &str, sent: bool, value: Value| {
             gauge.record(Duration::ZERO, client, &said(&value, sent));

@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_come_and_go() {
+    fn folders_are_made_and_removed() {
         let disk = SharedDisk::make().unwrap();
         let base = disk.base.path().to_owned();
         // Two runs at the same time, even with the same seed, do not meet.

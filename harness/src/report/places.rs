@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_about_places_that_there_are() {
+    fn reasons_name_existing_places() {
         let table: Vec<UnseenReason> =
             serde_json::from_str(include_str!("../../protocol/unseen.json")).unwrap();
         for row in &table {

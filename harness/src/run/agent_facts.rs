@@ -88,7 +88,7 @@ mod tests {
     use crate::wire::json::json;
 
     #[test]
-    fn what_is_declared_and_listed_is_told() {
+    fn declared_capabilities_modes_and_options_are_reported() {
         let facts = AgentFacts {
             capabilities: json!({"loadSession": true, "sessionCapabilities": {"list": {}, "close": null}}),
             session: json!({

@@ -658,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_is_not_offered() {
+    fn detects_capabilities_that_are_not_offered() {
         let agents = json!([
             {"provider": "a", "capabilities": {"multipleChats": {"fork": true, "sideChat": false}}},
             {"provider": "b"},
@@ -888,7 +888,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_who_does_not_shake_hands() {
+    fn nothing_is_requested_after_a_refused_handshake() {
         let mut look = FeatureDetection::new(LookOptions::offering(&["1.0.0".to_owned()]));
         look.poll_output();
         let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32005, "message": ""}});

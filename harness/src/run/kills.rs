@@ -611,7 +611,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_cover() {
+    fn names_cover_their_patterns() {
         let check = |name, tripped, expected| {
             assert_eq!(covers(name, tripped), expected, "{name} {tripped}");
         };

@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_name_something_and_never_everything() {
+    fn each_row_names_some_checks_or_scenarios_but_not_all() {
         kills::check_rows(rows(), EXEMPT);
     }
 }

@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_cut_short_has_seen_every_rule_once() {
+    fn a_shortened_run_plays_every_rule_first() {
         let planned: Vec<PlannedScenario> =
             super::super::agents::playable(&ScenarioSuite::carried())
                 .into_iter()

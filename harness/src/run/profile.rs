@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_a_user_writes() {
+    fn reads_a_profile() {
         let text = "agent: a\ncommand: [node, a.js]\nenv: { K: v }\nhome: { .a/b.json: '{model}' }\n\
                     stimulus: fixed\noffers: [ask]\ntimeout: 10s\njobs: 2\n";
         let profile = AgentProfile::parse("p.yaml", text).unwrap();

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_is_a_profile_that_says_what_was_seen() {
+    fn a_draft_is_a_profile_with_the_observed_values() {
         let given = AgentProfile::parse(
             "p.yaml",
             "agent: it's\ncommand: \"FOO='{model}' ./a --acp\"\nenv: { K: 'a: \"b\"' }\nmode: ask\n",
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_told_in_the_agents_words() {
+    fn a_draft_quotes_the_errors_of_the_agent() {
         let given = AgentProfile::parse("p.yaml", "agent: a\ncommand: ./a\n").unwrap();
         let refused = json!({"code": (-32000), "message": "log in\nfirst"});
         let mut introduction = introduction(Value::Null);

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_said_of_the_setting_that_waits() {
+    fn a_missing_answer_names_the_open_setting() {
         let setting = HostSetting { key: "a".to_owned(), value: json!(1) };
         let mut dialogue = SettingsDialogue::new(&["1.0.0".to_owned()], &[setting]);
         dialogue.poll_output();

@@ -480,7 +480,7 @@ mod tests {
     use super::{beginning, marker};
 
     #[test]
-    fn finds_what_shells_tell_editors() {
+    fn finds_shell_integration_sequences() {
         let check = |data: &str, found: Option<&str>, tail: &str| {
             assert_eq!((marker(data), beginning(data)), (found, tail), "{data:?}");
         };
