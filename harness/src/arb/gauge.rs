@@ -45,8 +45,8 @@ impl AnswerTally {
         let asked = self.served + self.refused;
         (asked >= ENOUGH && self.refused_percent() >= FUTILE).then(|| {
             format!(
-                "the target refuses {} % of what clients ask: little is put to the test (hint: \
-                 `--authenticate`, `--provider` or `--agent-model` may be missing)",
+                "the target refuses {} % of the requests and dispatches, so little is tested \
+                 (hint: `--authenticate`, `--provider` or `--agent-model` may be missing)",
                 self.refused_percent()
             )
         })
