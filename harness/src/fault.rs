@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_in_order() {
+    fn tables_of_faults_are_in_order() {
         check::<crate::host::fault::HostFault>();
         check::<crate::agent::acp::fault::Fault>();
     }

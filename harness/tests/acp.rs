@@ -136,14 +136,14 @@ fn run(fault: &[&str], name: &str) -> (Output, String) {
 }
 
 #[test]
-fn both_sides_of_a_host_are_held_together() {
+fn a_denied_call_that_runs_below_the_host_is_a_finding() {
     let (clean, _) = run(&[], "acp-clean");
     assert_eq!(clean.status.code(), Some(0), "{clean:?}");
     let (broken, junit) = run(&["denial-allowed-below"], "acp-denied");
     assert_eq!(broken.status.code(), Some(1), "{broken:?}");
     let said = String::from_utf8_lossy(&broken.stdout).into_owned();
     assert!(said.contains("FAIL below.denied-never-runs"), "{said}");
-    assert!(said.contains("which was denied, never to run"), "{said}");
+    assert!(said.contains("expected the denied tool call"), "{said}");
     assert!(junit.contains("below.denied-never-runs"), "{junit}");
 }
 
@@ -170,7 +170,7 @@ fn below(serve: &str, how: &[&str], name: &str) -> Output {
 /// The host is blamed for a turn that does not end, because clients see only the host; a note points to the
 /// agent.
 #[test]
-fn agents_that_say_nothing_of_use_end_in_a_verdict() {
+fn unusable_agents_below_a_host_end_in_a_verdict() {
     let agents = [
         ("comes-never-back", "sleep 100"),
         ("is-gone-at-once", "exit 1"),
@@ -196,7 +196,7 @@ fn agents_that_say_nothing_of_use_end_in_a_verdict() {
 /// so that it is killed before it can end its agent.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_agent_of_a_host_ends_with_it_whatever_ends_first() {
+fn the_agent_of_a_host_ends_with_the_host() {
     let host = serve(" --agent-command \"sleep 100\"");
     for (name, serve) in
         [("shell-first", format!("{host}; true")), ("host-first", format!("setsid {host} & wait"))]
@@ -207,7 +207,7 @@ fn the_agent_of_a_host_ends_with_it_whatever_ends_first() {
 }
 
 #[test]
-fn a_model_that_nobody_asks_is_noted() {
+fn a_model_without_requests_is_noted() {
     let output = below(&serve(""), &["--agent-model", "127.0.0.1:0"], "model-unasked");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let noted = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -237,7 +237,7 @@ fn drafted(command: &str) -> Output {
 }
 
 #[test]
-fn a_profile_is_written_of_an_agent_that_answers_and_its_words_are_told_of_one_that_does_not() {
+fn agent_profile_writes_a_profile_or_shows_the_output_of_a_silent_agent() {
     let output = drafted(&format!("'{}' agent acp --auth", env!("CARGO_BIN_EXE_ahp-harness")));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
@@ -256,7 +256,7 @@ fn a_profile_is_written_of_an_agent_that_answers_and_its_words_are_told_of_one_t
 /// Each place of the protocol tables that the suite never shows needs a reason, and no other place may have
 /// one. Hence the table of reasons can only shrink.
 #[test]
-fn what_a_run_of_the_suite_never_shows_has_a_reason() {
+fn every_place_that_a_run_never_shows_has_a_reason() {
     use ahp_harness::report::places::ShownPlaces;
     use ahp_harness::wire::version::Version;
 

@@ -14,7 +14,7 @@ use ahp_harness::verdict::Status;
 use ahp_harness::wire::version::Version;
 
 #[test]
-fn every_fault_is_caught_and_nothing_is_there_that_cannot_fail() {
+fn every_fault_of_an_agent_is_detected_and_every_check_can_fail() {
     let suite = ScenarioSuite::carried();
     let faults: Vec<Fault> = FAULTS.iter().map(|row| row.fault).collect();
     let matrix = play_all(&suite, &faults, KillDepth::Whole, |work| work());
@@ -47,7 +47,7 @@ fn an_agent_of_another_version_is_not_judged_by_this_one() {
 }
 
 #[test]
-fn agents_that_do_nothing_get_nothing() {
+fn null_agents_pass_no_scenario() {
     for null in NullBehaviour::ALL {
         for entry in playable(&ScenarioSuite::carried()) {
             let verdict = play_on(&entry, &mut NullHost::new(*null));

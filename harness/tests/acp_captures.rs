@@ -40,7 +40,7 @@ fn said(judged: &JudgedFile) -> String {
 }
 
 #[test]
-fn captures_come_to_what_is_written_beside_them() {
+fn captures_have_the_findings_in_their_text_files() {
     for (name, connections) in [("clean", 7), ("broken", 4)] {
         let judged = judged(&text(&format!("{name}.jsonl")), None);
         assert_eq!(judged.connections, connections, "{name}");
@@ -58,7 +58,7 @@ fn captures_come_to_what_is_written_beside_them() {
 
 /// Without connection names, each handshake begins a new conversation, as a restarted process does.
 #[test]
-fn a_capture_without_connections_is_taken_apart_by_its_handshakes() {
+fn a_capture_without_connection_names_is_split_at_its_handshakes() {
     let whole = text("broken.jsonl");
     let bare: String = whole
         .lines()
@@ -72,7 +72,7 @@ fn a_capture_without_connections_is_taken_apart_by_its_handshakes() {
 
 /// The same conversation in the form of a run, where only the version shows that it is ACP.
 #[test]
-fn a_capture_of_connections_is_of_acp_where_that_is_assumed() {
+fn assuming_acp_judges_client_and_server_lines_as_acp() {
     let whole = text("broken.jsonl");
     let named = whole.replace("\"dir\":\"c2a\"", "\"dir\":\"c2s\"");
     let named = named.replace("\"dir\":\"a2c\"", "\"dir\":\"s2c\"");
@@ -108,7 +108,7 @@ fn found(lines: &[(f64, &str, &str)]) -> String {
 }
 
 #[test]
-fn a_conversation_of_another_version_is_not_held_to_this_one() {
+fn a_conversation_of_another_acp_version_is_not_judged() {
     let update = (
         1.0,
         "a2c",
@@ -139,7 +139,7 @@ fn declined(answer: u64, result: &str) -> String {
 }
 
 #[test]
-fn an_agent_that_declines_version_1_and_speaks_it_breaks_the_handshake() {
+fn an_agent_that_declines_version_1_but_uses_it_is_a_finding() {
     for version in [0, 2] {
         let found = declined(version, r#"{"stopReason":"end_turn"}"#);
         assert!(found.starts_with("acp.handshake.version MUST 1 2 6\n"), "{version}: {found}");
@@ -201,13 +201,13 @@ fn turn_of(updates: &[&str]) -> String {
 
 /// A member that is missing or null in an update keeps its value.
 #[test]
-fn the_state_of_a_call_is_what_its_reports_add_up_to() {
+fn updates_of_a_call_accumulate() {
     const UPDATE: &str = r#""sessionUpdate":"tool_call_update""#;
     let untitled = turn_of(&[
         &format!(r#"{UPDATE},"status":"in_progress""#),
         &format!(r#"{UPDATE},"title":null,"status":"completed""#),
     ]);
-    assert!(untitled.contains("expected a title of `t` in some report"), "{untitled}");
+    assert!(untitled.contains("expected a title in some report of the call `t`"), "{untitled}");
     let titled = turn_of(&[
         &format!(r#"{UPDATE},"status":"in_progress""#),
         &format!(r#"{UPDATE},"title":"Run","status":"completed""#),
@@ -258,7 +258,7 @@ fn ran_though_rejected(inputs: &[&str]) -> String {
 
 /// The input of a tool call is the last reported one, whichever message reports it.
 #[test]
-fn a_rejected_call_is_known_by_the_input_that_its_reports_add_up_to() {
+fn a_rejected_call_is_recognised_by_its_accumulated_input() {
     let found = ran_though_rejected(&["he", "hello"]);
     assert!(found.contains("acp.permission.denied"), "{found}");
     assert!(!ran_though_rejected(&["hello", "good-bye"]).contains("acp.permission.denied"));
@@ -290,7 +290,7 @@ fn content(list: &str) -> String {
 /// New content replaces the old. A terminal that is in the content when it is released may stay there, but must
 /// not come back after it was removed.
 #[test]
-fn a_terminal_is_shown_again_only_where_it_stayed() {
+fn a_removed_terminal_shown_after_its_release_is_a_finding() {
     let terminal = r#"[{"type":"terminal","terminalId":"term"}]"#;
     let (shown, gone) = (content(terminal), content("[]"));
     let call = r#"{"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"t","title":"List","status":"in_progress"}}}"#;
@@ -304,7 +304,7 @@ fn a_terminal_is_shown_again_only_where_it_stayed() {
 }
 
 #[test]
-fn a_terminal_is_named_only_while_it_is_there() {
+fn requests_about_unknown_or_released_terminals_are_findings() {
     let output = |id| {
         format!(
             r#"{{"id":9,"method":"terminal/output","params":{{"sessionId":"s","terminalId":"{id}"}}}}"#
@@ -322,7 +322,7 @@ fn a_terminal_is_named_only_while_it_is_there() {
 }
 
 #[test]
-fn sessions_have_ids_of_their_own_and_only_those_are_named() {
+fn repeated_and_unknown_session_ids_are_findings() {
     let new =
         (1.0, "c2a", r#"{"id":5,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}"#);
     let chunk = |session| {
@@ -356,7 +356,7 @@ fn sessions_have_ids_of_their_own_and_only_those_are_named() {
 }
 
 #[test]
-fn options_have_ids_of_their_own() {
+fn repeated_option_ids_are_findings() {
     let ask = |second| {
         let text = format!(
             r#"{{"id":7,"method":"session/request_permission","params":{{"sessionId":"s","toolCall":{{"toolCallId":"t"}},"options":[{{"optionId":"a","name":"Yes","kind":"allow_once"}},{{"optionId":"{second}","name":"No","kind":"reject_once"}}]}}}}"#
@@ -387,7 +387,7 @@ fn a_notification_is_not_answered_without_an_id() {
 /// The agent is not blamed for anything before the recording: sessions, tool calls, terminals, requests,
 /// capabilities.
 #[test]
-fn a_capture_that_begins_late_accuses_nobody() {
+fn a_capture_that_begins_late_has_no_finding() {
     let text = text("clean.jsonl");
     let lines: Vec<&str> = text.lines().collect();
     for from in 0..lines.len() {
@@ -522,7 +522,7 @@ fn a_cancelled_turn_may_end_while_permission_is_open() {
 
 /// A tool call during two concurrent turns may belong to either.
 #[test]
-fn a_tool_among_two_turns_is_nobodys() {
+fn a_tool_call_during_two_turns_belongs_to_neither() {
     let second = [
         (1.0, "c2a", r#"{"id":5,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}"#),
         (1.0, "a2c", r#"{"id":5,"result":{"sessionId":"s2"}}"#),
@@ -555,13 +555,13 @@ fn permission_is_asked_for_before_a_call_ends() {
         let answer = r#"{"id":7,"result":{"outcome":{"outcome":"selected","optionId":"a"}}}"#;
         found(&[PROMPT, (1.5, "a2c", &text), (2.0, "a2c", ask), (2.1, "c2a", answer)])
     };
-    assert!(call("failed").contains("found that it had been failed"), "{}", call("failed"));
+    assert!(call("failed").contains("found that it was already failed"), "{}", call("failed"));
     assert_eq!(call("pending"), "");
 }
 
 /// The options of a session setting may be a flat list or groups.
 #[test]
-fn choices_are_what_the_schema_says() {
+fn the_current_value_of_an_option_is_one_of_its_values() {
     let made = |choices: &str| {
         let text = format!(
             r#"{{"id":5,"result":{{"sessionId":"s2","configOptions":[{{"type":"select","id":"m","name":"M","currentValue":"a","options":{choices}}}]}}}}"#

@@ -72,12 +72,12 @@ fn holds(name: &str, how: &str) {
 }
 
 #[test]
-fn the_suite_holds_on_standard_input_and_output() {
+fn the_suite_passes_over_standard_input_and_output() {
     holds("pipes", &format!("command: ['{PROGRAM}', agent, acp, --sessions, '{{home}}/sessions']"));
 }
 
 #[test]
-fn the_suite_holds_on_a_websocket() {
+fn the_suite_passes_over_a_websocket() {
     let sessions = Path::new(env!("CARGO_TARGET_TMPDIR")).join("acp-sessions");
     let _ = fs::remove_dir_all(&sessions);
     let agent = TestListener::agent(&["--sessions", sessions.to_str().unwrap()]);
@@ -85,7 +85,7 @@ fn the_suite_holds_on_a_websocket() {
 }
 
 #[test]
-fn a_fault_shows_through_either() {
+fn a_fault_is_detected_over_both_transports() {
     let check = |name: &str, how: &str| {
         let (output, said, folder) = run(name, how, &["--id", "acp/cancel/while-asked"]);
         assert_eq!(output.status.code(), Some(1), "{said}");
@@ -118,7 +118,7 @@ fn a_session_is_loaded_after_a_restart() {
 }
 
 #[test]
-fn an_agent_that_wants_clients_to_authenticate_is_told_who_they_are() {
+fn the_profile_gives_the_authentication_method() {
     let id = ["--id", "acp/turn/prompt-is-answered"];
     let how = format!("command: ['{PROGRAM}', agent, acp, --auth]");
     let (output, said, _) = run("unauthenticated", &how, &id);

@@ -39,7 +39,7 @@ fn captures() -> Vec<MutableCapture> {
 }
 
 #[test]
-fn the_checks_find_as_many_faults_of_agents_of_each_class_as_they_did() {
+fn the_score_of_each_class_of_agent_mutants_does_not_fall() {
     let trial = WireTrial::new(captures(), 1, COUNT);
     let wanted: Vec<_> = operators::of(ProtocolStandard::Acp).collect();
     let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
@@ -63,7 +63,7 @@ fn the_checks_find_as_many_faults_of_agents_of_each_class_as_they_did() {
 /// Mutants that break only a requirement with the weight "note" do not count for the score, but must be
 /// detected.
 #[test]
-fn what_the_text_does_not_demand_is_noted() {
+fn mutants_that_break_only_notes_are_detected() {
     let trial = WireTrial::new(captures(), 2, COUNT);
     let wanted: Vec<_> =
         operators::of(ProtocolStandard::Acp).filter(|it| it.advice.is_some()).collect();
@@ -76,7 +76,7 @@ fn what_the_text_does_not_demand_is_noted() {
 }
 
 #[test]
-fn legal_rewrites_of_agents_are_accused_of_nothing() {
+fn legal_rewrites_of_agents_have_no_finding() {
     let wanted: Vec<_> = rewrites::of(ProtocolStandard::Acp).collect();
     expect_no_accusation(captures(), &wanted, COUNT);
 }

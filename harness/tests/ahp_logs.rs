@@ -120,7 +120,7 @@ fn has(judged: &JudgedFile, note: &str) -> bool {
 }
 
 #[test]
-fn the_message_is_what_stands_beside_the_member() {
+fn a_line_without_its_log_member_is_the_message() {
     let check = |text: &str, expected: &str| {
         let line = ahp_log::read(text).unwrap().unwrap();
         let frame = Frame::Text(expected.to_owned());
@@ -148,7 +148,7 @@ fn the_message_is_what_stands_beside_the_member() {
 /// Two clients rename a session in the same millisecond. In each order of the two logs, a different client has
 /// sent its dispatch after the other client's number was received.
 #[test]
-fn an_order_that_nobody_knows_blames_nobody() {
+fn an_undecided_order_of_two_logs_has_no_finding() {
     let own = |name, client, number: u64, at: u32| {
         let log = ConnectionLog::new(name).shaken(1, client, 4).subscribed(at, 4, "old");
         match number {
@@ -170,7 +170,7 @@ fn an_order_that_nobody_knows_blames_nobody() {
         let files = files.map(|(name, log)| (name, log.text.as_str()));
         let judged = verdict(&files);
         assert_eq!(found(&judged), [], "{files:?}");
-        assert!(has(&judged, "the instants of the logs do not tell"), "{:?}", judged.notes);
+        assert!(has(&judged, "the times in the logs do not determine"), "{:?}", judged.notes);
         assert_eq!((judged.connections, judged.messages), (2, 14));
         assert!(!judged.summary.failed());
     }
@@ -185,7 +185,7 @@ fn an_order_that_nobody_knows_blames_nobody() {
 /// With a millisecond between the messages, the same breach is found. The result does not depend on the file
 /// names, and the message contains the names of the logs.
 #[test]
-fn an_order_that_is_known_proves() {
+fn a_decided_order_of_two_logs_has_a_finding() {
     let a = ConnectionLog::new("first one").shaken(1, "A", 4).subscribed(2, 4, "old");
     let a = a.titled(20, 9, "new", None);
     let b = ConnectionLog::new("b")
@@ -215,7 +215,7 @@ fn an_order_that_is_known_proves() {
 }
 
 #[test]
-fn a_clock_that_goes_back_widens_what_is_not_known() {
+fn a_clock_that_goes_back_makes_more_of_the_order_undecided() {
     // The clock of the first log is set back by nine milliseconds after its second line.
     let a = ConnectionLog::new("a")
         .shaken(11, "A", 4)
@@ -234,7 +234,7 @@ fn a_clock_that_goes_back_widens_what_is_not_known() {
 }
 
 #[test]
-fn segments_are_one_log() {
+fn segments_of_a_log_are_joined() {
     let whole =
         ConnectionLog::new("a").shaken(1, "A", 4).subscribed(2, 4, "old").titled(3, 5, "x", None);
     let whole = whole.titled(4, 6, "y", None).titled(5, 7, "z", None);
@@ -258,7 +258,7 @@ fn segments_are_one_log() {
 }
 
 #[test]
-fn a_truncated_message_is_never_held_against_the_host() {
+fn a_truncated_message_is_never_a_finding() {
     let message = r#"{"jsonrpc":"2.0","method":"action","params":{}}"#;
     let before = || ConnectionLog::new("a").shaken(1, "A", 4).subscribed(2, 4, "old");
     // After a truncated message, the state is unknown, and the message may have contained numbers.
@@ -283,7 +283,7 @@ fn a_truncated_message_is_never_held_against_the_host() {
 }
 
 #[test]
-fn both_ends_of_a_connection_are_one() {
+fn logs_of_both_ends_of_a_connection_are_joined() {
     let host = ConnectionLog::new("agent-host-1").shaken(1, "A", 4).subscribed(2, 4, "old");
     let host = host.dispatched(3, 1, "x").titled(3, 5, "x", Some(("A", 1)));
     let mut client = ConnectionLog::new("a window").shaken(2, "A", 4).subscribed(4, 4, "old");
@@ -313,7 +313,7 @@ fn both_ends_of_a_connection_are_one() {
 }
 
 #[test]
-fn one_log_goes_on_through_a_reconnect() {
+fn a_handshake_in_a_log_begins_a_second_connection() {
     let log = ConnectionLog::new("a").shaken(1, "A", 4).subscribed(2, 4, "old");
     let log = log.shaken(50, "A", 9).titled(60, 12, "x", None);
     let logs = read(&[("1", &log.text)]).unwrap();
@@ -325,7 +325,7 @@ fn one_log_goes_on_through_a_reconnect() {
 
 /// A log does not contain the end of a connection, so the host is not blamed for unanswered requests.
 #[test]
-fn nobody_waits_beyond_the_end_of_a_log() {
+fn requests_open_at_the_end_of_a_log_have_no_finding() {
     let ask =
         r#"{"jsonrpc":"2.0","id":5,"method":"listSessions","params":{"channel":"ahp-root://"}}"#;
     let a = ConnectionLog::new("a").shaken(1, "A", 4).line(2, "c2s", ask);
@@ -338,7 +338,7 @@ fn nobody_waits_beyond_the_end_of_a_log() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_place() {
+fn unreadable_lines_are_reported_with_file_and_line() {
     let good = ConnectionLog::new("a").shaken(1, "A", 4).text;
     let other = ConnectionLog::new("b").shaken(1, "B", 4).text;
     let error = |files: &[(&str, &str)]| read(files).unwrap_err().to_string();
@@ -380,7 +380,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
 }
 
 #[test]
-fn names_with_control_characters_are_written_out() {
+fn control_characters_in_names_are_escaped() {
     let text = ConnectionLog::new(r"a\u001b[31m\nb").shaken(1, "A", 4).text;
     let logs = read(&[("1", &text)]).unwrap();
     assert_eq!(logs.connections[0].name, r"a\u{1b}[31m\nb");
@@ -467,7 +467,7 @@ fn a_capture_and_its_logs_are_judged_alike() {
 }
 
 #[test]
-fn what_is_no_object_comes_back_to_the_letter() {
+fn lines_that_are_no_objects_are_kept_unchanged() {
     let capture = concat!(
         r#"{"t":0.000001,"conn":"A/b","dir":"open","request":["GET / HTTP/1.1"]}"#,
         "\n",
@@ -575,7 +575,7 @@ fn commands_take_logs_and_folders_of_them() {
 }
 
 #[test]
-fn nothing_to_judge_is_said_and_not_passed() {
+fn a_capture_without_anything_to_judge_fails() {
     let folder = folder("nothing");
     let path = folder.join("x.jsonl");
     let judge = |text: &str| {
@@ -590,10 +590,7 @@ fn nothing_to_judge_is_said_and_not_passed() {
     );
     let ask = r#"{"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}}"#;
     let (code, text) = judge(&format!("{open}{ask}\n"));
-    assert!(
-        code == Some(1) && text.contains("no rule was put to the test by its 1 message"),
-        "{text}"
-    );
+    assert!(code == Some(1) && text.contains("its 1 messages test no rule"), "{text}");
     let (code, text) =
         judge(&ConnectionLog::new("a").line(1, "c2s", r#"{"jsonrpc":"2.0","method":"x"}"#).text);
     assert!(code == Some(1) && text.contains("nothing could be judged"), "{text}");

@@ -16,7 +16,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 #[test]
-fn the_schema_is_the_one_of_the_table() {
+fn the_schema_file_equals_the_generated_schema() {
     let path = file("capture.schema.json");
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&path, schema()).unwrap();
@@ -30,7 +30,7 @@ fn the_schema_is_the_one_of_the_table() {
 }
 
 #[test]
-fn the_page_names_every_word() {
+fn the_page_documents_every_member_and_kind_of_line() {
     let page = fs::read_to_string(file("CAPTURE_FORMAT.md")).unwrap();
     let members = COMMON.iter().chain(KINDS.iter().flat_map(|kind| kind.members));
     let words = members.map(|member| member.name).chain(KINDS.iter().map(|kind| kind.dir));
@@ -40,7 +40,7 @@ fn the_page_names_every_word() {
 
 /// Each kind of written line has exactly the members in the table, and every kind is written.
 #[test]
-fn the_table_knows_what_is_written() {
+fn every_written_member_is_in_the_table() {
     let seen = |frame: Frame| Arc::new(SeenFrame::new(frame));
     let handshake =
         HandshakeLines { request: vec!["a".to_owned()], response: vec!["b".to_owned()] };

@@ -55,7 +55,7 @@ fn said(checks: &BTreeMap<String, CheckTotal>) -> String {
 }
 
 #[test]
-fn every_capture_comes_to_what_is_written_beside_it() {
+fn every_capture_has_the_findings_in_its_text_file() {
     for (path, checks) in judged() {
         let (beside, said) = (path.with_extension("txt"), said(&checks));
         if std::env::var_os("UPDATE").is_some() {
@@ -70,7 +70,7 @@ fn every_capture_comes_to_what_is_written_beside_it() {
 
 /// Redaction with numbered marks changes no verdict: checks, weights and lines stay the same.
 #[test]
-fn redacted_captures_come_to_the_same() {
+fn redacted_captures_have_the_same_findings() {
     let patterns = ["^[a-z]+[0-9]+$", "^[A-D]$", r"(?i)\b(one|two|three|hello|count|a)\b"];
     let patterns = patterns.iter().map(|pattern| Regex::new(pattern).unwrap()).collect();
     let redactor = SecretRedactor::new([], patterns);
@@ -100,7 +100,7 @@ fn redacted_captures_come_to_the_same() {
 }
 
 #[test]
-fn every_check_is_broken_and_kept() {
+fn every_check_has_a_capture_that_breaks_it_and_one_that_keeps_it() {
     let (mut broken, mut kept) = (BTreeSet::new(), BTreeSet::new());
     for (_, checks) in judged() {
         let clean = checks.values().all(|total| total.findings == 0);

@@ -78,7 +78,7 @@ fn page(text: &str) -> (FinishedRun, String) {
 }
 
 #[test]
-fn the_reference_host_keeps_what_is_checked() {
+fn the_certificate_of_the_reference_host_has_no_failure() {
     let out = folder("certificate-honest");
     let (code, said) = harness(&["certify", "--quiet", "--out", out.to_str().unwrap()]);
     let text = std::fs::read_to_string(out.join("certificate.json")).unwrap();
@@ -127,7 +127,7 @@ fn a_file_that_is_no_run_is_refused() {
 }
 
 #[test]
-fn a_scenario_speaks_against_the_rule_that_it_broke_alone() {
+fn a_failed_scenario_breaks_only_its_own_requirement() {
     let (run, _) = page(&run(&[("pass", "ok"), ("fail", "bad")], "h"));
     let certificate = HostCertificate::of(&run);
     let row = certificate.requirements.iter().find(|row| row.id == "ping.response").unwrap();
@@ -140,7 +140,7 @@ fn a_scenario_speaks_against_the_rule_that_it_broke_alone() {
 }
 
 #[test]
-fn a_check_speaks_against_the_requirement_that_was_broken_alone() {
+fn a_finding_of_a_check_breaks_only_its_own_requirement() {
     let out = folder("certificate-apart");
     let serve = concat!(
         env!("CARGO_BIN_EXE_ahp-harness"),
@@ -197,7 +197,7 @@ fn between<'a>(page: &'a str, before: &'a str, after: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn every_link_leads_somewhere_and_nothing_is_told_twice() {
+fn every_link_of_the_page_has_a_target_and_nothing_is_repeated() {
     let scenarios = [
         ("fail", "client `A`: expected `a` at `params.text`, found `bad`"),
         ("fail", "client `B`: expected `a` at `params.text`, found `worse`"),
@@ -229,7 +229,7 @@ fn every_link_leads_somewhere_and_nothing_is_told_twice() {
 }
 
 #[test]
-fn the_policy_allows_our_script_alone() {
+fn the_content_policy_allows_only_our_script() {
     let hash = ring::digest::digest(&ring::digest::SHA256, script().as_bytes());
     let text = data_encoding::BASE64.encode(hash.as_ref());
     assert!(POLICY.contains(&format!("'sha256-{text}'")), "expected the hash {text} in the policy");
@@ -249,7 +249,7 @@ fn a_large_run_makes_a_small_page() {
 }
 
 #[test]
-fn says_what_got_worse() {
+fn diff_names_what_got_worse() {
     let read =
         |scenarios: &[(&str, &str)]| FinishedRun::read(run(scenarios, "h").as_bytes()).unwrap();
     let (old, new) = (read(&[("pass", "a"), ("fail", "b")]), read(&[("fail", "a"), ("pass", "b")]));
@@ -270,7 +270,7 @@ fn says_what_got_worse() {
 }
 
 #[test]
-fn puts_certificates_side_by_side() {
+fn matrix_lists_the_certificates() {
     let out = folder("certificate-matrix");
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("matrix-run.jsonl");
     std::fs::write(&file, run(&[("fail", "bad")], "a|b <i>")).unwrap();
@@ -384,7 +384,7 @@ fn is(value: &Value, name: &Value) -> bool {
 }
 
 #[test]
-fn certificates_are_what_their_schema_says() {
+fn certificates_are_valid_by_their_schema() {
     let certificate = |scenarios: &[(&str, &str)]| {
         let text = run(scenarios, "h");
         let finished = FinishedRun::read(text.as_bytes()).unwrap();

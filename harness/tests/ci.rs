@@ -98,7 +98,12 @@ fn plays_a_part_of_the_selection() {
     }
     played.sort();
     assert_eq!(played, ["a", "b", "c", "d", "e"]);
-    check(&here, &["run", "suite", "--shard", "6/6"], 2, &["shard 6/6 of 5 scenarios has none"]);
+    check(
+        &here,
+        &["run", "suite", "--shard", "6/6"],
+        2,
+        &["shard 6/6 has none of the 5 selected scenarios"],
+    );
     for (shard, why) in [
         ("0/4", "expected a part from 1"),
         ("5/4", "expected a part from 1"),
@@ -317,7 +322,7 @@ fn a_junit_file_tells_where_and_what() {
 }
 
 #[test]
-fn plays_again_what_did_not_hold() {
+fn failed_of_plays_only_what_failed() {
     let here = folder("failed-of");
     for (id, holds) in [("mine/a", true), ("mine/b", false), ("mine/c", true)] {
         scenario(&here, id, holds);
@@ -331,7 +336,7 @@ fn plays_again_what_did_not_hold() {
 }
 
 #[test]
-fn a_settings_file_stands_for_what_is_not_said() {
+fn a_settings_file_gives_default_options() {
     let here = folder("settings");
     scenario(&here, "mine/a", true);
     scenario(&here, "mine/b", false);
@@ -361,7 +366,7 @@ fn a_conversation_can_be_shown() {
 }
 
 #[test]
-fn a_token_may_stand_in_a_file() {
+fn a_token_is_read_from_a_file() {
     let here = folder("token-file");
     scenario(&here, "mine/a", true);
     fs::write(here.join("token"), "s3cret-of-a-file\n").unwrap();
@@ -381,7 +386,7 @@ fn github(path: &str) -> String {
 }
 
 #[test]
-fn the_action_takes_what_the_release_makes() {
+fn the_action_downloads_only_targets_that_the_release_builds() {
     let (release, action) =
         (github("workflows/release.yml"), github("actions/ahp-harness/action.yml"));
     let made: BTreeSet<&str> = release
@@ -431,7 +436,7 @@ fn the_action_certifies_with_the_options_it_is_given() {
 }
 
 #[test]
-fn reports_of_an_older_version_have_its_words() {
+fn reports_of_an_older_version_use_its_names() {
     let here = folder("words");
     let text = "scenario: mine/words\ntitle: A text comes by itself\nclients: [A]\nsteps:\n  \
                 - open: { by: A }\n  - expect: { at: A, type: chat/delta, within: 1s, \

@@ -72,7 +72,7 @@ fn nothing(rule: &str, more: &str) -> String {
 }
 
 #[test]
-fn a_claim_speaks_for_its_own_requirements_only() {
+fn a_failed_claim_breaks_only_its_own_requirements() {
     let steps = [snapshot(WRONG, NOTE), snapshot(RIGHT, MUST)];
     let report = check(&steps, Status::Note, &["note", "pass"]);
     let failure = report.failure.as_ref().unwrap();
@@ -89,7 +89,7 @@ fn a_claim_speaks_for_its_own_requirements_only() {
 }
 
 #[test]
-fn a_premise_blames_nobody() {
+fn a_failed_premise_breaks_no_requirement() {
     let steps = [snapshot(RIGHT, MUST), snapshot(WRONG, ""), snapshot(RIGHT, ESSENTIAL)];
     let report = check(&steps, Status::Untested, &["pass", "untested"]);
     assert_eq!(report.failure.as_ref().unwrap().rule, "");
@@ -106,7 +106,7 @@ fn a_premise_blames_nobody() {
 }
 
 #[test]
-fn after_a_choice_of_the_host_claims_do_not_apply() {
+fn claims_after_a_choice_of_the_host_are_skipped() {
     let choice = |step: &str| format!("{step}, choice: the host is nowhere }}");
     let other = choice(&format!("snapshot: {{ {WRONG}"));
     let steps = [snapshot(RIGHT, MUST), other.clone(), snapshot(RIGHT, ESSENTIAL)];
@@ -126,7 +126,7 @@ fn after_a_choice_of_the_host_claims_do_not_apply() {
 }
 
 #[test]
-fn what_a_flood_pushed_out_is_not_missed() {
+fn dropped_messages_leave_a_claim_untested() {
     let flood = |times: usize| {
         format!(
             r#"send: {{ by: B, times: {times}, json: {{ jsonrpc: "2.0", method: dispatchAction, params: {{ channel: "${{session}}", clientSeq: "${{count}}", action: {{ type: session/titleChanged, title: T }} }} }} }}"#
@@ -140,7 +140,7 @@ fn what_a_flood_pushed_out_is_not_missed() {
 }
 
 #[test]
-fn what_does_not_come_ends_a_scenario_unless_nothing_depends_on_it() {
+fn a_missing_message_ends_the_scenario_unless_the_step_is_independent() {
     let steps = [nothing(NOTE, ""), snapshot(RIGHT, ESSENTIAL)];
     check(&steps, Status::Note, &["note", "untested"]);
     let steps = [nothing(NOTE, ", independent: true"), snapshot(RIGHT, ESSENTIAL)];
@@ -151,7 +151,7 @@ fn what_does_not_come_ends_a_scenario_unless_nothing_depends_on_it() {
 }
 
 #[test]
-fn a_message_about_something_else_is_not_what_was_waited_for() {
+fn a_message_about_something_else_leaves_later_claims_untested() {
     let title = r#"dispatch: { by: A, channel: "${session}", action: { type: session/titleChanged, title: T } }"#;
     let expect = |pattern: &str| {
         format!(
@@ -174,7 +174,7 @@ fn a_message_about_something_else_is_not_what_was_waited_for() {
 }
 
 #[test]
-fn what_a_failed_step_would_have_found_is_missed_only_by_those_who_use_it() {
+fn a_failed_binding_affects_only_the_steps_that_use_it() {
     let finds = format!(
         r#"snapshot: {{ of: "${{session}}", state: {{ nowhere: $bind n }}, proves: {NOTE} }}"#
     );
@@ -203,7 +203,7 @@ fn what_a_failed_step_would_have_found_is_missed_only_by_those_who_use_it() {
 }
 
 #[test]
-fn a_watch_that_is_broken_ends_alone() {
+fn a_broken_watch_leaves_other_watches_in_place() {
     let title = "dispatch: { by: A, channel: \"${session}\", action: { type: session/titleChanged, title: T } }";
     let never =
         |kind: &str, rule: &str| format!("never: {{ at: [A, B], type: {kind}, proves: {rule} }}");
@@ -218,7 +218,7 @@ fn a_watch_that_is_broken_ends_alone() {
 }
 
 #[test]
-fn order_is_read_off_the_transcript() {
+fn order_is_judged_by_the_transcript() {
     let chat = r#"request: { by: A, method: createChat, params: { channel: "${session}", chat: "${new chat c}" }, as: made }"#;
     let added = |side: &str| {
         format!("expect: {{ at: A, type: session/chatAdded, {side}: made, proves: {NOTE} }}")
@@ -259,7 +259,7 @@ fn a_refusal_counts_beside_what_was_accepted() {
 }
 
 #[test]
-fn a_scenario_without_a_handshake_blames_nobody() {
+fn a_scenario_without_a_handshake_breaks_no_requirement() {
     let text = format!(
         "scenario: claims/one\ntitle: t\nsteps:\n  - connect: A\n  - request: {{ by: A, method: ping, result: {{ x: 1 }}, proves: {MUST} }}\n"
     );

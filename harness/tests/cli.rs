@@ -67,7 +67,7 @@ fn draws_every_mistake_of_a_file() {
 }
 
 #[test]
-fn takes_the_schema_beside_the_scenarios_for_none() {
+fn check_does_not_read_the_schema_as_a_scenario() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios");
     check(&["check", &folder.display().to_string()], 0, &["no mistakes"]);
 }
@@ -82,7 +82,7 @@ fn plays_nothing_when_a_file_has_mistakes() {
 }
 
 #[test]
-fn refuses_what_is_not_there() {
+fn missing_files_and_unknown_names_are_refused() {
     check(&["run", "none.yaml"], 2, &["`none.yaml` could not be read: no such file"]);
     check(&["check", "none.yaml"], 2, &["no such file"]);
     check(&["judge", "none.jsonl"], 2, &["`none.jsonl` could not be read"]);
@@ -117,7 +117,7 @@ fn a_case_for_an_older_version_is_played_there() {
     };
     run(&[], &["1 scenarios, protocol 0.5.1", "1 passed"]);
     run(&["--loopback"], &["1 scenarios, protocol 0.5.1", "1 passed"]);
-    run(&["--spec", "1.0.0"], &["not written for protocol 1.0.0", "1 skipped"]);
+    run(&["--spec", "1.0.0"], &["does not apply to protocol 1.0.0", "1 skipped"]);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn writes_reports_that_can_be_judged_again() {
 }
 
 #[test]
-fn a_baseline_holds_its_entries_to_their_word() {
+fn a_stale_or_unknown_baseline_entry_fails() {
     let path = folder().join("known.yaml");
     let with = |text: &str| {
         fs::write(&path, text).unwrap();
@@ -241,7 +241,7 @@ fn explains_and_lists() {
 }
 
 #[test]
-fn says_what_it_would_send() {
+fn a_dry_run_shows_what_it_would_send() {
     let arguments = ["run", "--dry-run", "--id", "tools/confirmed-once"];
     let said = check(&arguments, 0, &["nothing was sent", "open", "chat/toolCallConfirmed"]);
     golden("dry-run.txt", &said);

@@ -125,7 +125,7 @@ fn made(lines: &[&str]) -> Result<ConvertedScenario, ConvertError> {
 }
 
 #[test]
-fn names_what_was_made_up_on_the_day() {
+fn generated_ids_of_a_capture_become_names() {
     let uuid = "11111111-2222-4333-8444-555555555555";
     let shake = r#"{"conn":"x","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"channel":"ahp-root://","clientId":"me-1","protocolVersions":["1.0.0"]}}}"#;
     let shaken = r#"{"conn":"x","dir":"s2c","msg":{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1.0.0","serverSeq":7}}}"#;
@@ -151,7 +151,7 @@ fn names_what_was_made_up_on_the_day() {
 }
 
 #[test]
-fn refuses_what_holds_nothing() {
+fn refuses_a_capture_without_messages() {
     assert_eq!(made(&[]).unwrap_err(), ConvertError::Empty);
     assert_eq!(made(&[r#"{"conn":"A","dir":"open"}"#]).unwrap_err(), ConvertError::Empty);
 }

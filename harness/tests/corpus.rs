@@ -12,7 +12,7 @@ const DRAWN: usize = 60;
 const LONGEST: usize = 400;
 
 #[test]
-fn every_input_is_survived() {
+fn no_target_panics_on_the_corpus() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
     for ByteTarget { name, run, .. } in TARGETS {
         let mut inputs = 0;
@@ -26,7 +26,7 @@ fn every_input_is_survived() {
 
 #[cfg(feature = "official-newest")]
 #[test]
-fn the_official_crate_agrees() {
+fn the_official_crate_agrees_on_the_corpus() {
     use ahp_harness::arb::targets::{differential, official};
 
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/chat");
@@ -40,7 +40,7 @@ fn the_official_crate_agrees() {
 }
 
 #[test]
-fn bytes_that_nobody_chose_are_survived() {
+fn no_target_panics_on_random_bytes() {
     for (number, ByteTarget { run, .. }) in TARGETS.iter().enumerate() {
         let mut dice = Dice::new(1, number as u64);
         for _ in 0..DRAWN {

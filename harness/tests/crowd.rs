@@ -23,7 +23,7 @@ const TESTED: &[&str] = &[
 ];
 
 #[test]
-fn nobody_is_accused() {
+fn a_crowd_of_clients_has_no_finding() {
     let mut crowd = TestCrowd::new(CLIENTS);
     (0..ACTIONS).for_each(|number| crowd.act(number));
     assert!(crowd.seq > ACTIONS, "{}", crowd.seq);

@@ -237,7 +237,7 @@ fn settings_are_made_before_the_run_and_after_each_restart() {
 fn a_setting_that_the_host_rejects_ends_the_run() {
     let (code, said) = set("rejected", "1.0.0", &["verbosity=7"]);
     assert_eq!(code, Some(3), "{said}");
-    let expected = "the setting `verbosity` was not made: the host rejected it:";
+    let expected = "the setting `verbosity` could not be applied: the host rejected it:";
     assert!(said.contains(expected), "{said}");
 }
 
@@ -312,7 +312,7 @@ fn a_version_whose_handshake_is_refused_with_any_error_is_not_spoken() {
     assert_eq!(said.matches("1 passed").count(), 1, "{said}");
     // Versions 0.1.0 to 0.9.0 are refused. The handshake of version 1 has another form, which this host
     // forwards.
-    assert!(said.matches("not spoken by the host").count() >= 11, "{said}");
+    assert!(said.matches("not supported by the host").count() >= 11, "{said}");
 
     // If the user requests a version that the host does not support, the output names the supported versions
     // and the remedy.

@@ -58,7 +58,7 @@ fn a_seed_draws_the_same_conversation() {
 
 /// A step that the simulated host cannot play would end the conversation early.
 #[test]
-fn conversations_come_to_their_end() {
+fn most_conversations_are_drawn_to_their_end() {
     for version in [V1, Version::new(0, 2, 0)] {
         let generator = ConversationGenerator::new(version, 1, DrawTaste::ALL);
         let all: Vec<_> = (0..SOME).filter_map(|number| generator.sequence(number)).collect();
@@ -82,7 +82,7 @@ fn a_conversation_comes_back_from_its_file() {
 
 /// On the honest host, no check has a finding, and nearly all messages are the same as in the simulation.
 #[test]
-fn nothing_is_found_on_the_honest_host() {
+fn the_reference_host_without_faults_has_no_finding() {
     for version in Protocol::all_played() {
         let ground = EmbeddedGround::of(*version, AgentMode::Host, &[]);
         let (mut played, mut unsteady) = (0, 0_u64);
@@ -101,7 +101,7 @@ fn nothing_is_found_on_the_honest_host() {
 
 /// The generator does not use capabilities that `run` would skip on the host.
 #[test]
-fn nothing_is_drawn_that_a_host_does_not_offer() {
+fn conversations_use_only_what_the_host_offers() {
     const MISSING: [&str; 6] =
         ["terminals", "annotations", "automations", "multipleChats", "chatMoves", "customizations"];
     let detected = MISSING.map(|name| DetectedFeature::new(name, false, "the host lacks it"));
@@ -148,7 +148,7 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
 
 /// A finding that a legal variant also causes is dropped; other findings are kept.
 #[test]
-fn what_a_legal_variant_does_is_no_finding() {
+fn a_finding_that_a_legal_variant_explains_is_dropped() {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     // A host may answer every reconnect with snapshots, which the expectations from the simulation do not
     // allow.
@@ -177,7 +177,7 @@ fn what_a_legal_variant_does_is_no_finding() {
 
 /// Defects that conversations have found in the reference host stay fixed.
 #[test]
-fn what_was_found_is_not_found_again() {
+fn defects_found_by_earlier_campaigns_stay_fixed() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/conversations");
     for entry in std::fs::read_dir(corpus).unwrap() {
         let path = entry.unwrap().path();
@@ -195,7 +195,7 @@ fn what_was_found_is_not_found_again() {
 
 /// A fixed sample of `ahp-harness mutants --fuzz`.
 #[test]
-fn planted_faults_are_found_and_become_small() {
+fn injected_faults_are_found_and_shrunk() {
     const SAMPLE: &[(HostFault, usize)] = &[
         (HostFault::SequenceRepeats, 3),
         (HostFault::EchoNever, 4),
@@ -236,7 +236,7 @@ fn is_found_and_becomes_small(
 
 /// The first conversations detect hosts that do nothing and hosts that lie.
 #[test]
-fn hosts_that_do_nothing_are_found_out_and_end_nothing() {
+fn null_and_lying_hosts_are_detected() {
     let ground = EmbeddedGround::of(V1, AgentMode::Host, &[]);
     let drafts: Vec<ScenarioDraft> = drawn(V1, 12).collect();
     for kind in NullBehaviour::ALL {
@@ -258,7 +258,7 @@ fn hosts_that_do_nothing_are_found_out_and_end_nothing() {
 
 /// A shrunk conversation keeps its names bound and its clients declared, whatever is removed.
 #[test]
-fn what_is_made_small_stays_a_scenario() {
+fn a_shrunk_conversation_is_a_valid_scenario() {
     struct AnyHost(u32);
     impl DraftTrial for AnyHost {
         async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
@@ -354,7 +354,7 @@ fn drawn_with_agents(count: u64) -> Vec<ScenarioDraft> {
 
 /// The honest agent breaks nothing, and most conversations go as they were drawn.
 #[test]
-fn the_reference_agent_draws_no_finding() {
+fn the_reference_agent_has_no_finding() {
     let generator = AgentConversationGenerator::new(1, AgentAbilitySet::all());
     let honest = EmbeddedGround::of_agent(&[]);
     let (mut all, mut played) = (0, 0);
@@ -374,7 +374,7 @@ const LATE: &[(&str, &str)] = &[("late-questions", "acp.turns.stops-work")];
 
 /// What an agent may do otherwise is no finding.
 #[test]
-fn legal_variants_of_an_agent_draw_no_finding() {
+fn legal_variants_of_an_agent_have_no_finding() {
     let honest = EmbeddedGround::of_agent(&[]);
     let drafts = drawn_with_agents(SOME / 2);
     let (mut accused, mut played) = (Vec::new(), 0);
@@ -398,7 +398,7 @@ fn legal_variants_of_an_agent_draw_no_finding() {
 
 /// A fixed sample of what `ahp-harness mutants --fuzz --acp` does for all of them.
 #[test]
-fn planted_faults_of_an_agent_are_found_and_become_small() {
+fn injected_faults_of_an_agent_are_found_and_shrunk() {
     const SAMPLE: &[(AgentFault, usize)] = &[
         (AgentFault::EndTurnAfterCancel, 6),
         (AgentFault::LateTexts, 6),
@@ -455,7 +455,7 @@ fn a_campaign_with_an_agent_writes_files_that_run_plays() {
 
 /// An agent that waits for permission which nobody gives need not end its turn.
 #[test]
-fn a_prompt_need_not_be_answered_while_permission_is_waited_for() {
+fn a_prompt_may_stay_open_while_permission_is_requested() {
     let steps = [
         json!({"open": {"by": "A"}}),
         json!({"prompt": {"by": "A", "script": "tool shell \"touch ahp\" confirm", "as": "p"}}),

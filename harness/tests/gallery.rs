@@ -261,7 +261,7 @@ fn quick() -> Vec<GalleryRow> {
 }
 
 #[test]
-fn there_are_enough_rows() {
+fn the_gallery_has_enough_rows_with_unique_names() {
     let rows = rows::rows();
     assert!(rows.len() >= 150, "{} rows", rows.len());
     let mut names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
@@ -271,24 +271,24 @@ fn there_are_enough_rows() {
 }
 
 #[test]
-fn no_quick_row_harms_a_run() {
+fn runs_survive_the_quick_rows() {
     check("quick", &RUN, &quick());
 }
 
 #[test]
 #[ignore = "takes minutes; CI plays the quick rows"]
-fn no_row_harms_a_run() {
+fn runs_survive_every_row() {
     check("run", &RUN, &rows::rows());
 }
 
 #[test]
 #[ignore = "takes minutes; CI plays the quick rows"]
-fn no_row_harms_a_certificate() {
+fn certificates_survive_every_row() {
     check("certify", &CERTIFY, &rows::rows());
 }
 
 #[test]
 #[ignore = "takes minutes; CI plays the quick rows"]
-fn no_row_harms_a_campaign() {
+fn campaigns_survive_every_row() {
     check("fuzz", &FUZZ, &rows::rows());
 }

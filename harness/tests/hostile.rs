@@ -91,16 +91,16 @@ async fn shaken(stream: TcpStream) -> HostileSocket {
 }
 
 #[test]
-fn silence_below_the_protocol() {
+fn a_host_without_a_websocket_handshake_is_unreachable() {
     let output = play(|mut stream: TcpStream| async move {
         let mut bytes = [0; 1024];
         while stream.read(&mut bytes).await.is_ok_and(|count| count > 0) {}
     });
-    check(&output, 3, "no WebSocket handshake in time");
+    check(&output, 3, "the WebSocket handshake was not completed in time");
 }
 
 #[test]
-fn another_protocol() {
+fn a_host_that_answers_http_403_is_unreachable() {
     let output = play(|mut stream: TcpStream| async move {
         let answer = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n";
         let _ = stream.write_all(answer.as_bytes()).await;
@@ -109,7 +109,7 @@ fn another_protocol() {
 }
 
 #[test]
-fn closing_in_the_handshake() {
+fn a_host_that_closes_in_the_handshake_is_unreachable() {
     let output = play(|stream| async move {
         let mut socket = accept_async(stream).await.unwrap();
         let _ = socket.next().await;
@@ -119,7 +119,7 @@ fn closing_in_the_handshake() {
 }
 
 #[test]
-fn bytes_one_by_one() {
+fn a_host_that_sends_single_bytes_is_unreachable() {
     let output = play(|mut stream: TcpStream| async move {
         for byte in b"HTTP/1.1 101 Switching Protocols\r\nX-Pad: ".iter().chain([&b'x'; 10_000]) {
             if stream.write_all(&[*byte]).await.is_err() {
@@ -132,7 +132,7 @@ fn bytes_one_by_one() {
 }
 
 #[test]
-fn silence_after_the_handshake() {
+fn a_host_that_is_silent_after_the_handshake_fails_the_run() {
     let output = play(|stream| async move {
         let mut socket = shaken(stream).await;
         while let Some(Ok(_)) = socket.next().await {}
@@ -141,7 +141,7 @@ fn silence_after_the_handshake() {
 }
 
 #[test]
-fn an_endless_stream() {
+fn an_endless_stream_of_messages_leaves_the_run_untested() {
     let output = play(|stream| async move {
         let mut socket = shaken(stream).await;
         let action = json!({"type": "root/activeSessionsChanged", "activeSessions": 1});
@@ -157,7 +157,7 @@ fn an_endless_stream() {
 }
 
 #[test]
-fn a_message_without_measure() {
+fn a_huge_message_is_bounded() {
     let output = play_waiting("10s", |stream| async move {
         let mut socket = shaken(stream).await;
         let _ = socket.send(Message::text("x".repeat(40 << 20))).await;
@@ -167,7 +167,7 @@ fn a_message_without_measure() {
 }
 
 #[test]
-fn json_without_ground() {
+fn deeply_nested_json_is_a_finding() {
     let output = play(|stream| async move {
         let mut socket = shaken(stream).await;
         let _ = socket.send(Message::text("[".repeat(5 << 20))).await;
@@ -179,7 +179,7 @@ fn json_without_ground() {
 }
 
 #[test]
-fn wrong_types_everywhere() {
+fn wrong_types_everywhere_are_findings() {
     let output = play(|stream| async move {
         let mut socket = accept_async(stream).await.unwrap();
         let odd = [
@@ -206,7 +206,7 @@ fn wrong_types_everywhere() {
 }
 
 #[test]
-fn an_end_in_the_middle_of_a_frame() {
+fn a_connection_that_ends_within_a_frame_is_reported() {
     let output = play(|stream| async move {
         let mut socket = shaken(stream).await;
         let _ = socket.next().await;
@@ -217,7 +217,7 @@ fn an_end_in_the_middle_of_a_frame() {
 }
 
 #[test]
-fn a_reader_that_never_reads() {
+fn a_host_that_never_reads_leaves_the_run_untested() {
     let output = play(|stream| async move {
         let socket = accept_async(stream).await.unwrap();
         tokio::time::sleep(LIMIT).await;

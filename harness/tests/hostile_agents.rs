@@ -114,12 +114,12 @@ fn garbage_on_standard_output_is_reported() {
 }
 
 #[test]
-fn garbage_alone_is_given_up() {
+fn endless_garbage_on_standard_output_is_bounded() {
     play("nothing-but-garbage", "exec yes nonsense", TURN).ends(1, &["acp.wire.only-messages"]);
 }
 
 #[test]
-fn lines_without_end_are_bounded() {
+fn endless_lines_are_bounded() {
     let whole = play("endless-line", "exec cat /dev/zero", TURN);
     whole.ends(3, &["a line of more than 8 MiB"]);
     let prompt = "exec cat /dev/zero";
@@ -127,7 +127,7 @@ fn lines_without_end_are_bounded() {
 }
 
 #[test]
-fn deep_and_huge_json_is_evidence() {
+fn deep_and_huge_json_is_a_finding() {
     let deep = r#"head -c 200000 /dev/zero | tr '\0' '['; echo; head -c 6000000 /dev/zero | tr '\0' '1'; echo"#;
     play("deep", &prompted(deep), TURN).ends(1, &["FAIL acp.tr-01"]);
 }
@@ -137,15 +137,15 @@ fn a_flood_of_messages_ends_the_scenario() {
     let flood = r#"exec yes '{"jsonrpc":"2.0","method":"_flood","params":{}}'"#;
     // On a slow machine, the flood may only prevent the answer from arriving in time.
     let said = play("flood", &prompted(flood), TURN).ends(1, &[]).said;
-    let bounds = ["more than a scenario can need", "expected an answer within"];
+    let bounds = ["more than any scenario needs", "expected an answer within"];
     assert!(bounds.iter().any(|bound| said.contains(bound)), "{said}");
 }
 
 #[test]
-fn standard_error_is_read_and_forgotten() {
+fn standard_error_is_read_and_bounded() {
     let noise = "head -c 30000000 /dev/zero | tr '\\0' 'e' >&2; yes complaint | head -n 200000 >&2";
     let played = play("noise", &prompted(noise), TURN);
-    let played = played.ends(0, &["1 passed", "lines what it writes there is left out"]);
+    let played = played.ends(0, &["1 passed", "lines, further output is left out"]);
     assert!(played.transcript.len() < 12 << 20, "{} bytes", played.transcript.len());
 }
 
@@ -156,7 +156,7 @@ fn an_agent_that_never_exits_is_killed() {
 }
 
 #[test]
-fn what_it_started_ends_with_it() {
+fn subprocesses_of_the_agent_are_killed() {
     let mark = mark("forks");
     // A child that ignores signals, one with its own session, one that forked twice, and one that has cleared
     // its environment.
@@ -171,14 +171,14 @@ fn what_it_started_ends_with_it() {
 }
 
 #[test]
-fn an_agent_that_is_gone_leaves_nothing() {
+fn an_agent_that_exits_leaves_no_subprocess() {
     let script = "setsid sleep 100000 </dev/null >/dev/null 2>&1 &\nexit 3";
     play("gone", script, TURN).ends(3, &["the agent ended"]);
 }
 
 /// Requests files outside the permitted folder in every possible way.
 #[test]
-fn nothing_outside_of_the_folder_is_touched() {
+fn files_outside_of_the_folder_stay_unchanged() {
     let outside = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-outside");
     let _ = fs::remove_dir_all(&outside);
     fs::create_dir_all(&outside).unwrap();
@@ -214,13 +214,13 @@ rm "$w""#
     let told = &played.transcript;
     assert!(!told.contains("nobody may read this"), "{told}");
     assert!(told.contains("inside\\n"), "{told}");
-    assert!(told.contains("outside of its folder: refused"), "{}", played.said);
+    assert!(told.contains("which is outside its folder: refused"), "{}", played.said);
     assert_eq!(fs::read_dir(played.folder.join("tmp")).unwrap().count(), 0);
 }
 
 /// The run does not wait for its last scenario, which could go on for an hour.
 #[test]
-fn a_run_has_its_time() {
+fn the_budget_ends_a_run() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-budget");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();

@@ -43,7 +43,7 @@ impl Read for RepeatedBytes {
 }
 
 #[test]
-fn says_what_is_no_capture() {
+fn names_the_format_of_a_file_that_is_no_capture() {
     let check = |bytes: &[u8], expected: &str| {
         let error = judged(bytes).unwrap_err();
         assert_eq!((error.line, error.last), (1, false), "{error}");
@@ -62,7 +62,7 @@ fn says_what_is_no_capture() {
 }
 
 #[test]
-fn judges_what_can_be_read() {
+fn judges_the_readable_lines() {
     let whole = DIRTY.join("\n");
     let check = |bytes: &[u8], broken: bool, expected: &str| {
         let judged = judged(bytes).unwrap();
@@ -87,7 +87,7 @@ fn judges_what_can_be_read() {
 }
 
 #[test]
-fn takes_messages_nested_deep_as_odd_ones() {
+fn reports_deeply_nested_messages() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     let sent = format!(r#"{{"conn":"A","dir":"c2s","msg":{deep}}}"#);
     let aside = format!(r#"{{"conn":"A","dir":"close","x":{deep}}}"#);
@@ -98,7 +98,7 @@ fn takes_messages_nested_deep_as_odd_ones() {
 }
 
 #[test]
-fn stops_at_a_line_without_end() {
+fn stops_at_an_endless_line() {
     let endless =
         BufReader::new(RepeatedBytes { bytes: vec![b'x'; 1 << 16], at: 0, left: u64::MAX });
     let begun = DIRTY.join("\n") + "\n";
@@ -109,7 +109,7 @@ fn stops_at_a_line_without_end() {
 }
 
 #[test]
-fn takes_any_number_of_lines() {
+fn judges_any_number_of_lines() {
     const LINES: u64 = 200_000;
     let line = r#"{"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping","params":{"channel":"ahp-root://"}}}"#;
     let bytes = format!("{line}\n").into_bytes();
@@ -120,7 +120,7 @@ fn takes_any_number_of_lines() {
 }
 
 #[test]
-fn knows_so_many_connections() {
+fn bounds_the_number_of_connection_names() {
     let lines: String =
         (0..=100_000).map(|n| format!("{{\"conn\":\"{n}\",\"dir\":\"open\"}}\n")).collect();
     let judged = judged(lines + "\n").unwrap();
@@ -128,7 +128,7 @@ fn knows_so_many_connections() {
 }
 
 #[test]
-fn says_when_a_recording_has_no_end() {
+fn notes_a_recording_that_was_cut_off() {
     let check = |head: &str, tail: &str, notes: usize| {
         let judged = judged([head, &DIRTY[..3].join("\n"), tail].join("\n")).unwrap();
         assert_eq!(judged.notes.len(), notes, "{:?}", judged.notes);

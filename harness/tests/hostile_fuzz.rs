@@ -188,27 +188,27 @@ fn goes_on(spoil: ConnectionSpoil, name: &str) {
 }
 
 #[test]
-fn a_host_that_stops_answering() {
+fn a_campaign_survives_a_host_that_stops_answering() {
     goes_on(ConnectionSpoil::Silence, "silence");
 }
 
 #[test]
-fn a_host_that_closes() {
+fn a_campaign_survives_a_host_that_closes_connections() {
     goes_on(ConnectionSpoil::Close, "close");
 }
 
 #[test]
-fn a_host_that_floods() {
+fn a_campaign_survives_a_host_that_floods() {
     goes_on(ConnectionSpoil::Flood, "flood");
 }
 
 #[test]
-fn a_host_that_sends_garbage() {
+fn a_campaign_survives_a_host_that_sends_garbage() {
     goes_on(ConnectionSpoil::Garbage, "garbage");
 }
 
 #[test]
-fn a_host_that_sends_nonsense() {
+fn a_campaign_survives_a_host_that_sends_nonsense() {
     goes_on(ConnectionSpoil::Nonsense, "nonsense");
 }
 

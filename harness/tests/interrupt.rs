@@ -28,7 +28,7 @@ fn serve(arguments: &[&str]) -> (TestProcess, String) {
 }
 
 #[test]
-fn an_interrupted_run_ends_well() {
+fn an_interrupted_run_writes_a_complete_report() {
     let (_host, url) = serve(&[]);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let report = folder.join("interrupted.jsonl");
@@ -67,7 +67,7 @@ fn an_interrupted_run_ends_well() {
 }
 
 #[test]
-fn a_started_host_is_ended_with_all_it_started() {
+fn a_started_host_is_killed_with_its_subprocesses() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let pids = folder.join("pids");
     // The host is a grandchild of the harness, next to a process that would outlive it.

@@ -53,7 +53,7 @@ proptest! {
     }
 
     #[test]
-    fn what_nobody_knows_survives(story in stories(false)) {
+    fn unknown_members_survive(story in stories(false)) {
         prop_assert_eq!(laws::what_nobody_knows_survives(&story), Ok(()));
     }
 
@@ -78,7 +78,7 @@ proptest! {
     /// actions. After rolling back to the confirmed state and replaying the pending actions, the client reaches
     /// the state of the host. At every moment, its confirmed state is the state of the host.
     #[test]
-    fn guessing_ahead_ends_where_the_host_is(
+    fn optimistic_clients_converge_with_the_host(
         story in stories(false),
         order in proptest::collection::vec((any::<bool>(), any::<bool>(), any::<bool>()), 0..24),
     ) {

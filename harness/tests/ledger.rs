@@ -36,7 +36,7 @@ fn every_rule_of_reducers_has_vectors() {
 }
 
 #[test]
-fn what_is_excluded_is_not_put_to_the_test() {
+fn excluded_requirements_are_not_tested() {
     let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
     for ledger in RequirementLedger::all() {
         for row in LedgerCoverage::of(ledger.version, &suite, &vectors).rows {
@@ -48,7 +48,7 @@ fn what_is_excluded_is_not_put_to_the_test() {
 }
 
 #[test]
-fn nothing_that_is_more_than_a_note_is_open() {
+fn every_requirement_above_a_note_is_covered() {
     for version in [Version::V1_0, Version::V0_9] {
         let coverage = LedgerCoverage::of(version, &ScenarioSuite::carried(), &vector::carried());
         let open = coverage.open(Weight::Should);
@@ -61,7 +61,7 @@ fn nothing_that_is_more_than_a_note_is_open() {
 const UNREACHED: &str = include_str!("files/unreached.txt");
 
 #[test]
-fn what_cannot_be_tested_on_foreign_hosts_only_shrinks() {
+fn no_further_requirement_is_untestable_on_foreign_hosts() {
     let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
     let mut found = BTreeSet::new();
     for &version in Protocol::all_played() {
@@ -86,7 +86,7 @@ fn what_cannot_be_tested_on_foreign_hosts_only_shrinks() {
 }
 
 #[test]
-fn what_no_scenario_reaches_does_not_count_as_reached() {
+fn coverage_names_the_kinds_of_hosts_that_are_reached() {
     let (suite, vectors) = (ScenarioSuite::carried(), vector::carried());
     let coverage = LedgerCoverage::of(Version::V1_0, &suite, &vectors);
     let row = |id: &str| coverage.rows.iter().find(|row| row.rule.id == id).unwrap();

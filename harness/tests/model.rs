@@ -105,7 +105,7 @@ async fn two_hundred_conversations_do_not_mix() {
 }
 
 #[tokio::test]
-async fn an_answer_holds_until_its_name_is_released() {
+async fn a_hold_waits_until_its_name_is_released() {
     let (stand, address) = stand().await;
     let mut stream = send(&address, MESSAGES, &conversation("say a\nhold go\nsay <b>", 0)).await;
     let mut text = String::new();
@@ -129,7 +129,7 @@ async fn an_answer_holds_until_its_name_is_released() {
 }
 
 #[tokio::test]
-async fn the_log_tells_what_was_asked_and_whether_it_was_heard() {
+async fn the_log_has_each_request_and_whether_its_answer_was_read() {
     let (_stand, address) = stand().await;
     ask(&address, MESSAGES, &conversation("say a", 0)).await;
     let mut stream = send(&address, MESSAGES, &conversation("endless", 0)).await;
@@ -159,7 +159,7 @@ async fn the_log_tells_what_was_asked_and_whether_it_was_heard() {
 }
 
 #[tokio::test]
-async fn what_is_no_request_is_answered_in_bounds() {
+async fn invalid_requests_are_refused() {
     let (_stand, address) = stand().await;
     assert!(ask(&address, MESSAGES, "no").await.starts_with("HTTP/1.1 400"));
     assert!(ask(&address, "GET /ahp/nothing", "").await.starts_with("HTTP/1.1 404"));
@@ -172,7 +172,7 @@ async fn what_is_no_request_is_answered_in_bounds() {
 }
 
 #[tokio::test]
-async fn agents_that_never_come_back_hold_up_nobody() {
+async fn stalled_connections_do_not_block_other_requests() {
     let (stand, address) = stand().await;
     let mut silent = Vec::new();
     for _ in 0..100 {
@@ -200,7 +200,7 @@ async fn agents_that_never_come_back_hold_up_nobody() {
 }
 
 #[tokio::test]
-async fn a_script_that_no_agent_can_play_is_said_to_be_so() {
+async fn the_log_reports_a_script_that_cannot_be_played() {
     let (_stand, address) = stand().await;
     let record = |script: &'static str| {
         let address = address.clone();
@@ -225,7 +225,7 @@ async fn a_script_that_no_agent_can_play_is_said_to_be_so() {
 }
 
 #[tokio::test]
-async fn a_scenario_hears_of_its_own_conversations() {
+async fn a_scenario_receives_only_its_own_conversations() {
     let hub: Arc<AgentHub> = Arc::default();
     let (_stand, address) = stand_for(Arc::clone(&hub)).await;
     let mut heard = hub.join("area/one");

@@ -34,7 +34,7 @@ fn every_fault_is_caught(version: Version) {
 }
 
 #[test]
-fn rows_of_broken_rules_name_what_there_is() {
+fn rows_of_broken_rules_name_existing_faults_and_rules() {
     let rules: HashSet<&str> = RequirementLedger::all()
         .flat_map(RequirementLedger::iter)
         .map(|row| row.id)
@@ -70,13 +70,13 @@ fn rows_of_broken_rules_name_what_there_is() {
 const HELD: [Version; 4] = [Version::V1_0, Version::V0_9, Version::V0_2, Version::V0_1];
 
 #[test]
-fn every_fault_trips_what_its_row_names() {
+fn every_fault_makes_the_checks_and_scenarios_of_its_row_fail() {
     HELD.into_iter().for_each(every_fault_is_caught);
 }
 
 /// In the other versions, nothing may fail on the honest host.
 #[test]
-fn nothing_trips_on_the_honest_host() {
+fn reference_host_without_faults_trips_no_check() {
     let suite = ScenarioSuite::carried();
     for version in Protocol::known().iter().filter(|version| !HELD.contains(version)) {
         let matrix = play_all(&suite, *version, &[], KillDepth::Whole, |work| work());

@@ -83,7 +83,7 @@ fn reads_junit() {
 }
 
 #[test]
-fn hosts_that_do_nothing_get_nothing() {
+fn null_hosts_pass_no_scenario() {
     for version in [Version::V1_0, Version::V0_9, Version::V0_2, Version::V0_1, Version::V1] {
         for null in NullBehaviour::ALL {
             let said = play(version, || Box::new(NullHost::new(*null)));
@@ -473,7 +473,7 @@ fn listed(list: &[&str], id: &str) -> bool {
 
 /// A silent host behind a socket costs a bounded time, and also passes nothing.
 #[test]
-fn a_mute_host_is_given_up_in_time() {
+fn a_mute_host_costs_a_bounded_time() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");
     let command = |arguments: &[&str]| {
         let mut command = Command::new(program);
@@ -495,7 +495,7 @@ fn a_mute_host_is_given_up_in_time() {
 }
 
 #[test]
-fn liars_get_no_more_than_they_earned() {
+fn lying_hosts_pass_only_the_listed_requirements() {
     let mut wrong = Vec::new();
     for liar in LiarBehaviour::ALL {
         let said = play(Protocol::known()[0], || Box::new(LiarHost::new(*liar)));

@@ -47,7 +47,7 @@ fn compared(verdict: &ScenarioVerdict) -> u64 {
 }
 
 #[test]
-fn observers_do_no_harm() {
+fn observers_change_no_verdict() {
     let (mut with, mut without) = (0, 0);
     for entry in &ScenarioSuite::carried().entries {
         let id = &entry.scenario.id;
@@ -74,7 +74,7 @@ fn observers_do_no_harm() {
 
 /// A turn that only its own client watches shows nothing about snapshots; an observer reads one.
 #[test]
-fn observers_find_what_no_step_asks_for() {
+fn observers_detect_a_stale_snapshot() {
     let found = |observe: bool| -> BTreeSet<String> {
         let suite = ScenarioSuite::carried();
         let wrong = suite.entries.iter().filter(|entry| {

@@ -36,7 +36,7 @@ fn list(weight: &str) -> String {
 }
 
 #[test]
-fn they_are_judged_and_shown_like_any_other() {
+fn own_requirements_are_judged_and_shown_like_any_other() {
     let folder = folder("must", "team.title", &list("must"));
     let jsonl = folder.join("run.jsonl");
     let junit = folder.join("junit.xml");
@@ -83,7 +83,7 @@ fn the_threshold_decides_which_weights_fail_a_run() {
 }
 
 #[test]
-fn mistakes_in_them_are_shown_where_they_are() {
+fn mistakes_in_own_requirements_are_shown_at_their_place() {
     let check = |name: &str, rule: &str, requirements: &str, expected: &[&str]| {
         let (code, said) = run(&folder(name, rule, requirements), "check", &[]);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");

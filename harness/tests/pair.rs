@@ -39,7 +39,7 @@ proptest! {
     #![proptest_config(cases(400))]
 
     #[test]
-    fn keeps_the_rules_whatever_clients_do(script in scripts(60)) {
+    fn the_reference_host_has_no_finding_for_random_clients(script in scripts(60)) {
         let pair = play(&script);
         prop_assert!(!pair.said.is_empty());
         prop_assert_eq!(accusations(&pair.entries), Vec::<String>::new());
@@ -79,7 +79,7 @@ const COVERED: &[&str] = &[
 ];
 
 #[test]
-fn plays_are_worth_playing() {
+fn random_plays_cover_enough_actions() {
     let mut runner = TestRunner::deterministic();
     let mut seen = BTreeSet::new();
     for _ in 0..250 {

@@ -60,7 +60,7 @@ fn results(file: &Path) -> Vec<(String, String, String)> {
 }
 
 #[test]
-fn what_depends_on_the_agent_is_played_with_each_and_the_rest_once() {
+fn scenarios_about_the_agent_are_played_with_every_agent() {
     let file = folder("providers-run").join("run.jsonl");
     let said = run(&file, &[]);
     assert!(said.contains("not tested: agent guarded: it needs a token for"), "{said}");
@@ -96,7 +96,7 @@ fn what_depends_on_the_agent_is_played_with_each_and_the_rest_once() {
 }
 
 #[test]
-fn the_certificate_puts_the_agents_side_by_side() {
+fn the_certificate_lists_the_results_of_every_agent() {
     let folder = folder("providers-certificate");
     let file = folder.join("run.jsonl");
     run(&file, &[]);
@@ -134,7 +134,7 @@ fn the_certificate_puts_the_agents_side_by_side() {
 }
 
 #[test]
-fn parts_are_joined_and_nothing_differs() {
+fn merged_shards_equal_the_whole_run() {
     let folder = folder("providers-parts");
     let whole = folder.join("whole.jsonl");
     run(&whole, &[]);

@@ -110,7 +110,7 @@ fn frame(out: &mut Vec<u8>, first: u8, payload: &[u8], mask: Option<u32>) {
 }
 
 #[tokio::test]
-async fn not_a_byte_differs() {
+async fn the_proxy_passes_every_byte_unchanged() {
     for (seed, rules) in [(1, &[][..]), (2, &["drop on received 1000000"])] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let host = listener.local_addr().unwrap();
@@ -157,7 +157,7 @@ async fn not_a_byte_differs() {
 }
 
 #[tokio::test]
-async fn refuses_in_the_words_of_the_host() {
+async fn the_proxy_passes_on_a_refusal_of_the_host() {
     const REFUSAL: &str = "HTTP/1.1 401 Unauthorized\r\nContent-Length: 5\r\n\r\nno!\r\n";
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, proxy, noted) = proxied(listener.local_addr().unwrap(), &[]).await;
@@ -177,7 +177,7 @@ async fn refuses_in_the_words_of_the_host() {
 }
 
 #[tokio::test]
-async fn says_when_there_is_no_host() {
+async fn the_proxy_reports_an_unreachable_host() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let host = listener.local_addr().unwrap();
     drop(listener);
@@ -192,7 +192,7 @@ async fn says_when_there_is_no_host() {
 }
 
 #[tokio::test]
-async fn a_fault_strikes_one_connection() {
+async fn a_fault_affects_only_one_connection() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, proxy, noted) =
         proxied(listener.local_addr().unwrap(), &["drop on B serverSeq 2"]).await;

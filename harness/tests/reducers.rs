@@ -23,7 +23,7 @@ proptest! {
 
     /// A valid action is never refused, and an action without effect does not change the state.
     #[test]
-    fn valid_actions_are_taken_or_of_no_use(story in stories(false)) {
+    fn valid_actions_are_applied_or_have_no_effect(story in stories(false)) {
         let mut state = story.state.clone();
         for action in &story.actions {
             let before = state.clone();
@@ -52,7 +52,7 @@ proptest! {
     /// A state that is serialized and read again behaves like the original, and serializing it again gives the
     /// same text.
     #[test]
-    fn a_state_that_was_written_down_goes_on_equally(story in stories(true)) {
+    fn a_state_behaves_the_same_after_a_round_trip(story in stories(true)) {
         let mut state = story.state.clone();
         for action in &story.actions {
             let text = serde_json::to_string(&state).unwrap();
@@ -65,7 +65,7 @@ proptest! {
 
     /// An action that violates the tables is applied completely or not at all, and always with the same result.
     #[test]
-    fn broken_actions_leave_no_trace_unless_taken(
+    fn broken_actions_are_applied_or_change_nothing(
         story in stories(true),
         choices in proptest::collection::vec(any::<usize>(), 100),
     ) {
@@ -106,7 +106,7 @@ proptest! {
 
     /// Actions of one channel never change another one, and actions that no reducer knows change nothing.
     #[test]
-    fn actions_of_other_channels_leave_no_trace(one in stories(true), other in stories(true)) {
+    fn actions_of_other_channels_change_nothing(one in stories(true), other in stories(true)) {
         let mut state = one.state.clone();
         for action in &other.actions {
             let outcome = one.act(&mut state, action);

@@ -126,7 +126,7 @@ fn all() -> &'static [WrittenPlay] {
 }
 
 #[test]
-fn comes_to_the_same_from_the_file() {
+fn judging_the_file_gives_the_same_verdicts() {
     assert!(!all().is_empty());
     for WrittenPlay { text, report } in all() {
         let id = &report.scenario;
@@ -200,7 +200,7 @@ fn speaks_late(mut play: ScenarioPlay, late: Duration) -> ScenarioVerdict {
 }
 
 #[test]
-fn what_overtakes_a_timer_is_judged_again_in_the_same_order() {
+fn a_message_near_a_timeout_is_judged_in_the_recorded_order() {
     let again = "  - connect: A\n  - initialize: A\n";
     for more in ["", again] {
         for late in [0, 1, 50_000] {
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn judges_any_ruin(
+    fn judging_a_damaged_file_does_not_panic(
         which in any::<Index>(),
         lines in proptest::collection::vec((any::<Index>(), 0..4_u8, any::<Index>()), 1..6),
     ) {

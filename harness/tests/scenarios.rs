@@ -62,7 +62,7 @@ const WHOLE: &[Version] = &[Version::V0_1, Version::V0_2];
 const ACTIONS: &[PlaceKind] = &[PlaceKind::Accepted, PlaceKind::FromClient, PlaceKind::Refused];
 
 #[test]
-fn has_no_mistakes() {
+fn the_suite_has_no_mistakes() {
     let suite = ScenarioSuite::carried();
     let mistakes: Vec<_> = suite
         .broken
@@ -84,7 +84,7 @@ fn expected(scenario: &str) -> Status {
 }
 
 #[test]
-fn passes_on_the_reference_host_at_every_version() {
+fn the_suite_passes_on_the_reference_host_at_every_version() {
     let suite = ScenarioSuite::carried();
     let mut wrong = Vec::new();
     for version in Protocol::all_played() {
@@ -128,7 +128,7 @@ fn passes_on_the_reference_host_at_every_version() {
 
 /// A client of another version at the same host makes no difference.
 #[test]
-fn a_host_of_many_versions_is_the_same_to_everybody() {
+fn a_client_of_another_version_changes_no_verdict() {
     let suite = ScenarioSuite::carried();
     let versions =
         ["1.0.0", "0.9.0", "0.8.0", "0.2.0", "0.1.0", "1"].map(|text| text.parse().unwrap());
@@ -157,7 +157,7 @@ fn a_host_of_many_versions_is_the_same_to_everybody() {
 }
 
 #[test]
-fn weighs_what_it_proves() {
+fn every_scenario_proves_known_requirements() {
     for entry in ScenarioSuite::carried().entries {
         let scenario = &entry.scenario;
         assert!(!scenario.proves.is_empty(), "{} cites no requirement", scenario.id);
@@ -191,7 +191,7 @@ fn every_file_is_found() {
 }
 
 #[test]
-fn the_schema_for_editors_is_the_tables() {
+fn the_schema_for_editors_equals_the_generated_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/scenario.schema.json");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&path, schema::text()).unwrap();
@@ -226,7 +226,7 @@ fn few_scenarios_are_for_the_embedded_host_alone() {
 }
 
 #[test]
-fn what_a_host_does_not_offer_is_skipped() {
+fn scenarios_about_missing_capabilities_are_skipped() {
     let suite = ScenarioSuite::carried();
     let newest = |entry: &&SuiteEntry| entry.scenario.spec.includes(Version::V1_0);
     let entries: Vec<_> = suite.entries.iter().filter(newest).collect();

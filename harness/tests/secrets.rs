@@ -57,7 +57,7 @@ fn missed(secrets: &[&str], said: &str) -> (bool, bool) {
 }
 
 #[test]
-fn what_is_redacted_is_looked_for() {
+fn redacted_secrets_are_searched_in_frames() {
     let header: &[&str] = &["Bearer canary-0123456789", "canary-0123456789"];
     for (secrets, said, expected) in [
         (header, "canary-0123456789", true),

@@ -97,7 +97,7 @@ fn the_suite_plays_on_real_shells() {
 }
 
 #[test]
-fn a_flood_of_a_shell_holds_up_nobody_and_ends_with_its_terminal() {
+fn the_flood_of_a_shell_blocks_nobody_and_ends_with_its_terminal() {
     let host = ShellHost::new("sh");
     let text = r#"
 title: A shell that prints without end holds up nobody
@@ -121,14 +121,14 @@ steps:
 }
 
 #[test]
-fn a_shell_is_open_to_nobody_without_a_token() {
+fn serving_a_shell_requires_a_token() {
     let output = Command::new(PROGRAM).args(["serve", "--shell", "sh"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("--token"), "{output:?}");
 }
 
 #[test]
-fn a_shell_that_is_not_there_is_a_terminal_that_has_ended() {
+fn a_terminal_whose_shell_cannot_be_started_exits() {
     let host = ShellHost::new("no-such-shell-anywhere");
     let text = r#"
 title: A terminal whose shell cannot be started exits

@@ -163,7 +163,7 @@ vectors:
 ";
 
 #[test]
-fn the_worked_subjects_work() {
+fn the_example_subjects_pass() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let vectors = folder().join("small.yaml").display().to_string();
     fs::write(&vectors, VECTOR).unwrap();
@@ -229,5 +229,5 @@ fn a_selection_that_matches_nothing_is_a_mistake() {
     let text = VECTOR.replace("reducer: root", "reducer: root\nspec: \"<0.2.0\"");
     fs::write(&place, text).unwrap();
     let place = place.display().to_string();
-    check("REDUCE", &[&place], 2, &["no vector of these files holds for 1.0.0"]);
+    check("REDUCE", &[&place], 2, &["no vector of these files applies to 1.0.0"]);
 }

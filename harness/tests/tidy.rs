@@ -123,7 +123,7 @@ fn code(text: &str) -> &str {
 }
 
 #[test]
-fn every_file_says_what_it_is() {
+fn every_file_has_a_header() {
     let all = modules().chain(sources("tests")).chain(sources("official"));
     let all = all.chain(sources("acp-types"));
     let mistakes: Vec<_> = all
@@ -134,7 +134,7 @@ fn every_file_says_what_it_is() {
 }
 
 #[test]
-fn every_layer_says_what_it_knows() {
+fn every_layer_has_its_knowledge_in_the_header() {
     let mut mistakes = Vec::new();
     for (name, text) in modules() {
         let top = LAYERS.iter().any(|layer| name == format!("{layer}/mod.rs"));
@@ -207,7 +207,7 @@ const SHOWING: [&str; 11] = [
 const HANDING_ON: [&str; 1] = ["cli/run.rs"];
 
 #[test]
-fn text_from_outside_is_never_shown_as_it_came() {
+fn foreign_text_is_never_shown_raw() {
     let mut mistakes = Vec::new();
     for (name, text) in modules().filter(|(name, _)| !HANDING_ON.contains(&name.as_str())) {
         let shows = SHOWING.iter().any(|file| name.starts_with(file));
@@ -251,7 +251,7 @@ fn the_terminal_is_written_in_one_place() {
 }
 
 #[test]
-fn files_fit_a_reader() {
+fn files_have_at_most_the_allowed_lines() {
     let mut mistakes = Vec::new();
     for (name, text) in modules() {
         let lines = code(&text).lines().count();
@@ -304,7 +304,7 @@ fn defined_type(line: &str) -> Option<&str> {
 }
 
 #[test]
-fn every_type_has_a_name_of_its_own() {
+fn every_type_has_a_unique_name() {
     let mut mistakes = Vec::new();
     let mut places: BTreeMap<String, String> = BTreeMap::new();
     let folders = [

@@ -207,7 +207,7 @@ proptest! {
 
 /// Some sequence takes every row of the table, so that the property above is meaningful.
 #[test]
-fn takes_every_row() {
+fn some_sequence_takes_every_row_of_the_table() {
     let newest = idle(Version::V1_0);
     assert!(newest.is_empty(), "{newest:?}");
     for version in PUBLISHED {

@@ -233,7 +233,7 @@ proptest! {
     #![proptest_config(cases(100))]
 
     #[test]
-    fn accepts_what_the_host_says_and_nothing_less(
+    fn accepts_messages_of_the_host_and_rejects_broken_ones(
         script in scripts(40),
         breaks in proptest::collection::vec(any::<MessageBreak>(), 60),
     ) {

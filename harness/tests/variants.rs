@@ -62,7 +62,7 @@ fn several_variants_keep_every_rule_together() {
 
 /// Variants for which a check once reported a false finding.
 #[test]
-fn what_was_accused_once_is_not_accused_again() {
+fn earlier_false_findings_about_variants_do_not_return() {
     const FOUND: &[(&str, Version, &str)] = &[
         ("numbers-with-fraction", Version::V1_0, "handshake/version-is-an-offered-text"),
         (
@@ -181,7 +181,7 @@ fn kept(entry: &SuiteEntry, rows: &[&'static AgentVariantRow]) -> String {
 }
 
 #[test]
-fn each_variant_of_an_agent_shows_itself() {
+fn each_variant_of_an_agent_changes_some_play() {
     let entries = agents::playable(&ScenarioSuite::carried());
     let usual: Vec<_> = entries.iter().map(|entry| kept(entry, &[])).collect();
     for row in AGENT_VARIANTS.iter() {
@@ -192,7 +192,7 @@ fn each_variant_of_an_agent_shows_itself() {
 
 /// Variants of an agent for which a check once reported a false finding.
 #[test]
-fn what_an_agent_was_accused_of_once_it_is_not_accused_of_again() {
+fn earlier_false_findings_about_agents_do_not_return() {
     const FOUND: &[(&[&str], &str)] = &[
         (&["acp-numbers-with-exponent"], "acp/turn/prompt-is-answered"),
         (&["acp-ids-with-fraction"], "acp/turn/prompt-is-answered"),

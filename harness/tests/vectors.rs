@@ -25,7 +25,7 @@ fn held(vector: &ReducerVector) -> impl Iterator<Item = Version> {
 }
 
 #[test]
-fn have_no_mistakes() {
+fn the_vectors_have_no_mistakes() {
     let files = &*FILES;
     let mistakes: Vec<String> = files
         .iter()
@@ -41,7 +41,7 @@ fn have_no_mistakes() {
 }
 
 #[test]
-fn every_file_is_carried() {
+fn every_vector_file_is_embedded() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/reducers");
     let files = std::fs::read_dir(folder).expect("a folder");
     let names = files.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -49,7 +49,7 @@ fn every_file_is_carried() {
 }
 
 #[test]
-fn our_reducer_passes_every_one_in_every_version() {
+fn our_reducer_passes_every_vector_in_every_version() {
     let mut wrong = Vec::new();
     for vector in vectors(&FILES) {
         assert!(held(vector).next().is_some(), "{} holds for no version", vector.name);
@@ -87,7 +87,7 @@ fn expectation(outcome: &ActionOutcome) -> ExpectedResult {
 }
 
 #[test]
-fn a_reducer_that_does_nothing_passes_none_without_a_twin() {
+fn a_reducer_that_does_nothing_passes_only_vectors_with_a_twin() {
     let files = &*FILES;
     let by_name: BTreeMap<&str, &ReducerVector> =
         vectors(files).map(|vector| (vector.name.as_str(), vector)).collect();
@@ -116,7 +116,7 @@ fn shows(vector: &ReducerVector, action_type: &str, never: bool) -> bool {
 }
 
 #[test]
-fn every_action_of_every_version_has_one() {
+fn every_action_of_every_version_has_a_vector() {
     let files = &*FILES;
     let mut missing = Vec::new();
     for version in PUBLISHED {
@@ -137,7 +137,7 @@ fn every_action_of_every_version_has_one() {
 }
 
 #[test]
-fn every_reason_to_do_nothing_has_one() {
+fn every_reason_for_a_no_op_has_a_vector() {
     let files = &*FILES;
     let missing: Vec<_> = NoOp::ALL
         .iter()

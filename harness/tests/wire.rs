@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn reads_anything(
+    fn reading_any_text_does_not_panic(
         text in prop_oneof![
             any::<String>(),
             jsonish(),

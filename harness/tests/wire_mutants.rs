@@ -49,7 +49,7 @@ fn captures() -> Vec<MutableCapture> {
 }
 
 #[test]
-fn the_checks_find_as_many_faults_of_each_class_as_they_did() {
+fn the_score_of_each_class_of_mutants_does_not_fall() {
     let trial = WireTrial::new(captures(), 1, COUNT);
     let wanted: Vec<_> = operators::all().collect();
     let results = trial.mutate(&wanted, &|_, _| {}, &on_all_cores);
@@ -72,7 +72,7 @@ fn the_checks_find_as_many_faults_of_each_class_as_they_did() {
 }
 
 #[test]
-fn legal_rewrites_are_accused_of_nothing() {
+fn legal_rewrites_have_no_finding() {
     let wanted: Vec<_> = rewrites::of(ProtocolStandard::Ahp).collect();
     expect_no_accusation(captures(), &wanted, COUNT);
 }

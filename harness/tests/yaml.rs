@@ -320,7 +320,7 @@ proptest! {
     }
 
     #[test]
-    fn reads_any_text(
+    fn reading_any_text_does_not_panic(
         text in prop_oneof![
             any::<String>(),
             vec(any::<u8>(), 0..80).prop_map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
@@ -332,7 +332,7 @@ proptest! {
     }
 
     #[test]
-    fn reads_any_ruin_of_a_carried_file(
+    fn reading_a_damaged_file_does_not_panic(
         which in any::<Index>(),
         changes in vec((any::<Index>(), 0..6_u8, any::<Index>(), word()), 1..5),
     ) {
@@ -364,7 +364,7 @@ proptest! {
 }
 
 #[test]
-fn carried_files_are_sound() {
+fn embedded_files_are_valid() {
     assert!(!CARRIED.is_empty());
     for (path, text) in CARRIED {
         let loaded = load(path, text, &CarriedFiles);

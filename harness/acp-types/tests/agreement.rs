@@ -232,7 +232,7 @@ fn mistakes(passed: &[PassedMessage], used: &mut BTreeSet<usize>) -> BTreeSet<St
 }
 
 #[test]
-fn what_is_sent_is_what_the_crates_types_send() {
+fn messages_equal_those_of_the_crates_types() {
     let plain = sim::side(Some(Version::ACP_1));
     let side = AgentSide { auth: Some("scripted".to_owned()), ..plain.clone() };
     let mode = AgentSide { mode: Some("ask".to_owned()), ..side.clone() };
@@ -265,7 +265,7 @@ const UNSENT: &[&str] = &["elicitation/create", "elicitation/complete"];
 
 /// Shows that the test above can fail: each of these is an honest message with one change.
 #[test]
-fn a_message_that_is_spoiled_does_not_come_back() {
+fn an_invalid_message_does_not_survive_a_round_trip() {
     let plain = sim::side(Some(Version::ACP_1));
     let mut told = BTreeSet::new();
     let spoilt: [(&str, &str, Value); 6] = [
@@ -320,7 +320,7 @@ fn methods_are_those_of_the_crate() {
 /// Every type of the tables must agree with the schema in its members, required members and words, except for
 /// the listed differences.
 #[test]
-fn tables_say_what_the_crates_schema_says() {
+fn tables_agree_with_the_schema_of_the_crate() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();
     let schema = schema();
     let (mut mistakes, mut used, mut compared) = (Vec::new(), BTreeSet::new(), 0);
@@ -354,7 +354,7 @@ fn sorted(value: &Value) -> Value {
 
 /// Each word of the tables passes through the types; a word that is not in the tables does not.
 #[test]
-fn words_come_back_and_others_do_not() {
+fn only_known_words_survive_a_round_trip() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();
     let call = |member: &str, word: &str| {
         let update = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", member: word});

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_rolls_the_same() {
+    fn the_same_seed_gives_the_same_numbers() {
         let rolls = |seed, part| {
             let mut dice = Dice::new(seed, part);
             [dice.roll(), dice.roll(), dice.roll()]

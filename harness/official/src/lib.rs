@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_crate_folds_and_trips() {
+    fn every_crate_folds_and_round_trips() {
         for version in VERSIONS {
             let ask =
                 |line: Value| wrapper::answer(|question| ask(version, question), &line.to_string());

@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_answered_or_passed_over() {
+    fn every_line_is_answered_or_ignored() {
         let check = |line: &str, pointer: &str, expected: &str| {
             let line = answer(line).line.map(|line| Value::read(&line).unwrap());
             let found = line.as_ref().and_then(|line| line.pointer(pointer));

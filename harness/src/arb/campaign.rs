@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_campaign_comes_back_from_its_text_even_when_it_was_cut_off() {
+    fn a_campaign_is_read_from_its_text_even_if_it_was_cut_off() {
         let mut campaign = FuzzCampaign {
             seed: 3,
             version: "1.0.0".to_owned(),
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_rarely_seen_is_worth_more() {
+    fn rare_observations_weigh_more() {
         let mut campaign = FuzzCampaign { sequences: 7, ..FuzzCampaign::default() };
         let one = |what: &str| BTreeMap::from([(what.to_owned(), 1)]);
         campaign.saw(one("a"));
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_defect_is_one_finding_and_known_ones_are_none() {
+    fn repeated_findings_are_counted_once_and_known_ones_dropped() {
         let mut campaign = FuzzCampaign::default();
         campaign.buckets.push(bucket());
         assert!(campaign.is_known(&bucket().finding));

@@ -45,8 +45,8 @@ impl AnswerTally {
         let asked = self.served + self.refused;
         (asked >= ENOUGH && self.refused_percent() >= FUTILE).then(|| {
             format!(
-                "the target refuses {} % of what clients ask: little is put to the test (hint: \
-                 `--authenticate`, `--provider` or `--agent-model` may be missing)",
+                "the target refuses {} % of the requests and dispatches, so little is tested \
+                 (hint: `--authenticate`, `--provider` or `--agent-model` may be missing)",
                 self.refused_percent()
             )
         })
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_counts_by_what_the_host_said_last_and_what_became_of_it() {
+    fn requests_are_counted_by_their_answers_and_by_the_last_state() {
         let mut gauge = AnswerGauge::default();
         let mut play = |client: &str, sent: bool, value: Value| {
             gauge.record(Duration::ZERO, client, &said(&value, sent));

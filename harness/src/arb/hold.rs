@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_host_may_choose_is_a_premise() {
+    fn an_expectation_about_a_choice_of_the_host_is_a_premise() {
         let accepted = rename("${session}", "accept", "dispatch.table.client.session.titleChanged");
         let refused = rename("${session}", "refused", "dispatch.table.server-only.session.ready");
         let fitted = fitted(&[accepted, refused.clone()], &[]);
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_a_choice_about_the_same_is_left_open() {
+    fn an_unmet_choice_opens_later_expectations_about_its_channel() {
         let accepted = rename("${session}", "accept", "dispatch.table.client.session.titleChanged");
         let on = |channel| rename(channel, "refused", "dispatch.chat.turnCancelled.no-active");
         let always = rename("${session}", "refused", "dispatch.table.server-only.session.ready");
@@ -502,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_claimed_while_another_client_is_not_answered_about_the_same() {
+    fn nothing_is_claimed_while_another_dispatch_is_unanswered() {
         let cancel = |by: &str| {
             let action = json!({"type": "chat/turnCancelled", "turnId": "t1"});
             json!({"dispatch": {"by": by, "channel": "${chat}", "action": action}})
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_in_vain_goes_with_all_that_needs_what_it_names() {
+    fn an_unmet_wait_is_removed_with_the_steps_that_use_its_names() {
         let look = json!({"action": {"id": "$bind id1"}});
         let wait = json!({"expect": {"at": "A", "type": "chat/toolCallReady", "where": look}});
         let used = rename("${id1}", "accept", "dispatch.table.client.session.titleChanged");
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_claimed_of_a_connection_that_the_host_may_have_closed() {
+    fn nothing_is_claimed_on_a_connection_that_may_be_closed() {
         let odd = json!({"send": {"by": "A", "raw": "hello"}});
         let error = json!({"code": -32700});
         let answer =
@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expectation_comes_back_from_its_line() {
+    fn an_expectation_survives_a_round_trip() {
         for (ending, _) in StepEnding::NAMES {
             let (verb, about) = ("request".to_owned(), "ping".to_owned());
             let one = StepExpectation { verb, about, ending };

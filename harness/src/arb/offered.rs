@@ -126,7 +126,7 @@ mod tests {
     use crate::wire::json::json;
 
     #[test]
-    fn a_step_needs_what_it_is_about() {
+    fn a_step_needs_the_capabilities_that_it_uses() {
         let fork = json!({"request": {"by": "A", "method": "createChat", "params": {
             "channel": "${session}", "chat": "${new chat c}", "source": {"kind": "fork"},
         }}});
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_is_there_unless_the_host_does_not_offer_it() {
+    fn a_channel_exists_unless_the_host_does_not_offer_it() {
         let offers = HostOffers::of(&[DetectedFeature::new("terminals", false, "")]);
         assert!(!offers.have(ChannelKind::Terminal));
         assert!(offers.have(ChannelKind::Annotations) && offers.have(ChannelKind::Chat));

@@ -35,23 +35,24 @@ use super::generate::{ConversationGenerator, DrawTaste};
 use super::source::ConversationSource;
 
 /// The reason for faults in the admission of connections.
-const OUTSIDE: &str = "it is about the HTTP request that a connection begins with and the credentials in it, and conversations \
-                       are what is said on connections that stand";
+const OUTSIDE: &str = "it concerns the HTTP request that opens a connection, and the credentials \
+                       in it; conversations only use open connections";
 
 /// Faults that no generated conversation can show, each with the reason, declared in advance.
 pub const UNSEEN: &[(HostFault, &str)] = &[
     (
         HostFault::ReplayPartialAfterOverflow,
-        "it needs a host that keeps so little that a conversation overflows it, which only a setting of the \
-         embedded host makes",
+        "it needs a host that keeps so little history that a conversation exceeds it, which only a \
+         setting of the embedded host provides",
     ),
     (
         HostFault::ListOldestFirst,
-        "on a host that others use too nobody knows which session was modified last, so no order is expected",
+        "on a host that has other users, the session that was modified last is not known, so no \
+         order is expected",
     ),
     (
         HostFault::ActiveSessionsOneMore,
-        "on a host that others use too nobody knows how many sessions are active",
+        "on a host that has other users, the number of active sessions is not known",
     ),
     (HostFault::DoorOpen, OUTSIDE),
     (HostFault::DoorLate, OUTSIDE),
@@ -60,7 +61,8 @@ pub const UNSEEN: &[(HostFault, &str)] = &[
     (HostFault::ClientIdResumed, OUTSIDE),
     (
         HostFault::PreferenceIgnored,
-        "it needs a host that speaks several versions below 1.0.0, which only a setting of the embedded host makes",
+        "it needs a host that supports several versions below 1.0.0, which only a setting of the \
+         embedded host provides",
     ),
 ];
 

@@ -214,7 +214,9 @@ impl AgentMcpArguments {
                 let mut line = mcp::record(&arguments, mark.as_deref());
                 line["t"] = json!(t);
                 let written = writeln!(log, "{}", line.to_text()).and_then(|()| log.flush());
-                written.map_err(|error| CommandStop::fault(format!("the log: {error}")))?;
+                written.map_err(|error| {
+                    CommandStop::fault(format!("the log could not be written: {error}"))
+                })?;
             }
             if let Some(line) = answered.line
                 && writeln!(output, "{line}").and_then(|()| output.flush()).is_err()
@@ -292,7 +294,7 @@ pub(super) async fn hear(
 ) -> Result<(TcpListener, String), CommandStop> {
     let (listener, address) = listening(address).await?;
     let own = std::env::current_exe().map_err(|error| {
-        CommandStop::fault(format!("where this program is, is not known: {error}"))
+        CommandStop::fault(format!("the path of this program is not known: {error}"))
     })?;
     let mut command = format!("'{}' agent acp --run {address}", own.display());
     if let Some(log) = log {

@@ -60,8 +60,9 @@ impl AgentCheck {
     pub(super) async fn main(self, context: &CliContext) -> CommandOutcome {
         if self.aim.agent() != AgentMode::Host {
             return Err(CommandStop::usage(
-                "expected a host with a test provider of its own, found `--agent-model` or `--agent-acp` (hint: what these play \
-                 is the harness's own)",
+                "expected a host with a test provider of its own, found `--agent-model` or \
+                 `--agent-acp` (hint: these options replace the host's test provider by one of the \
+                 harness)",
             ));
         }
         let target = self.aim.one_provider()?.configured_target(context, self.spec).await?;

@@ -63,7 +63,7 @@ fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> DetectedFeature {
             DetectedFeature::new(
                 "ask",
                 true,
-                format!("it asked before a command where the client offers {way}"),
+                format!("it asked for permission before a command when the client offers {way}"),
             )
         }
         None => {
@@ -71,8 +71,9 @@ fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> DetectedFeature {
             let options = facts.options();
             let options = if options.is_empty() { "none".to_owned() } else { options.join("; ") };
             let how = format!(
-                "it did not ask before a command where the client offers {} (hint: `mode` or `options` in its profile may \
-                 name others; the options of its sessions: {options})",
+                "it did not ask for permission before a command when the client offers {} (hint: \
+                 another `mode` or other `options` in its profile may change that; the options of \
+                 its sessions: {options})",
                 tried.join(", ")
             );
             DetectedFeature::new("ask", false, how)

@@ -227,7 +227,8 @@ impl RunAim {
         }
         if !self.setting.is_empty() && !outside {
             return Err(CommandStop::usage(
-                "expected `--url` or `--command` with `--setting` (hint: nothing of the embedded host is off)",
+                "expected `--url` or `--command` with `--setting` (hint: everything in the \
+                 embedded host is switched on)",
             ));
         }
         let settings = self.setting.clone();
@@ -349,8 +350,9 @@ impl RunAim {
     pub(super) fn oddities(&self) -> Result<Option<RunFolders>, CommandStop> {
         let [inside, outside] = &self.files[..] else { return Ok(None) };
         let put = RunFolders::put(inside, outside);
-        put.map(Some)
-            .map_err(|error| CommandStop::usage(format!("no odd files could be put: {error}")))
+        put.map(Some).map_err(|error| {
+            CommandStop::usage(format!("the unusual test files could not be made: {error}"))
+        })
     }
 
     /// Returns the features that the options provide and that no first look can find.

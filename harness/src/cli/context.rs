@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_colours_pass() {
+    fn only_escape_sequences_of_colours_pass() {
         let text = "\u{1b}[1;31mred\u{1b}[0m \u{1b}[2J\u{1b}]0;t\u{7}\u{1b}[31";
         let expected = "\u{1b}[1;31mred\u{1b}[0m \\u{1b}[2J\\u{1b}]0;t\\u{7}\\u{1b}[31";
         assert_eq!(with_colours(text), expected);

@@ -207,7 +207,7 @@ fn tallies(shown: &ShownPlaces) -> String {
         *all += 1;
         *seen += usize::from(row.seen > 0);
     }
-    let _ = writeln!(out, "{:<30} {:>5} {:>5}", "what the tables spell out", "all", "seen");
+    let _ = writeln!(out, "{:<30} {:>5} {:>5}", "what the tables name", "all", "seen");
     for (kind, (all, seen)) in &tallies {
         let _ = writeln!(out, "{:<30} {all:>5} {seen:>5}", kind.plural());
     }
@@ -242,7 +242,7 @@ fn summary(coverage: &coverage::LedgerCoverage) -> String {
     );
     let open = coverage.open(Weight::Should);
     if !open.is_empty() {
-        let _ = writeln!(out, "\nopen, and more than a note:");
+        let _ = writeln!(out, "\nopen, and weightier than a note:");
         for row in open {
             let weight = summary::word(row.rule.weight);
             let _ = writeln!(out, "  {:<10} {:<52} {}", weight, row.rule.id, row.rule.statement);

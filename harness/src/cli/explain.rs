@@ -179,7 +179,7 @@ fn requirement(name: &str, spec: Option<Version>, suite: &ScenarioSuite) -> Opti
         quote.standing, quote.statement, row.source
     );
     if let Some(argument) = &row.argument {
-        let _ = writeln!(out, "  why it weighs: {argument}");
+        let _ = writeln!(out, "  why it has this weight: {argument}");
     }
     for entry in &suite.entries {
         let tests = |step: &&ScenarioStep| step.proves().iter().any(|id| id == name);
@@ -205,9 +205,9 @@ fn requirement(name: &str, spec: Option<Version>, suite: &ScenarioSuite) -> Opti
     match row.breach {
         BreachKind::Outcome => {}
         BreachKind::Content => {
-            out.push_str("  broken only by how something looks, not by its absence\n")
+            out.push_str("  broken only by wrong content, not by missing messages\n")
         }
-        BreachKind::Silence => out.push_str("  broken also where no answer comes\n"),
+        BreachKind::Silence => out.push_str("  broken also if no answer comes\n"),
     }
     if let Some(when) = row.when {
         let _ = writeln!(out, "  applies to a host that {when}");
@@ -316,7 +316,7 @@ fn message(name: &str, spec: Option<Version>) -> Option<String> {
             let who = match action.dispatch {
                 DispatchRight::Client => "clients and the host",
                 DispatchRight::Host => "the host alone",
-                DispatchRight::Disputed => "the host; whether clients may is disputed",
+                DispatchRight::Disputed => "the host; whether clients may dispatch it is disputed",
             };
             let channel = action.channel.family();
             let _ = writeln!(

@@ -81,8 +81,9 @@ pub(super) async fn look(
     let mut shared = None;
     if host.resources && host.is_local {
         let disk = SharedDisk::make();
-        let disk =
-            disk.map_err(|error| CommandStop::fault(format!("no folder for files: {error}")))?;
+        let disk = disk.map_err(|error| {
+            CommandStop::fault(format!("the folder for files could not be made: {error}"))
+        })?;
         let uri = disk.uri("shown");
         if shows(FolderProbe::Shared, &uri).await? {
             let how =
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_come_and_go() {
+    fn folders_are_made_and_removed() {
         let disk = SharedDisk::make().unwrap();
         let base = disk.base.path().to_owned();
         // Two runs at the same time, even with the same seed, do not meet.

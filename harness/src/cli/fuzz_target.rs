@@ -110,7 +110,7 @@ impl FuzzTarget {
         let same = self.judged(draft, verdict).found.iter().any(|it| it.key == finding.key);
         match failed && same {
             true => Ok(()),
-            false => Err("its file shows something else".to_owned()),
+            false => Err("the file of the finding shows another result".to_owned()),
         }
     }
 

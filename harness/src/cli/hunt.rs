@@ -260,8 +260,8 @@ impl<'a> FuzzHunt<'a> {
         let known = known.count();
         if left > 0 {
             self.context.error(&format!(
-                "note: the time was over before {left} things that were found could be examined; {known} of them look like \
-                 findings that were\n"
+                "note: the time was over before {left} new findings could be examined; {known} of \
+                 them look like findings that were examined\n"
             ));
         }
         self.waiting.clear();
@@ -615,7 +615,9 @@ impl<'a> FuzzHunt<'a> {
         what: &str,
         struck: Vec<DrawnSequence>,
     ) -> Result<(), CommandStop> {
-        self.context.error(&format!("{what}; who was being played is played again alone\n"));
+        self.context.error(&format!(
+            "{what}; the conversations that were being played are played again, each alone\n"
+        ));
         if !self.watch.recovered(what).await {
             return Ok(());
         }
@@ -625,7 +627,8 @@ impl<'a> FuzzHunt<'a> {
         let TrialResults { held, ended } = trials(self, &struck, &recent).await;
         if ended.is_empty() && self.watch.gone().is_none() {
             self.context.error(&format!(
-                "note: {what} when {} conversations were played, and outlived each of them when it was played again\n",
+                "note: {what} when {} conversations were played, and outlived each of them when it \
+                 was played again alone\n",
                 struck.len()
             ));
         }

@@ -33,8 +33,8 @@ impl FuzzHunt<'_> {
         if self.campaign.unsteady > 0 {
             let _ = writeln!(
                 out,
-                "    {} were drawn whose expectations the reference host does not meet when it plays them once more; \
-                 they count for nothing but checks",
+                "    {} of them have expectations that the reference host does not meet when it \
+                 plays them again; only the checks count for these",
                 self.campaign.unsteady
             );
             for odd in &self.odd {

@@ -51,7 +51,7 @@ pub(super) fn in_time(
             biased;
             () = wish => Err(CommandStop {
                 code: CommandExit::Interrupted,
-                message: "interrupted before everything was in order; the reports have what was played".to_owned(),
+                message: "interrupted before the cleanup was complete; the reports have what was played".to_owned(),
             }),
             () = over => Err(CommandStop {
                 code: CommandExit::Failed,

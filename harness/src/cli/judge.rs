@@ -78,7 +78,7 @@ impl JudgeArguments {
         if !judged.differences.is_empty() {
             let differences = judged.differences.join("\n");
             return Err(CommandStop::fault(format!(
-                "the file's verdicts are not these:\n{differences}"
+                "the verdicts in the file differ from these:\n{differences}"
             )));
         }
         let nothing = judged.nothing();

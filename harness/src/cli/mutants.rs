@@ -254,7 +254,8 @@ fn fuzz_table<F: SoughtFault>(table: &PlantedTable<F>) -> String {
         };
         let _ = writeln!(
             out,
-            "The small case has, in the median, {more} the smallest scenario by hand that trips on the fault."
+            "The small case has, in the median, {more} the smallest scenario by hand that detects \
+             the fault."
         );
     }
     let all = F::ALL.len();
@@ -354,11 +355,12 @@ fn summary<F: FaultKind>(matrix: &KillMatrix<F>, took: f64, out: &mut String) {
     );
     let _ = writeln!(out, "    {caught} of {faults} faults are caught by what their row names");
     if foreign > 0 {
-        let _ = writeln!(out, "    {foreign} more are about what this version has no words for");
+        let _ =
+            writeln!(out, "    {foreign} more are about features that this version does not have");
     }
     let unnoticed = matrix.count(|outcome| !outcome.foreign && outcome.tripped.is_empty());
     if unnoticed > 0 {
-        let _ = writeln!(out, "    {unnoticed} faults trip nothing at all");
+        let _ = writeln!(out, "    {unnoticed} faults are detected by no check and no scenario");
     }
     if matrix.is_whole() {
         let (alive, idle) = (matrix.checks_alive(), matrix.scenarios_alive());
@@ -373,13 +375,18 @@ fn summary<F: FaultKind>(matrix: &KillMatrix<F>, took: f64, out: &mut String) {
         let grazed = matrix.checks_grazed();
         if !grazed.is_empty() && matrix.table.depth == KillDepth::Whole {
             let names = grazed.iter().map(|(check, _)| *check);
-            let _ = writeln!(out, "    broken more lightly than they weigh: {}", few(names));
+            let _ = writeln!(
+                out,
+                "    reported broken with less than their own weight: {}",
+                few(names)
+            );
         }
     }
     if matrix.table.depth == KillDepth::Whole {
         let _ = writeln!(
             out,
-            "    {pure} of {faults} faults ({} %) have no MUST or essential rule reported broken but those that they break",
+            "    {pure} of {faults} faults ({} %) break no other MUST or essential rules than those \
+             in their row",
             pure * 100 / faults.max(1)
         );
     }

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_come_and_go() {
+    fn odd_files_are_made_and_removed() {
         let here = tempfile::tempdir().unwrap();
         let [inside, outside] = ["in side", "outside"].map(|name| here.path().join(name));
         fs::create_dir_all(&inside).unwrap();

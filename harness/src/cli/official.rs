@@ -66,7 +66,7 @@ pub(super) fn command(version: Version) -> Result<String, CommandStop> {
         ));
     }
     let program = std::env::current_exe().map_err(|error| {
-        CommandStop::fault(format!("where this program is, is not known: {error}"))
+        CommandStop::fault(format!("the path of this program is not known: {error}"))
     })?;
     let program = program.display().to_string().replace('\'', "'\\''");
     Ok(format!("exec '{program}' {NAME} --spec {version}"))

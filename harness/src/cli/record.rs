@@ -222,7 +222,7 @@ impl RecordArguments {
         proxy.end();
         let journal = judging
             .await
-            .map_err(|error| CommandStop::fault(format!("the judge died: {error}")))?;
+            .map_err(|error| CommandStop::fault(format!("the judging task died: {error}")))?;
         let counts = journal.counts;
         let mut summary = RunSummary::new(self.threshold.fail_on());
         let lines: Vec<CheckLine> = journal.finish().iter().map(CheckLine::from).collect();
@@ -238,7 +238,7 @@ impl RecordArguments {
         let checks = console.checks(&summary);
         context.say(&redactor.text(&format!("\n{findings}\n{passed}\n{checks}")));
         for rule in proxy.unused() {
-            context.say(&format!("note: nothing came of `{rule}`\n"));
+            context.say(&format!("note: the rule `{rule}` changed no message\n"));
         }
         if let Some(writer) = writer {
             writer.finish(&counts).map_err(|error| {

@@ -158,7 +158,7 @@ impl ReducersArguments {
                 .map_err(|error| CommandStop::usage(format!("`{name}`: {error}")))?;
             let (messages, misshapen, spec) = (said.messages, said.misshapen, self.spec);
             context.say(&format!(
-                "{name}: {messages} messages of their shape in {spec}, {misshapen} others\n"
+                "{name}: {messages} messages that are valid in {spec}, {misshapen} that are not\n"
             ));
             if messages == 0 {
                 return Err(CommandStop::usage(format!("`{name}` holds no message of {spec}")));
@@ -188,7 +188,7 @@ impl ReducersArguments {
         };
         if !self.paths.is_empty() && !vectors.iter().any(chosen) {
             let spec = self.spec;
-            return Err(CommandStop::usage(format!("no vector of these files holds for {spec}")));
+            return Err(CommandStop::usage(format!("no vector of these files applies to {spec}")));
         }
         Ok(vectors)
     }
@@ -285,7 +285,7 @@ fn report(text: &str) -> Result<ReducersReport, String> {
         Some(("markdown", file)) if !file.is_empty() => Ok(ReducersReport::Markdown(file.into())),
         _ => options::report(text)
             .map(ReducersReport::Shared)
-            .map_err(|why| format!("{why} (hint: `markdown` is a kind here, too)")),
+            .map_err(|why| format!("{why} (hint: this command also has the kind `markdown`)")),
     }
 }
 

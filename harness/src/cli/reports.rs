@@ -291,7 +291,7 @@ impl<'a> RunReports<'a> {
             let broken = self.causes.by_cause().iter().filter(|cause| is_to_mend(cause)).count();
             let (ended, scenarios) = (self.ended, self.scenarios);
             self.context
-                .progress(&format!("{ended} of {scenarios} scenarios, {broken} causes to mend"));
+                .progress(&format!("{ended} of {scenarios} scenarios, {broken} causes to fix"));
         }
     }
 

@@ -233,7 +233,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         let place = match self.run.place(self.target, entry, self.header, name.clone()).await {
             Ok(place) => place,
             Err(error) => {
-                self.reports.fault(&format!("no place for a scenario: {error}"));
+                self.reports.fault(&format!("a scenario could not be prepared: {error}"));
                 return false;
             }
         };
@@ -404,7 +404,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         if !blamed && culprits.is_none() && self.watch.gone().is_none() {
             let names = names(queued.iter().chain(&recent));
             self.reports.remark(&format!(
-                "note: {what} when these were played, and outlived each of them when it was played again: {names}"
+                "note: {what} when these were played, and outlived each of them when it was played \
+                 again alone: {names}"
             ));
         }
         for mut played in held {

@@ -334,11 +334,11 @@ impl RunArguments {
             let names = |found: Vec<String>| (!found.is_empty()).then(|| found.join(", "));
             if let Some(hidden) = orphans.as_ref().and_then(|it: &OrphanReaper| names(it.end())) {
                 context.error(&format!(
-                    "note: the host left these behind, which were killed: {hidden}\n"
+                    "note: the host left these processes running, which were killed: {hidden}\n"
                 ));
             }
             if let Some(left) = orphans.as_ref().and_then(|it| names(it.end())) {
-                context.error(&format!("note: these could not be ended: {left}\n"));
+                context.error(&format!("note: these processes could not be ended: {left}\n"));
             }
             if self.aim.agent_acp.is_some() && !self.dry_run && behind.hub.agents() == 0 {
                 context.error(

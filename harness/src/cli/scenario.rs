@@ -101,7 +101,9 @@ impl FromCapture {
                     return Err(CommandStop::usage(format!("{name}:{error}")));
                 }
                 Err(error) => {
-                    context.error(&format!("note: {name}:{error}; made of the lines before\n"));
+                    context.error(&format!(
+                        "note: {name}:{error}; the scenario is made from the lines before it\n"
+                    ));
                     break;
                 }
             }

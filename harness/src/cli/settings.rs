@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_on_the_command_line_counts() {
+    fn the_command_line_overrides_the_settings_file() {
         let text = "[run]\nurl = \"ws://h\"\ntimeout = \"5s\"\nid = [\"a\", \"b\"]\n[certify]\nout = \"o\"";
         check("x run", text, "x run --id=a --id=b --timeout=5s --url=ws://h");
         check("x run --command y --id=c", text, "x run --timeout=5s --command y --id=c");
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_named() {
+    fn a_mistake_in_the_settings_file_is_named() {
         check(
             "x run",
             "[run]\ntimeuot = 1",

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credentials_are_replaced_where_they_are() {
+    fn credentials_are_replaced_in_headers_and_urls() {
         let check = |url: &str, headers: &[(&str, &str)], token, expected: (&str, &str)| {
             let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
             let headers: Vec<_> = headers.iter().map(own).collect();

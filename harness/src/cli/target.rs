@@ -421,7 +421,7 @@ async fn repeat(errors: impl tokio::io::AsyncRead + Unpin, said: HostVoice) {
             None => return,
         }
     }
-    said(&format!("(after {PRINTED_LINES} lines what it writes there is left out)"));
+    said(&format!("(after {PRINTED_LINES} lines, further output is left out)"));
     let _ = tokio::io::copy_buf(&mut errors, &mut tokio::io::sink()).await;
 }
 

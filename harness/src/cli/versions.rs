@@ -32,7 +32,7 @@ impl VersionResults {
             Ok(CommandExit::Interrupted) => self.ended = Some(Ok(CommandExit::Interrupted)),
             Ok(code) => self.worst = self.worst.max(Some(code)),
             Err(CommandStop { code: CommandExit::Unreachable, message }) => {
-                context.say("not spoken by the host\n");
+                context.say("not supported by the host\n");
                 self.refused = message;
             }
             Err(stop) => self.ended = Some(Err(stop)),

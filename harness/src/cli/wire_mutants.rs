@@ -93,7 +93,8 @@ impl WireOptions {
         let trial = WireTrial::new(captures, self.seed, self.count);
         if trial.captures().is_empty() {
             return Err(CommandStop::usage(
-                "no capture to change: in each something is found above a note (hint: `judge` shows what)",
+                "no capture can be changed: each has a finding that weighs more than a note (hint: \
+                 `judge` shows what)",
             ));
         }
         if let Some(folder) = &self.keep {
@@ -119,7 +120,10 @@ impl WireOptions {
             let results = trial.rewrite(&wanted, &keep, &on_all_cores);
             let accused: usize = results.iter().map(|result| result.accused.len()).sum();
             let verdict = (accused > 0).then(|| {
-                format!("expected no finding above a note, found some in {accused} captures")
+                format!(
+                    "expected no finding that weighs more than a note, found some in {accused} \
+                     captures"
+                )
             });
             (format!("# Legal rewrites\n\n{head}\n\n{}", table::of_rewrites(&results)), verdict)
         } else {

@@ -61,7 +61,7 @@ mod tests {
     use crate::wire::version::Version;
 
     #[test]
-    fn actions_are_named_as_they_were_sent() {
+    fn messages_name_actions_as_the_version_spells_them() {
         let check = |version: &str, text: &str, expected: &str| {
             let version: Version = version.parse().unwrap();
             let edge = VersionEdge::new(version, "p");

@@ -20,7 +20,7 @@ fn rows_are_sorted_and_say_something() {
 }
 
 #[test]
-fn actions_go_down_and_come_back() {
+fn actions_survive_translation_to_older_versions() {
     let check = |version: Version, channel: &str, inner: Value, expected: (&str, Value)| {
         let edge = edge(version);
         let (uri, lowered) = edge.lower_action(channel, &inner, ChangeContext::NOTHING).unwrap();
@@ -53,7 +53,7 @@ fn actions_go_down_and_come_back() {
 const ROOT_URI: &str = crate::wire::channel::ROOT;
 
 #[test]
-fn what_a_version_does_not_have_is_not_said() {
+fn actions_that_a_version_lacks_are_not_sent() {
     let resume = json!({"type": "chat/turnResume", "turnId": "t"});
     assert!(edge(Version::V0_8).lower_action("c", &resume, ChangeContext::NOTHING).is_none());
     let added = json!({"type": "session/chatAdded", "summary": {}});
@@ -61,7 +61,7 @@ fn what_a_version_does_not_have_is_not_said() {
 }
 
 #[test]
-fn one_client_is_active_where_several_can_be() {
+fn an_older_version_has_one_active_client() {
     let edge = edge(Version::V0_4);
     let state = json!({"activeClient": {"clientId": "b"}});
     let beside = ChangeContext { state: &state };
@@ -111,7 +111,7 @@ fn states_are_valid_in_their_version() {
 }
 
 #[test]
-fn notifications_were_wrapped() {
+fn notifications_are_wrapped_in_old_versions() {
     let params = json!({"channel": ROOT_URI, "session": "ahp-session:/s"});
     let (method, lowered) =
         edge(Version::V0_1).lower_notification("root/sessionRemoved", params.clone()).unwrap();
@@ -123,7 +123,7 @@ fn notifications_were_wrapped() {
 }
 
 #[test]
-fn requests_name_what_they_are_about() {
+fn requests_keep_their_channel_in_version_1() {
     let check = |method: &str, inner: Value, expected: Value| {
         let edge = edge(Version::V1);
         let lowered = edge.lower_params(method, inner.clone());
@@ -143,7 +143,7 @@ fn requests_name_what_they_are_about() {
 }
 
 #[test]
-fn members_of_later_versions_mean_nothing_before_them() {
+fn members_of_later_versions_are_left_alone_in_older_ones() {
     let note = |origin: Value| {
         let mut annotation = json!({"id": "a", "turnId": "t", "resource": "file:///a", "resolved": false,
             "entries": []});
@@ -165,7 +165,7 @@ fn members_of_later_versions_mean_nothing_before_them() {
 }
 
 #[test]
-fn messages_of_automations_come_of_the_system_before_there_were_any() {
+fn messages_of_automations_are_system_notifications_in_old_versions() {
     let set = |kind: &str| {
         let message = json!({"text": "a", "origin": {"kind": kind}});
         json!({"type": "chat/pendingMessageSet", "kind": "queued", "id": "q", "message": message})
@@ -182,7 +182,7 @@ fn messages_of_automations_come_of_the_system_before_there_were_any() {
 }
 
 #[test]
-fn a_question_is_a_part_only_where_a_version_keeps_it() {
+fn input_requests_are_parts_only_in_versions_that_have_them() {
     let part = |id: &str| json!({"kind": "inputRequest", "request": {"id": id}});
     let mut answered = part("answered");
     answered["response"] = json!("decline");

@@ -140,7 +140,7 @@ mod tests {
     use crate::wire::timestamp;
 
     #[test]
-    fn expressions_come_when_they_say() {
+    fn expressions_give_the_next_time() {
         let from = "2026-01-01T00:00:00.000Z";
         let check = |text: &str, expected: Option<&str>| {
             let from = u64::try_from(timestamp::parse(from).unwrap()).unwrap();

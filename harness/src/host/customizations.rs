@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decisions_count_from_the_session_outwards_and_once() {
+    fn decisions_are_sorted_and_unique() {
         let check = |kinds: &[&str], expected: &[&str]| {
             let decision = |kind: &&str| json!({"kind": kind, "enabled": true});
             let decisions: Vec<Value> = kinds.iter().map(decision).collect();

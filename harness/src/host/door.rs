@@ -128,7 +128,7 @@ mod tests {
     use crate::host::engine::HostConfig;
 
     #[test]
-    fn whoever_may_comes_in() {
+    fn credentials_and_origin_decide_about_a_connection() {
         let tokens: Vec<String> = TOKENS.iter().map(|token| (*token).to_owned()).collect();
         let mut host = RefHost::new(HostConfig { tokens, ..HostConfig::default() });
         let mut open = RefHost::new(HostConfig::default());

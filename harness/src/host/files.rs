@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_go_where_they_should() {
+    fn write_modes_put_bytes_at_their_position() {
         let check = |mode: WriteMode, position: usize, expected: Option<&str>| {
             let mut files = tree();
             let how = (mode, position);
@@ -503,7 +503,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_go_when_asked_to_go_whole() {
+    fn folders_are_removed_only_recursively() {
         let mut files = tree();
         assert!(files.remove("/harness/a", false).is_err());
         assert_eq!(files.list("/harness/a").unwrap(), [("b", "directory"), ("one", "file")]);
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_from_the_start_can_be_written_over() {
+    fn initial_files_can_be_overwritten() {
         let mut files = HostFiles::new();
         let before = files.bytes;
         put(&mut files, &format!("{ODD}/inside.txt"), "x");
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_bounded() {
+    fn the_size_of_files_is_bounded() {
         let mut files = HostFiles::new();
         let how = (WriteMode::Append, 0);
         let mut write = |path: &str, size: usize| {

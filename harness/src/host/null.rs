@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn does_what_its_name_says() {
+    fn each_null_behaviour_answers_as_named() {
         let check = |kind: NullBehaviour, expected: &str| {
             let mut host = NullHost::new(kind);
             host.handle_open(Duration::ZERO, ConnId(1));

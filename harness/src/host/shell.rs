@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_same_wherever_a_read_ends() {
+    fn output_is_the_same_wherever_a_read_ends() {
         let expected = [
             PrintedPiece::Text("grüße 🙂\r\n".to_owned()),
             PrintedPiece::Began,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_or_never_ends_is_shown_as_it_is() {
+    fn invalid_text_and_endless_sequences_are_shown_unchanged() {
         let mut reader = ShellReader::default();
         assert_eq!(reader.read(b"a\xffb"), [PrintedPiece::Text("a\u{fffd}b".to_owned())]);
         let endless = [BEGINNING, "x".repeat(MAX_MARK).as_bytes()].concat();

@@ -80,7 +80,7 @@ fn the_conversation_is_clean_and_is_written_as_it_was_read() {
 }
 
 #[test]
-fn frames_are_read_as_what_they_are() {
+fn frames_are_classified() {
     let capture = talk();
     let reading = CaptureReading::of(&capture.lines);
     let role = |line: usize| (reading.facts[line].role, reading.facts[line].name.as_str());
@@ -153,7 +153,7 @@ fn two_actions_change_places_and_keep_their_numbers() {
 }
 
 #[test]
-fn evidence_is_there_or_not() {
+fn evidence_of_a_mutation_is_recognised() {
     let capture = talk();
     let reading = CaptureReading::of(&capture.lines);
     let shown = |evidence: FaultEvidence, change: WireChange, spot: &EnvelopeSpot| {
@@ -188,7 +188,7 @@ fn conditions_choose_places() {
 }
 
 #[test]
-fn a_trial_tells_what_became_of_mutants() {
+fn a_trial_reports_the_fate_of_each_mutant() {
     let trial = WireTrial::new(vec![talk()], 1, 8);
     let of = |name: &str| {
         let operator = operators::named(name).unwrap();
@@ -215,7 +215,7 @@ fn rewrites_change_something_and_are_found_legal() {
 }
 
 #[test]
-fn what_the_text_does_not_demand_is_a_note_in_the_ledger() {
+fn mutants_that_break_only_notes_name_notes_of_the_ledger() {
     let all = operators::all().chain(operators::agents::all());
     let advice = all.filter_map(|operator| operator.advice);
     for requirement in advice {

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_what_no_snapshot_is_given_of() {
+    fn leaves_channels_without_a_snapshot() {
         let mut client = subscribed();
         client.lost();
         let (id, _) = client.reconnect(None, None);

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_report_leaves_out_stays_and_lists_are_replaced() {
+    fn omitted_members_stay_and_lists_are_replaced() {
         let calls = told(&[
             json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "kind": "edit", "content": [1, 2]}),
             json!({"sessionUpdate": "plan", "entries": []}),

@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_does_not_offer_and_what_is_elsewhere() {
+    fn refuses_methods_not_offered_and_paths_outside_the_folder() {
         let ask = |offers, method: &str, path: &str| {
             code(&serving(offers).asked(&json!(1), method, &json!({"path": path, "content": ""})))
         };
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_so_much_and_no_more() {
+    fn bounds_the_content_that_it_returns() {
         let mut serving = serving(AgentOffers::Fs);
         let text = "a".repeat(8 << 20);
         let mut given = 0;
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_the_lines_that_are_asked_for() {
+    fn returns_the_requested_lines() {
         let mut serving = serving(AgentOffers::Fs);
         let params = json!({"path": "/w/a", "line": 2, "limit": 1});
         let deeds = serving.asked(&json!("x"), "fs/read_text_file", &params);

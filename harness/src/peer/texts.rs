@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_of_a_session_are_put_together() {
+    fn chunks_of_a_session_are_joined() {
         let mut texts = ConversationTexts::default();
         for (session, kind, text) in [
             ("s", "user_message_chunk", "a"),

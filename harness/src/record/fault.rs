@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_what_it_waits_for() {
+    fn matches_the_message_that_it_waits_for() {
         let action = json!({"serverSeq": 42, "action": {"type": "chat/delta"}});
         let action = Message::notification("action", action);
         let dispatch = json!({"action": {"type": "chat/delta"}});

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_is_not() {
+    fn refuses_what_is_no_websocket_handshake() {
         assert!(
             upstream("ws://h").request(b"hello\r\n\r\n").unwrap_err().contains("`GET / HTTP/1.1`")
         );

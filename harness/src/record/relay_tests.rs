@@ -109,7 +109,7 @@ fn records_how_a_connection_ends() {
 }
 
 #[test]
-fn what_follows_the_end_is_not_recorded() {
+fn frames_after_the_close_are_not_recorded() {
     let mut bench = RelayBench::new(&[]);
     bench.comes(A, C, b"\x88\x02\x03\xe8");
     bench.goes(A, C);
@@ -192,7 +192,7 @@ fn delays_what_follows_too() {
 }
 
 #[test]
-fn lets_the_next_one_overtake() {
+fn swaps_a_message_with_the_next_one() {
     let mut bench = RelayBench::new(&["swap on received 1"]);
     bench.comes(A, H, &frame("x"));
     assert_eq!(bench.goes(A, H).0, b"");
@@ -225,7 +225,7 @@ fn reorders_across_connections() {
 }
 
 #[test]
-fn a_fault_is_about_whole_messages() {
+fn a_fault_applies_to_whole_messages() {
     let fragments = b"\x01\x01x\x89\x00\x80\x01y";
     let mut bench = RelayBench::new(&["lose on received 2"]);
     bench.comes(A, H, &[frame("a").as_slice(), fragments, &frame("b")].concat());
@@ -255,7 +255,7 @@ fn rules_know_clients_and_answers() {
 }
 
 #[test]
-fn holds_no_more_than_it_may() {
+fn bounds_the_bytes_that_it_holds() {
     let mut bench = RelayBench::new(&["delay 1m on received 1"]);
     bench.comes(A, H, &frame("x"));
     let big = [b"\x82\x7f\0\0\0\0\0\x10\0\0".as_slice(), &vec![0; 1 << 20]].concat();

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_disagreements_apart() {
+    fn classifies_disagreements() {
         let terminals = json!([{
             "resource": "t", "title": "t", "claim": {"kind": "client", "clientId": "c"},
             "lifecycle": {"status": "running"},
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_of_its_own_is_seen_where_the_state_was_stamped_before() {
+    fn another_clock_is_detected_by_an_earlier_time() {
         let summary = |time: u64| {
             json!({"resource": "t", "provider": "t", "title": "t", "status": 0, "createdAt": 0,
                 "modifiedAt": time})
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_strangers_are_open_also_where_a_clock_stamps() {
+    fn lost_unknown_members_are_open_beside_another_time() {
         let state = |time: &str, chats: Value| {
             json!({"provider": "t", "title": "t", "status": 0, "lifecycle": "ready",
                 "activeClients": [], "chats": chats, "modifiedAt": time})

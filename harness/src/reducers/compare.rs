@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn leaves_out_what_another_clock_stamped() {
+    fn ignores_times_of_another_clock() {
         let check = |before, ours, theirs, differs| {
             let state = |time: u64| json!({"modifiedAt": time, "title": "t"});
             let found =

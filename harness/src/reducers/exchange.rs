@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_says_why() {
+    fn invalid_answers_are_explained() {
         let check = |line: &str, expected: &str| {
             let fault = read(&question(), 7, Some(6), line.as_bytes()).unwrap_err().to_string();
             assert!(fault.contains(expected), "{line}: {fault}");

@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn most_actions_hit_and_every_action_does() {
+    fn most_actions_have_an_effect_and_every_kind_does() {
         let generator = SequenceGenerator::new(V1_0, 1, |_| true).unwrap();
         let (mut hits, mut total) = (0, 0);
         let mut missing: Vec<&String> =

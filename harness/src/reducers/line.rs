@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn says_what_came_of_each_action() {
+    fn reports_the_outcome_of_each_action() {
         let line = json!({
             "id": "a", "reducer": "session", "state": {"x": 1, "n": null}, "now": 5, "later": 1,
             "actions": [
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn gives_values_back() {
+    fn returns_values_of_round_trips() {
         let value = json!({"kind": "later", "x": null, "n": 1.0});
         let trip = |name: &str| {
             json!({"id": 2, "op": "roundtrip", "type": name, "value": value}).to_string()
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_say_why() {
+    fn explains_bad_lines() {
         refused("nonsense", json!(null), "expected JSON");
         refused(r#"{ "id" : 17, "reducer":"#, json!(17), "expected JSON");
         refused("{\"id\":18,\"state\":\"\\ud800\"}", json!(18), "expected JSON");

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn says_where_a_pointer_leads_nowhere() {
+    fn refuses_pointers_to_nothing() {
         for pointer in ["a", "", "/x/y", "/l/2", "/l/x", "/l/0/x", "a/b"] {
             let mut root = json!({"l": [1, 2]});
             assert!(set(&mut root, pointer, json!(1)).is_err(), "{pointer}");

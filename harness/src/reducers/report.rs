@@ -282,7 +282,7 @@ mod tests {
     use crate::wire::channel::ChannelKind;
 
     #[test]
-    fn what_is_found_is_a_vector_file() {
+    fn a_finding_is_written_as_a_vector_file() {
         let case = ReducerCase {
             channel: ChannelKind::Root,
             state: json!({"agents": [], "x: y": "#\n\u{1}é\"'"}),

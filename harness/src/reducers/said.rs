@@ -160,7 +160,7 @@ mod tests {
     use crate::wire::version::Version;
 
     #[test]
-    fn what_is_of_its_shape_is_kept_once() {
+    fn valid_values_are_kept_once() {
         let text = [
             r#"{"t":0,"conn":"A","dir":"open"}"#,
             r#"{"t":0,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"channel":"ahp-root://"}}}"#,

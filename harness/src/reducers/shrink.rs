@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_only_what_matters() {
+    fn keeps_only_the_needed_members() {
         let agent = |id: &str| json!({"provider": id, "displayName": "text", "description": "text", "models": []});
         let state = json!({"agents": [agent("one"), agent("two"), agent("three")], "x": {"y": 1}});
         let action = |count: u64| json!({"type": "root/activeSessionsChanged", "activeSessions": count, "extra": "e"});
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_become_alike() {
+    fn entries_become_equal() {
         let kinds = [json!({"id": "a", "kind": "x"}), json!({"id": "b", "kind": "y"})];
         let case = ReducerCase {
             channel: ChannelKind::Root,
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_case_stays_sound() {
+    fn a_valid_case_stays_valid() {
         let action = json!({"type": "root/configChanged", "config": {"a": 1}, "replace": true});
         let state = json!({"agents": []});
         let case = ReducerCase { channel: ChannelKind::Root, state, actions: vec![action], now: 0 };

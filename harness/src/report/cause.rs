@@ -639,7 +639,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_check_says_about_the_failed_frame_is_no_cause_of_its_own() {
+    fn a_finding_about_the_failed_frame_joins_its_cause() {
         let late = check("dispatch.client-dispatchable-only", "accepted", &[4, 9], 1);
         let causes = CauseFold::of(&[case(0, &[(DELTA, "accepted", 9)], vec![late])]);
         let by_cause = causes.by_cause();

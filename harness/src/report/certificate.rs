@@ -513,7 +513,7 @@ impl RequirementResult {
             (row.outcome, row.reason) = (RequirementOutcome::Excluded, reason.into());
         } else if rule.party == BoundParty::Reducer {
             // A host does not expose its reducers; the harness folds the host's actions with its own.
-            row.reason = "a reducer is held to it by `ahp-harness reducers`".into();
+            row.reason = "`ahp-harness reducers` tests it".into();
             row.outcome = RequirementOutcome::Skip;
         } else {
             row.judge(cases, &checks, run);

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn no_word_is_more_than_a_word() {
+    fn every_word_is_quoted_for_the_shell() {
         assert_eq!(quoted("a'; rm -rf $HOME"), "'a'\\''; rm -rf $HOME'");
         assert_eq!(quoted(""), "''");
         assert_eq!(quoted("./host --port {port}"), "'./host --port {port}'");

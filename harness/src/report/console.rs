@@ -211,7 +211,7 @@ impl ConsoleReport {
         if brief && !hints.is_empty() {
             let _ = writeln!(
                 text,
-                "not given, though more could be tested with it: {}",
+                "options that were not given, with which more could be tested: {}",
                 hints.join("; ")
             );
             return text;
@@ -309,7 +309,8 @@ impl ConsoleReport {
 
     fn rule(&self, id: &str, own: &[OwnRequirement]) -> String {
         if id.is_empty() {
-            return "no requirement is blamed for this; what depends on it is untested".to_owned();
+            return "this breaks no requirement; the claims that depend on it are untested"
+                .to_owned();
         }
         if let Some(own) = own.iter().find(|own| own.id == id) {
             return format!("{id} ({}, your own): {}", word(own.weight), own.text);

@@ -144,7 +144,7 @@ impl<'a> PlayedSuite<'a> {
         });
         missing.unwrap_or_else(|| match about.next() {
             Some((entry, _)) => {
-                format!("the step of `{}` is not taken at {version}", entry.scenario.id)
+                format!("the step of `{}` is not played at {version}", entry.scenario.id)
             }
             None => "no scenario tests it, and no check sees it".to_owned(),
         })

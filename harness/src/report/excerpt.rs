@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_stays_as_it_is() {
+    fn short_messages_stay_unchanged() {
         let message = json!({"id": 1, "result": {"a": [1, 2]}});
         assert_eq!(of(&message, &[], 500), message.to_text());
         assert!(of(&message, &[], 5_000).contains("\n  \"id\": 1"));

@@ -328,7 +328,7 @@ The subject has no type of these names: `Moon`.
     }
 
     #[test]
-    fn without_words_about_defects_nothing_is_laid_to_one() {
+    fn without_a_list_of_defects_nothing_is_assigned_to_one() {
         let written = markdown(&report(), &SubjectDefects::default(), "c");
         assert!(written.starts_with("# `s` against 0.5.0\n"), "{written}");
         assert!(!written.contains("Smallest case") && written.contains("### Not laid to a defect"));

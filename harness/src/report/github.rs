@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_a_command_of_its_own() {
+    fn text_is_escaped_in_workflow_commands() {
         assert_eq!(data("100%\n::error::x"), "100%25%0A\\u{3a}:error::x");
         assert_eq!(property("a:b,c\n"), "a%3Ab%2Cc%0A");
     }

@@ -56,8 +56,8 @@ pub fn judge_logs(logs: &ConnectionLogs, assume: Option<Version>, fail_on: FailO
     judged.notes.clone_from(&logs.notes);
     if left_out > 0 {
         judged.notes.push(format!(
-            "{left_out} findings are left out: they hang on the order of messages of different \
-             connections, which the instants of the logs do not tell"
+            "{left_out} findings are left out: they depend on the order of messages of different \
+             connections, which the times in the logs do not determine"
         ));
     }
     judged

@@ -23,7 +23,8 @@ use super::summary::{CheckTotal, RunSummary, row, word};
 pub const UNFINISHED: &str = concat!(
     "<?xml version=\"1.0\" encoding=\"utf-8\"?><testsuites><testsuite name=\"scenarios\" tests=\"1\" errors=\"1\" ",
     "failures=\"0\"><testcase name=\"the run\" classname=\"scenarios\" time=\"0\"><error type=\"error\" ",
-    "message=\"the run did not end: run.jsonl has what was played, where one was asked for\"/></testcase></testsuite></testsuites>\n"
+    "message=\"the run did not end: run.jsonl has what was played, if that report was \
+     requested\"/></testcase></testsuite></testsuites>\n"
 );
 
 /// A collector of scenarios that writes the file.
@@ -255,7 +256,9 @@ fn detail(case: &CaseReport, header: Option<&RunHeader>) -> String {
         ));
         lines.push(failure.label.lines());
         lines.push(match failure.rule.as_str() {
-            "" => "no requirement is blamed for this; what depends on it is untested".to_owned(),
+            "" => {
+                "this breaks no requirement; the claims that depend on it are untested".to_owned()
+            }
             rule => quotes.requirement(rule).map_or_else(
                 || format!("requirement: {rule}"),
                 |quote| format!("requirement: {rule} ({}): {}", quote.standing, quote.statement),

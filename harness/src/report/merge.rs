@@ -286,8 +286,8 @@ impl<W: Write> MergeJoin<'_, W> {
             let moved = moved.and_then(|(_, shift)| line.checked_add_signed(*shift));
             *line = moved.filter(|_| *line < number).ok_or_else(|| {
                 format!(
-                    "it points at line {line}, which is no line of its case (hint: the first jsonl report of a run \
-                     has the frames, others have not)"
+                    "it refers to line {line}, which its case does not have (hint: only the first \
+                     jsonl report of a run has the frames)"
                 )
             })?;
         }

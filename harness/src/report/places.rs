@@ -108,7 +108,7 @@ impl ShownPlaces {
                 }
             }
         }
-        shown.ok_or_else(|| "no version is known of it (hint: `--spec VERSION`)".to_owned())
+        shown.ok_or_else(|| "its protocol version is not known (hint: `--spec VERSION`)".to_owned())
     }
 
     /// Adds one event of a connection.
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_are_about_places_that_there_are() {
+    fn reasons_name_existing_places() {
         let table: Vec<UnseenReason> =
             serde_json::from_str(include_str!("../../protocol/unseen.json")).unwrap();
         for row in &table {

@@ -139,7 +139,7 @@ fn profile(
         }
         (0, 0, 1..) => (ProfileVerdict::Conformant, format!("all {held} held")),
         (0, 0, 0) if out_of_reach > 0 => {
-            (ProfileVerdict::Incomplete, "nothing of it could be tested".to_owned())
+            (ProfileVerdict::Incomplete, "none of its rules could be tested".to_owned())
         }
         (0, 0, 0) if lighter > 0 => (
             ProfileVerdict::NotApplicable,

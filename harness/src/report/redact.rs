@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_secrets_out_in_every_form() {
+    fn replaces_secrets_in_every_encoding() {
         let check = |secret: &str, line: &str, expected: &str| {
             let mut text = line.to_owned();
             redactor(&[secret], &[]).event(&mut text);

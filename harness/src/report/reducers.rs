@@ -39,12 +39,16 @@ pub fn console(report: &SubjectReport, written: &[(String, String)], style: Draw
     tallies(&mut out, "agreement, by action", &report.actions);
     tallies(&mut out, "round trips, by type", &report.round_trips);
     if !report.unserved.is_empty() {
-        let _ = writeln!(out, "\nround trips that the subject serves none of: {}", {
-            let shown: Vec<_> = report.unserved.iter().take(6).map(String::as_str).collect();
-            let more = report.unserved.len().saturating_sub(shown.len());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            format!("{}{more}", shown.join(", "))
-        });
+        let _ = writeln!(
+            out,
+            "\ntypes without round trips, since the subject does not serve them: {}",
+            {
+                let shown: Vec<_> = report.unserved.iter().take(6).map(String::as_str).collect();
+                let more = report.unserved.len().saturating_sub(shown.len());
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                format!("{}{more}", shown.join(", "))
+            }
+        );
     }
     for finding in &report.findings {
         let file = written.iter().find(|(key, _)| *key == finding.key).map(|(_, file)| file);
@@ -54,7 +58,8 @@ pub fn console(report: &SubjectReport, written: &[(String, String)], style: Draw
     out.push('\n');
     if report.unasked > 0 {
         let unasked = report.unasked;
-        let _ = writeln!(out, "the subject was given up; {unasked} questions were not asked");
+        let _ =
+            writeln!(out, "the run stopped asking the subject; {unasked} questions were not asked");
     }
     summary(&mut out, report);
     out

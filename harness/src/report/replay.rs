@@ -70,9 +70,9 @@ impl JudgedFile {
             0 => "there is no message in it (hint: lines with `dir` `c2s` and `s2c` are messages)"
                 .to_owned(),
             count => format!(
-                "no rule was put to the test by its {count} messages, since no handshake with a known \
-                 version succeeds in it, or the host says nothing (hint: `--assume 1.0.0` where the \
-                 handshake is not in it)"
+                "its {count} messages test no rule, since they have no successful handshake with a \
+                 known version, or no message of the host (hint: `--assume 1.0.0` if the handshake \
+                 is not in the file)"
             ),
         })
     }
@@ -451,14 +451,14 @@ impl FileSource for CarriedTexts<'_> {
 
 impl ReplayedScenario {
     fn new(start: &CaseStart, header: &RunHeader) -> Result<ReplayedScenario, String> {
-        let first = start.sources.first().ok_or("a case without its text")?;
+        let first = start.sources.first().ok_or("a case without the text of its scenario")?;
         let loaded = load(&first.name, &first.text, &CarriedTexts(start));
         let scenario = match (loaded.scenario, loaded.errors.first()) {
             (Some(scenario), None) => Arc::new(scenario),
             (_, error) => {
                 let reason = error.map(ToString::to_string).unwrap_or_default();
                 return Err(format!(
-                    "`{}` is no scenario to this version of the harness: {reason}",
+                    "`{}` is not a valid scenario for this version of the harness: {reason}",
                     start.scenario
                 ));
             }

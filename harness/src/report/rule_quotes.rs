@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn no_quote_says_since_a_later_version_of_a_rule_that_holds() {
+    fn quotes_of_applicable_rules_name_no_later_version() {
         let ids = RequirementLedger::all().flat_map(RequirementLedger::iter).map(|row| row.id);
         let ids: Vec<&str> = ids.collect();
         for version in PUBLISHED {

@@ -55,7 +55,7 @@ impl AgentFacts {
             let values: Vec<&str> = values.filter_map(|value| value["value"].as_str()).collect();
             let (id, now) =
                 (option["id"].as_str().unwrap_or_default(), option["currentValue"].to_text());
-            format!("`{id}` is {now} of {}", values.join(" | "))
+            format!("`{id}` is {now}, out of {}", values.join(" | "))
         };
         items(&self.session, "configOptions").iter().map(option).collect()
     }
@@ -88,7 +88,7 @@ mod tests {
     use crate::wire::json::json;
 
     #[test]
-    fn what_is_declared_and_listed_is_told() {
+    fn declared_capabilities_modes_and_options_are_reported() {
         let facts = AgentFacts {
             capabilities: json!({"loadSession": true, "sessionCapabilities": {"list": {}, "close": null}}),
             session: json!({
@@ -105,6 +105,6 @@ mod tests {
         assert_eq!(offered("list sessions"), Some(true));
         assert_eq!(offered("close sessions"), Some(false));
         assert_eq!(facts.modes(), ["a", "b"]);
-        assert_eq!(facts.options(), ["`model` is \"x\" of x"]);
+        assert_eq!(facts.options(), ["`model` is \"x\", out of x"]);
     }
 }

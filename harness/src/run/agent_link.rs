@@ -55,7 +55,9 @@ impl AgentLink {
             }
             Ok(LinkEvent::Ended { reason, .. }) => Err(reason),
             Ok(LinkEvent::Refused(head)) => Err(refusal_text(&head)),
-            Ok(LinkEvent::Frame(_)) | Err(_) => Err("no connection in time".to_owned()),
+            Ok(LinkEvent::Frame(_)) | Err(_) => {
+                Err("the agent did not accept the connection in time".to_owned())
+            }
         }
     }
 

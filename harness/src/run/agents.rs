@@ -27,8 +27,10 @@ use super::sim;
 use super::suite::{ScenarioSuite, SuiteEntry};
 
 /// The checks that no fault of an agent can trip, each with the reason.
-pub const EXEMPT: ExemptIds =
-    &[("acp.wire.harness", "it judges the harness's own messages, which no agent can spoil")];
+pub const EXEMPT: ExemptIds = &[(
+    "acp.wire.harness",
+    "it judges the harness's own messages, which a fault of the agent cannot change",
+)];
 
 /// The seed of all generated identifiers.
 const SEED: u64 = 1;
@@ -84,7 +86,8 @@ pub fn play_all(
         partial: false,
         depth,
     };
-    let honest = vec![("the honest agent", play(&[], &entries, &KillHunt::whole()))];
+    let honest =
+        vec![("the reference agent without faults", play(&[], &entries, &KillHunt::whole()))];
     let one = |fault, hunt: &KillHunt<'_>| play(&[fault], &entries, hunt);
     KillMatrix::play(table, suite, &entries, honest, faults, one, share)
 }
@@ -102,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_name_something_and_never_everything() {
+    fn each_row_names_some_checks_or_scenarios_but_not_all() {
         super::super::kills::check_rows(ROWS.iter(), EXEMPT);
     }
 }

@@ -164,8 +164,10 @@ impl ScenarioCase {
         let by = barrier.by;
         if let Some(mark) = barrier.mark.take() {
             if self.marks.refused.contains(&(by, mark.seq)) {
-                self.notes
-                    .push("the host refused the barrier's draft; `ping` had to do".to_owned());
+                self.notes.push(
+                    "the host rejected the draft that marks the barrier, so `ping` marked it"
+                        .to_owned(),
+                );
                 self.ping_everyone(&mut barrier, &[]);
                 return self.check_barrier(step, barrier);
             }
@@ -188,8 +190,10 @@ impl ScenarioCase {
             return WaitProgress::Wait(TaskWait::Barrier(barrier));
         }
         if !self.is_connected(by) {
-            let message =
-                format!("client `{}`: the connection ended before the barrier", self.name(by));
+            let message = format!(
+                "client `{}`: the connection ended before the barrier was reached",
+                self.name(by)
+            );
             return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }
         // A barrier that only decides the outcome of one dispatch does not end the watches of other steps.
@@ -223,7 +227,7 @@ impl ScenarioCase {
                 "client `{name}`: expected the action to be refused, the host accepted it as serverSeq {}",
                 envelope["serverSeq"]
             ),
-            _ => format!("client `{name}`: expected the action to be ignored, it came back"),
+            _ => format!("client `{name}`: expected the host to ignore the action, it came back"),
         };
         let mut failure = self.failure_at(step, message);
         failure.label = format!("{} came back", brief(envelope));
@@ -238,7 +242,10 @@ impl ScenarioCase {
         mut barrier: PendingBarrier,
     ) -> WaitProgress {
         if barrier.mark.take().is_some() {
-            self.notes.push("the barrier's draft did not come back; `ping` had to do".to_owned());
+            self.notes.push(
+                "the draft that marks the barrier did not come back, so `ping` marked it"
+                    .to_owned(),
+            );
             self.ping_everyone(&mut barrier, &[]);
             return self.check_barrier(step, barrier);
         }

@@ -499,7 +499,7 @@ impl ScenarioCase {
     pub(super) fn flooded(&mut self, line: u64) {
         let step = self.next_step.checked_sub(1);
         let message = format!(
-            "the host sent {} frames, {} bytes: more than a scenario can need",
+            "the host sent {} frames, {} bytes, which is more than any scenario needs",
             self.frames, self.bytes
         );
         // A flood is no scenario's subject, but it makes every later step untestable.
@@ -521,7 +521,7 @@ impl ScenarioCase {
             return;
         }
         if self.phase == CasePhase::Cleaning && now >= self.deadline {
-            self.notes.push("cleaning up took too long and was given up".to_owned());
+            self.notes.push("the cleanup took too long and was stopped".to_owned());
             self.end();
         } else if self.phase == CasePhase::Playing && now >= self.deadline {
             let step = self.current.take().and_then(|(step, ..)| step);

@@ -210,8 +210,9 @@ impl ScenarioCase {
         if let Some((name, dropped)) = dropped {
             failure.kind = FailureKind::Trouble;
             failure.message = format!(
-                "the host sent client `{name}` more than the harness keeps unread, {dropped} messages were dropped, \
-                 and what the step waits for may be among them ({})",
+                "the host sent client `{name}` more messages than the harness keeps unread; \
+                 {dropped} messages were dropped, and the one that the step waits for may be among \
+                 them ({})",
                 failure.message
             );
         }
@@ -245,7 +246,7 @@ impl ScenarioCase {
             }
         });
         let Some(name) = lacking else { return false };
-        let why = format!("`${{{name}}}` is not known: the step that finds it failed");
+        let why = format!("`${{{name}}}` has no value, since the step that sets it failed");
         self.leave_out_names(step);
         if LOOKS.contains(&step.verb) || step.flag("independent") {
             self.log.left_out.push((index, why));
@@ -324,7 +325,7 @@ impl ScenarioCase {
         if of_a_claim {
             return String::new();
         }
-        format!("a refusal counts where `{twin}` is accepted, too, and {}", stop.message)
+        format!("a refusal counts only if `{twin}` is accepted as well; {}", stop.message)
     }
 
     /// Returns the choice of the host that ended the scenario, if the failed step is a premise about such a

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn remembers_what_to_take_away() {
+    fn remembers_what_to_dispose_of() {
         let create = ("createSession", json!({"channel": "s"}));
         let terminal = |session: &str| {
             let terminals = json!([{"resource": "t", "claim": {"session": session}}]);

@@ -87,7 +87,7 @@ pub fn token<'a>(detected: &[DetectedFeature], given: &'a [(String, String)]) ->
 /// Returns the `token` capability: whether the run has a token.
 pub fn tokened(token: Option<&str>) -> DetectedFeature {
     let how = match token {
-        Some(_) => "`--authenticate` names one for the protected agent",
+        Some(_) => "`--authenticate` gives a token for the protected agent",
         None => "no token was given for a protected agent (hint: `--authenticate RESOURCE=TOKEN`)",
     };
     DetectedFeature::new(TOKEN, token.is_some(), how)
@@ -113,8 +113,8 @@ pub fn given(name: &str, members: Option<&[&str]>) -> DetectedFeature {
         _ => (&[][..], ""),
     };
     let how = match members {
-        Some(_) => format!("the run was given it: {option}"),
-        None => format!("the run was not given it (hint: {option})"),
+        Some(_) => format!("an option of the run gives it: {option}"),
+        None => format!("no option of the run gives it (hint: {option})"),
     };
     let pairs = names.iter().zip(members.unwrap_or_default());
     let facts = pairs.map(|(member, value)| (format!("{name}.{member}"), (*value).to_owned()));
@@ -146,7 +146,7 @@ fn with_facts(name: &str, facts: &[(&str, &str)], how: impl Into<ForeignText>) -
 pub fn play_all(detected: &mut DetectedFeature) {
     let row = capability::named(&detected.capability).map(|row| row.shown);
     if matches!(row, Some(CapabilitySource::Extra(_))) && !detected.offered {
-        let how = "the reference host's own agent can";
+        let how = "the agent of the reference host has this ability";
         *detected = DetectedFeature::new(&detected.capability, true, how);
     }
 }
@@ -338,7 +338,8 @@ impl FeatureDetection {
         let waited = !self.candidates.is_empty();
         if waited {
             self.dispose();
-            let late = "`createSession` with it was not answered in time (hint: `--timeout`)";
+            let late =
+                "`createSession` with this agent was not answered in time (hint: `--timeout`)";
             self.noted(Some(late.to_owned()));
             // Only one usable agent is needed, and the declarations can choose it without a session.
             if !self.every {
@@ -358,7 +359,7 @@ impl FeatureDetection {
                 DetectedFeature::new(
                     capability.name,
                     true,
-                    "was asked for and not answered in time",
+                    "the request that detects it was not answered in time",
                 )
             }));
             let place = |found: &DetectedFeature| {
@@ -442,7 +443,7 @@ impl FeatureDetection {
     fn took(&mut self, answer: &Message) {
         let refused = answer.error().map(|error| {
             let error = error.to_string();
-            format!("`createSession` with it was answered with {}", beginning(&error))
+            format!("`createSession` with this agent was answered with {}", beginning(&error))
         });
         if refused.is_none() {
             self.dispose();
@@ -657,7 +658,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_what_is_not_offered() {
+    fn detects_capabilities_that_are_not_offered() {
         let agents = json!([
             {"provider": "a", "capabilities": {"multipleChats": {"fork": true, "sideChat": false}}},
             {"provider": "b"},
@@ -887,7 +888,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_asked_who_does_not_shake_hands() {
+    fn nothing_is_requested_after_a_refused_handshake() {
         let mut look = FeatureDetection::new(LookOptions::offering(&["1.0.0".to_owned()]));
         look.poll_output();
         let refusal = json!({"jsonrpc": "2.0", "id": 1, "error": {"code": -32005, "message": ""}});

@@ -80,12 +80,12 @@ impl ScenarioCase {
                 };
                 (*peer, what.to_owned())
             }
-            TaskWait::Asked { peer, method, .. } => (*peer, format!("to be asked `{method}`")),
+            TaskWait::Asked { peer, method, .. } => (*peer, format!("a `{method}` request")),
             TaskWait::Settled { peer, settle, .. } => {
                 let what = if matches!(settle, DispatchGoal::Reject(_)) {
                     "a rejection"
                 } else {
-                    "the action to come back"
+                    "the echo of the action"
                 };
                 (*peer, what.to_owned())
             }
@@ -96,15 +96,15 @@ impl ScenarioCase {
             TaskWait::Barrier(barrier) => return self.barrier_expired(step, barrier.clone()),
             TaskWait::NoAnswer { peer, .. } => (*peer, "an answer to `ping`".to_owned()),
             TaskWait::Closed(peer) => (*peer, "the host to close the connection".to_owned()),
-            TaskWait::Restarted => (0, "the host to come back".to_owned()),
+            TaskWait::Restarted => (0, "the host to be reachable again".to_owned()),
             TaskWait::Rested => return WaitProgress::Done,
-            TaskWait::Permission { peer, .. } => (*peer, "to be asked for permission".to_owned()),
+            TaskWait::Permission { peer, .. } => (*peer, "a request for permission".to_owned()),
             TaskWait::LookAgain { at, look } if look.goes_on(*at) => {
                 return self.look(look.clone());
             }
             TaskWait::Mirrored(claim) => return self.mirror(step, claim.clone(), true),
             TaskWait::Looked { .. } | TaskWait::LookAgain { .. } => {
-                (0, "to receive the content of the file".to_owned())
+                (0, "the content of the file".to_owned())
             }
             TaskWait::Texts { peer, .. } => (*peer, "the texts of the session".to_owned()),
             TaskWait::Called(times, _) => (0, format!("{times} calls of the tool")),
@@ -117,7 +117,8 @@ impl ScenarioCase {
         let undecided = self.decisions.holding_up(&types);
         if let Some(waiting) = undecided.or_else(|| self.waits_for_permission(&wait)) {
             let message = format!(
-                "client `{name}`: expected {missing} {when}, and {waiting}, which the scenario does not decide"
+                "client `{name}`: expected {missing} {when}, but {waiting}, which the scenario \
+                 does not answer"
             );
             return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
         }

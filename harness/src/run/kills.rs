@@ -535,14 +535,18 @@ impl<F: FaultKind> KillMatrix<F> {
         for (which, tripped) in self.honest.iter().filter(|(_, tripped)| !tripped.is_empty()) {
             let names: Vec<String> = tripped.names().collect();
             let names = names.join("`, `");
-            broken.push(format!("expected nothing to trip on {which}, found `{names}`"));
+            broken.push(format!(
+                "expected no check and no scenario to fail on {which}, found `{names}`"
+            ));
         }
         let missed = |outcome: &&RowOutcome<F>| !outcome.is_caught() && !outcome.foreign;
         for outcome in self.outcomes.iter().filter(missed) {
             let (fault, missed) = (outcome.fault.word(), outcome.missed.join("`, `"));
             broken.push(match outcome.named.is_empty() {
                 true => format!("expected a row for the fault `{fault}`, found none"),
-                false => format!("expected `{fault}` to trip `{missed}`, which held"),
+                false => format!(
+                    "expected the fault `{fault}` to make `{missed}` fail, found that it held"
+                ),
             });
         }
         if self.is_whole() {
@@ -553,21 +557,26 @@ impl<F: FaultKind> KillMatrix<F> {
 
     fn whole(&self, suite: &ScenarioSuite, broken: &mut Vec<String>) {
         for check in self.checks_alive() {
-            broken.push(format!("expected a row that trips the check `{check}`, found none"));
+            broken
+                .push(format!("expected a fault that makes the check `{check}` fail, found none"));
         }
         for scenario in self.scenarios_alive() {
-            broken.push(format!("expected a row that trips the scenario `{scenario}`, found none"));
+            broken.push(format!(
+                "expected a fault that makes the scenario `{scenario}` fail, found none"
+            ));
         }
         for (fault, name) in self.unknown_names(suite) {
             let fault = fault.word();
-            broken.push(format!("expected a check or a scenario in `{fault}`, found `{name}`"));
+            broken.push(format!(
+                "expected only checks and scenarios in the row of `{fault}`, found `{name}`"
+            ));
         }
         let (pure, all) = (self.count(RowOutcome::is_pure), self.count(|outcome| !outcome.foreign));
         let judged = self.table.depth == KillDepth::Whole && !self.table.partial;
         if judged && pure * 100 < all * PURE_PERCENT {
             broken.push(format!(
-                "expected {PURE_PERCENT} % of the faults to have no rule reported broken but those of their row \
-                 (see `protocol/broken.json`), found {pure} of {all}"
+                "expected {PURE_PERCENT} % of the faults to break only the rules in their row (see \
+                 `protocol/broken.json`), found {pure} of {all}"
             ));
         }
         let mut seen = HashSet::new();
@@ -602,7 +611,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_cover() {
+    fn names_cover_their_patterns() {
         let check = |name, tripped, expected| {
             assert_eq!(covers(name, tripped), expected, "{name} {tripped}");
         };

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_at_what_came_after_a_line() {
+    fn finds_messages_after_a_line() {
         let mut mailbox = mailbox("a b a b a");
         mailbox.read_to(0);
         assert_eq!(lines(&mailbox, 3), [(2, 4), (3, 5)]);

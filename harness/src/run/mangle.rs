@@ -129,7 +129,7 @@ mod tests {
     use crate::dice::Dice;
 
     #[test]
-    fn spoils_in_many_ways_and_the_same_each_time() {
+    fn mangles_in_many_ways_that_the_seed_determines() {
         let value = json!({"jsonrpc": "2.0", "id": 1, "params": {"list": [1, 2], "text": "t"}});
         let all = |seed| {
             let mut dice = Dice::seeded(seed);

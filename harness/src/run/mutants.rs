@@ -32,25 +32,32 @@ pub type MutantRow = kills::KillRow<HostFault>;
 /// The checks and scenarios that no fault trips here, each with the reason. Their own tests, or captures in
 /// `corpus/captures`, break these checks.
 pub const EXEMPT: ExemptIds = &[
-    ("shape.harness", "it judges the harness's own frames, which no host can spoil"),
+    (
+        "shape.harness",
+        "it judges the harness's own frames, which a fault of the host cannot change",
+    ),
     (
         "jsonrpc.host-request-ids",
-        "in the simulation a client answers before the next frame comes, so that a host never has \
-         two open requests",
+        "in the simulation a client answers before the next frame arrives, so that a host never \
+         has two open requests",
     ),
     (
         "below.tools-unique",
-        "only the model stand-in sees the offered tools, and in memory no agent asks it",
+        "only the model stand-in receives the offered tools, and no agent uses it in the \
+         simulation",
     ),
     // No fault breaks the claims of these scenarios; faults in their premises do not count.
     (
         "handshake/notifications-wait-for-the-handshake",
         "no fault lets a host act on a notification that comes before the handshake",
     ),
-    ("tools/failure-of-one-spares-the-other", "no fault lets one call fail with another"),
+    (
+        "tools/failure-of-one-spares-the-other",
+        "no fault makes one call fail because another one failed",
+    ),
     (
         "tools/whose-call-it-is-shows-from-the-start",
-        "no fault hides whose a call is while it is streamed",
+        "no fault hides the owner of a call while it is streamed",
     ),
     ("turns/sessions-do-not-mix", "no fault sends turns to the subscribers of another session"),
 ];
@@ -157,9 +164,12 @@ pub fn play_all(
         depth,
     };
     let honest = vec![
-        ("the honest host", play(&[], &entries, version, AgentMode::Host, &KillHunt::whole())),
         (
-            "the honest host that speaks ACP to its agent (see `agent::mode`)",
+            "the reference host without faults",
+            play(&[], &entries, version, AgentMode::Host, &KillHunt::whole()),
+        ),
+        (
+            "the reference host without faults that speaks ACP to its agent (see `agent::mode`)",
             play(&[], &started, version, AgentMode::Acp, &KillHunt::whole()),
         ),
     ];
@@ -175,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_name_something_and_never_everything() {
+    fn each_row_names_some_checks_or_scenarios_but_not_all() {
         kills::check_rows(rows(), EXEMPT);
     }
 }

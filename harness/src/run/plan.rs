@@ -184,11 +184,12 @@ pub enum SelectionError {
     },
     /// The options together match nothing.
     #[error(
-        "no scenario matches everything that was asked for\n(hint: each part matches some, but none matches all of them)"
+        "no scenario matches all of the filters\n(hint: each filter matches some scenarios, but \
+         none matches all of them)"
     )]
     Empty,
     /// A part of the selection is empty.
-    #[error("shard {shard} of {scenarios} scenarios has none")]
+    #[error("shard {shard} has none of the {scenarios} selected scenarios")]
     Shard {
         /// The part.
         shard: SelectionShard,
@@ -284,7 +285,7 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
     let profile = &scenario.profile;
     if !scenario.spec.includes(abilities.version) {
         return SkipReason::other_version(format!(
-            "not written for protocol {}",
+            "does not apply to protocol {}",
             abilities.version
         ));
     }
@@ -292,7 +293,7 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         return SkipReason::other_version(format!("protocol {} has no {what}", abilities.version));
     }
     if !abilities.profiles.iter().any(|asked| asked == profile || asked == "all") {
-        let text = format!("profile `{profile}` was not asked for (hint: `--profile {profile}`)");
+        let text = format!("profile `{profile}` was not selected (hint: `--profile {profile}`)");
         return Some(SkipReason { text, cause: SkipCause::NotApplicable });
     }
     // The report explains once, at its beginning, how capabilities were detected. A capability of the target
@@ -454,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_cut_short_has_seen_every_rule_once() {
+    fn a_shortened_run_plays_every_rule_first() {
         let planned: Vec<PlannedScenario> =
             super::super::agents::playable(&ScenarioSuite::carried())
                 .into_iter()

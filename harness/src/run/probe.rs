@@ -42,7 +42,8 @@ pub enum ProbeError {
     },
     /// The target supports none of the offered versions.
     #[error(
-        "`{url}` speaks no version of the protocol that was offered: offered {offered}, {answer}"
+        "`{url}` supports none of the offered versions of the protocol: offered {offered}, \
+         {answer}"
     )]
     NoCommonVersion {
         /// The URL.
@@ -135,7 +136,7 @@ async fn held(
         Ok(LinkEvent::Ended { reason, .. }) => return unreachable(reason),
         Ok(LinkEvent::Refused(head)) => return unreachable(refusal_text(&head)),
         Ok(LinkEvent::Frame(_)) | Err(_) => {
-            return unreachable("no WebSocket handshake in time".to_owned());
+            return unreachable("the WebSocket handshake was not completed in time".to_owned());
         }
     }
     // Each agent that does not answer restarts the time limit, so that the next agent and the capability

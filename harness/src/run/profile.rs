@@ -17,18 +17,19 @@ use std::time::Duration;
 
 /// The members of a profile, each with its name and its description.
 pub const MEMBERS: &[(&str, &str)] = &[
-    ("agent", "what the agent is called"),
+    ("agent", "the name of the agent"),
     (
         "command",
         "how it is started, a line for a shell or a list of the program and its arguments; it speaks on standard input and output. It \
          is started in a folder of its own: `{profile}` is the folder of this file",
     ),
-    ("url", "instead of a command: where it listens, a ws:// or wss:// URL"),
+    ("url", "instead of a command: the ws:// or wss:// URL at which it listens"),
     ("env", "variables of its environment; HOME is a fresh folder in every scenario"),
     ("home", "files of that folder, by their paths in it"),
     (
         "auth",
-        "the id of the method to authenticate by, one of those in its answer to `initialize`, where it wants that",
+        "the id of the authentication method, one of those in its answer to `initialize`, if the \
+         agent requires authentication",
     ),
     (
         "mode",
@@ -37,16 +38,20 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("options", "options of a session that are set, by their ids, such as `{ effort: low }`"),
     (
         "stimulus",
-        "how scenarios control it: `model` asks our stand-in, `script` understands scripts, `fixed` does the same whatever it is asked",
+        "how scenarios control it: a `model` agent uses our stand-in for its model, a `script` \
+         agent plays the script in its prompt, a `fixed` agent does the same for every prompt",
     ),
     (
         "prompt",
-        "what a `fixed` agent is asked; the MCP server that some scenarios give it is called `ahp`, its tool `ahp_probe`, which takes a `text`",
+        "the prompt of a `fixed` agent; the MCP server that some scenarios give it is called \
+         `ahp`, its tool `ahp_probe`, which takes a `text`",
     ),
     (
         "offers",
-        "what it can be made to do: shell, read, write, edit, delete, move, search, think, fetch, switch-mode, plan, mcp (calls tools of MCP \
-         servers), ask (asks for permission), script; everything that the stimulus allows unless given, and what it lacks is untested",
+        "what scenarios can make it do: shell, read, write, edit, delete, move, search, think, \
+         fetch, switch-mode, plan, mcp (calls tools of MCP servers), ask (asks for permission), \
+         script; the default is everything that the stimulus allows, and scenarios that need \
+         something else are untested",
     ),
     ("timeout", "the limit of each wait, unless `--timeout` is given"),
     ("jobs", "how many scenarios it can serve at once, unless `--jobs` is given"),
@@ -169,7 +174,7 @@ impl ProfileReader<'_> {
             self.wrong(at(root, "jobs"), "expected a number of scenarios, at least 1");
         }
         let agent = self.text(root, "agent").unwrap_or_else(|| {
-            self.wrong(root.span.start, "expected `agent`: what the agent is called");
+            self.wrong(root.span.start, "expected `agent`, the name of the agent");
             String::new()
         });
         AgentProfile {
@@ -264,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_a_user_writes() {
+    fn reads_a_profile() {
         let text = "agent: a\ncommand: [node, a.js]\nenv: { K: v }\nhome: { .a/b.json: '{model}' }\n\
                     stimulus: fixed\noffers: [ask]\ntimeout: 10s\njobs: 2\n";
         let profile = AgentProfile::parse("p.yaml", text).unwrap();

@@ -118,11 +118,13 @@ fn handshake(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<Stri
             let version = result["protocolVersion"].to_text();
             lines.push(comment(&format!("{name}, and answers with version {version}.")));
             if result["protocolVersion"] != 1 {
-                lines.push(comment("Only version 1 is tested: with this one nothing will be."));
+                lines.push(comment(
+                    "Only version 1 is tested: nothing is tested with this version.",
+                ));
             }
             let methods = items(result, "authMethods");
             if !methods.is_empty() {
-                lines.push(comment("Its methods to authenticate, of which `auth` names one:"));
+                lines.push(comment("Its authentication methods; `auth` names one of them:"));
             }
             for method in methods {
                 let words = described(method, "id");
@@ -150,7 +152,7 @@ fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String
         Some(Ok(session)) => session,
         Some(Err(why)) => {
             let words =
-                format!("It gave no session: {} (hint: `auth`, `env` or `home`)", error(why));
+                format!("It created no session: {} (hint: `auth`, `env` or `home`)", error(why));
             return vec![comment(&words)];
         }
         None => return lines,
@@ -158,7 +160,9 @@ fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String
     let modes = &session["modes"];
     let now = word(modes, "currentModeId");
     if !items(modes, "availableModes").is_empty() {
-        lines.push(comment("Modes of a session, of which `mode` names one; it should be one that asks for permission:"));
+        lines.push(comment(
+            "Modes of a session; `mode` names one of them, which should ask for permission:",
+        ));
     }
     for mode in items(modes, "availableModes") {
         let words = described(mode, "id");
@@ -166,12 +170,14 @@ fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String
     }
     match &given.mode {
         Some(mode) => lines.push(format!("mode: {}", quoted(mode))),
-        None if !now.is_empty() => lines.push(format!("# mode: {}   # as it is now", quoted(now))),
+        None if !now.is_empty() => {
+            lines.push(format!("# mode: {}   # the current mode", quoted(now)))
+        }
         None => {}
     }
     let options = items(session, "configOptions");
     if !options.is_empty() {
-        lines.push(comment("Options of a session, of which `options` sets some:"));
+        lines.push(comment("Options of a session; `options` sets some of them:"));
     }
     for option in options {
         let groups = items(option, "options").iter();
@@ -201,7 +207,7 @@ fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
     }
     if introduction.turn.is_none() {
         lines.push(comment(
-            "No turn was played, so that how it is made to do things is not known yet.",
+            "No turn was played, so it is not known yet how scenarios can control the agent.",
         ));
         lines.push("stimulus: model".to_owned());
         return lines;
@@ -209,10 +215,13 @@ fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
     // Some agents add text to their model's; an agent that echoes the prompt has not played the script.
     let plays = introduction.said.contains(SAYS) && !introduction.said.contains("ahp-script");
     if model.requests > 0 {
-        lines.push(format!("stimulus: model   # it asked the stand-in {} times", model.requests));
+        lines.push(format!(
+            "stimulus: model   # it sent {} requests to the stand-in",
+            model.requests
+        ));
         if !plays {
             lines.push(comment(&format!(
-                "Its model said `{SAYS}`, and it said: {}",
+                "Its model said `{SAYS}`, and the agent said: {}",
                 introduction.said
             )));
         }
@@ -227,9 +236,10 @@ fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
         lines.push("stimulus: script   # it played a script in its prompt".to_owned());
     } else {
         lines.push(comment(
-            "It asked nobody at the stand-in, and played no script. If it asks a model, say where that is: in `env`, \
-             `command` or a file of `home`, `{model}` stands for a URL such as http://127.0.0.1:9000 (some want `{model}/v1`). \
-             Then run `ahp-harness agent profile` with this file.",
+            "It sent no request to the model stand-in, and played no script. If it uses a model, \
+             give it the URL of the stand-in: in `env`, `command` or a file of `home`, `{model}` \
+             stands for a URL such as http://127.0.0.1:9000 (some agents need `{model}/v1`). Then \
+             run `ahp-harness agent profile` with this file.",
         ));
         lines.push(comment(&format!("To `hello` it said: {}", introduction.said)));
         lines.push("stimulus: fixed".to_owned());
@@ -257,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_is_a_profile_that_says_what_was_seen() {
+    fn a_draft_is_a_profile_with_the_observed_values() {
         let given = AgentProfile::parse(
             "p.yaml",
             "agent: it's\ncommand: \"FOO='{model}' ./a --acp\"\nenv: { K: 'a: \"b\"' }\nmode: ask\n",
@@ -295,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_told_in_the_agents_words() {
+    fn a_draft_quotes_the_errors_of_the_agent() {
         let given = AgentProfile::parse("p.yaml", "agent: a\ncommand: ./a\n").unwrap();
         let refused = json!({"code": (-32000), "message": "log in\nfirst"});
         let mut introduction = introduction(Value::Null);

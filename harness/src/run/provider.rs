@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_depends_on_the_agent_is_played_with_each() {
+    fn only_scenarios_about_agents_are_played_with_each_agent() {
         let agents = [
             agent("a", None, true),
             agent("b", None, false),
@@ -166,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn what_no_agent_can_play_is_said_once() {
+    fn a_scenario_that_no_agent_can_play_is_listed_once() {
         let planned = planned(&[agent("a", None, false), agent("b", None, false)]);
         let id = "chats/a-fork-goes-its-own-way";
         assert_eq!(of(&planned, id), [(None, false)]);
     }
 
     #[test]
-    fn with_one_agent_nothing_is_said_of_it() {
+    fn a_single_agent_is_not_named() {
         assert!(planned(&[]).iter().all(|it| it.agent.is_none()));
     }
 }

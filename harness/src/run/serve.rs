@@ -180,7 +180,7 @@ impl ScenarioCase {
     fn elsewhere(&mut self, id: PeerId) {
         let asked = self.peers.get_mut(id).and_then(|peer| peer.served.serving.elsewhere());
         if let Some(path) = asked {
-            self.noted(format!("the agent asked for {path}, outside of its folder: refused"));
+            self.noted(format!("the agent requested {path}, which is outside its folder: refused"));
         }
     }
 
@@ -207,7 +207,8 @@ impl ScenarioCase {
             told["left"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if how == KILLED {
             self.noted(
-                "the agent went on after its standard input was closed, and was killed".to_owned(),
+                "the agent did not exit after its standard input was closed, and was killed"
+                    .to_owned(),
             );
         }
         if !left.is_empty() {

@@ -107,7 +107,7 @@ impl SettingsDialogue {
     pub fn result(&self, otherwise: &str) -> Result<(), String> {
         let Some(setting) = self.left.front() else { return Ok(()) };
         let why = self.refused.as_deref().unwrap_or(otherwise);
-        Err(format!("the setting `{}` was not made: {why}", setting.key))
+        Err(format!("the setting `{}` could not be applied: {why}", setting.key))
     }
 
     fn shaken(&mut self, answer: &Message) {
@@ -186,17 +186,17 @@ mod tests {
     fn a_setting_that_is_rejected_ends_it() {
         let (sent, result) = made(&["b", "a", "c"], "a");
         assert_eq!(sent.len(), 2);
-        let expected = "the setting `a` was not made: the host rejected it: \"not now\"";
+        let expected = "the setting `a` could not be applied: the host rejected it: \"not now\"";
         assert_eq!(result.as_ref().map_err(String::as_str), Err(expected));
     }
 
     #[test]
-    fn silence_is_said_of_the_setting_that_waits() {
+    fn a_missing_answer_names_the_open_setting() {
         let setting = HostSetting { key: "a".to_owned(), value: json!(1) };
         let mut dialogue = SettingsDialogue::new(&["1.0.0".to_owned()], &[setting]);
         dialogue.poll_output();
         assert!(!dialogue.is_over());
         let said = dialogue.result("nothing came within 1s").unwrap_err();
-        assert_eq!(said, "the setting `a` was not made: nothing came within 1s");
+        assert_eq!(said, "the setting `a` could not be applied: nothing came within 1s");
     }
 }

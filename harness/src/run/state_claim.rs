@@ -71,8 +71,9 @@ impl ScenarioCase {
         let (name, channel) = (self.name(*peer), channel.as_str().unwrap_or_default());
         let engine = self.peers.get(*peer).map(|peer| &peer.engine);
         let Some(own) = engine.and_then(|it| it.shown(channel)) else {
-            let message =
-                format!("client `{name}`: expected a state of `{channel}`, it is not subscribed");
+            let message = format!(
+                "client `{name}`: expected a state of `{channel}`, the client is not subscribed to it"
+            );
             return WaitProgress::Failed(self.failure_at(step, message));
         };
         match match_state(state, channel, &own, &self.bindings, *exact) {
@@ -110,7 +111,7 @@ impl ScenarioCase {
         if match_state(pattern, channel, &approved, &self.bindings, exact).is_ok() {
             failure.kind = FailureKind::Trouble;
             failure.message = format!(
-                "{}; the host has asked again for the approval of `{call}`, which the scenario does not decide",
+                "{}; the host requested the approval of `{call}` again, which the scenario does not answer",
                 failure.message
             );
         }

@@ -183,9 +183,11 @@ impl VariantFirstLook {
             let Ok(entry) = probe.entry() else { continue };
             let detected = match entry.scenario.spec.includes(version) {
                 true => probe.detected(&look.play(&entry.scenario, version, rows, player)?),
-                false => {
-                    DetectedFeature::new(probe.capability, false, "the version has no words for it")
-                }
+                false => DetectedFeature::new(
+                    probe.capability,
+                    false,
+                    "the version does not have this feature",
+                ),
             };
             look.facts.extend(detected.facts.iter().cloned());
             look.detected.push(detected);

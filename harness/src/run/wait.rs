@@ -163,7 +163,7 @@ impl ScenarioCase {
         };
         if message.method() != Some(method.as_str()) {
             let came = message.method().unwrap_or_default();
-            let wrong = format!("client `{name}`: expected to be asked `{method}`, found `{came}`");
+            let wrong = format!("client `{name}`: expected a `{method}` request, found `{came}`");
             let mut failure = self.failure_at(step, wrong);
             failure.lines.push(line);
             return WaitProgress::Failed(failure);
@@ -439,7 +439,8 @@ impl ScenarioCase {
                 && self.decisions.answers_again(&envelope["channel"], &envelope["action"]);
             if again {
                 let message = format!(
-                    "client `{name}`: {wrong}, after it had asked for approval again, which the scenario does not expect"
+                    "client `{name}`: {wrong}, after it had requested approval again, which the \
+                     scenario does not expect"
                 );
                 return WaitProgress::Failed(self.failure_of(step, FailureKind::Trouble, message));
             }
@@ -544,7 +545,8 @@ impl ScenarioCase {
                     Some(OrderMismatch::TooLate(response)) => {
                         let (line, name, what) = (item.line, self.name(id), filter.what());
                         let message = format!(
-                            "client `{name}`: expected {what} before the response, it came after it"
+                            "client `{name}`: expected {what} before the response, it came after \
+                             the response"
                         );
                         let mut failure = self.failure_of(step, FailureKind::Content, message);
                         failure.span = filter.span;

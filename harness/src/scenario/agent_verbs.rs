@@ -153,12 +153,21 @@ pub(super) const TEXTS: VerbRow = VerbRow {
     fields: &[
         AT,
         needed("session", MemberForm::Template, "the `sessionId`"),
-        field("user", MemberForm::Pattern, "what the chunks of the user's messages add up to"),
-        field("agent", MemberForm::Pattern, "what the chunks of the agent's messages add up to"),
+        field(
+            "user",
+            MemberForm::Pattern,
+            "the text of the user's messages, with its chunks joined",
+        ),
+        field(
+            "agent",
+            MemberForm::Pattern,
+            "the text of the agent's messages, with its chunks joined",
+        ),
         CHOICE,
         WITHIN,
         PROVES,
         INDEPENDENT,
     ],
-    doc: "waits until the texts of a session, told on the client's present connection, look like this when the chunks are put together",
+    doc: "waits until the texts of a session match; the chunks that arrived on the client's \
+          present connection are joined",
 };

@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn fills_holes() {
+    fn fills_templates() {
         check("a: ${n}", json!({"a": 7}));
         check("a: '${s}-${n}'", json!({"a": "x-7"}));
         check("['${new u}', '${u}', '${new v}']", json!(["id-1", "id-1", "id-2"]));

@@ -90,26 +90,30 @@ impl fmt::Display for CapabilitySource {
             }
             CapabilitySource::Extra(name) => write!(
                 f,
-                "`_meta.{EXTRAS}` in the answer to `initialize` lists `{name}`; asked of a host whose own \
-                 agent plays scripts"
+                "`_meta.{EXTRAS}` in the answer to `initialize` lists `{name}`; needed from a host \
+                 whose own agent plays scripts"
             ),
             CapabilitySource::Methods(methods, _) => write!(
                 f,
-                "`{}` is not answered with -32601; wanted by scenarios that send {}",
+                "`{}` is not answered with -32601; needed by scenarios that send {}",
                 methods[0],
                 methods.join(", ")
             ),
             CapabilitySource::Thing(members, _) => write!(
                 f,
-                "the answer to `initialize`, or the root's state, has it; bound are {}",
+                "the answer to `initialize`, or the root's state, has it; it binds {}",
                 members.join(", ")
             ),
             CapabilitySource::Tried(members, what) => {
-                write!(f, "{what}; bound are {}", members.join(", "))
+                write!(f, "{what}; it binds {}", members.join(", "))
             }
             CapabilitySource::Given([], option) => write!(f, "the run is given it by {option}"),
             CapabilitySource::Given(members, option) => {
-                write!(f, "the run is given it by {option}; bound are {}", members.join(", "))
+                write!(
+                    f,
+                    "an option of the run gives it: {option}; it binds {}",
+                    members.join(", ")
+                )
             }
             CapabilitySource::Token => write!(
                 f,
@@ -349,7 +353,8 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: FILES,
         shown: CapabilitySource::Given(
             &["folder"],
-            "`--files INSIDE OUTSIDE`, where on the host's disk odd files can be put",
+            "`--files INSIDE OUTSIDE`, two folders on the host's disk in which unusual files can \
+             be made",
         ),
     },
     HostCapability {
@@ -393,7 +398,7 @@ pub const CAPABILITIES: &[HostCapability] = &[
         name: "guardedSetting",
         shown: CapabilitySource::Given(
             &["key", "value"],
-            "`--guarded-setting KEY=VALUE`, what the other token may not set so",
+            "`--guarded-setting KEY=VALUE`, a value that the other token may not set",
         ),
     },
     HostCapability { name: "script.recall", shown: CapabilitySource::Extra("recall") },

@@ -27,7 +27,7 @@ pub(super) fn fill(
         let kind = ScenarioErrorKind::UnknownKey {
             owner: "the fragment".to_owned(),
             key: member.key.clone(),
-            hint: format!("it has a place for {}", names(&used)),
+            hint: format!("the fragment takes {}", names(&used)),
         };
         errors.push(ScenarioError { span: member.key_span, kind });
     }

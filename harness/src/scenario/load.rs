@@ -233,13 +233,13 @@ mod tests {
     }
 
     #[test]
-    fn takes_fragments_in() {
+    fn includes_fragments() {
         let text = format!("{HEAD}steps:\n  - include: ../open.yaml\n  - {CLOSED}\n");
         assert_eq!(mistakes(&text), Vec::<String>::new());
     }
 
     #[test]
-    fn gives_fragments_their_values() {
+    fn passes_values_to_fragments() {
         let check = |with: &str, wanted: &[&str]| {
             let include = format!("include: {{ file: ../given.yaml, with: {{ {with} }} }}");
             let found = mistakes(&format!("{HEAD}steps:\n  - {include}\n"));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_files_without_anything() {
+    fn refuses_empty_files() {
         for text in ["", "\n", "# to be written\n", "---\n"] {
             let found = mistakes(text);
             assert!(found.iter().any(|line| line.contains("found nothing")), "{text:?}: {found:?}");
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_could_not_fail() {
+    fn refuses_scenarios_that_cannot_fail() {
         let found = mistakes(&format!("{HEAD}steps:\n  - open: A\n  - closed: A\n"));
         assert!(found[0].contains("could not fail"), "{found:?}");
         for step in

@@ -22,7 +22,12 @@ pub const SCENARIO: &[FormField] = &[
         MemberForm::Text,
         "the protocol versions that it applies to, such as `>=0.9.0 <2.0.0`",
     ),
-    field("profile", MemberForm::Text, "`core` or `agent`; `agent` where there is an agent script"),
+    field(
+        "profile",
+        MemberForm::Text,
+        "`core` or `agent`; the default is `agent` if the scenario has an agent script, otherwise \
+         `core`",
+    ),
     field("tags", MemberForm::Texts, "words by which it can be selected"),
     field("agent", MemberForm::Texts, "the lines of the agent's script"),
     field(

@@ -160,7 +160,7 @@ pub enum ScenarioErrorKind {
         hint: String,
     },
     /// Members that exclude one another.
-    #[error("`{first}` and `{second}` cannot both be wanted\n(hint: make it two steps)")]
+    #[error("`{first}` and `{second}` cannot both be expected\n(hint: make it two steps)")]
     Exclusive {
         /// The first member.
         first: &'static str,

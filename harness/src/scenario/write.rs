@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_texts_that_come_back() {
+    fn writes_texts_that_read_back_unchanged() {
         let check = |text: &str, expected: &str| {
             let mut out = String::new();
             scalar(&mut out, text);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn breaks_what_is_long() {
+    fn breaks_long_lines() {
         let long = WrittenTree::text(&"x".repeat(95));
         let value =
             WrittenTree::map(vec![("a", long.clone()), ("b", WrittenTree::List(vec![long]))]);

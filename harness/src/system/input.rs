@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_files_and_pipes_alone() {
+    fn opens_only_files_and_pipes() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         let (file, pipe) = (folder.join("file"), folder.join("pipe"));

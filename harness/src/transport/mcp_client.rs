@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_taken_off_one_by_one() {
+    fn events_are_read_one_by_one() {
         let mut text =
             "event: endpoint\ndata: /a\n\n: a comment\ndata: b\ndata: c\n\nda".to_owned();
         let event = |name: &str, data: &str| Some((name.to_owned(), data.to_owned()));

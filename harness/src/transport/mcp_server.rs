@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_read_whole() {
+    fn paths_must_match_as_a_whole() {
         let check = |path: &str, expected: Option<McpServerPath>| {
             assert_eq!(McpServerPath::read(path), expected, "{path}");
         };

@@ -255,7 +255,7 @@ async fn complain(
         }
         let text = match count {
             ..=MAX_STDERR => String::from_utf8_lossy(&bytes).trim_end().to_owned(),
-            LEFT_OUT => format!("(after {MAX_STDERR} lines what it writes there is left out)"),
+            LEFT_OUT => format!("(after {MAX_STDERR} lines, further output is left out)"),
             _ => continue,
         };
         tell(&hub, &case, BelowEvent::Stderr, Frame::Text(text));

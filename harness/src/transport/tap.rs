@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn sees_the_end() {
+    fn detects_the_end_of_a_connection() {
         check(b"\x88\x05\x03\xe8bye", &[FrameEnd::Close(Some(1000), "bye".to_owned())]);
         check(b"\x88\x00\x81\x01x", &[FrameEnd::Close(None, String::new())]);
         check(b"\xc1\x01x", &[broken("a reserved bit is set, though no extension was negotiated")]);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_was_cut_off() {
+    fn keeps_a_truncated_message() {
         let check = |bytes: &[u8], expected: Option<Frame>| {
             let mut tap = DirectionTap::default();
             tap.feed(bytes, |_, found| assert_eq!(found, FrameEnd::Fragment));

@@ -140,7 +140,7 @@ fn operations_of_changesets_change_their_status() {
 }
 
 #[test]
-fn content_of_changesets_lost_its_error() {
+fn content_of_changesets_has_no_error_from_0_9_0_on() {
     let before = with(&changeset(), json!({"status": "error", "error": {"message": "old"}}));
     let content = |members: Value| {
         with(&json!({"type": "changeset/contentChanged", "files": [{"id": "n"}]}), members)

@@ -83,7 +83,7 @@ fn entries_of_annotations_are_set_and_removed() {
 }
 
 #[test]
-fn annotations_are_updated_and_their_turn_became_their_origin() {
+fn annotations_are_updated_and_have_an_origin_in_newer_versions() {
     let before = annotations();
     let [a, b] = [&before["annotations"][0], &before["annotations"][1]];
     let update = |id: &str, members: Value| {
@@ -129,7 +129,7 @@ fn annotations_are_updated_and_their_turn_became_their_origin() {
 }
 
 #[test]
-fn watches_keep_nothing_of_what_happens() {
+fn changes_leave_the_state_of_a_watch_unchanged() {
     let before = json!({"root": "file:///w", "recursive": true});
     let changed = json!({"type": "resourceWatch/changed", "changes": {"items": [{}]}});
     check_since(
@@ -183,7 +183,7 @@ fn automations_are_set_and_removed() {
 }
 
 #[test]
-fn runs_of_automations_have_sessions_and_one_to_open_first() {
+fn runs_of_automations_have_sessions_and_a_primary_one() {
     let before = json!({
         "sessions": ["s", "t", "s"], "primarySession": "s", "lifecycle": {"status": "pending"}, "x": 1,
     });
@@ -242,7 +242,7 @@ fn runs_of_automations_have_sessions_and_one_to_open_first() {
 }
 
 #[test]
-fn terminals_exist_in_every_version_and_the_others_since_theirs() {
+fn each_channel_has_actions_from_its_first_version_on() {
     for (action_type, since) in [
         ("terminal/data", Version::V1),
         ("terminal/commandFinished", Version::V1),

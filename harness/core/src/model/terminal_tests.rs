@@ -45,7 +45,7 @@ fn terminal_output_goes_to_the_last_part_or_begins_one() {
 }
 
 #[test]
-fn terminals_members_are_replaced() {
+fn members_of_terminals_are_replaced() {
     let before = with(&terminal(json!([command("a", true)])), json!({"cols": 80, "rows": 24}));
     let claim = json!({"kind": "session", "session": "ahp-session:/s", "chat": "c", "x": 1});
     let row = |action: Value, members: Value| (action, State(with(&before, members)));
@@ -122,7 +122,7 @@ fn commands_of_terminals_begin_and_end() {
 }
 
 #[test]
-fn the_end_of_a_terminal_moved_into_its_lifecycle() {
+fn the_exit_of_a_terminal_is_in_its_lifecycle_from_0_9_0_on() {
     let before = terminal(json!([]));
     let coded = json!({"type": "terminal/exited", "exitCode": -1});
     let bare = json!({"type": "terminal/exited"});

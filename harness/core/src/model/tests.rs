@@ -50,7 +50,7 @@ fn versions_have_their_own_actions() {
 }
 
 #[test]
-fn what_is_no_action_of_the_channel_is_out_of_scope() {
+fn actions_of_other_channels_are_out_of_scope() {
     let before = chat_with(json!([]));
     for action in [
         json!({"type": "session/titleChanged", "title": "x"}),
@@ -78,7 +78,7 @@ fn states_of_another_shape_are_left_alone() {
 }
 
 #[test]
-fn members_that_nobody_knows_survive() {
+fn unknown_members_survive() {
     let state = applies(
         json!({"title": "a", "x-new": {"deep": [1]}, "status": 1024 + 33}),
         json!({"type": "session/isReadChanged", "isRead": false, "x-more": 1}),

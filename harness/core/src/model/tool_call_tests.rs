@@ -83,7 +83,7 @@ fn brings(before: Value, action: Value, members: Value) {
 }
 
 #[test]
-fn names_go_both_ways() {
+fn names_survive_a_round_trip() {
     for (index, status) in ToolCallStatus::all().enumerate() {
         assert_eq!(status as usize, index);
         assert_eq!(ToolCallStatus::from_name(status.name()), Some(status));
@@ -213,7 +213,7 @@ fn streaming_collects_input() {
 }
 
 #[test]
-fn ready_keeps_what_it_does_not_say() {
+fn ready_keeps_the_members_that_it_omits() {
     let ask = || action(ToolEvent::ReadyUnconfirmed);
     brings(
         chat("streaming", json!({"partialInput": "x", "invocationMessage": "old", "x-new": 1})),
@@ -381,7 +381,7 @@ fn results() {
 }
 
 #[test]
-fn of_two_calls_with_one_id_the_newest_is_meant() {
+fn an_id_that_occurs_twice_means_the_newest_call() {
     let mut state = chat("running", json!({}));
     let first = call(&state).clone();
     for event in [ToolEvent::Start, ToolEvent::ReadyUnconfirmed] {

@@ -169,7 +169,7 @@ fn session_members_moved() {
 }
 
 #[test]
-fn customizations_were_known_by_their_uri_and_switched() {
+fn customizations_have_a_uri_and_a_toggle_up_to_0_1_0() {
     let by_uri = json!({"type": "session/customizationToggled", "uri": "u", "enabled": true});
     let entry = |enabled: bool| json!({"customization": {"uri": "u"}, "enabled": enabled});
     let listed = |entry: Value| json!({"summary": {}, "customizations": [entry]});
@@ -214,7 +214,7 @@ fn customizations_were_known_by_their_uri_and_switched() {
 }
 
 #[test]
-fn sessions_counted_clients_as_people() {
+fn a_clients_tool_sets_input_needed_up_to_0_7_0() {
     let set = json!({"type": "session/inputNeededSet",
         "request": {"id": "i", "kind": "toolClientExecution"}});
     let idle = json!({"status": 33});
@@ -225,7 +225,7 @@ fn sessions_counted_clients_as_people() {
 }
 
 #[test]
-fn turns_belonged_to_sessions_and_said_user_message() {
+fn turns_have_a_user_message_up_to_0_2_0() {
     for version in PUBLISHED {
         let member = if version < Version::V0_3 { "userMessage" } else { "message" };
         let started = action(
@@ -268,7 +268,7 @@ fn turns_belonged_to_sessions_and_said_user_message() {
 }
 
 #[test]
-fn turns_learnt_about_time_and_then_the_chat_did() {
+fn the_end_of_a_turn_sets_durations_and_times_by_version() {
     let ended = |version: Version, name: &str, more: Value| {
         let mut state = running(version, &json!([]));
         let outcome = fold(version, &mut state, &action(version, name, &more));
@@ -297,7 +297,7 @@ fn turns_learnt_about_time_and_then_the_chat_did() {
 }
 
 #[test]
-fn errors_were_members_of_turns_and_became_parts() {
+fn errors_of_turns_are_parts_from_0_9_0_on() {
     let error = json!({"duration": 1, "error": {"message": "m"}});
     let part = json!({"duration": 1, "part": {"kind": "error", "id": "e"}});
     for version in PUBLISHED {
@@ -370,7 +370,7 @@ fn the_clock_stamps_turns_and_questions_up_to_0_8_0() {
 }
 
 #[test]
-fn a_cursor_came_with_the_pages() {
+fn truncation_clears_the_cursor_from_0_5_1_on() {
     let all = json!({"type": "chat/truncated"});
     let before = json!({"turns": [], "turnsNextCursor": "c"});
     leaves(Version::V0_5, &before, &all, "/turnsNextCursor", &json!("c"));
@@ -378,7 +378,7 @@ fn a_cursor_came_with_the_pages() {
 }
 
 #[test]
-fn questions_were_a_list_beside_the_turns() {
+fn input_requests_are_a_list_up_to_0_5_2() {
     let asked = |version| action(version, "inputRequested", &json!({"request": {"id": "i"}}));
     let status = |version| {
         if version >= Version::V0_4 { "/status" } else { "/summary/status" }
@@ -440,7 +440,7 @@ fn questions_were_a_list_beside_the_turns() {
 }
 
 #[test]
-fn tool_calls_learnt_who_contributes_them_and_why() {
+fn tool_calls_have_contributors_and_intentions_by_version() {
     let start = json!({"toolName": "n", "displayName": "d", "toolClientId": "o",
         "contributor": {"kind": "mcp"}, "intention": "w"});
     for version in PUBLISHED {
@@ -484,7 +484,7 @@ fn later_tool_call_actions_bring_metadata_from_0_4_0_on() {
 }
 
 #[test]
-fn calls_are_asked_about_again_from_0_6_0_on() {
+fn tool_calls_can_be_confirmed_again_from_0_6_0_on() {
     let pending = json!({"toolCallId": "c", "status": "pending-confirmation", "toolInput": "i",
         "options": [1]});
     let ready = json!({"invocationMessage": "m", "riskAssessment": {}});
@@ -538,7 +538,7 @@ fn calls_wait_for_authentication_from_0_6_0_on() {
 }
 
 #[test]
-fn calls_keep_and_refine_what_they_are_from_0_7_0_on() {
+fn ready_refines_a_running_call_from_0_7_0_on() {
     let (old, new) = (Version::V0_6, Version::V0_7);
     let running = json!({"toolCallId": "c", "status": "running", "toolInput": "i",
         "intention": "w", "contributor": {"kind": "mcp", "n": 1}});
@@ -578,7 +578,7 @@ fn calls_keep_and_refine_what_they_are_from_0_7_0_on() {
 }
 
 #[test]
-fn a_call_that_refuses_a_step_lets_the_status_catch_up() {
+fn a_refused_step_of_a_call_updates_the_status() {
     for version in PUBLISHED {
         let call = json!({"toolCallId": "c", "status": "pending-result-confirmation"});
         let before = with_call(version, &call);

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_protocol_tell_causes_apart_and_values_do_not() {
+    fn names_of_the_protocol_are_kept_and_values_are_not() {
         let one = alike("expected `chat/delta` of `ahp-chat:/1` above 5, found 4");
         assert_eq!(one, alike("expected `chat/delta` of `ahp-chat:/77` above 61, found 60"));
         assert_ne!(one, alike("expected `chat/usage` of `ahp-chat:/1` above 5, found 4"));

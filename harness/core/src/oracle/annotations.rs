@@ -68,8 +68,9 @@ impl AnnotationChecks {
             let told = summary.get(name).and_then(Value::as_u64);
             if let Some(told) = told.filter(|told| usize::try_from(*told) != Ok(own)) {
                 let uri = text(summary, "resource").unwrap_or_default();
-                let message =
-                    format!("expected `{name}` {own} of `{uri}` in its session, found {told}");
+                let message = format!(
+                    "expected `{name}` {own} in the session's summary of `{uri}`, found {told}"
+                );
                 let lines = fold.lines(cx.now.line);
                 out.broken(Rule::AnnotationCounts, message, &lines);
             }
@@ -82,7 +83,8 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
     let items = list(state, "annotations");
     items.iter().for_each(|item| sound(uri, item, cx.now.line, out));
     if let Some(id) = repeated(items, "id") {
-        let message = format!("expected the annotations of `{uri}` once, found `{id}` twice");
+        let message =
+            format!("expected the ids of the annotations of `{uri}` to differ, found `{id}` twice");
         out.weaker(Rule::AnnotationsSound, Weight::Essential, message, &[cx.now.line]);
     }
 }
@@ -97,8 +99,9 @@ fn sound(uri: &str, item: &Value, line: u64, out: &mut FindingSink) {
         out.broken(Rule::AnnotationsSound, message, &[line]);
     }
     if let Some(twice) = repeated(entries, "id") {
-        let message =
-            format!("expected the entries of `{id}` in `{uri}` once, found `{twice}` twice");
+        let message = format!(
+            "expected the ids of the entries of `{id}` in `{uri}` to differ, found `{twice}` twice"
+        );
         out.weaker(Rule::AnnotationsSound, Weight::Essential, message, &[line]);
     }
 }
@@ -134,8 +137,8 @@ fn last_entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Finding
     let gone = |entry: &Value| text(entry, "id") == text(action, "entryId");
     if !entries.is_empty() && entries.iter().all(gone) {
         let message = format!(
-            "expected the last entry of `{}` in `{}` to go with its annotation, found it removed \
-             alone",
+            "expected no removal of the last entry of `{}` in `{}` without its annotation, found \
+             one",
             wanted.unwrap_or_default(),
             cx.uri(folding.channel)
         );

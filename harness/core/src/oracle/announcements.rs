@@ -356,7 +356,7 @@ impl AnnouncementChecks {
             let line = cx.conns.get(id).map_or(0, |conn| conn.handshake_line);
             let message = format!(
                 "expected `{}` for `{uri}` on every connection subscribed to the root channel, \
-                 found none anywhere so far",
+                 found none on any of them so far",
                 event.method()
             );
             let rule = Rule::AnnouncedToAll.of(event.requirement());

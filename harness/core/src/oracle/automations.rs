@@ -179,7 +179,8 @@ impl AutomationChecks {
         if definition.is_some() && counted != given(entry, "runCount").is_some() {
             let found = if counted { "none" } else { "one" };
             let message = format!(
-                "expected a `runCount` of `{uri}` exactly where it ends after runs, found {found}"
+                "expected a `runCount` of `{uri}` if and only if it has the condition `afterRuns`, \
+                 found {found}"
             );
             out.broken(Rule::RunCount, message, &[line]);
         }
@@ -205,14 +206,16 @@ impl AutomationChecks {
             let lines = [catalogue.base_line, catalogue.last_line, run.base_line, run.last_line];
             if stage(summary) != stage(&run.state) {
                 let message = format!(
-                    "expected `{uri}` as `{}` in the catalogue, found `{}`",
+                    "expected the catalogue to list the run `{uri}` as `{}`, found `{}`",
                     stage(&run.state),
                     stage(summary)
                 );
                 out.broken(Rule::RunsAgree, message, &lines);
             } else if let Some(count) = count.filter(|count| *count != own) {
-                let message =
-                    format!("expected {own} sessions of `{uri}` in the catalogue, found {count}");
+                let message = format!(
+                    "expected {own} as the `sessionCount` of the run `{uri}` in the catalogue, \
+                     found {count}"
+                );
                 out.broken(Rule::RunsAgree, message, &lines);
             }
         }
@@ -228,7 +231,9 @@ fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Fi
     let next = FOLLOWS.iter().find(|(stage, _)| *stage == from).map(|(_, next)| *next);
     let known = FOLLOWS.iter().any(|(stage, _)| *stage == to);
     if known && from != to && next.is_some_and(|next| !next.contains(&to)) {
-        let message = format!("expected no step of `{uri}` from `{from}` to `{to}`, found one");
+        let message = format!(
+            "expected the run `{uri}` not to change from `{from}` to `{to}`, found that it did"
+        );
         out.broken(Rule::RunsForward, message, lines);
     }
     let created = text(before, "createdAt").zip(text(after, "createdAt"));
@@ -237,7 +242,8 @@ fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Fi
         one != other && timestamp::parse(one).is_none_or(|it| Some(it) != timestamp::parse(other))
     };
     if let Some((one, other)) = created.filter(is_other) {
-        let message = format!("expected `{uri}` to be created at {one} still, found {other}");
+        let message =
+            format!("expected `createdAt` of the run `{uri}` to stay {one}, found {other}");
         out.broken(Rule::RunsForward, message, lines);
     }
 }
@@ -252,7 +258,8 @@ fn times(uri: &str, lifecycle: Option<&Value>, line: u64, out: &mut FindingSink)
         TIMES.iter().filter_map(|name| timestamp::parse(text(lifecycle, name)?)).collect();
     if !told.is_sorted() {
         let message = format!(
-            "expected `{uri}` to be created, started and completed in this order, found another"
+            "expected the times of the run `{uri}` in the order created, started, completed, found \
+             another order"
         );
         out.broken(Rule::RunTimes, message, &[line]);
     }

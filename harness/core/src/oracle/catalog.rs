@@ -176,8 +176,8 @@ impl CatalogChecks {
         out.seen(Rule::CatalogMirrors);
         if let Some((status, line)) = known.wrong() {
             let message = format!(
-                "expected `session/chatUpdated` to give `{uri}` a status that it has, found {status}, which the chat \
-                 had neither then nor until the next update"
+                "expected `session/chatUpdated` to carry a status that `{uri}` had, found \
+                 {status}, which the chat had neither then nor until the next update"
             );
             let [base, last, now] = lines;
             out.broken(Rule::CatalogMirrors, message, &[base, line, last, now]);
@@ -279,8 +279,8 @@ fn folded(
             out.seen(Rule::ReorderPermutes);
             if *outcome == ActionOutcome::NoOp(NoOp::NotAPermutation) {
                 let message = format!(
-                    "expected `session/chatsReordered` to list every chat of `{uri}` once, found \
-                     {} of {} chats or others",
+                    "expected `session/chatsReordered` to list every chat of `{uri}` exactly once, \
+                     found a list of {} that is not a permutation of its {} chats",
                     list(action, "chats").len(),
                     list(&fold.state, "chats").len()
                 );
@@ -317,7 +317,8 @@ fn at_rest(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
             out.seen(Rule::DefaultChat);
             if entry.get("movable").and_then(Value::as_bool) == Some(true) {
                 let message = format!(
-                    "expected the default chat of `{}` not to be movable, `{uri}` is",
+                    "expected the default chat of `{}` not to be movable, found `{uri}` to be \
+                     movable",
                     family.uri
                 );
                 let lines = [base, last, cx.now.line];
@@ -389,8 +390,8 @@ fn workers(
             let found = given(entry, "origin").cloned().unwrap_or_default();
             if named.iter().any(|name| expected[*name] != found[*name]) {
                 let message = format!(
-                    "expected `{worker}` to come from the call `{id}` of `{uri}`, which shows it, found \
-                     another origin"
+                    "expected the origin of the chat `{worker}` to be the call `{id}` of `{uri}`, \
+                     which shows the chat, found another origin"
                 );
                 let [base, line] = family.lines();
                 let lines = [base, line, chat.base_line, chat.last_line, cx.now.line];

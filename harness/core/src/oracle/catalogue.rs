@@ -106,15 +106,15 @@ catalogue! {
         open "`fromSeq` below the counter but not below the channel's last action is only noted. \
               Numbers begin at 0: a negative one is below every number.";
     Causal "sequence.causal" Essential "A11" ["multi.causality"]
-        "An accepted action has a number above every one that was received before it was dispatched; \
-         otherwise it sorts before what it answers, and a client that is further ahead takes it for old. \
-         Source: state-model.md, the total order.";
+        "An accepted action has a number above every one that was received before it was \
+         dispatched; otherwise it is ordered before the action that caused it, and a client that \
+         has received more actions ignores it as old. Source: state-model.md, the total order.";
     FanoutComplete "fanout.complete" Essential "A4"
         ["multi.fanout.all-subscribers", "multi.fanout.join-leave-churn",
          "subscribe.no-gap-snapshot-to-live", "subscribe.live-after-response",
          "transport.reliable"]
-        "All subscribers of a channel receive the same actions, between the larger `fromSeq` and the \
-         earlier end; otherwise their states diverge. Source: subscriptions.md."
+        "All subscribers of a channel receive the same actions, from the larger of their `fromSeq` \
+         to the earlier of their ends; otherwise their states diverge. Source: subscriptions.md."
         open "Rejections, `chat/turnsLoaded` and automations have no stated audience. An action before \
               the answer with the snapshot is only noted, because a client may keep it until then.";
     SubscribedOnly "fanout.subscribed-only" Must "A5"
@@ -150,13 +150,13 @@ catalogue! {
               if a client disposed of it.";
     SettledOnce "dispatch.settled-once" Essential "C1"
         ["envelope.origin.client-echo", "envelope.echo.to-dispatcher", "dispatch.rejected-echo"]
-        "A sound dispatch by a subscriber is answered by exactly one action with its origin, \
+        "A valid dispatch by a subscriber is answered by exactly one action with its origin, \
          accepted or rejected; otherwise the client's pending action never settles, or is applied \
          twice. Source: write-ahead reconciliation.";
     NoForgedOrigin "dispatch.no-forged-origin" Essential "C2"
         ["envelope.origin.not-forgeable", "envelope.origin.clientseq-verbatim"]
-        "An origin names what that client really dispatched, on that channel, of that type; \
-         a client would settle the wrong pending action. Source: ActionOrigin.";
+        "An origin names an action that this client dispatched, on this channel and of this type; \
+         otherwise a client settles the wrong pending action. Source: ActionOrigin.";
     InOrder "dispatch.in-order" Essential "C3"
         ["envelope.echo.fifo-per-client", "dispatch.order-preserved"]
         "The dispatches of a connection are settled in the order they were sent: clients take the \
@@ -174,8 +174,9 @@ catalogue! {
          rule of each action; hosts SHOULD reject it."
         open "`session/defaultChatChanged` and other disputed rows are only noted.";
     AcceptedEffect "dispatch.accepted-effect" Note "C7" []
-        "An accepted action of a client has an effect in the reducers, or requests what is already so. \
-         The specification never says so, but the host should have rejected an action without effect.";
+        "An accepted action of a client has an effect in the reducers, or requests the state that \
+         already holds. The specification never says so, but the host should have rejected an \
+         action without effect.";
     EchoFirst "dispatch.echo-first" Essential "C8" ["multi.causality"]
         "The results of a client's action come after the action itself; otherwise no client knows the \
          turn yet, and its content is lost. Source: state-model.md."
@@ -191,9 +192,9 @@ catalogue! {
               recorded may have disposed of a session and created it again unheard, a difference is only noted.";
     MergedAgrees "state.merged-agrees" Essential "D5"
         ["subscribe.delivery.same-reduced-state", "reconnect.delivery-options-reset"]
-        "A subscription with `delivery.maxLatencyMs` comes to the same state as one without, at every \
-         number that it receives; otherwise clients that accept delays see other chats. Source: \
-         subscriptions.md, delivery preferences."
+        "A subscription with `delivery.maxLatencyMs` has the same state as one without, at every \
+         `serverSeq` that it receives; otherwise clients that accept delays see other content. \
+         Source: subscriptions.md, delivery preferences."
         open "Only subscriptions by `subscribe` are judged: whether a `reconnect` keeps the preference \
               is left open.";
     StateGiven "state.given" Must "D6"
@@ -211,8 +212,8 @@ catalogue! {
          "chat.tool.option-ids-unique", "chat.input.stable-ids"]
         apart ["root.state.terminals-live", "root.state.provider-unique",
          "root.state.default-model-valid", "chat.tool.option-ids-unique", "chat.input.stable-ids"]
-        "Terminals, agents, options of a call and questions of a request have unique identifiers; of two \
-         with the same one nobody can say which is meant. Source: RootState, ConfirmationOption.id, \
+        "Terminals, agents, options of a call and questions of a request have unique identifiers; \
+         an identifier that occurs twice is ambiguous. Source: RootState, ConfirmationOption.id, \
          ChatInputRequest."
         open "Models of an agent and changesets may be listed twice with the same meaning: only noted.";
     DeadHostAction "state.dead-host-action" Note "D4" []
@@ -248,7 +249,7 @@ catalogue! {
         "From 0.9.0 on an error part comes with `chat/error`; in `chat/responsePart` every reducer \
          ignores it, and the error is lost. Source: chat-channel.md, error recovery.";
     AfterReady "turns.after-ready" Note "E8" ["session.lifecycle.ready"]
-        "A turn starts when its session is ready. Implied by the life cycle, so only noted."
+        "No turn starts before its session is ready. Implied by the life cycle, so only noted."
         open "Some hosts run turns in provisional sessions.";
     Explained "turns.explained" Note "E9"
         ["chat.queue.two-step", "chat.create.initial-message", "chat.steering.idle-stored"]
@@ -309,9 +310,10 @@ catalogue! {
     SessionAggregates "status.session-aggregates" Should "G2"
         ["session.status.default-chat-base", "session.status.input-needed-any-chat",
          "session.status.error-any-chat", "session.status.in-progress"]
-        "A session's activity is that of its default chat, or of the one changed last; any chat that \
-         waits, or has failed, comes first. Source: session-channel.md, SHOULD."
-        open "Which of waiting and failing wins is not said: either is taken.";
+        "A session's activity is that of its default chat or, without one, of the chat that \
+         changed last; a chat that waits for input or has failed takes precedence. Source: \
+         session-channel.md, SHOULD."
+        open "The specification does not say which of the two takes precedence: both are accepted.";
     OneActivity "status.one-activity" Essential "G3" ["session.status.bits-valid"]
         "The low five bits of a status are exactly one activity; others have no meaning to any client. \
          Source: SessionStatus."
@@ -322,8 +324,9 @@ catalogue! {
          IsRead of a chat. Otherwise clients disagree about what was read. Source: SessionStatus."
         open "Whether activity marks a session as unread is up to the host: only noted.";
     InputNeededBits "status.input-needed-bits" Essential "G5" ["session.inputNeeded.status-bit"]
-        "A session with an entry in `inputNeeded` for a person says so in its status; otherwise nobody \
-         who only lists sessions looks. Source: SessionState.inputNeeded, the reducers."
+        "A session with an entry in `inputNeeded` for a person has the activity InputNeeded; \
+         otherwise people who see only the list of sessions do not notice the request. Source: \
+         SessionState.inputNeeded, the reducers."
         open "From 0.8.0 on a client's own tool is not for a person.";
     OpenRequests "input.open-requests" Should "H1"
         ["chat.input.late-answer", "chat.input.stable-ids"]
@@ -339,8 +342,9 @@ catalogue! {
     RollupMirrors "input.rollup-mirrors" Essential "H2"
         ["session.inputNeeded.payload-mirror", "session.inputNeeded.tool-status-kind",
          "session.inputNeeded.ids-unique"]
-        "An entry of `inputNeeded` repeats the chat's request or tool call as it is, in a status that \
-         fits its kind, once; people decide by what they read. Source: SessionInputRequest."
+        "An entry of `inputNeeded` is an exact copy of the chat's request or tool call, with a \
+         status that fits its kind, and occurs once; people decide by what they read. Source: \
+         SessionInputRequest."
         open "Compared when the session is at rest, and when an entry is removed that never equalled the \
               chat's.";
     RollupStale "input.rollup-stale" Essential "H3" ["session.inputNeeded.removed"]
@@ -379,8 +383,8 @@ catalogue! {
     ListAgrees "sessions.list-agrees" Essential "I5"
         ["root.summaryChanged.values-current", "root.listSessions.contains-created",
          "root.sessionAdded.emitted", "root.sessionRemoved.emitted"]
-        "A list with what was announced after it equals the next list; otherwise clients that listen \
-         show sessions that are gone, or miss some. Source: root-channel.md."
+        "A list with the later announcements applied equals the next list; otherwise clients that \
+         listen show sessions that are gone, or miss some. Source: root-channel.md."
         open "Judged for complete lists on one connection, when the host has been at rest for a second \
               before; times, change counts and what a partial update cannot clear are left out. A session \
               that was created and announced to the same connection is in a complete list at any time.";
@@ -410,8 +414,8 @@ catalogue! {
          says MUST or SHOULD: only noted. Source: root-channel.md, State.";
     LifecycleOnce "session.lifecycle-once" Essential "I8"
         ["session.lifecycle.monotone", "session.lifecycle.ready"]
-        "A session becomes ready, or fails, at most once. Clients wait for this to begin. Source: \
-         SessionLifecycle.";
+        "A session becomes ready, or fails, at most once. Clients wait for this before they start \
+         a turn. Source: SessionLifecycle.";
     IdentityKept "identity.kept" Must "I9"
         ["root.summaryChanged.identity-omitted", "session.catalog.chatUpdated-identity",
          "chat.state.origin-immutable", "session.modifiedAt.iso", "chat.state.fields-inlined"]
@@ -461,7 +465,7 @@ catalogue! {
         open "A shell that does not report the end of a command leaves its part open.";
     ExitFinal "terminal.exit-final" Essential "K3"
         ["terminal.exited", "terminal.exited.no-data-after"]
-        "A terminal exits once: the second exit would give its process another end. Source: \
+        "A terminal exits once: a second exit would contradict the first exit code. Source: \
          terminal-channel.md, control."
         open "Output and commands after the exit are only noted: a pipe may be read late.";
     TerminalsListed "terminal.listed" Essential "K4"
@@ -484,9 +488,9 @@ catalogue! {
     ProgressForward "progress.forward" Essential "L1"
         ["root.progress.monotone", "root.progress.nothing-after-final",
          "root.progress.only-with-token", "root.progress.total-constant"]
-        "Progress names a token that a client sent, never goes back or beyond its total, and ends once \
-         it is complete; otherwise a finished or unrequested progress bar starts. Source: \
-         root-channel.md, progress."
+        "Progress names a token that a client sent, never goes back or beyond its total, and ends \
+         once it is complete; otherwise a client shows a progress bar that has ended or that it \
+         did not request. Source: root-channel.md, progress."
         open "All tokens are known only if every client is in the transcript.";
     ProgressEnds "progress.ends" Must "L1" ["root.progress.final-frame"]
         "Progress that began MUST end with a frame in which it equals its total. Source: \
@@ -507,8 +511,8 @@ catalogue! {
               change meanwhile are only noted.";
     ChangesetReview "changeset.review-offered" Essential "L2"
         ["dispatch.changeset.filesReviewChanged.no-capability"]
-        "Files are marked as reviewed only in changesets that offer it; other clients have no place \
-         for the mark and never take it away. Source: ChangesetCapabilities.review."
+        "Files are marked as reviewed only in changesets that offer it; without that offer, \
+         clients do not show the mark and cannot remove it. Source: ChangesetCapabilities.review."
         open "Judged for changesets whose catalogue was seen, by the template that matches their URI.";
     AnnotationsSound "annotations.sound" Must "L3"
         ["annotations.min-one-entry", "dispatch.annotations.set.empty-entries",
@@ -542,9 +546,9 @@ catalogue! {
          Source: AutomationRunState.primarySession.";
     RunsListed "automation.runs-listed" Essential "L5"
         ["automation.runs.order-limit", "automation.occurrence-once"]
-        "The runs of an automation are listed once, newest first, at most as many as the host keeps, and \
-         one for each occurrence; two for one mean that an agent worked twice. Source: \
-         AutomationEntry.runs.";
+        "The runs of an automation are listed once, newest first, at most as many as the host \
+         keeps, and one for each occurrence; two runs for one occurrence mean that an agent worked \
+         twice. Source: AutomationEntry.runs.";
     RunsAgree "automation.runs-agree" Essential "L5" ["automation.run.summary-consistent"]
         "The catalogue's summary of a run agrees with the run. Source: AutomationRunSummary."
         open "Judged when the host has been at rest for a second, of runs that somebody follows.";
@@ -640,7 +644,7 @@ catalogue! {
         ["reconnect.replay-no-notifications"]
         "Notifications of the gap are not sent again; the client lists sessions anew, and a late \
          one would be folded over the fresh list. Source: lifecycle.md, reconnection."
-        open "Judged for sessions added and removed, which happen once in a life.";
+        open "Judged for sessions added and removed, which happen once in the life of a session.";
     CallsToldOnce "below.calls-told-once" Essential "N1"
         ["chat.tool.start-first", "chat.tool.parallel"]
         "Each tool call of the agent below the host is exactly one call above: nobody can refuse an \
@@ -669,8 +673,9 @@ catalogue! {
         open "Within five seconds; no figure is given. For a model, the cancel is the end of the \
               connection that reads its answer.";
     ToolsUnique "below.tools-unique" Should "N6" ["session.tools.names-unique"]
-        "The tools that a model is offered have different names, those of the host and of all clients \
-         together; of two with one name it cannot say which it means. Source: guide, tools."
+        "The tools that a model is offered have different names, those of the host and of all \
+         clients together; the model cannot tell two tools with the same name apart. Source: \
+         guide, tools."
         open "Judged only if the agent uses the model stand-in.";
 }
 

@@ -98,8 +98,8 @@ impl CausalityChecks {
             return;
         }
         let message = format!(
-            "expected the dispatched turn `{turn}` to be accepted before anything follows from it, \
-             found `{}`",
+            "expected the turn `{turn}` to be accepted before other actions about it arrive, found \
+             `{}` first",
             delivery.envelope.action_type
         );
         out.broken(Rule::EchoFirst, message, &[asked.line, cx.now.line]);
@@ -122,8 +122,8 @@ pub(super) fn above(
     let seq = delivery.envelope.seq;
     if seq <= floor {
         let message = format!(
-            "expected a number above {floor}, which was received before `{}` was dispatched, \
-             found {seq}",
+            "expected a `serverSeq` above {floor}, which the client had received before it \
+             dispatched `{}`, found {seq}",
             delivery.envelope.action_type
         );
         out.broken(Rule::Causal, message, &[line, dispatch_line, cx.now.line]);

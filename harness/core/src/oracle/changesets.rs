@@ -102,8 +102,9 @@ impl ChangesetChecks {
         }
         out.seen(Rule::ChangesetReview);
         if !fitting.any(|(_, review)| *review) {
-            let message =
-                format!("expected no review of `{uri}`, which does not offer it, found one");
+            let message = format!(
+                "expected no reviewed files in `{uri}`, which does not offer reviews, found one"
+            );
             out.broken(Rule::ChangesetReview, message, &[line]);
         }
     }
@@ -120,8 +121,8 @@ fn error_iff(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     if (status == "error") != error {
         let found = if error { "one" } else { "none" };
         let message = format!(
-            "expected `error` of `{uri}` exactly where its status is `error`, found {found} at \
-             `{status}`"
+            "expected `error` in `{uri}` if and only if its status is `error`, found {found} with \
+             the status `{status}`"
         );
         out.broken(Rule::ChangesetError, message, &[line]);
     }

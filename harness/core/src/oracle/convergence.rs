@@ -90,8 +90,8 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     let from_seq = comparison.from_seq;
     if folded.hard == snapshot.hard {
         let message = format!(
-            "expected the snapshot of `{uri}` at {from_seq} to equal the earlier one with the \
-             actions after it, found an entry of a catalogue that no action changed"
+            "expected the snapshot of `{uri}` at {from_seq} to equal the earlier snapshot with the \
+             later actions applied, found a changed catalogue entry that no action changed"
         );
         let diff = difference(&folded.soft, &snapshot.soft);
         let lines = &comparison.lines;
@@ -102,14 +102,15 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
         return;
     }
     let mut message = format!(
-        "expected the snapshot of `{uri}` at {from_seq} to equal the earlier one with the actions \
-         after it, found differences"
+        "expected the snapshot of `{uri}` at {from_seq} to equal the earlier snapshot with the \
+         later actions applied, found differences"
     );
     let mut weight = Weight::Essential;
     if cx.options.foreign && !cx.hears_of_ends(comparison.channel) {
         weight = Weight::Note;
         message.push_str(
-            "; no recorded client would have heard if another one had disposed of it and created it anew",
+            "; a client that was not recorded may have disposed of the channel and created it \
+             again",
         );
     }
     let diff = difference(&folded.hard, &snapshot.hard);

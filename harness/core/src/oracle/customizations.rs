@@ -85,13 +85,14 @@ fn enablement(cx: &OracleContext, item: &Value, out: &mut FindingSink) {
     let id = text(item, "id").unwrap_or_default();
     if !places.is_sorted() {
         let message = format!(
-            "expected the decisions about `{id}` in the order session, workspace, global, found \
-             another"
+            "expected the enablement of `{id}` in the order session, workspace, global, found \
+             another order"
         );
         out.broken(Rule::EnablementOrder, message, &[cx.now.line]);
     }
     if places.iter().filter(|place| **place == 1).count() > 1 {
-        let message = format!("expected one decision for the workspace about `{id}`, found more");
+        let message =
+            format!("expected one entry for the workspace in the enablement of `{id}`, found more");
         out.weaker(Rule::EnablementOrder, Weight::Essential, message, &[cx.now.line]);
     }
 }

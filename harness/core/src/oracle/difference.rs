@@ -77,7 +77,7 @@ mod tests {
     use crate::wire::json::json;
 
     #[test]
-    fn what_differs_is_marked_and_the_rest_left_out() {
+    fn differing_lines_are_marked_and_equal_ones_omitted() {
         let lines = |skip: i32| (0..9).filter(|n| *n != skip).collect::<Vec<i32>>();
         let expected = json!({"a": (lines(9)), "b": 1});
         let found = json!({"b": 2, "a": (lines(6))});

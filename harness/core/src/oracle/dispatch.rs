@@ -288,8 +288,8 @@ impl DispatchChecks {
         }
         out.seen(Rule::NoForgedOrigin);
         let message = format!(
-            "expected an origin that names a dispatch of `{}` on `{}`, found client `{}` with \
-             number {}",
+            "expected the origin of `{}` on `{}` to name an action that the client dispatched, \
+             found client `{}` with `clientSeq` {}",
             delivery.envelope.action_type,
             delivery.envelope.channel,
             origin.client_id,
@@ -343,7 +343,8 @@ impl DispatchChecks {
             // The specification leaves open which other clients receive a rejection, and with which number.
             if let Some((dispatch, line)) = first.filter(|_| to_dispatcher || !settlement.rejected)
             {
-                let message = "expected one action in answer to a dispatch, found a second";
+                let message =
+                    "expected exactly one echo or rejection of a dispatch, found a second one";
                 let lines = [dispatch, line, cx.now.line];
                 out.broken(Rule::SettledOnce, message.to_owned(), &lines);
             }
@@ -428,13 +429,14 @@ impl DispatchChecks {
             if key.is_some() {
                 let uri = cx.uri(channel);
                 let message = format!(
-                    "expected the dispatches on `{uri}` to be settled in their order, found a \
-                     later one settled first"
+                    "expected the dispatches on `{uri}` to be accepted or rejected in the order in \
+                     which they were sent, found a later one first"
                 );
                 out.broken(Rule::InOrder, message, &lines);
             } else {
-                let message = "expected the dispatches of a connection to be settled in their \
-                               order, found a later one on another channel settled first";
+                let message = "expected the dispatches of a connection to be accepted or rejected \
+                               in the order in which they were sent, found a later one on another \
+                               channel first";
                 out.weaker(Rule::InOrder, Weight::Note, message.to_owned(), &lines);
             }
         }
@@ -482,7 +484,8 @@ impl DispatchChecks {
                 told.push((*id, *channel, *place));
                 out.seen(Rule::SettledOnce);
                 let message = format!(
-                    "expected the dispatch {} on `{}` to be accepted or rejected, found neither",
+                    "expected an echo or a rejection of the dispatch with `clientSeq` {} on `{}`, \
+                     found neither",
                     dispatched.client_seq,
                     cx.uri(*channel)
                 );
@@ -511,8 +514,8 @@ impl DispatchChecks {
                 watched.left = 0;
                 let name = delivery.envelope.action_type;
                 let message = format!(
-                    "expected a rejected `{name}` to have no effect, found the host sending it \
-                     itself"
+                    "expected a rejected `{name}` to have no effect, found that the host sent the \
+                     same action itself"
                 );
                 let lines = [watched.line, cx.now.line];
                 out.weaker(Rule::RejectionWithoutEffect, Weight::Note, message, &lines);
@@ -571,7 +574,7 @@ fn payload(
         .find(|(name, value)| !value.is_null() && echoed.get(name.as_str()) != Some(value));
     if let Some((name, _)) = lost {
         let message = format!(
-            "expected the echo of `{}` to keep `{name}` as dispatched, found another",
+            "expected the echo of `{}` to keep `{name}` as dispatched, found another value",
             delivery.envelope.action_type
         );
         out.broken(rule, message, &[line, cx.now.line]);

@@ -196,10 +196,15 @@ fn unsubscribed(
 ) {
     let uri = cx.uri(channel);
     let (weight, message) = if conn.left.contains(&channel) {
-        (weight, format!("expected nothing of `{uri}` after its unsubscribe, found {what}"))
+        (weight, format!("expected nothing on `{uri}` after the client unsubscribed, found {what}"))
     } else {
         let weight = weight.min(Weight::Essential);
-        (weight, format!("expected nothing of `{uri}`, which is not subscribed, found {what}"))
+        (
+            weight,
+            format!(
+                "expected nothing on `{uri}`, to which the client is not subscribed, found {what}"
+            ),
+        )
     };
     out.weaker(rule, weight, message, &[conn.handshake_line, cx.now.line]);
 }
@@ -218,7 +223,8 @@ fn after_snapshot(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut F
     if seq <= from_seq {
         let uri = cx.uri(delivery.channel);
         let message = format!(
-            "expected actions of `{uri}` above {from_seq}, the number of its snapshot, found {seq}"
+            "expected actions on `{uri}` with a `serverSeq` above {from_seq}, the `fromSeq` of its \
+             snapshot, found {seq}"
         );
         out.broken(Rule::AfterSnapshot, message, &[sub.line, cx.now.line]);
     }
@@ -240,7 +246,7 @@ fn family(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSi
     if row.channel != kind {
         let uri = &channel.uri;
         let message = format!(
-            "expected `{}` actions on `{uri}`, found `{}`",
+            "expected only `{}` actions on `{uri}`, found `{}`",
             kind.family(),
             delivery.envelope.action_type
         );
@@ -340,8 +346,8 @@ impl FanoutChecks {
         let Some((seq, line)) = early.filter(|(seq, _)| *seq > from_seq) else { return };
         let uri = cx.uri(channel);
         let message = format!(
-            "expected the actions of `{uri}` above {from_seq}, the number of its snapshot, after the \
-             answer that holds it, found {seq} before"
+            "expected the actions on `{uri}` above {from_seq}, the `fromSeq` of its snapshot, \
+             after the answer with the snapshot, found {seq} before it"
         );
         let rule = Rule::FanoutComplete.of("subscribe.live-after-response");
         out.weaker(rule, Weight::Note, message, &[line, cx.now.line]);
@@ -365,8 +371,8 @@ impl FanoutChecks {
                 continue;
             };
             let message = format!(
-                "expected the actions of `{uri}` that are not in the replay after the answer that holds it, found \
-                 {seq} before"
+                "expected the actions on `{uri}` that are not in the replay after the answer with \
+                 the replay, found {seq} before it"
             );
             let rule = Rule::ReplayComplete.of("reconnect.no-events-in-between-lost");
             out.weaker(rule, Weight::Note, message, &[request.line, line, cx.now.line]);
@@ -489,7 +495,8 @@ fn overtaken(cx: &OracleContext, id: ConnId, delivery: &ActionDelivery<'_>, out:
     let uri = cx.uri(delivery.channel);
     let after = cx.log.get(sub.last).map_or(0, |logged| logged.line);
     let message = format!(
-        "expected every subscriber of `{uri}` to receive {seq}, found connection {} past it at {}",
+        "expected every subscriber of `{uri}` to receive action {seq}, found connection {} without \
+         it but with the later action {}",
         cx.name(id),
         sub.last
     );

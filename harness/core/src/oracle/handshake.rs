@@ -90,8 +90,9 @@ impl CheckFamily for HandshakeChecks {
             (0..times).for_each(|_| out.seen(rule));
         }
         for lines in std::mem::take(&mut self.bare) {
-            let message = "expected `data.supportedVersions` in the refusal of versions from \
-                           0.9.0 on, found none; whether the host speaks any of these is not known";
+            let message = "expected `data.supportedVersions` in the refusal of versions from 0.9.0 \
+                           on, found none; it is not known whether the host supports any of these \
+                           versions";
             out.weaker(Rule::Refusal.of(DATA), Weight::Note, message.to_owned(), &lines);
         }
     }
@@ -165,7 +166,7 @@ impl HandshakeChecks {
             let requirement = if found.is_string() { OFFERED } else { SHAPE };
             let offered: Vec<String> = offers.iter().map(|offer| offer.to_string()).collect();
             let message = format!(
-                "expected one of the offered versions at `protocolVersion`, {}, found {}",
+                "expected an offered version as `protocolVersion`, {}, found {}",
                 offered.join(", "),
                 result.get("protocolVersion").map_or("nothing".to_owned(), Value::to_string)
             );
@@ -177,7 +178,10 @@ impl HandshakeChecks {
                 ("snapshots", result.get("snapshots").is_some_and(Value::is_array)),
             ];
             for (name, _) in sound.iter().filter(|(_, sound)| !sound) {
-                let message = format!("expected a sound `{name}` in the answer to `initialize`");
+                let message = format!(
+                    "expected a valid `{name}` in the answer to `initialize`, found another value \
+                     or none"
+                );
                 out.broken(Rule::Agreed.of(SHAPE), message, &lines);
             }
         }
@@ -210,8 +214,8 @@ impl HandshakeChecks {
     fn bare(&mut self, out: &mut FindingSink) {
         let Some(line) = self.modern else { return };
         for [request, answer] in std::mem::take(&mut self.bare) {
-            let message = "expected `data.supportedVersions`, a list of texts, in the refusal by a \
-                           host that speaks 0.9.0 or later, found none";
+            let message = "expected `data.supportedVersions`, a list of strings, in the refusal by \
+                           a host that speaks 0.9.0 or later, found none";
             let lines = [request, answer, line];
             out.broken(Rule::Refusal.of(DATA), message.to_owned(), &lines);
         }
@@ -225,8 +229,8 @@ impl HandshakeChecks {
             return;
         };
         let message = format!(
-            "expected the connection to be closed after no offered version was supported, found \
-             `{}` answered on it",
+            "expected the host to close the connection after it refused all offered versions, \
+             found an answer to `{}` on it",
             request.method
         );
         let lines = [refusal.line, request.line, cx.now.line];
@@ -248,7 +252,7 @@ impl HandshakeChecks {
     fn early(&self, cx: &OracleContext, request: &OpenRequest, out: &mut FindingSink) {
         if self.is_early(cx, request) {
             let message = format!(
-                "expected an error for `{}` without a handshake, found a result",
+                "expected an error for `{}` before the handshake, found a result",
                 request.method
             );
             let lines = [request.line, cx.now.line];

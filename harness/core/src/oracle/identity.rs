@@ -209,7 +209,7 @@ fn kept(
     let says = |value: &Value| plain(&known(name, value, protocol));
     if after.and_then(says) != says(before) {
         let message = format!(
-            "expected `{name}` of `{uri}` to stay as it was, {before}, found {}",
+            "expected `{name}` of `{uri}` to stay {before}, found {}",
             after.map_or("nothing".to_owned(), Value::to_string)
         );
         out.broken(rule, message, &lines);
@@ -250,7 +250,10 @@ fn named(cx: &OracleContext, channel: &str, state: &Value, out: &mut FindingSink
     let escaped = uri.contains('%') || channel.contains('%');
     let same = escaped || loosely(uri) == loosely(channel);
     let weight = if same { Weight::Note } else { Weight::Essential };
-    let message = format!("expected the state of `{channel}` to name it, found `{uri}`");
+    let message = format!(
+        "expected the `resource` in the state of `{channel}` to be the channel's own URI, found \
+         `{uri}`"
+    );
     out.weaker(rule, weight, message, &[cx.now.line]);
 }
 
@@ -262,7 +265,8 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
         out.seen(Rule::OwnEntry);
     }
     if let Some(client) = repeated(clients, "clientId") {
-        let message = format!("expected active clients once in `{uri}`, found `{client}` twice");
+        let message =
+            format!("expected each active client of `{uri}` once, found `{client}` twice");
         out.broken(Rule::OwnEntry, message, &[cx.now.line]);
     }
     let directories = list(state, "workingDirectories");
@@ -272,7 +276,7 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
     let twice = repeated_text(directories.iter().filter_map(Value::as_str));
     if let Some(directory) = twice {
         let message =
-            format!("expected working directories once in `{uri}`, found `{directory}` twice");
+            format!("expected each working directory of `{uri}` once, found `{directory}` twice");
         out.broken(Rule::Directories, message, &[cx.now.line]);
     }
 }
@@ -294,7 +298,7 @@ fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     out.seen(Rule::OwnEntry);
     if whose != origin.client_id {
         let message = format!(
-            "expected `{}` from `{}` to be about itself, found it accepted for `{whose}`",
+            "expected `{}` from `{}` to name only that client, found it accepted for `{whose}`",
             folding.envelope.action_type, origin.client_id
         );
         // Hosts SHOULD reject the action; only the uniqueness of active clients is essential for others.
@@ -313,7 +317,8 @@ fn once(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     out.seen(Rule::LifecycleOnce);
     if stage != "creating" {
         let message = format!(
-            "expected `{}` on `{}` only while the session is being created, it is `{stage}`",
+            "expected `{}` on `{}` only while the session is being created, found the session \
+             `{stage}`",
             folding.envelope.action_type,
             cx.uri(folding.channel)
         );
@@ -363,7 +368,7 @@ fn fixed(
     let rule = Rule::IdentityKept.of(requirement);
     out.seen(rule);
     if let Some(name) = FIXED.iter().find(|name| given(changes, name).is_some()) {
-        let message = format!("expected `changes` without `{name}`, which never changes, found it");
+        let message = format!("expected `changes` without the constant member `{name}`, found it");
         out.broken(rule, message, &[cx.now.line]);
     }
 }
@@ -399,7 +404,8 @@ fn directories(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut Finding
             out.seen(Rule::Directories);
             if !allowed.contains(directory) {
                 let message = format!(
-                    "expected the directories of `{uri}` among those of `{}`, found {directory}",
+                    "expected the working directories of `{uri}` among those of its session `{}`, \
+                     found {directory}",
                     family.uri
                 );
                 let [base, last] = family.lines();

@@ -75,7 +75,6 @@ fn told(cx: &OracleContext, said: &str, asked: &Value, out: &mut FindingSink) {
     if asked.to_string().contains(&mark) {
         return;
     }
-    let message =
-        format!("expected nothing of the inside of the host in an error, found `{}`", mark.trim());
+    let message = format!("expected no internals of the host in an error, found `{}`", mark.trim());
     out.broken(Rule::NoInternals, message, &[cx.now.line]);
 }

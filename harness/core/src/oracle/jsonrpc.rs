@@ -66,14 +66,15 @@ impl CheckFamily for JsonRpc {
             }
             OracleStep::Stray { first: None, id } => {
                 let message = format!(
-                    "expected responses to open requests only, found one with the id `{id}`"
+                    "expected responses only to open requests, found one with the id `{id}`"
                 );
                 out.broken(Rule::NoStrayResponse, message, &[line]);
             }
             OracleStep::HostAsked { open } => {
                 out.seen(Rule::HostRequestIds);
                 if let Some(first) = open {
-                    let message = "expected a new id, found that of an open request of the host";
+                    let message = "expected an unused id for the host's request, found the id of \
+                                   its open request";
                     out.broken(Rule::HostRequestIds, message.to_owned(), &[*first, line]);
                 }
             }

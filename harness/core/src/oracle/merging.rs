@@ -213,7 +213,7 @@ impl FollowedChannel {
             return;
         }
         let message = format!(
-            "expected merged deliveries of `{}` to come to the same state at {} as unmerged ones, \
+            "expected the state of `{}` with merged delivery to equal the state without it at {}, \
              found differences",
             cx.uri(self.channel),
             self.seq

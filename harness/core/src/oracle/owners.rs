@@ -130,8 +130,8 @@ impl OwnerChecks {
                 };
                 let id = text(call, "toolCallId").unwrap_or_default();
                 let message = format!(
-                    "expected the tool call `{id}` of `{chat}` to end as failed after its owner \
-                     `{client}` was removed, found it running"
+                    "expected the tool call `{id}` of `{chat}` to end as failed after its owner, \
+                     the client `{client}`, was removed, found it running"
                 );
                 out.broken(Rule::RemovalEndsCalls, message, &[*left, fold.last_line, cx.now.line]);
             }
@@ -154,8 +154,8 @@ fn ready(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     let before = owner(call);
     if before != Some(client) {
         let message = format!(
-            "expected `chat/toolCallReady` to leave the tool call `{}` to {}, found the client \
-             `{client}` as its owner",
+            "expected `chat/toolCallReady` to keep the owner of the tool call `{}`, {}, found the \
+             client `{client}`",
             text(call, "toolCallId").unwrap_or_default(),
             before.map_or("the host".to_owned(), |client| format!("the client `{client}`")),
         );
@@ -172,8 +172,8 @@ fn auth_required(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Find
     let kind = given(call, "contributor").and_then(|contributor| text(contributor, "kind"));
     if kind != Some("mcp") {
         let message = format!(
-            "expected only the tool call of an MCP server to wait for authentication, `{}` belongs \
-             to {}",
+            "expected only tool calls of MCP servers to wait for authentication, found `{}`, which \
+             belongs to {}",
             text(call, "toolCallId").unwrap_or_default(),
             kind.map_or("the host".to_owned(), |kind| format!("a `{kind}`")),
         );
@@ -196,8 +196,8 @@ fn acts(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     let owner = owner(call);
     if owner != Some(origin.client_id) {
         let message = format!(
-            "expected `{}` for the tool call `{}` to be accepted from its owner only, {}, found \
-             one of `{}`",
+            "expected `{}` for the tool call `{}` to be accepted only from its owner, {}, found it \
+             accepted from `{}`",
             folding.envelope.action_type,
             text(call, "toolCallId").unwrap_or_default(),
             owner.map_or("the host".to_owned(), |client| format!("`{client}`")),

@@ -102,7 +102,8 @@ impl PendingChecks {
             }
             let id = text(first, "id").unwrap_or_default();
             let message = format!(
-                "expected the idle `{uri}` to take its queued messages, found `{id}` still waiting"
+                "expected the idle `{uri}` to start a turn from its queued messages, found `{id}` \
+                 still queued"
             );
             let lines = [chat.base_line, chat.last_line, cx.now.line];
             out.broken(Rule::QueueDrains, message, &lines);
@@ -204,8 +205,8 @@ impl PendingChat {
                 if message.and_then(|it| text(it, "text")) == text(&steered, "text") {
                     let uri = cx.uri(folding.channel);
                     let message = format!(
-                        "expected a steering message to wait in the idle `{uri}`, found a turn of \
-                         the host's with it"
+                        "expected a steering message to start no turn in the idle `{uri}`, found a \
+                         turn that the host started with it"
                     );
                     out.broken(Rule::SteeringStartsNothing, message, &[line, folding.line]);
                 }
@@ -229,7 +230,9 @@ impl PendingChat {
         let uri = cx.uri(folding.channel);
         let message = match past.how {
             PendingEnd::Delivered => {
-                format!("expected the queued message `{id}` of `{uri}` once, found it again")
+                format!(
+                    "expected one turn from the queued message `{id}` of `{uri}`, found another"
+                )
             }
             PendingEnd::TakenBack => {
                 format!("expected no turn from the removed message `{id}` of `{uri}`, found one")
@@ -273,8 +276,8 @@ fn consumed(
             let known = |holder: &Value| known_members(fold.protocol, message_of(holder));
             if known(&taken.message) != known(folding.envelope.action) {
                 let message = format!(
-                    "expected the turn from the queued message `{id}` of `{uri}` to have its \
-                     content, found another message"
+                    "expected the turn from the queued message `{id}` of `{uri}` to have the \
+                     content of that message, found other content"
                 );
                 out.broken(Rule::QueueOnce, message, &[taken.line, folding.line]);
             }
@@ -282,8 +285,8 @@ fn consumed(
         None if waits => {
             out.seen(Rule::QueueOrder);
             let message = format!(
-                "expected `chat/pendingMessageRemoved` for `{id}` of `{uri}` before the turn made \
-                 from it, found none"
+                "expected `chat/pendingMessageRemoved` for `{id}` of `{uri}` before the turn from \
+                 that message, found none"
             );
             let lines = fold.lines(folding.line);
             out.weaker(Rule::QueueOrder, Weight::Should, message, &lines);

@@ -106,12 +106,15 @@ impl ProgressChecks {
         let line = cx.now.line;
         let sent = self.tokens.get(token).map(|asked| asked.line);
         if sent.is_none() && self.knows_all(cx) {
-            let message = format!("expected progress for a token that was sent, found `{token}`");
+            let message =
+                format!("expected progress only for a token that a client sent, found `{token}`");
             out.broken(Rule::ProgressForward, message, &[line]);
         }
         let total = number("total");
         if let Some(total) = total.filter(|total| progress > *total) {
-            let message = format!("expected progress of `{token}` up to {total}, found {progress}");
+            let message = format!(
+                "expected progress of at most the total of `{token}`, {total}, found {progress}"
+            );
             out.broken(Rule::ProgressForward, message, &[sent.unwrap_or(0), line]);
         }
         let key = (cx.now.conn, token.to_owned());
@@ -158,7 +161,7 @@ impl ProgressChecks {
                 told.ended = true;
                 out.seen(Rule::ProgressEnds);
                 let message = format!(
-                    "expected the progress of `{token}` to end with its total, found {} last",
+                    "expected the progress of `{token}` to reach its total, found it to end at {}",
                     told.progress
                 );
                 out.broken(Rule::ProgressEnds, message, &[told.line, cx.now.line]);

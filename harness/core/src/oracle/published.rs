@@ -71,7 +71,10 @@ impl PublishedChecks {
         let (Some(client), Some((owner, line))) = (here, owners.first()) else { return };
         out.seen(Rule::RightClient);
         if owners.iter().all(|(owner, _)| owner != client) {
-            let message = format!("expected `{owner}` to be asked for `{uri}`, found `{client}`");
+            let message = format!(
+                "expected the host to request `{uri}` from `{owner}`, which published it, found \
+                 the request sent to `{client}`"
+            );
             out.broken(Rule::RightClient, message, &[*line, cx.now.line]);
         }
     }

@@ -78,7 +78,8 @@ impl CheckFamily for ReconnectChecks {
                 if let Some(line) = missing.filter(|_| own.is_none() || own != origin) {
                     let uri = cx.uri(delivery.channel);
                     let message = format!(
-                        "expected nothing of `{uri}` after it was `missing`, found `{}`",
+                        "expected nothing on `{uri}` after the answer listed it in `missing`, \
+                         found `{}`",
                         delivery.envelope.action_type
                     );
                     out.broken(Rule::Missing, message, &[*line, cx.now.line]);
@@ -133,8 +134,8 @@ impl ReconnectChecks {
         let seq = delivery.envelope.seq;
         if seq <= seen_to {
             let message = format!(
-                "expected snapshots for a client that has seen {seen_to}, which the host had not \
-                 reached, found a replay, and {seq} after it"
+                "expected snapshots for a client whose `lastSeenServerSeq` {seen_to} the host has \
+                 not reached, found a replay, and then action {seq}"
             );
             out.broken(Rule::NeverPartial, message, &[line, cx.now.line]);
         }
@@ -149,8 +150,8 @@ impl ReconnectChecks {
                 |known: &&NotifiedClient| known.conn != conn && self::news(&known.seen) == news;
             let inside = |known: &&NotifiedClient| gap.from < known.tick && known.tick < gap.to;
             if let Some(first) = self.notified.iter().filter(inside).find(same) {
-                let message = "expected no notification of the gap after a reconnect, found one \
-                               that others received before it";
+                let message = "expected no notification from before the reconnect to be sent \
+                               again, found one that other connections received then";
                 let lines = [first.line, gap.line, line];
                 out.broken(Rule::NoNotificationReplay, message.to_owned(), &lines);
             }
@@ -205,16 +206,19 @@ fn replay(
         };
         let rejected = value.get("rejectionReason").is_some_and(|reason| !reason.is_null());
         if seq <= seen_to && !rejected {
-            let message = format!("expected replayed actions after {seen_to}, found {seq}");
+            let message =
+                format!("expected only actions after {seen_to} in the replay, found {seq}");
             out.weaker(Rule::ReplayComplete, Weight::Essential, message, &lines);
         } else if seq <= last && last != seen_to && !rejected {
-            let message = format!("expected replayed actions in order, found {seq} after {last}");
+            let message =
+                format!("expected the actions of the replay in order, found {seq} after {last}");
             out.weaker(Rule::ReplayComplete, Weight::Essential, message, &lines);
         }
         let uri = value.get("action").and_then(|action| channel_of(value, action));
         if let Some(uri) = uri.filter(|uri| !answer.wanted.contains(uri)) {
             let message = format!(
-                "expected replayed actions on the listed channels only, found one on `{uri}`"
+                "expected only actions on the requested channels in the replay, found one on \
+                 `{uri}`"
             );
             out.weaker(Rule::ReplayComplete, Weight::Essential, message, &lines);
         }
@@ -295,7 +299,7 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
     }
     out.seen(Rule::Missing);
     for uri in answer.missing.iter().filter(|uri| !answer.wanted.contains(uri)) {
-        let message = format!("expected only asked-for channels in `missing`, found `{uri}`");
+        let message = format!("expected only requested channels in `missing`, found `{uri}`");
         out.broken(Rule::Missing, message, &lines);
     }
     for uri in answer.missing.iter().filter(|uri| answer.wanted.contains(uri)) {
@@ -306,13 +310,15 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
             Some(line) => (Weight::Note, line),
             None => continue,
         };
-        let message = format!("expected only channels that are gone in `missing`, found `{uri}`");
+        let message =
+            format!("expected only channels that no longer exist in `missing`, found `{uri}`");
         out.weaker(Rule::Missing, weight, message, &[line, answer.request.line, cx.now.line]);
     }
     for uri in answer.wanted.iter().filter(|uri| !answer.missing.contains(uri)) {
         let channel = cx.channels.find(uri).and_then(|id| cx.channel(id));
         if let Some(line) = channel.and_then(|channel| channel.disposed) {
-            let message = format!("expected the disposed `{uri}` in `missing`, found it resumed");
+            let message =
+                format!("expected the disposed channel `{uri}` in `missing`, found it resumed");
             let lines = [line, answer.request.line, cx.now.line];
             out.broken(Rule::Missing, message, &lines);
         }
@@ -336,8 +342,8 @@ fn snapshots<'a>(
     for uri in answer.wanted.iter().filter(|uri| !found.contains(uri)) {
         let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
         let (why, weight, line) = match channel.and_then(|(id, channel)| served(cx, id, channel)) {
-            _ if *uri == ROOT => ("is always there", Weight::Essential, 0),
-            Some(line) => ("another connection is subscribed to", Weight::Note, line),
+            _ if *uri == ROOT => ("always exists", Weight::Essential, 0),
+            Some(line) => ("other connections are subscribed to", Weight::Note, line),
             None => continue,
         };
         let message = format!("expected a snapshot of `{uri}`, which {why}, found none");

@@ -147,7 +147,8 @@ impl RefusalChecks {
                 let certain = !cx.options.foreign || known.watched;
                 let weight = if certain { Weight::Must } else { Weight::Note };
                 let message = format!(
-                    "expected `createSession` for `{uri}`, which is in use, to fail, found a result"
+                    "expected `createSession` to fail for `{uri}`, which is already in use, found \
+                     a result"
                 );
                 out.weaker(rule, weight, message, &[line, request.line, cx.now.line]);
             }

@@ -183,7 +183,8 @@ impl RemovalChecks {
             let rule = Rule::AfterRemoval.of(IGNORED);
             out.seen(rule);
             let message = format!(
-                "expected no answer to the dispatch {} on `{}`, which is gone, found a rejection",
+                "expected no answer to the dispatch with `clientSeq` {} on the removed channel \
+                 `{}`, found a rejection",
                 origin.client_seq,
                 cx.uri(delivery.channel)
             );
@@ -280,8 +281,10 @@ impl RemovalChecks {
         };
         if let Some(gone) = self.gone.iter().find(late) {
             let (uri, name) = (cx.uri(delivery.channel), delivery.envelope.action_type);
-            let message =
-                format!("expected nothing of `{uri}` after its removal, found `{name}` as {seq}");
+            let message = format!(
+                "expected no action on `{uri}` after its removal, found `{name}` with `serverSeq` \
+                 {seq}"
+            );
             out.broken(Rule::AfterRemoval, message, &[gone.line, cx.now.line]);
         }
     }

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_rests_while_others_do_not() {
+    fn a_session_can_be_at_rest_while_others_are_not() {
         let mut channels = ChannelRecords::default();
         let mut session = |uri| channels.intern(uri).expect("room");
         let (busy, calm) = (session("ahp-session:/busy"), session("ahp-session:/calm"));

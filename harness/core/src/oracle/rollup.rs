@@ -151,8 +151,8 @@ impl RollupChecks {
         let Some(seen) = seen else {
             if !knows_call(&fold.state, &entry) {
                 let message = format!(
-                    "expected the entry `{}` of `{}` to be about a tool call of `{}`, which has had none of \
-                     that id",
+                    "expected the entry `{}` in `inputNeeded` of `{}` to be about a tool call of \
+                     `{}`, found a tool call that this chat never had",
                     id.unwrap_or_default(),
                     cx.uri(folding.channel),
                     cx.uri(chat)
@@ -163,7 +163,8 @@ impl RollupChecks {
             return;
         };
         let message = format!(
-            "expected the entry `{}` of `{}` to show what `{}` waits for, found another one as long as it stood",
+            "expected the entry `{}` in `inputNeeded` of `{}` to equal the request or call of \
+             `{}`, found a difference until the entry was removed",
             id.unwrap_or_default(),
             cx.uri(folding.channel),
             cx.uri(chat)
@@ -229,7 +230,7 @@ fn open_only(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingS
         return;
     }
     let message = format!(
-        "expected `{}` on `{}` for an open request, `{id}` is not open",
+        "expected `{}` on `{}` to name an open request, found `{id}`, which is not open",
         folding.envelope.action_type,
         cx.uri(folding.channel)
     );
@@ -257,7 +258,8 @@ fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
     let kind = text(entry, "kind").unwrap_or_default();
     if !allowed.contains(&status) {
         let message = format!(
-            "expected the entry `{id}` of kind `{kind}` to hold a tool call as `{}`, found `{}`",
+            "expected the entry `{id}` of kind `{kind}` to hold a tool call with the status `{}`, \
+             found `{}`",
             allowed.iter().map(|it| it.name()).collect::<Vec<_>>().join("` or `"),
             status.name()
         );
@@ -267,7 +269,8 @@ fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
     let client = text(entry, "clientId");
     if kind == "toolClientExecution" && client != owner {
         let message = format!(
-            "expected the entry `{id}` to name the owner of its tool call, `{}`, found `{}`",
+            "expected the entry `{id}` to name the owner of its tool call, `{}`, as `clientId`, \
+             found `{}`",
             owner.unwrap_or("nobody"),
             client.unwrap_or("nobody")
         );
@@ -321,8 +324,8 @@ fn compare(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
                 Some(entry) => mirrors(cx, family, uri, chat, block, entry, out),
                 None if block.required => {
                     let message = format!(
-                        "expected `inputNeeded` of `{}` to have the {} `{}` that `{uri}` waits \
-                         for, found no entry",
+                        "expected an entry in `inputNeeded` of `{}` for the {} `{}` that `{uri}` \
+                         waits for, found none",
                         family.uri, block.kind, block.id
                     );
                     out.broken(Rule::RollupComplete, message, &lines(cx, family, chat));
@@ -342,8 +345,8 @@ fn compare(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
             let known = KINDS.contains(&text(entry, "kind").unwrap_or_default());
             if known && !blocks.iter().any(|block| block.is(entry)) {
                 let message = format!(
-                    "expected the entry `{}` to leave `inputNeeded` of `{}` with what it was \
-                     about, `{uri}` waits for no such thing",
+                    "expected the entry `{}` to be removed from `inputNeeded` of `{}` when `{uri}` \
+                     no longer waits for it, found it still there",
                     text(entry, "id").unwrap_or_default(),
                     family.uri
                 );
@@ -371,7 +374,8 @@ fn of_a_chat(
         return;
     }
     let message = format!(
-        "expected the entry `{}` of `{uri}` to be about a chat of the session, found `{chat}`, which is none",
+        "expected the entry `{}` in `inputNeeded` of `{uri}` to name a chat of the session, found \
+         `{chat}`",
         text(entry, "id").unwrap_or_default()
     );
     out.broken(Rule::RollupStale, message, &[session.base_line, session.last_line, line]);
@@ -388,8 +392,8 @@ fn gone(cx: &OracleContext, family: &SessionFamily<'_>, entries: &[Value], out: 
         of_a_chat(cx, family.uri, family.fold, entry, cx.now.line, out);
         if cx.families.session_of(chat) == Some(family.id) {
             let message = format!(
-                "expected the entry `{}` to leave `inputNeeded` of `{}` with its chat, found it \
-                 there without `{chat}`",
+                "expected the entry `{}` to be removed from `inputNeeded` of `{}` with its chat \
+                 `{chat}`, found it still there",
                 text(entry, "id").unwrap_or_default(),
                 family.uri
             );
@@ -418,8 +422,8 @@ fn mirrors(
     out.seen(Rule::RollupMirrors);
     if found != expected {
         let message = format!(
-            "expected `{member}` of the entry `{}` of `{}` to equal the one in `{uri}`, found \
-             differences",
+            "expected `{member}` of the entry `{}` in `inputNeeded` of `{}` to equal that of \
+             `{uri}`, found differences",
             text(entry, "id").unwrap_or_default(),
             family.uri
         );

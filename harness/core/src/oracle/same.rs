@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn says_the_same() {
+    fn compares_values_by_meaning() {
         check(json!({"a": 1, "b": [1, {"c": "x"}]}), json!({"b": [1.0, {"c": "x"}], "a": 1}), true);
         check(json!({"a": null, "b": [], "_meta": {"x": 1}}), json!({}), true);
         check(json!(null), json!([]), true);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn is_written_alike() {
+    fn compares_values_except_for_spelling() {
         let check = |one: Value, other: Value, expected: bool| {
             assert_eq!(written_alike("", &one, &other), expected, "{one} {other}");
         };

@@ -98,8 +98,7 @@ impl SecretChecks {
             .iter()
             .find(|secret| has(&secret.text) && !(secret.challenge && has(CHALLENGE)));
         if told.is_some() || cx.secrets.iter().any(|secret| has(secret)) {
-            let message =
-                "expected secrets to stay with the host, found one in a frame to a client";
+            let message = "expected no secret in a frame to a client, found one";
             let line = told.map_or(0, |secret| secret.line);
             out.broken(Rule::SecretsKept, message.to_owned(), &[line, cx.now.line]);
         }

@@ -45,7 +45,7 @@ impl CheckFamily for SequenceChecks {
                 out.seen(Rule::RealTime);
                 if seq < floor {
                     let message = format!(
-                        "expected `serverSeq` {floor} or more, which was received before the \
+                        "expected a `serverSeq` of at least {floor}, which was received before the \
                          request was sent, found {seq}"
                     );
                     out.broken(Rule::RealTime, message, &[line, request.line, cx.now.line]);
@@ -66,14 +66,14 @@ impl CheckFamily for SequenceChecks {
                 let uri = cx.uri(*channel);
                 if let Some((seq, logged)) = own {
                     let message = format!(
-                        "expected a snapshot of `{uri}` from {seq} or later, which was received \
-                         before it was asked for, found `fromSeq` {from_seq}"
+                        "expected a snapshot of `{uri}` with a `fromSeq` of at least {seq}, which \
+                         was received before the request was sent, found {from_seq}"
                     );
                     out.broken(Rule::RealTime, message, &[logged.line, request.line, cx.now.line]);
                 } else if *from_seq < floor {
                     let message = format!(
-                        "expected `fromSeq` of `{uri}` not below the counter, {floor} when it was \
-                         asked for, found {from_seq}"
+                        "expected `fromSeq` of `{uri}` to be at least the highest `serverSeq` \
+                         received before the request, {floor}, found {from_seq}"
                     );
                     let lines = [line, request.line, cx.now.line];
                     out.weaker(Rule::RealTime, Weight::Note, message, &lines);
@@ -140,8 +140,8 @@ fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingS
     if seq <= counter {
         let uri = cx.uri(delivery.channel);
         let message = format!(
-            "expected actions of `{uri}` above {counter}, which had been told before it was \
-             subscribed to, found {seq}"
+            "expected actions on `{uri}` with a `serverSeq` above {counter}, which was received \
+             before the subscription, found {seq}"
         );
         out.broken(Rule::RealTime, message, &[line, sub.line, cx.now.line]);
     }
@@ -158,7 +158,8 @@ fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSin
     let (seq, line) = (delivery.envelope.seq, cx.now.line);
     if delivery.envelope.rejected {
         if let Some((last, before)) = conn.last_any.filter(|(last, _)| seq < *last) {
-            let message = format!("expected a rejection not to go back from {last}, found {seq}");
+            let message =
+                format!("expected a rejection with a `serverSeq` of at least {last}, found {seq}");
             out.weaker(Rule::SequenceGrows, Weight::Note, message, &[before, line]);
         }
         return;
@@ -203,7 +204,8 @@ fn one_envelope(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fin
         };
         if !alike {
             let message = format!(
-                "expected the same `{member}` wherever `serverSeq` {seq} is received, found another"
+                "expected the same `{member}` wherever `serverSeq` {seq} is received, found \
+                 another value"
             );
             out.broken(Rule::OneEnvelope, message, &[logged.line, cx.now.line]);
             return;
@@ -226,7 +228,7 @@ fn order(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSin
         let uri = cx.uri(delivery.channel);
         let line = cx.log.get(sub.last).map_or(0, |logged| logged.line);
         let message = format!(
-            "expected the actions of `{uri}` in the order of their numbers, found {seq} after {}",
+            "expected the actions on `{uri}` in the order of `serverSeq`, found {seq} after {}",
             sub.last
         );
         out.broken(Rule::OrderAgreement, message, &[line, cx.now.line]);

@@ -251,8 +251,8 @@ impl SessionListChecks {
                 out.seen(Rule::AnnouncedOnce);
                 if let Some(known) = known.as_ref().filter(|it| it.announced && !it.removed) {
                     let message = format!(
-                        "expected `root/sessionAdded` once for `{uri}`, found another without a \
-                         removal"
+                        "expected one `root/sessionAdded` for `{uri}`, found another one without a \
+                         removal in between"
                     );
                     out.broken(Rule::AnnouncedOnce, message, &[known.line, line]);
                 }
@@ -266,7 +266,8 @@ impl SessionListChecks {
                 out.seen(Rule::AnnouncedOnce);
                 if known.removed {
                     let message = format!(
-                        "expected nothing about `{uri}` after its removal, found `{method}`"
+                        "expected no notification about `{uri}` after its removal, found \
+                         `{method}`"
                     );
                     out.broken(Rule::AnnouncedOnce, message, &[known.line, line]);
                 }
@@ -321,8 +322,8 @@ impl SessionListChecks {
         missing.sort_unstable_by_key(|(_, lines)| *lines);
         for (uri, lines) in missing {
             let message = format!(
-                "expected `{uri}`, which was announced and not removed, in the whole list of sessions, found \
-                 it missing"
+                "expected the session `{uri}`, which was announced and not removed, in the \
+                 complete list of sessions, found none"
             );
             out.broken(Rule::ListAgrees.of(CREATED), message, &lines);
         }
@@ -368,8 +369,8 @@ impl SessionListChecks {
             out.seen(rule);
             if !listed.contains(uri.as_str()) {
                 let message = format!(
-                    "expected `{uri}`, which the same client has created, in the whole list of \
-                     sessions, found it missing"
+                    "expected the session `{uri}`, which the same client created, in the complete \
+                     list of sessions, found none"
                 );
                 let [base, last] = family.lines();
                 let lines = [created.line, base, last, request.line, cx.now.line];
@@ -432,7 +433,8 @@ impl SessionListChecks {
                 }
                 let message = format!(
                     "expected `root/sessionSummaryChanged` for `{uri}` on every connection \
-                     subscribed to the root channel, found connection {id} without the latest {}",
+                     subscribed to the root channel, found connection {id} with an old value of \
+                     {}",
                     differing.join(", ")
                 );
                 let rule = Rule::AnnouncedToAll.of(CHANGED);
@@ -576,8 +578,8 @@ impl SessionListRecord {
             differs_found.insert(*uri, json!("listed"));
         }
         if differs.iter().any(|side| !side.is_empty()) {
-            let message = "expected the list of sessions to be the earlier one with what was \
-                           announced since, found differences";
+            let message = "expected the list of sessions to equal the earlier list with the later \
+                           announcements applied, found differences";
             let changed = differs.iter().flat_map(Map::keys);
             let lines = changed.filter_map(|uri| self.known.get(uri.as_str()));
             let mut lines: Vec<u64> = lines.map(|known| known.line).collect();
@@ -619,7 +621,8 @@ fn active_count(cx: &OracleContext, listed: usize, out: &mut FindingSink) {
     out.seen(Rule::ActiveCount);
     if active != listed as u64 {
         let message = format!(
-            "expected `activeSessions` to count the listed sessions, {listed}, found {active}"
+            "expected `activeSessions` to be the number of listed sessions, {listed}, found \
+             {active}"
         );
         out.broken(Rule::ActiveCount, message, &[root.base_line, root.last_line, cx.now.line]);
     }

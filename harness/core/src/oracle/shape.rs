@@ -48,23 +48,26 @@ fn host(
             out.seen(Rule::ShapeNullOptional);
             None.or_else(|| {
                 (message.kind() == MessageKind::Malformed && errors.is_empty())
-                    .then_some("no JSON-RPC message".to_owned())
+                    .then_some("an object that is not a JSON-RPC message".to_owned())
             })
         }
         DecodedFrame::Message(message) => {
             let tagged = message.value().get("jsonrpc").and_then(|tag| tag.as_str()) == Some("2.0");
             match (message.kind(), tagged) {
-                (MessageKind::Malformed, _) => Some("an object of no kind of message".to_owned()),
+                (MessageKind::Malformed, _) => Some(
+                    "an object that is neither a request, a notification nor a response".to_owned(),
+                ),
                 (_, false) => Some("a message without `jsonrpc`: `2.0`".to_owned()),
                 _ => None,
             }
         }
         DecodedFrame::Batch(items) => Some(format!("a batch of {}", items.len())),
-        DecodedFrame::Scalar(_) => Some("a JSON value that is no object".to_owned()),
+        DecodedFrame::Scalar(_) => Some("a JSON value that is not an object".to_owned()),
         DecodedFrame::Odd(why) => Some(why.clone()),
         DecodedFrame::Deep => {
             let message = format!(
-                "expected JSON nested at most {MAX_NESTING} levels deep and of at most {MAX_VALUES} values, found more: the frame was not judged"
+                "expected JSON of at most {MAX_NESTING} nested levels and {MAX_VALUES} values, \
+                 found more; the frame was not checked"
             );
             return out.weaker(Rule::ShapeHost, Weight::Note, message, &line);
         }
@@ -111,7 +114,7 @@ fn client(cx: &OracleContext, seen: &SeenFrame, errors: &[ShapeError], out: &mut
     let malformed = seen.message().is_none_or(|message| message.kind() == MessageKind::Malformed);
     let message = list(errors.iter().filter(|error| !error.soft));
     if malformed && message.is_none() {
-        let message = "the client's frame is no JSON-RPC 2.0 message".to_owned();
+        let message = "the client's frame is not a JSON-RPC 2.0 message".to_owned();
         out.weaker(Rule::ShapeHarness, Weight::Note, message, &line);
     }
     if let Some(message) = message {

@@ -64,7 +64,8 @@ fn capable(server: &Value, lines: &[u64], out: &mut FindingSink) {
     let some = capabilities.and_then(Value::as_object);
     if some.is_none_or(|some| some.values().all(Value::is_null)) {
         let message = format!(
-            "expected the side channel of `{}` with at least one capability, found none",
+            "expected at least one capability of the server `{}`, which has a side channel, found \
+             none",
             text(server, "id").unwrap_or_default()
         );
         out.broken(Rule::SideChannel, message, lines);
@@ -82,7 +83,8 @@ fn compare(comparison: &StateComparison<'_>, out: &mut FindingSink) {
         out.seen(Rule::SideChannel);
         if given(before, "channel").is_none() {
             let message = format!(
-                "expected no side channel of `{}`, whose last change of state left it out, found one",
+                "expected no side channel of `{}`, whose last change of state omitted it, found \
+                 one",
                 id.unwrap_or_default()
             );
             out.broken(Rule::SideChannel, message, &comparison.lines);

@@ -156,7 +156,7 @@ fn derived(
     if found != expected && !(failed && found == ERROR && expected == IDLE) {
         let uri = cx.uri(channel);
         let message = format!(
-            "expected the activity of `{uri}` to follow its turn, {expected}, found {found}"
+            "expected the activity of `{uri}` to be that of its turn, {expected}, found {found}"
         );
         out.broken(Rule::ChatDerived, message, &[cx.now.line]);
     }
@@ -186,7 +186,7 @@ fn aggregated(cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSin
     out.seen(Rule::SessionAggregates);
     if !expected.contains(&found) {
         let message = format!(
-            "expected the activity of `{uri}` to follow its chats, {}, found {found}",
+            "expected the activity of `{uri}` to be derived from its chats, {}, found {found}",
             expected.iter().map(u64::to_string).collect::<Vec<_>>().join(" or ")
         );
         out.broken(Rule::SessionAggregates, message, &[cx.now.line]);
@@ -230,7 +230,8 @@ fn waits(
     out.seen(Rule::InputNeededBits);
     if found != INPUT_NEEDED {
         let message = format!(
-            "expected the activity of `{}` to be 24 while `inputNeeded` has `{}`, found {found}",
+            "expected the activity of `{}` to be 24 (input needed) while `inputNeeded` has the \
+             entry `{}`, found {found}",
             cx.uri(channel),
             text(entry, "id").unwrap_or_default()
         );
@@ -271,7 +272,7 @@ fn flags(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Finding
             let [word_folded, word_found] =
                 [folded, found].map(|bits| if bits & bit == 0 { "cleared" } else { "set" });
             let message = format!(
-                "expected {name} of `{}` to be {word_folded} as the actions left it, found it \
+                "expected {name} of `{}` to be {word_folded}, as its actions left it, found it \
                  {word_found}",
                 cx.uri(comparison.channel)
             );

@@ -135,8 +135,9 @@ impl TelemetryChecks {
         for (name, uri) in members.iter().filter_map(|(name, uri)| Some((name, uri.as_str()?))) {
             out.seen(Rule::TelemetryPayload);
             if !uri.starts_with(SCHEME) {
-                let message =
-                    format!("expected `{SCHEME}` before the channel of `{name}`, found `{uri}`");
+                let message = format!(
+                    "expected a URI that begins with `{SCHEME}` for `{name}`, found `{uri}`"
+                );
                 out.broken(Rule::TelemetryPayload, message, &[cx.now.line]);
             }
         }
@@ -171,8 +172,9 @@ impl TelemetryChecks {
             };
             out.seen(Rule::TelemetryLevel);
             if severity < *least {
-                let message =
-                    format!("expected severity {least} or more on `{channel}`, found {severity}");
+                let message = format!(
+                    "expected a severity of at least {least} on `{channel}`, found {severity}"
+                );
                 out.broken(Rule::TelemetryLevel, message, &[cx.now.line]);
             }
         }
@@ -185,7 +187,7 @@ fn unaddressed(address: &CanvasAddress, line: u64, frame: &Frame, out: &mut Find
     let CanvasAddress { url, escaped, line: told } = address;
     out.seen(Rule::TelemetryAddresses);
     if text.contains(url.as_str()) || text.contains(escaped.as_str()) {
-        let message = format!("expected no address of a canvas in log records, found `{url}`");
+        let message = format!("expected no URL of a canvas in log records, found `{url}`");
         out.broken(Rule::TelemetryAddresses, message, &[*told, line]);
     }
 }
@@ -197,7 +199,9 @@ fn payload(cx: &OracleContext, method: &str, params: &Value, out: &mut FindingSi
     out.seen(Rule::TelemetryPayload);
     let found = params.get("payload").and_then(|it| it.get(member));
     if found.and_then(Value::as_array).is_none() {
-        let message = format!("expected a list of `{member}` in the payload of `{method}`");
+        let message = format!(
+            "expected a list `{member}` in the payload of `{method}`, found another value or none"
+        );
         out.broken(Rule::TelemetryPayload, message, &[cx.now.line]);
     }
 }

@@ -171,7 +171,7 @@ impl TerminalChecks {
         }
         for (channel, line) in refused.into_iter().filter(|(channel, _)| listed.contains(channel)) {
             let message = format!(
-                "expected the listed `{}` to be there for subscribers, found it unknown",
+                "expected the listed terminal `{}` to exist, found that the host does not know it",
                 cx.uri(channel)
             );
             out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
@@ -191,8 +191,10 @@ impl TerminalChecks {
             }
             out.seen(Rule::TerminalsListed);
             if !listed.contains(&channel) {
-                let message =
-                    format!("expected the new `{}` in the list, found none", cx.uri(channel));
+                let message = format!(
+                    "expected the new terminal `{}` in the root channel's list, found none",
+                    cx.uri(channel)
+                );
                 out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
             }
         }
@@ -272,12 +274,13 @@ impl TerminalRecord {
         out.seen(Rule::OneCommand);
         if let Some(end) = self.commands.get(id) {
             let message =
-                format!("expected a new command id on `{}`, found `{id}` again", seen.uri);
+                format!("expected an unused command id on `{}`, found `{id}` again", seen.uri);
             let [base, _, line] = seen.lines();
             out.broken(Rule::CommandPairs, message, &[base, *end, line]);
         } else if let Some(open) = &self.open {
             let message = format!(
-                "expected the command `{open}` of `{}` to finish before `{id}` begins, found both",
+                "expected the command `{open}` of `{}` to finish before `{id}` begins, found both \
+                 running",
                 seen.uri
             );
             out.broken(Rule::OneCommand, message, &seen.lines());
@@ -300,7 +303,8 @@ impl TerminalRecord {
         };
         if let Some(why) = why {
             let message = format!(
-                "expected `terminal/commandFinished` on `{}` for a running command, `{id}` {why}",
+                "expected `terminal/commandFinished` on `{}` to name a running command, found \
+                 `{id}`, which {why}",
                 seen.uri
             );
             // The command may have begun in the content that scrolled away.
@@ -334,14 +338,18 @@ impl TerminalRecord {
         let line = seen.folding.line;
         if let Some(marker) = marker(data) {
             let message = format!(
-                "expected the output of `{}` without what the shell tells editors, found `{marker}`",
+                "expected the output of `{}` without the shell's escape sequences for editors, \
+                 found `{marker}`",
                 seen.uri
             );
             out.broken(Rule::NoShellMarkers, message, &[line]);
         }
         self.tail = beginning(data).to_owned();
         if data.contains(REPLACEMENT) {
-            let message = format!("expected whole characters from `{}`, found U+FFFD", seen.uri);
+            let message = format!(
+                "expected only whole characters in the output of `{}`, found U+FFFD",
+                seen.uri
+            );
             out.broken(Rule::WholeCharacters, message, &[line]);
         }
     }
@@ -358,7 +366,8 @@ fn flagged(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Find
     let uri = cx.uri(channel);
     if state.get("supportsCommandDetection").and_then(Value::as_bool) != Some(true) {
         let message = format!(
-            "expected `supportsCommandDetection` of `{uri}` beside its commands, found none"
+            "expected `supportsCommandDetection` of `{uri}`, whose content has commands, to be \
+             true, found that it is not"
         );
         out.broken(Rule::CommandPairs, message, &[cx.now.line]);
     }
@@ -378,7 +387,10 @@ fn agrees(
 ) {
     let uri = cx.uri(channel);
     if let Some(line) = cx.channel(channel).and_then(|channel| channel.disposed) {
-        let message = format!("expected the disposed `{uri}` to leave the list, found it there");
+        let message = format!(
+            "expected the disposed terminal `{uri}` to be removed from the root channel's list, \
+             found it there"
+        );
         out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
         return;
     }
@@ -400,8 +412,8 @@ fn agrees(
         };
         if !same(Some(&known(listed)), Some(&known(own))) {
             let message = format!(
-                "expected `{name}` of `{uri}` in the list to be the terminal's own, {own}, found \
-                 {listed}"
+                "expected `{name}` of `{uri}` in the root channel's list to equal the terminal's \
+                 own, {own}, found {listed}"
             );
             let lines = [lines[0], lines[1], terminal.base_line, terminal.last_line];
             out.broken(Rule::TerminalsListed, message, &lines);
@@ -468,7 +480,7 @@ mod tests {
     use super::{beginning, marker};
 
     #[test]
-    fn finds_what_shells_tell_editors() {
+    fn finds_shell_integration_sequences() {
         let check = |data: &str, found: Option<&str>, tail: &str| {
             assert_eq!((marker(data), beginning(data)), (found, tail), "{data:?}");
         };

@@ -96,7 +96,7 @@ fn good(more: &str) -> String {
 }
 
 #[test]
-fn a_sound_conversation_finds_nothing() {
+fn a_valid_conversation_has_no_finding() {
     check(&good(""), &[]);
 }
 

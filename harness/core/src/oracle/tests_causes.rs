@@ -10,7 +10,7 @@ fn play(rest: &str, expected: &[&str]) -> super::testkit::TestVerdict {
 }
 
 #[test]
-fn causes_come_before_effects() {
+fn effects_before_the_echo_are_findings() {
     let first = "dispatch.echo-first";
     play("A sends chat 1 start t1\nA echo chat 1 A 1 start t1\nA got chat 2 part t1 p1", &[]);
     let early = "A sends chat 1 start t1\nA got chat 1 part t1 p1\nA echo chat 2 A 1 start t1";
@@ -30,7 +30,7 @@ fn causes_come_before_effects() {
 }
 
 #[test]
-fn what_is_gone_stays_silent() {
+fn actions_after_a_removal_are_findings() {
     let removal = ["fanout.after-removal"];
     let gone = r#"A < {"jsonrpc":"2.0","method":"root/sessionRemoved","params":{"channel":"ahp-root://","session":"ahp-session:/1"}}"#;
     let said = play(&format!("{gone}\nA got session 1 title x"), &removal);
@@ -62,7 +62,7 @@ fn what_is_gone_stays_silent() {
 }
 
 #[test]
-fn ids_are_given_once() {
+fn repeated_ids_of_turns_and_parts_are_findings() {
     let turns = "turns.unique-ids";
     let parts = "turns.unique-parts";
     let turn = "A got chat 1 start t1\nA got chat 2 end t1\n";
@@ -87,7 +87,7 @@ fn ids_are_given_once() {
 }
 
 #[test]
-fn errors_come_as_errors() {
+fn errors_as_response_parts_are_findings() {
     let part = r#"{"type":"chat/responsePart","turnId":"t1","part":{"kind":"error","error":{"errorType":"e","message":"m"}}}"#;
     play(
         &format!("A got chat 1 start t1\nA got chat 2 {part}"),
@@ -96,7 +96,7 @@ fn errors_come_as_errors() {
 }
 
 #[test]
-fn turns_start_for_a_reason() {
+fn turns_before_ready_or_without_a_reason_are_findings() {
     let ready = "turns.after-ready";
     let creating = r#"A sub session 0 {"provider":"p","title":"","status":1,"lifecycle":"creating","activeClients":[],"chats":[{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z"}]}"#;
     let creating = format!("A hello 0\n{creating}\nA sub chat 0");
@@ -131,7 +131,7 @@ fn turns_start_for_a_reason() {
 }
 
 #[test]
-fn turns_take_their_time() {
+fn implausible_times_of_turns_are_findings() {
     let times = "turns.times";
     let end = |duration: i64| {
         format!(
@@ -149,7 +149,7 @@ fn turns_take_their_time() {
 }
 
 #[test]
-fn accepted_actions_have_an_effect() {
+fn accepted_actions_without_an_effect_are_findings() {
     let effect = "dispatch.accepted-effect";
     let cancel = "A sends chat 1 cancel t9\nA echo chat 1 A 1 cancel t9";
     play(cancel, &[effect, "turns.active-only"]);
@@ -157,7 +157,7 @@ fn accepted_actions_have_an_effect() {
 }
 
 #[test]
-fn a_replay_after_the_future_is_none() {
+fn a_replay_for_a_client_that_is_ahead_is_a_finding() {
     check(
         "A hello 0\nA sub session 0\nA close\nA back 50 root,session missing=\nA got session 7 title x",
         &["reconnect.never-partial"],

@@ -90,7 +90,7 @@ fn an_older_snapshot_may_arrive_late() {
 }
 
 #[test]
-fn what_is_no_request_may_be_answered_by_an_error_without_an_id() {
+fn an_invalid_request_may_be_answered_without_an_id() {
     let play = |frame: &str, expected: &[&str]| {
         let refusal = r#"A < {"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no"}}"#;
         check(&format!("A hello 0\nA > {frame}\n{refusal}"), expected)
@@ -138,7 +138,7 @@ fn an_answer_repeats_the_id_that_the_client_chose() {
 }
 
 #[test]
-fn what_an_automation_is_asked_for_is_settled_by_its_state() {
+fn requests_to_automations_need_no_echo() {
     let automations = "ahp-automations:/";
     let dispatch = |channel: &str, action: &str| {
         format!(
@@ -157,7 +157,7 @@ fn what_an_automation_is_asked_for_is_settled_by_its_state() {
 }
 
 #[test]
-fn ids_that_clients_give_are_not_the_hosts() {
+fn customizations_of_different_clients_may_share_an_id() {
     let play = |clients: [&str; 2], expected: &[&str]| {
         let item = |uri: &str, client: &str| {
             format!(r#"{{"type":"plugin","id":"same","uri":"file:///{uri}","name":"n"{client}}}"#)
@@ -175,7 +175,7 @@ fn ids_that_clients_give_are_not_the_hosts() {
 }
 
 #[test]
-fn a_client_that_speaks_for_another_is_a_should() {
+fn registering_another_client_breaks_only_a_should() {
     let entry =
         r#"{"type":"session/activeClientSet","activeClient":{"clientId":"client-z","tools":[]}}"#;
     let script = format!(
@@ -202,7 +202,7 @@ fn a_capture_may_begin_after_a_client_has_dispatched() {
 }
 
 #[test]
-fn whoever_asks_twice_may_be_answered_twice() {
+fn a_channel_requested_twice_may_have_two_snapshots() {
     let play = |wanted: &str, expected: &[&str]| {
         let root = r#"{"resource":"ahp-root://","state":{"agents":[]},"fromSeq":0}"#;
         let script = format!(
@@ -217,7 +217,7 @@ fn whoever_asks_twice_may_be_answered_twice() {
 }
 
 #[test]
-fn what_a_clients_tool_shows_is_not_the_hosts_word() {
+fn a_chat_shown_by_a_clients_tool_needs_no_origin() {
     let play = |contributor: &str, origin: &str, expected: &[&str]| {
         let time = "2026-01-01T00:00:00.000Z";
         let worker = format!(

@@ -34,7 +34,7 @@ fn weight_of_another_title(script: &str) -> Weight {
 }
 
 #[test]
-fn an_unheard_disposal_is_no_difference_of_states() {
+fn a_difference_after_an_unseen_disposal_is_only_noted() {
     let start = "A hello 0\nA sub session 0\nA got session 1 title x";
     assert_eq!(weight_of_another_title(start), Weight::Essential);
     // Who follows a session is told of its chats, which go with it.
@@ -82,7 +82,7 @@ fn the_answer_to_a_disposal_ends_the_channel() {
 }
 
 #[test]
-fn the_order_of_settlements_is_that_of_the_own_connection() {
+fn the_order_of_settlements_is_judged_on_the_own_connection() {
     let both = "B hello 0\nB sub session 0\nA sends session 1 title x\nA sends session 2 title y\n";
     let first = "echo session 1 A 2 title y";
     let then = "echo session 2 A 1 title x";
@@ -114,14 +114,14 @@ fn waiting(shown: &str) -> String {
 }
 
 #[test]
-fn what_is_asked_is_what_waits_also_if_it_is_decided_at_once() {
+fn a_removed_entry_must_have_equalled_its_request() {
     play(&waiting("m"), &[]);
     let said = play(&waiting("another command"), &["input.rollup-mirrors"]);
     assert_eq!(only(&said, "input.rollup-mirrors").lines, [7, 12, 15, 16]);
 }
 
 #[test]
-fn the_status_in_the_catalogue_is_one_that_the_chat_has() {
+fn chat_updated_carries_a_status_that_the_chat_has() {
     let update = |seq: u32, status: u32| {
         format!(
             r#"A got session {seq} {{"type":"session/chatUpdated","chat":"ahp-chat:/1","changes":{{"status":{status},"modifiedAt":"2026-01-01T00:00:01.005Z"}}}}"#

@@ -24,7 +24,7 @@ fn titled(seq: u64) -> String {
 }
 
 #[test]
-fn nothing_is_lost_between_a_request_to_come_back_and_its_answer() {
+fn actions_during_a_reconnect_are_not_lost() {
     let turn = "A got chat 2 end t1";
     let later = "A got session 3 title 3\nB2 got session 3 title 3\nB2 barrier";
     let complete = ["fanout.complete"];
@@ -39,7 +39,7 @@ fn nothing_is_lost_between_a_request_to_come_back_and_its_answer() {
 }
 
 #[test]
-fn a_replay_has_what_came_before_its_last_action() {
+fn a_replay_has_every_action_before_its_last_one() {
     let both = "A got chat 2 end t1\nA got session 3 title 3";
     returns(both, &titled(3), "", &["reconnect.never-partial"]);
     let [first, last] = [titled(2), titled(4)];
@@ -64,7 +64,7 @@ fn an_action_before_its_replay_is_noted() {
 }
 
 #[test]
-fn an_error_before_the_handshake_is_one_of_json_rpc() {
+fn errors_before_the_handshake_are_judged_by_json_rpc() {
     let shape = ["shape.host"];
     let refused = |error: &str, expected: &[&str]| {
         let ask = r#"A ask 3 listSessions {"channel":"ahp-root://"}"#;
@@ -91,7 +91,7 @@ fn a_chat_that_was_announced_has_a_state() {
 }
 
 #[test]
-fn of_two_open_requests_for_one_session_one_succeeds() {
+fn two_concurrent_creations_of_a_session_must_not_both_succeed() {
     let start = "A hello 0\nB hello 0\n";
     let create = |who: &str, id: u32| {
         format!(r#"{who} ask {id} createSession {{"channel":"ahp-session:/9"}}"#)

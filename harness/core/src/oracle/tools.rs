@@ -121,8 +121,8 @@ impl ToolDecisionChecks {
         let message = match (from, step) {
             (Some(from), Some(step)) if !step.diagram => {
                 let message = format!(
-                    "expected the tool call `{call}` of `{uri}` to be decided first, found \
-                     `{name}` while `{}`",
+                    "expected the tool call `{call}` of `{uri}` to be confirmed or rejected first, \
+                     found `{name}` while its status is `{}`",
                     from.name()
                 );
                 out.weaker(rule, Weight::Note, message, &lines);
@@ -130,14 +130,18 @@ impl ToolDecisionChecks {
             }
             (_, Some(_)) => return,
             (Some(_), None) if event == ToolEvent::Start => {
-                format!("expected a new tool call id on `{uri}`, found `{call}` again")
+                format!("expected an unused id for the tool call on `{uri}`, found `{call}` again")
             }
             (Some(from), None) => format!(
-                "expected no `{name}` for the tool call `{call}` of `{uri}` while `{}`, found one",
+                "expected no `{name}` for the tool call `{call}` of `{uri}` while its status is \
+                 `{}`, found one",
                 from.name()
             ),
             (None, None) => {
-                format!("expected `{name}` on `{uri}` to name a started tool call, found `{call}`")
+                format!(
+                    "expected `{name}` on `{uri}` to name a tool call that was started, found \
+                     `{call}`"
+                )
             }
         };
         out.broken(rule, message, &lines);
@@ -165,8 +169,9 @@ fn again(
     if let Some(first) = first {
         let uri = cx.uri(folding.channel);
         let name = folding.envelope.action_type;
-        let message =
-            format!("expected one `{name}` for the tool call `{call}` of `{uri}`, found another");
+        let message = format!(
+            "expected only one `{name}` for the tool call `{call}` of `{uri}`, found a second one"
+        );
         // Only for confirmations the specification says that a second one MUST be rejected.
         let weight = match decision {
             ToolDecision::Confirmed => Weight::Must,

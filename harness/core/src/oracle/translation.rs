@@ -165,7 +165,10 @@ fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
     let mut known = HashSet::new();
     let twice = tools.iter().filter_map(Value::as_str).find(|name| !known.insert(*name));
     if let Some(name) = twice {
-        let message = format!("expected tools of different names, found `{name}` twice");
+        let message = format!(
+            "expected the tools that the model is offered to have different names, found `{name}` \
+             twice"
+        );
         out.broken(Rule::ToolsUnique, message, &[cx.now.line]);
     }
 }
@@ -422,8 +425,8 @@ impl TranslationChecks {
             if late {
                 out.seen(Rule::CancelArrives);
                 let message = format!(
-                    "expected the agent of `{}` to be told within five seconds that its turn \
-                     is cancelled, it was not",
+                    "expected the agent of `{}` to receive the cancel of its turn within five \
+                     seconds, found that it did not",
                     cx.uri(*chat)
                 );
                 out.broken(Rule::CancelArrives, message, &[line, cx.now.line]);
@@ -521,8 +524,8 @@ fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink
             out.seen(Rule::DeniedNeverRuns);
             if let Some(ran) = ran {
                 let message = format!(
-                    "expected the tool call `{id}` of `{uri}`, which was denied, never to run: it \
-                     ran as `{}` below",
+                    "expected the denied tool call `{id}` of `{uri}` not to run, found that the \
+                     agent ran it as `{}`",
                     call.id
                 );
                 out.broken(Rule::DeniedNeverRuns, message, &[denied, call.line, ran]);
@@ -534,8 +537,8 @@ fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink
             out.seen(Rule::RunsApproved);
             if early {
                 let message = format!(
-                    "expected the tool call `{id}` of `{uri}` not to run before it is approved: it \
-                     ran as `{}` below",
+                    "expected the tool call `{id}` of `{uri}` not to run before it is approved, \
+                     found that the agent ran it as `{}`",
                     call.id
                 );
                 out.broken(Rule::RunsApproved, message, &[above.line, call.line, ran]);
@@ -563,7 +566,8 @@ fn told_once(
         }
         if pair.is_none() && !unknown {
             let message = format!(
-                "expected the agent's tool call `{}` in the turn of `{uri}`, found none with its input",
+                "expected the agent's tool call `{}` in the turn of `{uri}`, found no tool call \
+                 with its input",
                 call.id
             );
             out.weaker(rule, weight, message, &[call.line, end]);
@@ -574,7 +578,8 @@ fn told_once(
         let known = |call: &&CallBelow| !call.leaf.is_empty() && above.has(&call.leaf);
         if let Some(call) = talk.calls.iter().find(known) {
             let message = format!(
-                "expected the agent's tool call `{}` once in `{uri}`, found it again as `{}`",
+                "expected the agent's tool call `{}` only once in `{uri}`, found it a second time \
+                 as `{}`",
                 call.id, above.id
             );
             out.weaker(rule, weight, message, &[call.line, above.line]);
@@ -593,8 +598,8 @@ fn text_arrived(uri: &str, lines: [u64; 2], said: &str, talk: &AgentTalk, out: &
         out.seen(rule);
         let Some(at) = rest.find(&text) else {
             let message = format!(
-                "expected what the agent said in the turn of `{uri}`, whole and in order: \
-                 `{}` is not there",
+                "expected the agent's whole text in order in the turn of `{uri}`, found it without \
+                 `{}`",
                 shown(&text)
             );
             let weight = if talk.model { Weight::Note } else { rule.row().weight };

@@ -102,8 +102,9 @@ impl TurnIdChat {
         out.seen(Rule::UniqueTurns);
         if !self.turns.insert(turn.into()) {
             let uri = cx.uri(folding.channel);
-            let message =
-                format!("expected a new id of a turn on `{uri}`, found that of a turn before");
+            let message = format!(
+                "expected an unused id for a turn on `{uri}`, found the id of an earlier turn"
+            );
             out.broken(Rule::UniqueTurns, message, &[fold.base_line, folding.line]);
         }
         self.active = Some((turn.into(), fold.base_line));
@@ -144,7 +145,7 @@ impl TurnIdChat {
                 let uri = cx.uri(folding.channel);
                 let message = format!(
                     "expected an error on `{uri}` as `chat/error`, found it in \
-                     `chat/responsePart`, which readers ignore"
+                     `chat/responsePart`, where the reducers ignore it"
                 );
                 out.broken(Rule::ErrorParts, message, &[folding.line]);
             }
@@ -185,8 +186,9 @@ impl TurnIdChat {
             return;
         };
         let uri = cx.uri(folding.channel);
-        let message =
-            format!("expected a new id of a part on `{uri}`, found `{id}` again in the same turn");
+        let message = format!(
+            "expected an unused id for a part on `{uri}`, found `{id}` again in the same turn"
+        );
         let lines = [fold.base_line, folding.line];
         out.weaker(Rule::UniqueParts, weight(call, other), message, &lines);
     }
@@ -204,20 +206,22 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
     let all = || list(state, "turns").iter().chain(state.get("activeTurn"));
     if let Some(turn) = repeated_text(all().filter_map(id)) {
         let message =
-            format!("expected turns of `{uri}` with ids of their own, found `{turn}` twice");
+            format!("expected the ids of the turns of `{uri}` to differ, found `{turn}` twice");
         out.broken(Rule::UniqueTurns, message, &lines);
     }
     for turn in all() {
         let named = list(turn, "responseParts").iter().filter_map(named);
         if let Some(part) = repeated_text(named.filter(|(_, call)| !call).map(|(id, _)| id)) {
-            let message =
-                format!("expected parts of `{uri}` with ids of their own, found `{part}` twice");
+            let message = format!(
+                "expected the ids of the parts of a turn of `{uri}` to differ, found `{part}` \
+                 twice"
+            );
             out.broken(Rule::UniqueParts, message, &lines);
         }
     }
     if let Some(work) = repeated_text(list(state, "backgroundWork").iter().filter_map(id)) {
         let message = format!(
-            "expected background work of `{uri}` with ids of its own, found `{work}` twice"
+            "expected the ids of the background work of `{uri}` to differ, found `{work}` twice"
         );
         out.broken(Rule::UniqueParts, message, &lines);
     }

@@ -113,7 +113,7 @@ impl TurnStarts {
             let uri = cx.uri(folding.channel);
             let message = format!(
                 "expected a turn that the host starts on `{uri}` to name a queued message or to \
-                 be nobody's, found a user's message that no client sent"
+                 have no user's message, found a user's message that no client sent"
             );
             out.broken(Rule::Explained, message, &[fold.base_line, folding.line]);
         }
@@ -131,7 +131,7 @@ impl TurnStarts {
             out.seen(Rule::TurnTimes);
             if timestamp::parse(text).is_none() {
                 let message = format!(
-                    "expected a time as ISO 8601 with a zone in `startedAt`, found `{text}`"
+                    "expected an ISO 8601 time with a time zone as `startedAt`, found `{text}`"
                 );
                 out.broken(Rule::TurnTimes, message, &[folding.line]);
             }
@@ -173,8 +173,8 @@ impl TurnStarts {
             let seen = (cx.now.at.saturating_sub(started.at) + TOLERANCE).as_millis();
             if duration > seen as f64 {
                 let message = format!(
-                    "expected a duration of at most {seen} ms in `{name}` on `{uri}`, which is how \
-                     long the turn was seen and some seconds, found {duration}"
+                    "expected a duration of at most {seen} ms in `{name}` on `{uri}`, the observed \
+                     length of the turn plus a tolerance, found {duration}"
                 );
                 out.broken(Rule::TurnTimes, message, &[started.line, folding.line]);
             }
@@ -205,8 +205,8 @@ impl TurnStarts {
         out.seen(Rule::AfterReady);
         if lifecycle != "ready" && self.unready.replace(id) != Some(id) {
             let message = format!(
-                "expected turns of `{}` from when its session `{}` is `ready`, found one while \
-                 `{lifecycle}`",
+                "expected no turn of `{}` before its session `{}` is `ready`, found one while it \
+                 is `{lifecycle}`",
                 cx.uri(folding.channel),
                 session.uri
             );

@@ -153,8 +153,8 @@ impl TurnChecks {
             if !kept && active_turn(comparison.snapshot) != Some(turn.as_str()) {
                 let uri = cx.uri(comparison.channel);
                 let message = format!(
-                    "expected the accepted turn `{turn}` of `{uri}` to end, found it gone without \
-                     an end"
+                    "expected the accepted turn `{turn}` of `{uri}` to end, found that it vanished \
+                     without an end"
                 );
                 out.broken(Rule::OneEnd, message, &[started, replaced, line]);
             }
@@ -215,7 +215,8 @@ impl TurnChat {
                 let uri = cx.uri(folding.channel);
                 let name = folding.envelope.action_type;
                 let message = format!(
-                    "expected one end of the turn `{turn}` of `{uri}`, found `{name}` after it"
+                    "expected the turn `{turn}` of `{uri}` to end only once, found `{name}` after \
+                     its end"
                 );
                 out.broken(Rule::OneEnd, message, &[*line, folding.line]);
             }
@@ -264,7 +265,7 @@ fn inactive(
     let name = folding.envelope.action_type;
     let turn = folding.envelope.action.get("turnId").and_then(Value::as_str);
     let found = turn.map_or("none".to_owned(), |turn| format!("`{turn}`"));
-    let message = format!("expected {expected} for `{name}` on `{uri}`, found {found}");
+    let message = format!("expected `{name}` on `{uri}` to name {expected}, found {found}");
     let mut lines = lines.to_vec();
     let fold = cx.folded(folding.channel);
     lines.push(fold.map_or(0, |fold| fold.base_line));
@@ -296,8 +297,9 @@ fn append(
     };
     let uri = cx.uri(folding.channel);
     let name = folding.envelope.action_type;
-    let message =
-        format!("expected `{name}` on `{uri}` to append to a {kind} part, `{id}` is {found}");
+    let message = format!(
+        "expected `{name}` on `{uri}` to append to a {kind} part, found that `{id}` is {found}"
+    );
     let fold = cx.folded(folding.channel);
     let base = fold.map_or(0, |fold| fold.base_line);
     out.broken(Rule::PartBeforeAppend, message, &[base, folding.line]);

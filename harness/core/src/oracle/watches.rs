@@ -96,8 +96,10 @@ impl WatchChecks {
             asked.is_some() && !same(asked, state.get(*own))
         };
         if let Some((name, _)) = DESCRIPTOR.into_iter().find(differs) {
-            let message =
-                format!("expected `{name}` of the watch `{uri}` as asked for, found another");
+            let message = format!(
+                "expected `{name}` of the watch `{uri}` as the client requested it, found another \
+                 value"
+            );
             out.broken(Rule::WatchDescriptor, message, &[*line, cx.now.line]);
         }
     }
@@ -113,7 +115,8 @@ fn batch(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     let uri = cx.uri(folding.channel);
     out.seen(Rule::WatchBatch);
     if items.is_empty() {
-        let message = format!("expected changes in each batch of `{uri}`, found an empty one");
+        let message =
+            format!("expected at least one change in each batch of `{uri}`, found an empty batch");
         out.broken(Rule::WatchBatch, message, &[folding.line]);
     }
     let Some(fold) = cx.folded(folding.channel) else {
@@ -131,7 +134,8 @@ fn batch(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     };
     let outside = items.iter().filter_map(|item| text(item, "uri")).find(outside);
     if let Some(outside) = outside {
-        let message = format!("expected changes below `{root}` from `{uri}`, found `{outside}`");
+        let message =
+            format!("expected only changes below `{root}` from `{uri}`, found `{outside}`");
         out.broken(Rule::WatchRoot, message, &[fold.base_line, folding.line]);
     }
 }
@@ -145,7 +149,7 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     if let Some((name, _)) = DESCRIPTOR.into_iter().find(differs) {
         let uri = cx.uri(comparison.channel);
         let message =
-            format!("expected `{name}` of the watch `{uri}` to stay as it was, found another");
+            format!("expected `{name}` of the watch `{uri}` not to change, found another value");
         out.broken(Rule::WatchDescriptor, message, &comparison.lines);
     }
 }

@@ -68,12 +68,13 @@ fn loaded(
     out.seen(Rule::HistoryPages.of(PREPEND));
     if let Some(twice) = repeated(page, "id") {
         let message =
-            format!("expected every turn once in a page of `{uri}`, found `{twice}` twice");
+            format!("expected each turn once in a page of `{uri}`, found `{twice}` twice");
         return out.broken(Rule::HistoryPages.of(PREPEND), message, &lines);
     }
     let active = given(&fold.state, "activeTurn").and_then(id);
     if active.is_some() && page.iter().any(|turn| id(turn) == active) {
-        let message = format!("expected finished turns in a page of `{uri}`, found the active one");
+        let message =
+            format!("expected only finished turns in a page of `{uri}`, found the active turn");
         return out.broken(Rule::HistoryPages.of(PREPEND), message, &lines);
     }
     let all = is_whole(fold);
@@ -92,12 +93,12 @@ fn loaded(
     if !follows || (all && !older.is_empty()) {
         let message = match follows {
             true => format!(
-                "expected a page of `{uri}` to hold turns of its history, found `{}` besides",
+                "expected a page of `{uri}` to hold only turns of its history, found `{}`",
                 older.first().and_then(id).unwrap_or_default()
             ),
             false => format!(
-                "expected a page of `{uri}` to hold the turns before those that are there, in their \
-                 order, found another order"
+                "expected a page of `{uri}` to hold the turns before the loaded ones, in their \
+                 order, found other turns or another order"
             ),
         };
         return out.broken(Rule::HistoryPages.of(PREPEND), message, &lines);
@@ -140,8 +141,9 @@ fn whole(
     }
     out.seen(Rule::HistoryWhole);
     if given(state, CURSOR).is_some() {
-        let message =
-            format!("expected all turns of `{uri}` where no window was asked for, found a cursor");
+        let message = format!(
+            "expected all turns of `{uri}`, for which no window was requested, found a cursor"
+        );
         out.broken(Rule::HistoryWhole, message, &[request.line, cx.now.line]);
     }
 }
@@ -161,11 +163,15 @@ fn cut(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSi
     let shown = list(comparison.snapshot, "turns").len();
     let cursor = given(comparison.snapshot, CURSOR).is_some();
     if shown < all && !cursor {
-        let message =
-            format!("expected a cursor of `{uri}` beside {shown} of its {all} turns, found none");
+        let message = format!(
+            "expected a cursor in the snapshot of `{uri}`, which has {shown} of its {all} turns, \
+             found none"
+        );
         out.weaker(Rule::HistoryWhole, Weight::Essential, message, &comparison.lines);
     } else if shown == all && cursor {
-        let message = format!("expected no cursor of `{uri}` beside all its turns, found one");
+        let message = format!(
+            "expected no cursor in the snapshot of `{uri}`, which has all its turns, found one"
+        );
         out.weaker(Rule::HistoryWhole, Weight::Note, message, &comparison.lines);
     }
 }

@@ -64,12 +64,12 @@ pub const COMMON: &[LineMember] = &[
     member(
         "conn",
         LineMemberForm::Text,
-        "the connection's name; one that is opened again is a new connection",
+        "the connection's name; a connection that is opened again has another name",
     ),
     member(
         "case",
         LineMemberForm::Count,
-        "the scenario being played, in a run of this harness only",
+        "the number of the scenario that is being played; only in runs of this harness",
     ),
 ];
 
@@ -78,19 +78,19 @@ const FRAME: &[LineMember] = &[
     member(
         "msg",
         LineMemberForm::Json,
-        "the frame, where its text is JSON on one line, without white space around it; kept to the letter",
+        "the frame, if its text is JSON on one line without white space around it; kept unchanged",
     ),
-    member("raw", LineMemberForm::Text, "the frame, where it is other text"),
-    member("hex", LineMemberForm::Hex, "the frame, where it is binary or not UTF-8"),
+    member("raw", LineMemberForm::Text, "the frame, if it is any other text"),
+    member("hex", LineMemberForm::Hex, "the frame, if it is binary or not UTF-8"),
     member(
         "text",
         LineMemberForm::True,
-        "beside `hex`: it was sent as a text, though it is not UTF-8",
+        "beside `hex`: the frame was sent as text, although it is not UTF-8",
     ),
     member(
         "cut",
         LineMemberForm::True,
-        "the connection ended before the frame did; this is what there was of it",
+        "the connection ended before the frame was complete; this is the part that came",
     ),
 ];
 
@@ -99,7 +99,7 @@ const HANDSHAKE: &[LineMember] = &[
     member(
         "request",
         LineMemberForm::Texts,
-        "the request line and the headers of the WebSocket handshake, secrets replaced",
+        "the request line and the headers of the WebSocket handshake; secrets are replaced",
     ),
     member(
         "response",
@@ -122,7 +122,7 @@ pub const KINDS: &[LineKind] = &[
         conn: true,
         members: HANDSHAKE,
         frame: false,
-        doc: "the host answered the WebSocket handshake with something else: there is no connection",
+        doc: "the host did not accept the WebSocket handshake: there is no connection",
     },
     LineKind {
         dir: "c2s",
@@ -157,7 +157,7 @@ pub const KINDS: &[LineKind] = &[
         conn: true,
         members: FRAME,
         frame: true,
-        doc: "the agent asked the model stand-in: a line of its log",
+        doc: "the agent sent a request to the model stand-in: a line of its log",
     },
     LineKind {
         dir: "tool",
@@ -178,7 +178,7 @@ pub const KINDS: &[LineKind] = &[
         conn: true,
         members: FRAME,
         frame: true,
-        doc: "what came of a file or a command that a client of the harness sees to",
+        doc: "the result of a file or a command that a client of the harness provides",
     },
     LineKind {
         dir: "close",
@@ -187,13 +187,13 @@ pub const KINDS: &[LineKind] = &[
             member(
                 "by",
                 LineMemberForm::OneOf(&["client", "host"]),
-                "who ended it; the host unless said",
+                "who ended it; by default the host",
             ),
-            member("code", LineMemberForm::Count, "the WebSocket close code, where there was one"),
+            member("code", LineMemberForm::Count, "the WebSocket close code, if there was one"),
             member(
                 "reason",
                 LineMemberForm::Text,
-                "the reason that came with it, or what went wrong below",
+                "the reason that came with it, or the error below the WebSocket",
             ),
         ],
         frame: false,
@@ -202,9 +202,9 @@ pub const KINDS: &[LineKind] = &[
     LineKind {
         dir: "fault",
         conn: true,
-        members: &[member("fault", LineMemberForm::Text, "the fault, as it was asked for")],
+        members: &[member("fault", LineMemberForm::Text, "the fault, as it was requested")],
         frame: false,
-        doc: "the recorder did something of its own here, see `record --fault-on`",
+        doc: "the recorder injected a fault here, see `record --fault-on`",
     },
     LineKind {
         dir: "gap",
@@ -212,17 +212,17 @@ pub const KINDS: &[LineKind] = &[
         members: &[member(
             "by",
             LineMemberForm::OneOf(&["client", "host"]),
-            "who sent what is missing; the client unless said",
+            "who sent the missing message; by default the client",
         )],
         frame: false,
-        doc: "something that passed here is not in the capture, or not all of it",
+        doc: "a message that passed here is missing from the capture, or incomplete",
     },
     LineKind {
         dir: "restart",
         conn: false,
         members: &[],
         frame: false,
-        doc: "the host was restarted: what it numbered before means nothing any more",
+        doc: "the host was restarted: its earlier sequence numbers are no longer valid",
     },
 ];
 

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_what_the_tables_name_and_one_spelling_of_instants() {
+    fn keeps_known_members_and_normalises_times() {
         let protocol = Protocol::of(Version::V1_0).unwrap();
         let check = |mut state: Value, expected: Value| {
             protocol.canonical(TrimType::State(ChannelKind::Session), &mut state);

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_what_is_not_seen() {
+    fn shows_invisible_characters() {
         for (text, expected) in [
             ("plain – text, naïve 日本", "plain – text, naïve 日本"),
             ("\u{1b}]0;t\u{7}", "\\u{1b}]0;t\\u{7}"),
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn is_cut_where_it_is_long() {
+    fn cuts_a_long_text() {
         let long = ForeignText::from("é".repeat(LINE + 5));
         assert_eq!(long.line(), format!("{} … (5 characters more)", "é".repeat(LINE)));
         assert_eq!(long.lines(), long.raw());

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn keeps_what_is_not_a_message() {
+    fn keeps_frames_that_are_not_messages() {
         let read = |text: &str| decode(&Frame::Text(text.into()));
         assert!(matches!(read("[1]"), DecodedFrame::Batch(items) if items.len() == 1));
         assert!(matches!(read("42"), DecodedFrame::Scalar(_)));

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_what_took_effect() {
+    fn counts_accepted_actions_and_requests() {
         let mut places = TablePlaces::of(Protocol::of(Version::V0_1).unwrap());
         let action =
             json!({"type": "session/turnCancelled", "session": "copilot:/s", "turnId": "t"});
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_has_a_name_of_its_own() {
+    fn every_place_has_a_unique_name() {
         for version in Protocol::all_played() {
             let places = TablePlaces::of(Protocol::of(*version).unwrap());
             let mut names: Vec<_> = places.rows().iter().map(|row| &row.name).collect();

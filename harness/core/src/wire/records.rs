@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_states_and_what_is_in_them() {
+    fn finds_states_and_their_records() {
         let turn = json!({"id": "t", "message": {"text": "a", "origin": {"kind": "user"}}});
         let state = json!({"turns": [turn]});
         let snapshot = json!({"resource": "ahp-chat:/c", "fromSeq": 1, "state": state});

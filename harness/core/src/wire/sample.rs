@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn spoiled_actions_are_refused() {
+    fn invalid_actions_are_refused() {
         let protocol = Protocol::of(Version::new(1, 0, 0)).unwrap();
         let mut choose = choices(2);
         let mut sampler = protocol.sampler(SamplingOptions::default(), &mut choose);
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_meet_and_strangers_appear() {
+    fn ids_repeat_and_unknown_members_occur() {
         let protocol = Protocol::of(Version::new(1, 0, 0)).unwrap();
         let mut choose = choices(3);
         let mut sampler = protocol.sampler(wild(), &mut choose);

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_what_a_template_uses() {
+    fn lists_the_variables_of_a_template() {
         assert!(uses("ahp-otlp://logs{?level}", "level"));
         assert!(!uses("ahp-otlp://logs{?scope}", "level"));
         assert!(!uses("ahp-otlp://logs", "level"));

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_time() {
+    fn refuses_invalid_times() {
         for bad in [
             "",
             "now",

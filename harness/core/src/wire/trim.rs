@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn takes_out_what_came_later_and_keeps_extensions() {
+    fn removes_later_members_and_keeps_extensions() {
         let newest = Protocol::of(Version::V1_0).unwrap();
         let check = |version: Version, mut action: Value, expected: Value| {
             let own = Protocol::of(version).unwrap();

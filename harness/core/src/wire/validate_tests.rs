@@ -256,7 +256,7 @@ fn checks_envelopes() {
 }
 
 #[test]
-fn checks_responses_against_what_they_answer() {
+fn checks_responses_against_their_requests() {
     let success = |result: Value| json!({"jsonrpc": "2.0", "id": 1, "result": result});
     let handshake = json!({"protocolVersion": "1.0.0", "serverSeq": 0, "snapshots": []});
     check(success(handshake), Some("initialize"), &[]);
@@ -423,7 +423,7 @@ fn warnings_do_not_hide_errors() {
 }
 
 #[test]
-fn messages_name_path_expectation_and_find() {
+fn messages_name_the_path_and_the_expected_and_found_values() {
     let errors = protocol().check_action(&json!({"type": "chat/delta", "turnId": 5}));
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(

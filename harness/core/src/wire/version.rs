@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_is_no_newer_version() {
+    fn versions_of_acp_are_not_newer_than_those_of_ahp() {
         assert_eq!("acp-1".parse(), Ok(Version::ACP_1));
         assert_eq!(Version::ACP_1.to_string(), "acp-1");
         assert_eq!(Version::ACP_1.place(), None);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn accepts_what_a_caret_range_does() {
+    fn ranges_accept_the_versions_of_a_caret_range() {
         let accepts = |base: &str, offered: &str| {
             base.parse::<Version>().unwrap().accepts(offered.parse().unwrap())
         };

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_below_the_folder() {
+    fn paths_stay_below_the_folder() {
         let check = |path: &str, expected: Option<&str>| {
             assert_eq!(below("/w/", path).as_deref(), expected, "{path}");
         };

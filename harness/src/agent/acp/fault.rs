@@ -435,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_honest_agent_is_not_spoiled() {
+    fn an_agent_without_faults_is_unchanged() {
         let message =
             json!({"jsonrpc": "2.0", "method": "session/update", "params": {"update": {}}});
         assert_eq!(spoil(AgentFaults::default(), message.clone()), [message.to_text()]);

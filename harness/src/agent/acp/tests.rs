@@ -131,7 +131,7 @@ fn check_with(
 }
 
 #[test]
-fn what_it_does_not_offer_it_refuses() {
+fn methods_that_are_not_offered_are_refused() {
     let mut client = TestClient::new(json!({}), |_, _| None);
     client.ask(json!(1), "initialize", json!({"protocolVersion": 1}));
     assert_eq!(client.said[0]["result"]["agentCapabilities"]["loadSession"], false);
@@ -170,7 +170,7 @@ fn scripts_become_updates() {
 }
 
 #[test]
-fn only_what_is_allowed_runs() {
+fn only_allowed_calls_run() {
     let script = "tool shell x confirm\nsay a";
     let asked = "tool_call session/request_permission";
     let ran = format!("{asked} in_progress completed a end_turn");
@@ -200,7 +200,7 @@ fn only_what_is_allowed_runs() {
 }
 
 #[test]
-fn the_client_does_what_it_can() {
+fn tools_use_the_capabilities_of_the_client() {
     let all = json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true});
     let answers = |method: &str, _: &Value| match method {
         "terminal/create" => Some(json!({"terminalId": "t"})),
@@ -270,7 +270,7 @@ fn holds_are_released_by_name_and_case() {
 }
 
 #[test]
-fn what_is_no_request_is_answered_or_passed_over() {
+fn invalid_requests_are_answered_or_ignored() {
     let check = |line: &str, expected: &str| {
         let mut client = TestClient::new(json!({}), silent);
         client.line(line);
@@ -350,7 +350,7 @@ fn sessions_are_kept_apart() {
 proptest! {
     /// For arbitrary messages of a client, every request gets a response and nothing panics.
     #[test]
-    fn nothing_that_a_client_sends_stops_it(picks in vec((0..10_usize, 0..5_usize), 0..30)) {
+    fn no_message_of_a_client_stops_the_agent(picks in vec((0..10_usize, 0..5_usize), 0..30)) {
         let mut client = TestClient::new(json!({"fs": {"readTextFile": true}, "terminal": true}), silent);
         let mut requests = 0;
         for (at, (pick, id)) in picks.into_iter().enumerate() {

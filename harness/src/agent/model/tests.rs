@@ -128,7 +128,7 @@ fn every_family_plays_the_script_round_by_round() {
 }
 
 #[test]
-fn a_flavor_says_how_its_agents_are_failed_for_good() {
+fn permanent_failures_follow_the_flavor() {
     let check = |flavor: &str, path: &str, line: &str, status: u16, name: &str| {
         let tool = json!({"name": "x", "function": {"name": "x"}});
         let prompt = format!("ahp-script: 1\n{line}");
@@ -163,7 +163,7 @@ fn a_flavor_says_how_its_agents_are_failed_for_good() {
 }
 
 #[test]
-fn a_prompt_behind_one_that_was_never_answered_counts() {
+fn the_last_of_several_unanswered_prompts_counts() {
     let block =
         |text: &str| json!({"type": "text", "text": (format!("ahp-script: 1\nsay {text}"))});
     let content = json!([(block("old")), (block("new"))]);
@@ -175,7 +175,7 @@ fn a_prompt_behind_one_that_was_never_answered_counts() {
 }
 
 #[test]
-fn what_is_not_streamed_fails_as_a_whole() {
+fn an_answer_without_streaming_fails_as_a_whole() {
     let messages = json!([{"role": "user", "content": "ahp-script: 1\nsay a\nfail bad-request"}]);
     let tool = json!({"name": "x", "input_schema": {}});
     let body = json!({"messages": (messages), "tools": [(tool)]});
@@ -207,7 +207,7 @@ fn a_question_has_choices_where_its_tool_wants_them() {
 }
 
 #[test]
-fn a_call_that_wants_its_user_asked_says_so_where_it_can() {
+fn a_confirm_call_sets_the_option_that_makes_the_agent_ask() {
     let check = |choices: &[&str], option: &str, wanted: Option<&str>| {
         let mode = json!({"type": "string", "enum": (choices)});
         let schema = json!({"type": "object", "properties": {
@@ -276,7 +276,7 @@ fn prompts_without_a_script_are_echoed_and_context_is_not() {
 }
 
 #[test]
-fn scripts_are_found_in_what_agents_wrap_around_them() {
+fn scripts_are_found_within_added_context() {
     let played = |prompt: &str| {
         let (_, says) = says(prompt, Some(("bash", shell())));
         assert_eq!(says, json!([{"text": "x"}]), "{prompt}");
@@ -487,7 +487,7 @@ fn every_form_of_tools_is_called_in_its_own_form() {
 }
 
 #[test]
-fn a_tool_that_nobody_offers_is_said_aloud() {
+fn a_tool_that_is_not_offered_is_reported() {
     let prompt = "ahp-script: 1\nsay a\ntool edit x\nsay b";
     let (status, _, record) = ask("/v1/messages", "", &one(prompt, Some(("bash", shell()))));
     assert_eq!(status, 200);
@@ -500,7 +500,7 @@ fn a_tool_that_nobody_offers_is_said_aloud() {
 }
 
 #[test]
-fn failures_are_the_familys_own() {
+fn failures_have_the_form_of_their_family() {
     let failed = |family: &str, kind: &str, expected: u16| {
         let mut body = conversation(family, 0, true);
         let text = body.to_text().replace("think \\\"hm\\\"", &format!("wait 5ms\\nfail {kind}"));
@@ -525,13 +525,13 @@ fn failures_are_the_familys_own() {
 }
 
 #[test]
-fn helpers_get_a_text_and_nothing_that_waits() {
+fn requests_without_tools_get_only_texts() {
     let prompt = "ahp-script: 1\nfail rate-limit\nhold x\nsay title";
     assert_eq!(says(prompt, None), (200, json!([{"text": "title"}])));
 }
 
 #[test]
-fn waiting_stands_where_the_script_has_it() {
+fn waits_keep_their_place_in_the_script() {
     let flavor = ModelFlavor::named("plain").unwrap();
     let mut body = one("ahp-script: 1\nsay a\nhold go\nwait 5ms\nendless", Some(("bash", shell())));
     body["stream"] = json!(true);
@@ -552,7 +552,7 @@ fn waiting_stands_where_the_script_has_it() {
 }
 
 #[test]
-fn a_token_that_is_none_opens_nothing() {
+fn an_invalid_token_is_refused() {
     let flavor = ModelFlavor::named("copilot").unwrap();
     let get = |token| {
         let path = "/copilot_internal/user";
@@ -593,7 +593,7 @@ fn the_flavor_answers_at_its_paths() {
 const FLAVORS: usize = 2;
 
 #[test]
-fn bodies_that_are_none_are_refused() {
+fn invalid_bodies_do_not_crash_the_stand_in() {
     let flavor = ModelFlavor::named("plain").unwrap();
     for body in [&b"no"[..], b"", b"\xff", b"[1]", b"null", b"{\"messages\":{\"a\":1}}"] {
         let request =
@@ -641,7 +641,7 @@ fn a_plan_goes_to_the_tool_that_takes_a_list_of_entries_with_a_status() {
 }
 
 #[test]
-fn a_call_whose_input_is_held_is_begun_before() {
+fn a_call_with_held_input_begins_before_its_input() {
     let flavor = ModelFlavor::named("plain").unwrap();
     for (path, family) in [
         ("/v1/chat/completions", "chat"),

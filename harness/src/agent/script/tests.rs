@@ -82,7 +82,7 @@ fn names_line_and_mistake() {
 }
 
 #[test]
-fn tells_what_not_every_agent_can_do() {
+fn lists_the_extras_of_a_script() {
     let check = |lines: &str, extras: &[&str]| {
         let script = find(&format!("{HEADER}\n{lines}")).unwrap().unwrap();
         assert_eq!(script.extras().collect::<Vec<_>>(), extras, "{lines}");
@@ -97,7 +97,7 @@ fn tells_what_not_every_agent_can_do() {
 }
 
 #[test]
-fn recalls_what_was_given_and_not_what_was_asked() {
+fn recalls_words_of_the_context_and_not_of_the_question() {
     let words = ["tulip", "rose"].map(str::to_owned);
     let check = |given: &[&str], answer: &str| assert_eq!(recalled(&words, given), answer);
     check(&["Remember the tulip."], "tulip: known\nrose: unknown");

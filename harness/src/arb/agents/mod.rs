@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn themes_name_moves() {
+    fn themes_name_existing_moves() {
         for theme in THEMES {
             for (name, _) in theme.more {
                 assert!(MOVES.iter().any(|row| row.0 == *name), "{name}");

@@ -103,7 +103,7 @@ fn a_run_makes_a_session_and_ends_with_its_turn() {
 }
 
 #[test]
-fn runs_are_asked_for_once_cancelled_once_and_forgotten() {
+fn runs_are_created_once_cancelled_once_and_forgotten() {
     let (mut pair, a) = made("ahp-script: 1\nhold for-ever");
     let cancel = json!({"type": "automationRun/cancelRequested"});
     let mut runs = Vec::new();
@@ -163,7 +163,7 @@ fn a_crash_fails_what_was_running() {
 }
 
 #[test]
-fn nothing_is_fetched_or_triggered() {
+fn bad_requests_for_runs_are_refused() {
     let (mut pair, a) = made("hello");
     let mut fetch = |more: Value| {
         let mut params = json!({"channel": AUTOMATIONS, "automation": GREET});

@@ -67,7 +67,7 @@ fn annotations_keep_their_rules_and_their_counts() {
 }
 
 #[test]
-fn watches_hear_once_what_is_theirs_until_they_are_left() {
+fn watches_receive_their_changes_once_until_the_last_unsubscribe() {
     let mut pair = TestPair::new(HostConfig::default());
     let (a, b) = (pair.join(1, "1.0.0", &[ROOT]), pair.join(2, "0.9.0", &[ROOT]));
     pair.ask(a, "resourceMkdir", file("w/deep"));
@@ -99,7 +99,7 @@ fn watches_hear_once_what_is_theirs_until_they_are_left() {
 }
 
 #[test]
-fn watches_that_nobody_takes_up_are_released() {
+fn watches_without_subscribers_are_released() {
     let mut pair = TestPair::new(HostConfig::default());
     let a = pair.join(1, "1.0.0", &[ROOT]);
     let mut made = || {
@@ -160,7 +160,7 @@ fn edits_become_changesets_that_all_agree_on() {
 }
 
 #[test]
-fn a_session_that_goes_while_it_is_computed_clears_what_it_shows() {
+fn a_session_disposed_while_computing_clears_its_changeset() {
     let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     pair.start(a, &chat, "t1", "tool write one\nhold go");
     pair.run();

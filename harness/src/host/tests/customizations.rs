@@ -63,7 +63,7 @@ fn plugins_come_and_go_with_their_clients() {
 }
 
 #[test]
-fn a_creator_brings_its_plugins_along() {
+fn a_creator_publishes_its_plugins_with_the_session() {
     let mut pair = TestPair::new(HostConfig::default());
     let a = pair.join(1, "1.0.0", &[ROOT]);
     let client = active("c1", json!([plugin("p", "m")]))["activeClient"].clone();
@@ -93,7 +93,7 @@ fn decide(id: &str, enabled: bool) -> Value {
 }
 
 #[test]
-fn servers_start_and_stop_and_are_asked_meanwhile() {
+fn servers_start_answer_requests_and_stop() {
     let (mut pair, a, b) = opened();
     let start = json!({"type": "session/mcpServerStartRequested", "id": "host-echo"});
     let stop = json!({"type": "session/mcpServerStopRequested", "id": "host-echo"});
@@ -147,7 +147,7 @@ fn servers_start_and_stop_and_are_asked_meanwhile() {
 }
 
 #[test]
-fn decisions_are_published_as_they_count() {
+fn decisions_are_published_in_order_of_precedence() {
     let (mut pair, a, b) = opened();
     for (id, path, expected) in [
         ("host-tools", "/customizations/0/enablement/0/kind", json!("session")),

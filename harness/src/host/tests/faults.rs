@@ -675,7 +675,7 @@ fn a_host_does_the_same_each_time() {
 }
 
 #[test]
-fn liars_shake_hands() {
+fn lying_hosts_complete_the_handshake() {
     for liar in LiarBehaviour::ALL {
         let said = everything(|_| Box::new(LiarHost::new(*liar)));
         assert!(said[1].contains(r#""protocolVersion":"1.0.0""#), "{}", liar.name());

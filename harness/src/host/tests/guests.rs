@@ -145,7 +145,7 @@ fn plain(host: Box<dyn SansIoHost>) -> String {
 }
 
 #[test]
-fn a_schedule_begins_a_run_as_often_as_it_may() {
+fn a_schedule_starts_runs_up_to_their_limit() {
     let (mut pair, a, _) = TestPair::ready(HostConfig::default());
     pair.subscribe(a, AUTOMATIONS);
     let schedule = json!({"expression": "*/2 * * * *", "timeZone": "UTC"});

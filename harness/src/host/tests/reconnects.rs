@@ -60,7 +60,7 @@ fn refuses_and_survives_odd_reconnects() {
 }
 
 #[test]
-fn lets_clients_go_that_do_not_come_back() {
+fn removes_clients_that_do_not_reconnect() {
     let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let b = pair.join(2, "1.0.0", &[SESSION, &chat]);
     let active = json!({"clientId": "c1", "tools": [{"name": "look"}]});

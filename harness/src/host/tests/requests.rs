@@ -3,7 +3,7 @@
 use super::pair::*;
 
 #[test]
-fn answers_as_json_rpc_wants_it() {
+fn answers_follow_json_rpc() {
     //  frame, and the code of the error or `ok`
     let check = |frame: &str, expected: &str| {
         let mut pair = TestPair::new(HostConfig::default());

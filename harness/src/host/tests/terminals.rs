@@ -22,7 +22,7 @@ fn typed(data: &str) -> Value {
 }
 
 #[test]
-fn makes_terminals_for_those_who_are_there() {
+fn makes_terminals_only_for_valid_claims() {
     let check = |uri: &str, claim: Value, expected: Option<i64>| {
         let (mut pair, a) = made(1);
         let answer = pair.ask(a, "createTerminal", json!({"channel": uri, "claim": claim}));
@@ -89,7 +89,7 @@ fn a_crash_ends_every_process() {
 }
 
 #[test]
-fn a_real_shell_is_typed_into_and_what_it_prints_is_told() {
+fn input_goes_to_a_real_shell_and_its_output_comes_back() {
     let mut pair = TestPair::new(HostConfig { shells: true, ..HostConfig::default() });
     let a = pair.join(1, "1.0.0", &[ROOT]);
     let params = json!({

@@ -143,7 +143,7 @@ fn waits_for_the_user_where_a_client_leaves_a_result_to_them() {
 }
 
 #[test]
-fn leaves_client_tools_to_their_owner() {
+fn only_the_owner_completes_a_client_tool() {
     let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let b = pair.join(2, "1.0.0", &[&chat]);
     let active = json!({"clientId": "c1", "tools": [{"name": "look"}]});
@@ -212,7 +212,7 @@ fn asks_the_user_and_waits() {
 }
 
 #[test]
-fn takes_queue_steering_and_holds() {
+fn handles_queued_and_steering_messages_and_holds() {
     let (mut pair, a, chat) = TestPair::ready(HostConfig::default());
     let pending = |kind: &str, id: &str, text: &str| {
         let message = message(text);

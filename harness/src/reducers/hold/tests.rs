@@ -99,7 +99,7 @@ fn a_planted_defect_is_found_and_made_small() {
 }
 
 #[test]
-fn what_decoding_loses_is_reported_once() {
+fn members_lost_by_decoding_are_reported_once() {
     let planted = |_: &ReducerCase, mut state: Value| {
         if let Some(chats) = state.get_mut("chats").and_then(Value::as_array_mut) {
             chats.iter_mut().filter_map(Value::as_object_mut).for_each(|chat| {

@@ -122,7 +122,8 @@ impl<'a> FailureArticles<'a> {
         page.element(
             "p",
             &[("class", "small")],
-            "A preparing step failed. What depends on it was not tested. This is no accusation.",
+            "A preparing step failed, and the claims that depend on it were not tested. No rule \
+             was found broken.",
         );
         self.lines(page, &shown);
     }
@@ -233,14 +234,14 @@ impl<'a> FailureArticles<'a> {
                     page.element(
                         "span",
                         &[("class", "small")],
-                        &format!(" Why it counts: {argument}"),
+                        &format!(" Why it has this weight: {argument}"),
                     );
                 }
             }
             (None, None, Some(row)) => {
                 page.text(&format!("({}) {}", word(row.weight), quotes.text(row.doc)));
             }
-            (None, None, None) => page.text("nothing: no requirement is blamed for this."),
+            (None, None, None) => page.text("nothing: this breaks no requirement."),
         }
         page.close("p");
     }

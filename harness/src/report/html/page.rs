@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_stays_text() {
+    fn text_is_escaped() {
         let mut page = HtmlPage::default();
         page.element(
             "p",

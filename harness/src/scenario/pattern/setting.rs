@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn makes_up_values_that_the_schema_allows_and_one_that_it_does_not() {
+    fn generates_valid_values_and_an_invalid_one() {
         let check = |property: Value, now: Option<Value>, expected: Option<(Value, Value)>| {
             let found = values(&property, now.as_ref());
             let found = found.map(|found| (found["other"].clone(), found["wrong"].clone()));

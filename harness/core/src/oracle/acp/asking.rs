@@ -29,7 +29,10 @@ impl AgentFold {
         let session = text(params, "sessionId").unwrap_or_default();
         let there = self.here().is_none_or(|conn| conn.has_session(session));
         if !there {
-            let message = format!("expected a session that is there, found `{session}`");
+            let message = format!(
+                "expected an existing session, found `{session}`, which the connection does not \
+                 have"
+            );
             out.broken(Rule::PermissionShape, message, &[line]);
             return;
         }
@@ -44,7 +47,9 @@ impl AgentFold {
             Some(turn) => turn.asked = true,
             None if !whole && session.turns == 0 => {}
             None => {
-                let message = "expected permission to be asked for within a turn".to_owned();
+                let message = "expected permission to be requested only during a turn, found a \
+                               request without an open turn"
+                    .to_owned();
                 out.broken(Rule::InTurn, message, &[line]);
             }
         }
@@ -53,7 +58,8 @@ impl AgentFold {
         if call.stage != CallStage::Pending || call.ran {
             let found = if call.stage.is_final() { call.stage.word() } else { "in progress" };
             let message = format!(
-                "expected `{}` to be pending until it is allowed, found that it had been {found}",
+                "expected the call `{}` to be pending when permission for it is requested, found \
+                 that it was already {found}",
                 asked.call
             );
             out.broken(Rule::NotBeforeApproval, message, &[call.line, line]);
@@ -61,8 +67,8 @@ impl AgentFold {
         call.waits = Some(line);
         if let Some(decided) = session.always.get(&call.leaf) {
             out.seen(Rule::Remembered);
-            let message =
-                "expected what was decided for good to be remembered, found it asked again";
+            let message = "expected no second request for permission for an input that was allowed \
+                           or rejected for good, found one";
             out.broken(Rule::Remembered, message.to_owned(), &[*decided, line]);
         }
     }
@@ -129,8 +135,7 @@ impl AgentFold {
             }
             if let Some(denied) = call.denied {
                 out.seen(Rule::Denied);
-                let message =
-                    "expected what was not allowed not to run, found that the tool was called";
+                let message = "expected a denied call not to run, found that the tool was called";
                 out.broken(Rule::Denied, message.to_owned(), &[denied, line]);
             } else if session.always.get(&leaf).is_some() {
                 out.seen(Rule::Remembered);
@@ -143,7 +148,8 @@ impl AgentFold {
 fn options(options: &[Value], asked: &mut OpenAgentRequest, line: u64, out: &mut FindingSink) {
     out.seen(Rule::OptionsGiven);
     if options.is_empty() {
-        let message = "expected an option to choose, found none".to_owned();
+        let message =
+            "expected a request for permission with at least one option, found none".to_owned();
         return out.broken(Rule::OptionsGiven, message, &[line]);
     }
     out.seen(Rule::OptionIds);
@@ -162,7 +168,9 @@ fn options(options: &[Value], asked: &mut OpenAgentRequest, line: u64, out: &mut
     let rejecting = ids(|kind| kind.starts_with("reject"));
     if asked.allowing.is_empty() || rejecting.is_empty() {
         let missing = if asked.allowing.is_empty() { "allows" } else { "rejects" };
-        let message = format!("expected options for either answer, found none that {missing}");
+        let message = format!(
+            "expected an option that allows and an option that rejects, found none that {missing}"
+        );
         out.broken(Rule::BothWays, message, &[line]);
     }
 }

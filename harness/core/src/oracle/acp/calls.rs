@@ -82,19 +82,22 @@ impl AgentFold {
         let known = known.map(|call| call.line);
         match (named, known) {
             (CallName::First, Some(first)) => {
-                let message = format!("expected a new id for a call, found `{id}` again");
+                let message = format!("expected an unused id for a new call, found `{id}` again");
                 out.broken(Rule::UniqueCalls, message, &[first, line]);
             }
             (CallName::First, None) => out.seen(Rule::UniqueCalls),
             (CallName::Update | CallName::Permission, None) if !whole => {}
             (CallName::Update, None) => {
-                let message =
-                    format!("expected an update of a call that was reported, found `{id}`");
+                let message = format!(
+                    "expected an update of a call that was reported before, found one of `{id}`"
+                );
                 out.broken(Rule::KnownCalls, message, &[line]);
             }
             (CallName::Permission, None) => {
-                let message =
-                    format!("expected `{id}` to be reported before permission is asked for it");
+                let message = format!(
+                    "expected the call `{id}` to be reported before permission for it is \
+                     requested, found no report"
+                );
                 out.broken(Rule::FirstMention, message, &[line]);
             }
             (CallName::Update, Some(_)) => out.seen(Rule::KnownCalls),
@@ -153,7 +156,7 @@ impl AgentFold {
                 from_one(params.get("line"), line, out);
             }
             "terminal/create" if given(params, "cwd").is_some() => {
-                absolute(text(params, "cwd"), "the folder of a terminal", line, out);
+                absolute(text(params, "cwd"), "`cwd` of `terminal/create`", line, out);
             }
             _ => {}
         }
@@ -186,10 +189,10 @@ impl AgentFold {
         let (found, lines) = match conn.terminals.get(id).map(|terminal| terminal.released) {
             Some(None) => return,
             Some(Some(released)) => ("one that was released", vec![released, line]),
-            None => ("one that the client did not make", vec![line]),
+            None => ("one that the client did not create", vec![line]),
         };
         let message =
-            format!("expected `{method}` of a terminal that is there, found {found}: `{id}`");
+            format!("expected `{method}` to name an existing terminal, found {found}: `{id}`");
         out.broken(Rule::TerminalsThere, message, &lines);
     }
 
@@ -221,7 +224,8 @@ impl AgentFold {
             out.seen(Rule::Released);
             if terminal.released.is_none() {
                 let message = format!(
-                    "expected the terminal `{id}` to be released, found it open at the end"
+                    "expected the agent to release the terminal `{id}`, found it unreleased when \
+                     the conversation ended"
                 );
                 let sure = self.now.at >= ended + self.deadline;
                 let weight = if sure { Weight::Must } else { Weight::Note };
@@ -243,7 +247,10 @@ impl AgentSessionState {
     ) {
         let stage = stage.unwrap_or(CallStage::Pending);
         if stage == CallStage::Completed {
-            let message = format!("expected `{id}` to be in progress before it is completed");
+            let message = format!(
+                "expected the call `{id}` to be in progress before it is completed, found it \
+                 completed in its first report"
+            );
             out.weaker(Rule::InProgress, Weight::Note, message, &[line]);
         }
         let turn = self.number();
@@ -292,8 +299,9 @@ impl AgentSessionState {
         if let (Some(name), Some(known)) = (text(update, "name"), &call.name) {
             out.seen(Rule::NameKept);
             if name != known {
-                let message =
-                    format!("expected the name `{known}` of `{id}` to stay, found `{name}`");
+                let message = format!(
+                    "expected the name `{known}` of the call `{id}` not to change, found `{name}`"
+                );
                 out.broken(Rule::NameKept, message, &[call.line, line]);
             }
         }
@@ -307,7 +315,8 @@ impl AgentSessionState {
                 stage.filter(|stage| *stage != CallStage::Pending && *stage != CallStage::Failed)
             {
                 let message = format!(
-                    "expected nothing of `{id}` while permission for it is outstanding, found it {}",
+                    "expected the call `{id}` to stay pending while permission for it is \
+                     outstanding, found it {}",
                     stage.word()
                 );
                 out.broken(Rule::Waits, message, &[asked, line]);
@@ -316,8 +325,11 @@ impl AgentSessionState {
         let Some(stage) = stage else { return };
         out.seen(Rule::Transitions);
         if !call.stage.leads_to(stage) {
-            let message =
-                format!("expected `{id}` to stay {}, found it {}", call.stage.word(), stage.word());
+            let message = format!(
+                "expected the call `{id}` to stay {}, found it {}",
+                call.stage.word(),
+                stage.word()
+            );
             out.broken(Rule::Transitions, message, &[call.line, line]);
         }
         // A call that was denied or cancelled before it ran never runs. The specification leaves open which
@@ -329,7 +341,8 @@ impl AgentSessionState {
             out.seen(Rule::InProgress);
             if !call.ran {
                 let message = format!(
-                    "expected `{id}` to be in progress before it is completed, found it pending"
+                    "expected the call `{id}` to be in progress before it is completed, found it \
+                     pending"
                 );
                 out.broken(Rule::InProgress, message, &[call.line, line]);
             }
@@ -349,19 +362,22 @@ fn shown(
 ) {
     out.seen(Rule::KnownTerminals);
     let Some(terminal) = known else {
-        let message = format!("expected a terminal that the client made, found `{id}`");
+        let message = format!("expected a terminal that the client created, found `{id}`");
         return out.broken(Rule::KnownTerminals, message, &[line]);
     };
     out.seen(Rule::EmbedFirst);
     if let Some(released) = terminal.released.filter(|_| !terminal.embedded) {
-        let message = format!("expected `{id}` to be shown before it was released");
+        let message = format!(
+            "expected the terminal `{id}` to be in the content of a call before its release, found \
+             it there only afterwards"
+        );
         out.broken(Rule::EmbedFirst, message, &[released, line]);
     } else if let Some(released) = terminal.released
         && !(terminal.shown_at_release || stays)
     {
         let message = format!(
-            "expected `{id}` to be in the content of a call when it was released, found it shown again \
-             afterwards, which another content had replaced"
+            "expected the terminal `{id}` to be in the content of a call at its release, found it \
+             there only before and afterwards"
         );
         out.weaker(Rule::EmbedFirst, Weight::Note, message, &[released, line]);
     }
@@ -384,7 +400,7 @@ fn from_one(number: Option<&Value>, line: u64, out: &mut FindingSink) {
     let Some(number) = number.and_then(Value::as_u64) else { return };
     out.seen(Rule::LinesFromOne);
     if number == 0 {
-        let message = "expected lines that are counted from 1, found 0".to_owned();
+        let message = "expected a line number of 1 or more, found 0".to_owned();
         out.broken(Rule::LinesFromOne, message, &[line]);
     }
 }

@@ -14,7 +14,8 @@ use crate::verdict::Weight;
 
 catalogue! {
     OnlyMessages "acp.wire.only-messages" Must "TR-01" ["acp.tr-01"]
-        "The agent writes nothing to standard output but messages: a JSON object a line, in UTF-8. Source: transports.";
+        "The agent writes nothing to standard output but messages: one JSON object per line, in \
+         UTF-8. Source: transports.";
     Batches "acp.wire.no-batches" Note "TR-02" ["acp.tr-02"]
         "The agent sends no JSON-RPC batches, which version 1 does not have. Source: overview.";
     Envelope "acp.wire.envelope" Must "TR-03" ["acp.tr-03"]
@@ -39,8 +40,8 @@ catalogue! {
         "The client's own messages are valid too. An invalid one is never the agent's fault: the client \
          may send it on purpose.";
     CallShape "acp.calls.shape" Must "TC-02" ["acp.tc-02"]
-        "A `tool_call` has a `toolCallId` and a `title`; members that are there are not null unless the schema lets \
-         them be. Source: ToolCall.";
+        "A `tool_call` has a `toolCallId` and a `title`; its other members are not null unless the \
+         schema permits it. Source: ToolCall.";
     UpdateShape "acp.calls.update-shape" Must "TC-07b" ["acp.tc-07b"]
         "A `tool_call_update` has a `toolCallId`, and its other members match the schema. Source: \
          ToolCallUpdate.";
@@ -81,12 +82,12 @@ catalogue! {
     AbsolutePaths "acp.content.absolute-paths" Must "CT-01" ["acp.ct-01"]
         "Every path is absolute. Source: overview, argument requirements.";
     LinesFromOne "acp.content.lines-from-one" Note "CT-02" ["acp.ct-02"]
-        "Lines are counted from 1. Source: overview; the schema alone lets 0 be.";
+        "Lines are counted from 1. Source: overview; the schema alone permits 0.";
     KnownTerminals "acp.content.known-terminals" Note "CT-05" ["acp.ct-05"]
         "A terminal in a call's content is one that the client made. Source: ToolCallContent, implied.";
     EmbedFirst "acp.terminals.embedded-before-release" Must "CT-06" ["acp.ct-06"]
-        "A terminal in a call was shown there before its release, not only afterwards. Source: \
-         ToolCallContent.";
+        "A terminal in the content of a call is there before its release, not only afterwards. \
+         Source: ToolCallContent.";
     Released "acp.terminals.released" Must "CT-07" ["acp.ct-07"]
         "The agent releases every terminal that it had the client create. Source: terminals."
         open "Judged when the conversation ends, for terminals whose turn has been over for a second; \
@@ -138,7 +139,7 @@ catalogue! {
         open "Judged if the tool is the harness's own: it was called with the denied input.";
     NothingOpen "acp.permission.answered-first" Note "PM-11" ["acp.pm-11"]
         "A turn does not end while its own request for permission is open. Source: prompt turn, implied."
-        open "Not asked of a turn that was cancelled: it is the client that has to answer then.";
+        open "Not judged for a cancelled turn: then the client has to answer the request.";
     InTurn "acp.permission.in-turn" Note "PM-12" ["acp.pm-12"]
         "Permission is asked for within a turn. Open: version 1 does not say.";
     Remembered "acp.permission.remembered" Note "PM-14" ["acp.pm-14"]

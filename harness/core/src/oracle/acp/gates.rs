@@ -35,15 +35,17 @@ impl AgentFold {
         out.seen(Rule::VersionChosen);
         if version > NEWEST {
             let asked_for = asked.version.unwrap_or_default();
-            let message =
-                format!("expected a version that there is for {asked_for}, found {version}");
+            let message = format!(
+                "expected a published protocol version in the answer to version {asked_for}, found \
+                 {version}"
+            );
             out.broken(Rule::VersionChosen, message, &[asked.line, line]);
         }
         out.seen(Rule::UpdatesGated);
         let terminal = |method: &&Value| text(method, "type") == Some("terminal");
         if !terminal_auth && list(result, "authMethods").iter().any(|it| terminal(&it)) {
-            let message =
-                "expected no way to authenticate in a terminal, which the client does not offer";
+            let message = "expected no authentication method of the type `terminal`, which the \
+                           client does not support, found one";
             out.broken(Rule::UpdatesGated, message.to_owned(), &[asked.line, line]);
         }
     }
@@ -60,8 +62,8 @@ impl AgentFold {
         }
         let line = self.now.line;
         let Some(declined) = self.conn().and_then(|conn| conn.declined.take()) else { return };
-        let message = "expected version 1, which was asked for and which the agent goes on to speak, found another in \
-                       the answer to `initialize`";
+        let message = "expected the requested version 1, whose messages the agent sends later, in \
+                       the answer to `initialize`, found another version";
         let [asked, answered] = declined;
         out.broken(Rule::VersionChosen, message.to_owned(), &[asked, answered, line]);
     }
@@ -72,7 +74,9 @@ impl AgentFold {
         let boolean = |option: &&Value| text(option, "type") == Some("boolean");
         out.seen(Rule::UpdatesGated);
         if !booleans && list(result, "configOptions").iter().any(|it| boolean(&it)) {
-            let message = "expected no boolean option, which the client does not offer".to_owned();
+            let message = "expected no boolean configuration option, which the client does not \
+                           support, found one"
+                .to_owned();
             out.broken(Rule::UpdatesGated, message, &[self.now.line]);
         }
     }
@@ -95,7 +99,8 @@ impl AgentFold {
         };
         out.seen(Rule::UpdatesGated);
         if !offered {
-            let message = format!("expected no `{name}`, which the client does not offer");
+            let message =
+                format!("expected no `{name}`, which the client does not support, found one");
             out.broken(Rule::UpdatesGated, message, &[self.now.line]);
         }
     }
@@ -115,7 +120,8 @@ impl AgentFold {
         };
         out.seen(rule);
         if !offered {
-            let message = format!("expected no `{method}`, which the client does not offer");
+            let message =
+                format!("expected no `{method}`, which the client does not support, found one");
             out.broken(rule, message, &[self.now.line]);
         }
     }

@@ -168,7 +168,8 @@ impl AgentFold {
         let message = match &seen.decoded {
             DecodedFrame::Message(message) => message,
             DecodedFrame::Batch(items) => {
-                let message = format!("expected a message, found a batch of {}", items.len());
+                let message =
+                    format!("expected a single message, found a batch of {}", items.len());
                 return out.broken(Rule::Batches, message, &[self.now.line]);
             }
             // JSON beyond the depth limit may be a valid message, so that it is not judged.

@@ -74,7 +74,10 @@ impl AgentFold {
             let current = text(option, "currentValue");
             if values.peek().is_some() && !values.any(|value| Some(value) == current) {
                 let current = current.unwrap_or_default();
-                let message = format!("expected one of the values of `{id}`, found `{current}`");
+                let message = format!(
+                    "expected the current value of the option `{id}` to be one of its values, \
+                     found `{current}`"
+                );
                 out.broken(Rule::OptionsSound, message, &[self.now.line]);
             }
         }
@@ -109,7 +112,7 @@ impl AgentFold {
                 false => format!("`{name}` again"),
             };
             let message = format!(
-                "expected commands with names of their own, without a slash, found {found}"
+                "expected commands with unique names without a leading slash, found {found}"
             );
             out.broken(Rule::CommandNames, message, &line);
         }
@@ -139,7 +142,8 @@ impl AgentFold {
             return false;
         }
         if let Some(asked) = resumes {
-            let message = format!("expected no `{kind}` before the answer to `session/resume`");
+            let message =
+                format!("expected no `{kind}` before the answer to `session/resume`, found one");
             out.broken(Rule::ResumedSilently, message, &[asked, line]);
             return true;
         }
@@ -147,8 +151,8 @@ impl AgentFold {
             return true;
         }
         if let Some(loaded) = known.loaded.filter(|_| kind == "user_message_chunk") {
-            let message =
-                "expected what was said before the answer to `session/load`, found it after that";
+            let message = "expected the whole repeated conversation before the answer to \
+                           `session/load`, found a part of it afterwards";
             out.broken(Rule::LoadedFirst, message.to_owned(), &[loaded, line]);
         }
         known.loaded.is_some()

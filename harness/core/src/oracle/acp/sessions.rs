@@ -48,7 +48,9 @@ impl AgentFold {
         }
         out.seen(Rule::SessionsThere);
         if !conn.has_session(id) {
-            let message = format!("expected a session that is there, found `{id}`");
+            let message = format!(
+                "expected an existing session, found `{id}`, which the connection does not have"
+            );
             out.broken(Rule::SessionsThere, message, &[line]);
         }
     }

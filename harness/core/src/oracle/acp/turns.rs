@@ -107,8 +107,8 @@ impl AgentFold {
         if turn.asked && !turn.is_cancelled() {
             out.seen(Rule::NothingOpen);
             if let Some(first) = open.first() {
-                let message =
-                    "expected a turn to end after its request for permission was answered";
+                let message = "expected the turn to end only after its requests for permission \
+                               were answered, found one unanswered";
                 out.broken(Rule::NothingOpen, message.to_owned(), &[*first, line]);
             }
         }
@@ -125,7 +125,8 @@ impl AgentFold {
             None => {
                 out.seen(Rule::CancelledOnlyThen);
                 if reason == Some("cancelled") {
-                    let message = "expected `cancelled` only where the client cancelled the turn";
+                    let message = "expected the stop reason `cancelled` only after a cancel, found \
+                                   it without one";
                     out.broken(Rule::CancelledOnlyThen, message.to_owned(), &[asked.line, line]);
                 }
                 session.calls_ended(&turn, line, out);
@@ -158,8 +159,10 @@ impl AgentFold {
         let over = session.calls.get(id).and_then(|call| call.over);
         let outside = session.cancelled.filter(|_| new && session.turn.is_none());
         if let Some(answered) = over.or(outside) {
-            let message =
-                format!("expected no call after the cancelled prompt was answered, found `{id}`");
+            let message = format!(
+                "expected no report of a call after the cancelled prompt was answered, found one \
+                 of `{id}`"
+            );
             out.broken(Rule::NoLateUpdates, message, &[answered, line]);
         }
     }
@@ -190,7 +193,7 @@ impl AgentFold {
         let name = text(params, "sessionId").unwrap_or_default();
         let session = self.here().and_then(|conn| conn.sessions.get(name));
         let Some(session) = session.filter(|_| WORK.contains(&method)) else { return };
-        let what = format!("`{method}` was asked for");
+        let what = format!("the agent requested `{method}`");
         match (&session.turn, session.cancelled) {
             (Some(turn), _) => {
                 if let Some(cancel) = turn.cancel {
@@ -198,8 +201,10 @@ impl AgentFold {
                 }
             }
             (None, Some(answered)) if at <= session.ended + self.deadline => {
-                let message =
-                    format!("expected work to stop with the cancelled turn, found that {what}");
+                let message = format!(
+                    "expected the agent to stop working when the cancelled turn ended, found that \
+                     {what}"
+                );
                 out.broken(Rule::StopsWork, message, &[answered, line]);
             }
             _ => {}
@@ -222,13 +227,14 @@ impl AgentFold {
         for (_, session) in conn.sessions.iter_mut() {
             let Some(turn) = &mut session.turn else {
                 if let Some(answered) = session.cancelled.filter(|_| open == 0) {
-                    let message = "expected no model to be asked after a cancel, found that it was";
+                    let message = "expected no request to the model after the cancelled turn \
+                                   ended, found one";
                     out.broken(Rule::StopsWork, message.to_owned(), &[answered, line]);
                 }
                 continue;
             };
             if let Some(cancel) = turn.cancel {
-                works_on(cancel, at, line, "the model was asked", out);
+                works_on(cancel, at, line, "the agent sent a request to the model", out);
             }
             turn.witness = line;
             let calls = list(record, "says").iter().filter_map(|said| text(said, "id"));
@@ -251,7 +257,8 @@ pub(super) fn works_on(
 ) {
     if at > cancel.at + (STOPPING + cancel.quickest).max(cancel.took / PART) {
         out.seen(Rule::StopsWork);
-        let message = format!("expected work to stop after a cancel, found that {what}");
+        let message =
+            format!("expected the agent to stop working after a cancel, found that {what}");
         out.broken(Rule::StopsWork, message, &[cancel.line, line]);
     }
 }
@@ -277,8 +284,10 @@ fn cancelled(
         let asked_for = turn.withdrawn && error["code"] == -32800;
         out.seen(Rule::NoAbortErrors);
         if !asked_for {
-            let text =
-                format!("expected `cancelled` after a cancel, found the error {}", error.to_text());
+            let text = format!(
+                "expected the stop reason `cancelled` after a cancel, found the error {}",
+                error.to_text()
+            );
             out.weaker(Rule::NoAbortErrors, weight, text, &lines);
         }
         return;
@@ -292,7 +301,7 @@ fn cancelled(
         if sure {
             out.seen(Rule::Cancelled);
         }
-        let text = format!("expected `cancelled` after a cancel, found `{reason}`");
+        let text = format!("expected the stop reason `cancelled` after a cancel, found `{reason}`");
         out.weaker(Rule::Cancelled, weight, text, &lines);
     }
 }
@@ -306,7 +315,7 @@ fn reported(turn: &PromptTurn, line: u64, out: &mut FindingSink) {
     out.seen(Rule::Reported);
     if turn.reported < made {
         let message =
-            format!("expected {made} calls to be reported in the turn, found {}", turn.reported);
+            format!("expected reports of {made} tool calls in the turn, found {}", turn.reported);
         out.broken(Rule::Reported, message, &[turn.witness, line]);
     }
 }
@@ -317,13 +326,14 @@ impl AgentSessionState {
         for (id, call) in self.calls.iter().filter(|(_, call)| call.turn == turn.number) {
             out.seen(Rule::CallsEnd);
             if call.by_update && !call.older && !call.titled {
-                let message =
-                    format!("expected a title of `{id}` in some report, found none in its turn");
+                let message = format!(
+                    "expected a title in some report of the call `{id}`, found none in its turn"
+                );
                 out.broken(Rule::KnownCalls, message, &[call.line, line]);
             }
             if !call.stage.is_final() {
                 let message = format!(
-                    "expected `{id}` to have ended with its turn, found it {}",
+                    "expected the call `{id}` to have ended with its turn, found it {}",
                     call.stage.word()
                 );
                 out.broken(Rule::CallsEnd, message, &[call.line, line]);

@@ -49,7 +49,7 @@ impl AgentFold {
         out.seen(Rule::OnlyMessages);
         let found = match &seen.decoded {
             DecodedFrame::Odd(why) => why.clone(),
-            _ => "a JSON value that is no object".to_owned(),
+            _ => "a JSON value that is not an object".to_owned(),
         };
         let message = format!("expected a message on this line of standard output, found {found}");
         out.broken(Rule::OnlyMessages, message, &[self.now.line]);
@@ -75,10 +75,10 @@ impl AgentFold {
             return Some(asked);
         }
         let (found, lines) = match conn.done.get(&id) {
-            Some(first) => (format!("another one to the request `{id}`"), vec![*first, line]),
+            Some(first) => (format!("a second one to the request `{id}`"), vec![*first, line]),
             // The request may be older than the transcript.
             None if !conn.whole => return None,
-            None => (format!("one with the id `{id}`, which was not asked"), vec![line]),
+            None => (format!("one with the id `{id}`, which no request has"), vec![line]),
         };
         // JSON-RPC answers an unreadable or invalid request with the id null.
         if id != "null" || !matches!(message.error_code(), Some(-32700 | -32600)) {
@@ -113,19 +113,20 @@ impl AgentFold {
         let sound = id.is_string() || id.is_i64() || id.is_u64() || id.is_null();
         if !sound {
             let message = format!(
-                "expected a text or a whole number as the id of `{method}`, found {}",
+                "expected a string or an integer as the id of `{method}`, found {}",
                 id.to_text()
             );
             out.broken(Rule::RequestIds, message, &[line]);
         }
         if id.is_null() {
-            let message = format!("expected an id that tells `{method}` from others, found null");
+            let message =
+                format!("expected an id of `{method}` that identifies the request, found null");
             out.weaker(Rule::RequestIds, Weight::Note, message, &[line]);
         }
         let open = self.here().and_then(|conn| conn.theirs.get(&key(message.id())));
         if let Some(open) = open {
             let message = format!(
-                "expected a new id for `{method}`, found that of `{}`, which is open",
+                "expected an unused id for `{method}`, found that of the open request `{}`",
                 open.method
             );
             out.broken(Rule::RequestIds, message, &[open.line, line]);
@@ -148,7 +149,7 @@ impl AgentFold {
     }
 
     fn unstable(&self, name: &str, out: &mut FindingSink) {
-        let text = format!("expected names of the protocol, found `{name}`");
+        let text = format!("expected only names of the stable protocol, found `{name}`");
         out.seen(Rule::StableMembers);
         out.broken(Rule::StableMembers, text, &[self.now.line]);
     }
@@ -197,7 +198,7 @@ impl AgentFold {
         for path in table.strange_members(message, MessageOrigin::Host, answers) {
             let unstable = UNSTABLE.iter().any(|end| path.ends_with(end));
             let rule = if unstable { Rule::StableMembers } else { Rule::CustomMembers };
-            let text = format!("expected members of the protocol, or `_meta`, found `{path}`");
+            let text = format!("expected only members of the protocol, or `_meta`, found `{path}`");
             out.broken(rule, text, &line);
         }
     }
