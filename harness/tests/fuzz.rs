@@ -227,7 +227,7 @@ fn is_found_and_becomes_small(
     let small = faulty.small(draft.clone(), &finding);
     let steps = small.steps.len();
     assert!(steps <= most, "{fault}: {steps} steps, at most {most}\n{}", small.text());
-    let again = small.entry().unwrap();
+    let again = small.entry().expect("a shrunk draft is a scenario");
     let verdict = faulty.play((*again.scenario).clone());
     let same = faulty.findings(&small, &verdict).iter().any(|found| found.key == finding.key);
     assert!(same, "{fault}: the file shows nothing\n{}", small.text());
