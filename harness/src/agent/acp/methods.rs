@@ -23,7 +23,7 @@ pub const AUTH_METHOD: &str = "scripted";
 /// An error response: the code and the message.
 pub(super) struct MethodRefusal(pub(super) i64, pub(super) String);
 
-/// A response; `None` if it follows later.
+/// The answer to a request; `None` if the response follows later.
 pub(super) type MethodAnswer = Result<Option<Value>, MethodRefusal>;
 
 /// A method of the protocol.

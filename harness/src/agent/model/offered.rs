@@ -29,12 +29,12 @@ pub(super) struct OfferedTool {
 /// The form in which a tool is called.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum CallForm {
-    /// With arguments by name.
+    /// A function with arguments by name.
     #[default]
     Function,
-    /// With one free text in place of arguments.
+    /// A tool that takes one free text in place of arguments.
     FreeText,
-    /// As the local shell, which has its own form in OpenAI's responses.
+    /// The local shell, for which OpenAI's responses have a separate form.
     LocalShell,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn types(schema: &Value) -> Vec<String> {
     }
 }
 
-/// Returns the tools of a request, wherever the family puts name and schema.
+/// Returns the tools of a request, wherever the family puts the name and the schema.
 pub(super) fn offered(family: ModelFamily, body: &Value) -> Vec<OfferedTool> {
     match family {
         ModelFamily::Chat => {
