@@ -24,12 +24,12 @@ pub struct AgentProcess {
 struct StartedAgent {
     lines: mpsc::Sender<String>,
     said: mpsc::Receiver<String>,
-    /// The process ends when this value is dropped.
+    /// The process, which ends when this value is dropped.
     _process: ChildProcess,
 }
 
 impl AgentProcess {
-    /// Makes an agent that this command line starts.
+    /// Creates an agent that this command line starts.
     pub fn new(command: String) -> AgentProcess {
         AgentProcess { command, started: None }
     }

@@ -51,7 +51,7 @@ impl ChildProcess {
     /// Starts a command in its own process group.
     ///
     /// # Errors
-    /// The process could not be started.
+    /// Returns an error if the process could not be started.
     pub fn start(command: &mut Command) -> std::io::Result<ChildProcess> {
         let (process, ()) = ChildProcess::with(|mark| {
             Ok((lead_group(command.env(MARK, mark)).kill_on_drop(true).spawn()?, ()))
@@ -63,7 +63,7 @@ impl ChildProcess {
     /// returns the second result of `start`.
     ///
     /// # Errors
-    /// The process could not be started.
+    /// Returns an error if the process could not be started.
     pub fn with<T>(
         start: impl FnOnce(&str) -> std::io::Result<(Child, T)>,
     ) -> std::io::Result<(ChildProcess, T)> {
@@ -150,8 +150,8 @@ fn shown(found: &[strays::StrayProcess]) -> Vec<String> {
     names
 }
 
-/// Kills the processes that `find` returns, until it returns none. They are stopped first, so that they cannot
-/// start further processes.
+/// Kills the processes that `find` returns, until it returns none. Stops the processes first, so that they
+/// cannot start further processes.
 fn end(find: impl Fn() -> Vec<strays::StrayProcess>) {
     for _ in 0..LOOKS {
         let found = find();
@@ -165,13 +165,14 @@ fn end(find: impl Fn() -> Vec<strays::StrayProcess>) {
     }
 }
 
-/// The adoption of orphans: descendants whose parents have ended. On drop, the adopted processes end.
+/// The adoption of orphans: descendants whose parents have ended. When the reaper is dropped, the adopted
+/// processes are killed.
 #[derive(Debug)]
 pub struct OrphanReaper(AbortHandle);
 
 impl OrphanReaper {
-    /// Starts to adopt orphans, and to reap those that end. While the reaper exists, processes must only be
-    /// started as [`ChildProcess`].
+    /// Starts to adopt orphans, and to reap orphans that have ended. While the reaper exists, processes must
+    /// only be started as [`ChildProcess`].
     pub fn adopt() -> OrphanReaper {
         strays::adopt();
         let burying = tokio::spawn(async {
@@ -228,7 +229,7 @@ mod strays {
 
     fn stray(id: i32) -> Option<StrayProcess> {
         let line = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name is in parentheses and may itself contain parentheses.
+        // The process name stands in parentheses and may itself contain parentheses.
         let (head, tail) = line.rsplit_once(')')?;
         let name = head.split_once('(')?.1.to_owned();
         let mut words = tail.split_whitespace();
@@ -299,7 +300,7 @@ mod strays {
     }
 }
 
-/// On other systems, other processes are unknown.
+/// On other systems, the harness cannot list other processes.
 #[cfg(not(target_os = "linux"))]
 mod strays {
     use std::collections::HashSet;

@@ -45,7 +45,7 @@ const DEEP: u32 = 64;
 #[derive(Debug)]
 pub struct ScratchFolder {
     root: PathBuf,
-    /// The open folder of the session, even if its path now names another folder.
+    /// The open folder of the session. It stays the same folder even if its path later names another folder.
     folder: SystemFolder,
     running: Mutex<LiteMap<String, AbortHandle>>,
     hub: Arc<AgentHub>,
@@ -53,10 +53,10 @@ pub struct ScratchFolder {
 }
 
 impl ScratchFolder {
-    /// Makes the folder.
+    /// Creates the folder.
     ///
     /// # Errors
-    /// The folder could not be made.
+    /// Returns an error if the folder could not be created.
     pub fn new(hub: Arc<AgentHub>, case: &str) -> std::io::Result<ScratchFolder> {
         // `Drop` removes the folder: agents leave folders there that even their owner cannot enter.
         let root =
@@ -84,7 +84,7 @@ impl ScratchFolder {
     /// Writes a file into the home folder.
     ///
     /// # Errors
-    /// The path is outside the home folder, or the file could not be written.
+    /// Returns an error if the path is outside the home folder, or the file could not be written.
     pub fn put(&self, name: &str, text: &str) -> std::io::Result<()> {
         let plain = |part: &str| !part.is_empty() && part != "..";
         if !name.split('/').all(plain) {
@@ -123,7 +123,7 @@ impl ScratchFolder {
             }
             ClientErrand::Kill { terminal } => {
                 if let Some(task) = self.running().remove(&terminal) {
-                    // Dropping the task's values ends the process group.
+                    // Abort the task, which drops its values and so ends the process group.
                     task.abort();
                     self.tell(ClientErrand::exit(&terminal, None, Some("SIGKILL")));
                 }
@@ -141,8 +141,8 @@ impl ScratchFolder {
         self.hub.tell(&self.case, HeardBelow { peer: way.peer().to_owned(), way, seen });
     }
 
-    /// Returns a path relative to the session's folder. Fails if the path leads outside after all symbolic
-    /// links are resolved.
+    /// Returns a path relative to the session's folder. Returns an error if the path leads outside after all
+    /// symbolic links are resolved.
     fn inside(&self, path: &str) -> std::io::Result<PathBuf> {
         let path = Path::new(path);
         let folder = path.parent().unwrap_or(path).canonicalize()?;

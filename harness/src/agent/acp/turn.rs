@@ -28,7 +28,7 @@ use super::{AcpAgent, AgentOutput, AgentSession};
 const STEP: Duration = Duration::from_millis(2);
 /// The time that the agent takes for one piece of `endless`.
 const PIECE: Duration = Duration::from_millis(20);
-/// The number of pieces that `endless` streams. After these pieces the turn stays silent, so that the recorded
+/// The number of pieces that `endless` streams. After these pieces the turn stays silent, so that a host's
 /// state stays bounded.
 const ENDLESS_PIECES: u32 = 5_000;
 /// The time that a cancelled turn waits for the client's responses.
