@@ -2,7 +2,7 @@
 //! `serde_json` alone. Checks that the cost does not grow, and measures a large snapshot.
 //!
 //! `--instructions FRAMES TURNS` only judges this many frames after this many turns of history, for a run under
-//! callgrind. With `--only bare`, it parses them instead.
+//! callgrind. With `--only bare`, the bench parses the frames instead.
 
 #![expect(clippy::print_stdout, reason = "a bench prints")]
 

@@ -54,8 +54,8 @@ pub async fn pour(mut socket: WebSocketStream<TcpStream>, count: u64) {
     let _ = socket.close(None).await;
 }
 
-/// Serves a client of the protocol. It echoes a `chat/draftChanged` as an envelope; it echoes a
-/// `chat/turnStarted` and then sends a turn of `deltas` envelopes.
+/// Serves a client of the protocol. Echoes a `chat/draftChanged` as an envelope; echoes a `chat/turnStarted`
+/// and then sends a turn of `deltas` envelopes.
 pub async fn serve(mut socket: WebSocketStream<TcpStream>, deltas: u64) {
     let mut client_id = String::new();
     let mut seq = 0;

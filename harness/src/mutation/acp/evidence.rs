@@ -14,7 +14,7 @@ pub enum AcpEvidence {
     TurnEnds,
     /// One of the harness's own tools was called in the turn.
     ToolRan,
-    /// The agent had received the cancel when it answered.
+    /// The agent had received the cancel when it answered the prompt.
     CancelWasHeard,
 }
 

@@ -98,7 +98,7 @@ impl HoldRun<'_> {
     }
 }
 
-/// Returns what a round trip has lost or added.
+/// Returns the difference between a value and the result of its round trip.
 fn lost(
     name: &str,
     value: &Value,
