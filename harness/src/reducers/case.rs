@@ -154,7 +154,7 @@ impl ReducerCase {
 }
 
 impl CaseDisagreement {
-    /// Returns whether another disagreement has the same cause, possibly at a deeper place.
+    /// Returns whether another disagreement equals this disagreement, possibly at a deeper place.
     pub fn holds_in(&self, other: &CaseDisagreement) -> bool {
         let deeper = other.path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
         let alike = self.kind == other.kind && self.action == other.action;

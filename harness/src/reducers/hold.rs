@@ -66,7 +66,7 @@ const VECTORS: usize = 64;
 /// The maximum number of disagreements that are shrunk. A subject with more disagreements agrees on hardly
 /// anything.
 const MAX_FINDINGS: usize = 200;
-/// The interval of the sequences that are asked twice: one of this many.
+/// One of this many sequences is asked twice.
 const TWICE_IN: u64 = 8;
 
 /// Compares a subject with the harness's reducers.
