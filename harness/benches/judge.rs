@@ -102,7 +102,7 @@ fn parse(frames: &[String]) -> f64 {
     took.as_secs_f64() * 1e9 / frames.len() as f64
 }
 
-/// Returns the CPU times for judging and for parsing a large snapshot that follows an earlier one, in
+/// Returns the CPU times for judging and for parsing a large snapshot after an earlier snapshot, in
 /// milliseconds.
 fn snapshot() -> (f64, f64) {
     let sent = |value: Value| ConnectionEvent::Sent(Arc::new(SeenFrame::new(Frame::json(&value))));

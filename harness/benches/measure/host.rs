@@ -1,5 +1,5 @@
-//! A minimal host: it has one session and one chat, parses only what it needs, and builds its answers by
-//! concatenation. Its cost is the baseline of the measurements.
+//! A minimal host, whose cost is the baseline of the measurements. The host has one session and one chat,
+//! parses only the members that it needs, and builds its answers by concatenation.
 
 use ahp_harness::wire::json::{Value, json};
 use futures_util::{SinkExt, StreamExt};
@@ -117,7 +117,7 @@ pub fn envelope(action: &str, seq: u64, client_id: &str, client_seq: &str) -> St
     parts.concat()
 }
 
-/// Returns the envelopes of a started turn: a part, `deltas` texts for it, and the end.
+/// Returns the envelopes of a started turn: the start of a part, `deltas` texts in this part, and the end.
 fn turn(started: u64, deltas: u64) -> impl Iterator<Item = String> {
     let part = json!({"type": "chat/responsePart", "turnId": "t1",
         "part": {"kind": "markdown", "id": "p1", "content": ""}});

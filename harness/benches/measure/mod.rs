@@ -36,8 +36,8 @@ pub fn instructions() -> Option<(u64, u64)> {
     number().zip(number())
 }
 
-/// Returns the CPU time, user and system, of this process. When instructions are counted, the time is not
-/// needed, and valgrind does not support reading it.
+/// Returns the CPU time, user and system, of this process. Returns zero when instructions are counted, because
+/// valgrind does not support reading the CPU time.
 pub fn cpu() -> Duration {
     if instructions().is_some() {
         return Duration::ZERO;
@@ -46,7 +46,7 @@ pub fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Pins the process to one core: the last of the allowed ones.
+/// Pins the process to one core: the last of the permitted cores.
 pub fn pin() {
     let Ok(allowed) = sched_getaffinity(None) else {
         return;

@@ -1,4 +1,5 @@
-//! An MCP server with one tool, which records its calls: evidence of what a host's agent really executed.
+//! An MCP server with one tool, which records its calls. The records prove which calls a host's agent really
+//! executed.
 //!
 //! A message is a line of JSON-RPC, or the body of a request by HTTP. The tool, [`TOOL`], returns its text and
 //! changes nothing. With the text [`FAILS`] the tool fails, and with [`WAITS`] it never returns.

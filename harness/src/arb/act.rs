@@ -77,8 +77,8 @@ pub fn dispatch_on(
     deviating(draw, bid, deviant)
 }
 
-/// The actions that make an agent work. They are not dispatched if no agent plays scripts, because their
-/// effects are unknown then.
+/// The actions that make an agent work. These actions are not dispatched if no agent plays scripts, because
+/// their effects are unknown then.
 const STARTS: [&str; 3] =
     ["chat/turnStarted", "chat/pendingMessageSet", "automation/createRequested"];
 
@@ -120,7 +120,7 @@ fn says_why(draw: &mut ConversationDraw) {
     }
 }
 
-/// Dispatches the same action again, either with a new `clientSeq` or with the previous one.
+/// Dispatches the same action again, either with a new `clientSeq` or with the previous `clientSeq`.
 fn repeat(draw: &mut ConversationDraw, step: &Value, uri: &str, name: &str) {
     // The second dispatch uses the identifiers that the first one created.
     let mut again = super::draft::minted(step);

@@ -1,5 +1,5 @@
-//! Generates requests. Their params come from the protocol tables, with channels, files and identifiers that
-//! exist; some have a named deviation.
+//! Generates requests. The params of a request come from the protocol tables, with existing channels, files and
+//! identifiers; some requests have a named deviation.
 //!
 //! Knows: the tables, typical values of params members. Never knows: which requests are legal; the stage
 //! decides this.
@@ -320,7 +320,7 @@ pub fn ask(draw: &mut ConversationDraw, wanted: impl Fn(&str) -> bool) -> Option
     let mut params = draw.sample(true, |sampler| sampler.of_type(&params))?;
     drop_channel(&mut params);
     let channel = channel(draw, &row.on)?;
-    // The row's own adjustment comes last, because its new names must not be replaced by existing ones.
+    // The row's own adjustment comes last, because its new names must not be replaced by existing names.
     if let Some((_, state)) = channel.1 {
         StateTargets::of(&state).aim(&mut draw.dice, &mut params);
     }
@@ -498,7 +498,7 @@ fn expires(draw: &mut ConversationDraw) {
     }
 }
 
-/// Lets the client that sent or revoked a token create a session that needs one.
+/// Lets the client that sent or revoked a token create a session that needs a token.
 fn guarded(draw: &mut ConversationDraw) {
     let by = request(draw).and_then(|it| it["by"].as_str()).map(str::to_owned);
     let protected = protected(&agents(draw));

@@ -32,7 +32,7 @@ use super::rules;
 use super::stage::{FuzzStage, PassedFrames};
 use super::step_result::{ClientStepResult, came};
 
-/// The virtual time that the host gets to finish what a step started.
+/// The virtual time that the host gets to finish the work that a step started.
 const PAUSE: Duration = Duration::from_millis(1_300);
 /// The maximum number of waits after one step.
 const MOST_WAITS: usize = 8;
@@ -297,7 +297,8 @@ impl ConversationDraw {
         members.insert("proves", json!(rule));
     }
 
-    /// Returns the last request or subscription, which need not be the last step: waits may follow it.
+    /// Returns the last request or subscription. This need not be the last step, because waits may follow the
+    /// request.
     pub fn asked(&mut self) -> Option<&mut Value> {
         self.steps.iter_mut().rev().find(|it| is_asked(it))
     }

@@ -33,7 +33,7 @@ const AREA: &str = "file:///harness";
 /// The folder of this conversation.
 pub const OWN: &str = "file:///harness/${dir}";
 
-/// Returns a file or a folder: usually an existing one, in this conversation's own folder.
+/// Returns a file or a folder: usually an existing file in this conversation's own folder.
 pub fn file(draw: &mut ConversationDraw) -> Value {
     let uri = place(draw);
     let inside = uri.as_str().and_then(|uri| uri.strip_prefix(AREA));
@@ -44,7 +44,7 @@ pub fn file(draw: &mut ConversationDraw) -> Value {
     }
 }
 
-/// Creates the conversation's folder if it does not exist yet. Returns whether it exists.
+/// Creates the conversation's folder if the folder does not exist yet. Returns whether the folder exists.
 pub fn has_folder(draw: &mut ConversationDraw) -> bool {
     if draw.stage().bindings().get("dir").is_some() {
         return true;

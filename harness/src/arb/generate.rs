@@ -68,7 +68,7 @@ impl DrawTaste {
 /// A generated conversation, and the log of its moves.
 #[derive(Clone, Debug)]
 pub struct DrawnSequence {
-    /// The conversation's own seed, which is sufficient to generate it again.
+    /// The conversation's own seed, which is sufficient to generate the conversation again.
     pub seed: u64,
     /// The draft to play.
     pub draft: ScenarioDraft,

@@ -94,7 +94,7 @@ pub fn calls_move_along_the_table(story: &ActionStory) -> LawBreach {
             moved += 1;
             let status = ToolCallStatus::from_name;
             let legal = if ended {
-                // This includes tool calls with an unknown status: no call in the history is active.
+                // A call with an unknown status is cancelled, too, because no call in the history is active.
                 let over = status(from).is_some_and(ToolCallStatus::is_final);
                 status(to) == Some(ToolCallStatus::Cancelled) && !over
             } else {

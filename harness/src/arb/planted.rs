@@ -104,7 +104,8 @@ impl<F: SoughtFault> PlantedRow<F> {
         steps.get(steps.len() / 2).copied().filter(|steps| *steps < usize::MAX)
     }
 
-    /// Returns how many more steps the shrunk scenario has than the hand-written one.
+    /// Returns the number of steps that the shrunk scenario has more than the hand-written scenario; `None` if
+    /// one of them is missing.
     pub fn more(&self) -> Option<isize> {
         let (small, (_, by_hand)) = (self.small?, self.by_hand.as_ref()?);
         Some(small as isize - *by_hand as isize)

@@ -1,5 +1,5 @@
 //! A stage: the reference host with clients that play steps one by one as they are generated. The stage shows
-//! what exists and what is legal, so that no separate model is needed.
+//! which channels exist and which steps are legal, so the generators need no separate model.
 //!
 //! Knows: the simulation. Never knows: which step comes next, and why.
 //!

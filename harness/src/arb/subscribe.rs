@@ -25,7 +25,7 @@ const TELEMETRY: &[&str] = &[
     "ahp-otlp://metrics",
 ];
 
-/// Subscribes to a telemetry channel, or unsubscribes from it.
+/// Subscribes to a telemetry channel, or unsubscribes from such a channel.
 pub fn listen(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     if !draw.taste.reference {
         return None;
@@ -47,7 +47,7 @@ pub fn listen(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     Some(("subscribe".to_owned(), "telemetry", came))
 }
 
-/// Subscribes a client to a channel, or unsubscribes it.
+/// Subscribes a client to a channel, or unsubscribes a client from a channel.
 pub fn subscribe(draw: &mut ConversationDraw) -> Option<ActionLogEntry> {
     let by = draw.somebody()?;
     let all: Vec<String> = draw.uris();

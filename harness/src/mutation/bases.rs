@@ -86,8 +86,9 @@ impl LineRecorder {
     }
 }
 
-/// Returns captures in which the checks find nothing above a note: each conversation as it was played and, if
-/// nothing is pending at its end, a second form without cleanup in which the clients send requests again later.
+/// Returns captures in which the checks find nothing above a note. Each conversation gives the capture of its
+/// play. If nothing is pending at the end of a conversation, it also gives a second form without cleanup, in
+/// which the clients send requests again later.
 pub fn clean(options: BaseOptions) -> Vec<MutableCapture> {
     let BaseOptions { version, part, drawn, seed } = options;
     let ground = EmbeddedGround::of(version, AgentMode::Host, &[]);

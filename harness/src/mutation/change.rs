@@ -1,6 +1,6 @@
 //! The mechanisms by which operators change a conversation. Everything else about an operator is data.
 //!
-//! Knows: captures, readings. Never knows: rules.
+//! Knows: captures, the meaning of their frames. Never knows: rules.
 //!
 //! Start at [`WireChange`].
 
@@ -84,7 +84,7 @@ pub enum WireChange {
     /// After an unsubscription and the answer to a later request, the connection still receives the next action
     /// on the channel.
     StillTold,
-    /// This action and the next one are exchanged; the numbers stay in place.
+    /// The action and the next action are exchanged; the numbers stay in place.
     SwapActions(FaultAudience),
     /// The action gets an `origin`: the receiving client, with a `clientSeq` that this client never used.
     Forge,

@@ -1,7 +1,7 @@
 //! Decides whether a capture contains evidence that a mutant's host is at fault. If a capture contains no
 //! evidence, a check that reports nothing is right.
 //!
-//! Knows: readings, reducers. Never knows: what the always-on checks report.
+//! Knows: the meaning of frames, reducers. Never knows: what the always-on checks report.
 //!
 //! Start at [`FaultEvidence`].
 
@@ -255,7 +255,8 @@ fn is_ready(original: &CaptureReading<'_>, session: &str, line: usize) -> bool {
     })
 }
 
-/// Returns whether a snapshot matches the history in the original capture and no longer in the changed one.
+/// Returns whether a snapshot that matches the history in the original capture does not match it in the changed
+/// capture.
 fn disagrees(original: &[TranscriptLine], changed: &[TranscriptLine]) -> bool {
     let (before, after) = (agreements(original), agreements(changed));
     before.len() == after.len()
@@ -265,8 +266,8 @@ fn disagrees(original: &[TranscriptLine], changed: &[TranscriptLine]) -> bool {
             .any(|((channel, agreed), (other, agrees))| channel == other && *agreed && !agrees)
 }
 
-/// Returns, for each snapshot with an earlier snapshot of the same channel, whether it matches the earlier
-/// snapshot and the actions in between.
+/// Returns the channel of each snapshot that follows an earlier snapshot of its channel, and whether the later
+/// snapshot equals the earlier one with the actions in between.
 fn agreements(lines: &[TranscriptLine]) -> Vec<(String, bool)> {
     let mut agreements = Vec::new();
     let lives = lines.split(|line| line.event == ConnectionEvent::Restarted);

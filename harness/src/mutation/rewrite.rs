@@ -1,6 +1,6 @@
 //! Legal rewrites: rows with a change of a capture, and the reason why a host or a recorder may behave so.
 //!
-//! Knows: captures, readings. Never knows: rules.
+//! Knows: captures, the meaning of their frames. Never knows: rules.
 //!
 //! Start at [`LegalRewrite`].
 

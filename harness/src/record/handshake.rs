@@ -1,5 +1,5 @@
-//! The HTTP handshake of a recorded connection: the client's request as it is forwarded to the host, and the
-//! answer.
+//! The HTTP handshake of a recorded connection: the client's request in the form that is forwarded to the host,
+//! and the answer.
 //!
 //! Everything is forwarded unchanged, with four exceptions. `Host` names the host instead of the proxy. The
 //! path and query come from `--url` if the client gives none. The client's offer of extensions is removed,
@@ -34,7 +34,7 @@ pub struct UpstreamHost {
     headers: Vec<(String, String)>,
 }
 
-/// A request as it is forwarded to the host.
+/// A request in the form that is forwarded to the host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RelayedRequest {
     /// The bytes of the head, including the empty line.
@@ -90,7 +90,7 @@ impl UpstreamHost {
         })
     }
 
-    /// Returns the client's request as it is forwarded to the host.
+    /// Returns the client's request in the form that is forwarded to the host.
     ///
     /// # Errors
     /// Returns an error if the head is not an HTTP request.

@@ -33,7 +33,7 @@ use super::relay::{ConnectionRelay, LaneFollowUp, RecordedItem, RelayNote};
 
 /// The size of a read, in bytes.
 const CHUNK: usize = 64 << 10;
-/// The backlog of the journal, in bytes of messages, at which reading stops.
+/// The limit of the journal's backlog, in bytes of messages. Above the limit, the proxy stops reading.
 const MAX_BACKLOG: usize = 64 << 20;
 /// The fixed weight of a note in the backlog, in bytes, which is added to the length of the note's message.
 const NOTE: usize = 64;
@@ -280,8 +280,8 @@ impl RecordProxy {
                     writer.flush().await
                 };
                 if written.await.is_err() {
-                    // A failed write means that the receiver is gone. The other pump still reads what the
-                    // receiver sent last.
+                    // A failed write means that the receiver is gone. The other pump still reads the last data
+                    // of the receiver.
                     return LaneFollowUp::End;
                 }
             }

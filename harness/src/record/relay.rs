@@ -28,7 +28,7 @@ use super::fault::{ProxyFault, TransportFault};
 
 /// The maximum time for which `swap` and `behind` wait for another message.
 const MAX_WAIT: Duration = Duration::from_secs(5);
-/// The number of bytes in a lane at which reading into it stops.
+/// The limit of the bytes in a lane. At the limit, the relay accepts no more data for the lane.
 const MAX_HELD: usize = 8 << 20;
 /// The maximal number of open requests whose methods are remembered.
 const MAX_REQUESTS: usize = 1_024;

@@ -39,7 +39,7 @@ pub struct StateDifference {
 /// The maximal number of differences to collect.
 pub const MAX_DIFFERENCES: usize = 64;
 
-/// The places where reducers up to 0.8.0 stamp the clock. The first place is that of states up to 0.4.x, in
+/// The places where reducers up to 0.8.0 stamp the clock. The first place belongs to states up to 0.4.x, in
 /// which the summary is a member.
 pub const STAMPED: &[&str] = &["/summary/modifiedAt", "/modifiedAt"];
 

@@ -143,7 +143,7 @@ impl SequenceGenerator {
         walk.walk(state)
     }
 
-    /// Draws an initial state: sometimes the simplest state, and in all other cases a random one.
+    /// Draws an initial state: in some cases the simplest state, in all others a random state.
     fn state(&self, channel: ChannelKind, sampling: SamplingOptions, dice: &mut Dice) -> Value {
         let plain = dice.chance(30);
         let mut choose = |count| if plain { 0 } else { dice.below(count) };
@@ -326,8 +326,8 @@ impl SequenceWalk<'_> {
         }
     }
 
-    /// Draws an action that changes the state. Returns the last drawn action if a few draws find none that
-    /// does.
+    /// Draws an action that changes the state. If a few draws find no such action, returns the last drawn
+    /// action.
     fn hit(&mut self, state: &Value) -> Value {
         let targets = StateTargets::of(state);
         let mut last = json!({"type": "x"});

@@ -283,7 +283,7 @@ impl HoldRun<'_> {
         (if notes { Status::Note } else { Status::Fail }, reason)
     }
 
-    /// Records a difference in a vector that marks its subject as an open point of the specification.
+    /// Records a difference in a vector that names an open point of the specification.
     fn file_open(&mut self, vector: &ReducerVector, case: &ReducerCase, reason: &str) {
         let what = CaseDisagreement {
             kind: DisagreementKind::State,

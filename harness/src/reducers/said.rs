@@ -32,7 +32,7 @@ pub struct TranscriptTypes {
     pub values: LiteMap<String, Vec<Value>>,
     /// The number of valid messages.
     pub messages: u64,
-    /// The number of invalid messages, including those of methods that the version does not have.
+    /// The number of invalid messages, including messages of methods that the version does not have.
     pub misshapen: u64,
 }
 

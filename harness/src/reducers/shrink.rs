@@ -3,13 +3,13 @@
 //! The shrinker asks no questions itself. [`CaseShrinker::candidates`] returns smaller cases; the caller asks a
 //! subject about all of them and reports with [`CaseShrinker::take`] which candidates still show the
 //! disagreement. These two steps repeat until no candidate is left. The shrinker first drops actions, then
-//! members and elements of the state and of the actions, large ones first. Then it simplifies texts and
-//! numbers, and makes the entries of a list alike.
+//! members and elements of the state and of the actions, large ones first. At the end the shrinker simplifies
+//! texts and numbers, and makes the entries of a list alike.
 //!
 //! If the original case is valid by the schema, all candidates are valid, too, because an invalid case might
 //! show a different problem.
 //!
-//! Knows: cases, the protocol tables. Never knows: subjects, what the disagreement is.
+//! Knows: cases, the protocol tables. Never knows: subjects, the kind of the disagreement.
 //!
 //! Start at [`CaseShrinker`].
 

@@ -40,7 +40,8 @@ const OUTBOX: usize = 100_000;
 const MAX_CLIENTS: usize = 1_000;
 /// The pause before the next attempt to accept a connection.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The timeout for connecting to the run. If the run does not answer, the agent plays without it.
+/// The timeout for connecting to the run. If the run does not answer, the agent works without a connection to
+/// the run.
 const CONNECTING: Duration = Duration::from_secs(2);
 /// The timeout of a tool.
 const RUNNING: Duration = Duration::from_secs(120);

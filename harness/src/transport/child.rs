@@ -1,11 +1,11 @@
 //! A child process of the harness that ends together with all its descendants.
 //!
-//! A process group ends together, but a process that has left it (`setsid`, a daemon) does not. On Linux, such
-//! strays are found by [`MARK`], an environment variable that they inherit. A stray that has also cleared its
-//! environment is adopted by [`OrphanReaper`] when its parent ends, and ends with the run. If a child process
-//! of the harness starts further processes through this module (the agent of a reference host that runs as a
-//! command), these carry the marks of both, so they end with either. On other systems, only the process group
-//! ends.
+//! A process group ends together, but a process that has left the group (`setsid`, a daemon) goes on. On Linux,
+//! such strays are found by [`MARK`], an environment variable that they inherit. A stray that has also cleared
+//! its environment is adopted by [`OrphanReaper`] when its parent ends, and ends with the run. If a child
+//! process of the harness starts further processes through this module (the agent of a reference host that runs
+//! as a command), these processes carry the marks of both harness processes, so they end with either of them.
+//! On other systems, only the process group ends.
 //!
 //! Start at [`ChildProcess::start`].
 
@@ -140,7 +140,7 @@ pub fn end_adopted() {
     end(|| strays::adopted(None));
 }
 
-/// Returns the names of processes, and the number of further ones.
+/// Returns the names of the first [`NAMED`] processes, and the number of further processes.
 fn shown(found: &[strays::StrayProcess]) -> Vec<String> {
     let mut names: Vec<String> =
         found.iter().take(NAMED).map(|stray| format!("{} ({})", stray.name, stray.id)).collect();
@@ -237,7 +237,8 @@ mod strays {
         Some(StrayProcess { id, name, parent: words.next()?.parse().ok()?, ended })
     }
 
-    /// Returns the processes with this mark or a mark below it, except for the process `but`.
+    /// Returns the processes with the mark `mark` or a mark that begins with `mark/`, except for the process
+    /// `but`.
     pub(super) fn marked(mark: &str, but: Option<i32>) -> Vec<StrayProcess> {
         let below = |rest: &[u8]| matches!(rest.first(), None | Some(b'/'));
         let others = all().filter(|stray| Some(stray.id) != but);

@@ -249,7 +249,7 @@ impl HttpService for ServedStandIn {
     }
 }
 
-/// A guard for an answer in progress. It logs the end of the answer, even if the answer is dropped.
+/// A guard for an answer in progress. The guard logs the end of the answer, even if the answer is dropped.
 struct AnswerGuard {
     stand: Arc<ServedStandIn>,
     serial: u64,

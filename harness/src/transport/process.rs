@@ -57,7 +57,7 @@ pub struct ProcessStart {
     pub command: Vec<String>,
     /// The working directory.
     pub folder: PathBuf,
-    /// Environment variables, in addition to those of this process.
+    /// The environment variables that are set in addition to those of this process.
     pub env: Vec<(String, String)>,
     /// The hub that receives standard error and the end of the process.
     pub hub: Arc<AgentHub>,

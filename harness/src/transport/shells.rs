@@ -20,8 +20,8 @@ use crate::system::{SystemShell, resize};
 
 use super::child::{ChildProcess, MARK};
 
-/// The environment of a shell: it enables the marks of `OSC 133`, `633` and `7`, and disables the user's
-/// history.
+/// The environment of a shell. The variables enable the marks of `OSC 133`, `633` and `7`, and disable the
+/// user's history.
 const VARIABLES: &[(&str, &str)] = &[
     ("TERM", "xterm-256color"),
     ("PS1", "$ "),

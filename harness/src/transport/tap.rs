@@ -15,7 +15,7 @@ use crate::wire::frame::Frame;
 
 use super::websocket::MAX_MESSAGE;
 
-/// What a WebSocket frame ends.
+/// The item that a WebSocket frame ends.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum FrameEnd {
     /// Nothing: a ping, a pong, or bytes that are no longer parsed.

@@ -177,8 +177,8 @@ impl WebSocketLink {
             return Poll::Pending;
         };
         let mut socket = Pin::new(socket.as_mut());
-        // A failed write is not yet the end: the host's last messages must still be read, and reading shows how
-        // the connection was closed.
+        // A failed write does not end the link: the host's last messages must still be read, and reading shows
+        // how the connection was closed.
         while !self.queue.is_empty()
             && matches!(socket.as_mut().poll_ready(cx), Poll::Ready(Ok(())))
         {

@@ -115,7 +115,7 @@ impl AcpAgent {
         errors.iter().find(|error| !error.soft).map(ToString::to_string)
     }
 
-    /// Handles a notification; ignores unknown ones.
+    /// Handles a notification. Ignores unknown notifications.
     pub(super) fn notification(&mut self, method: &str, params: &Value) {
         if let Some(row) = NOTIFICATIONS.iter().find(|row| row.name == method) {
             (row.serve)(self, params);

@@ -101,8 +101,8 @@ struct AgentSession {
     remembered: LiteMap<&'static str, bool>,
     /// The texts of the session's prompts.
     given: Vec<String>,
-    /// Whether the session can be used: it was created, loaded or resumed by this process, and not closed
-    /// since.
+    /// Whether the session can be used: this process has created, loaded or resumed the session, and not closed
+    /// it since.
     open: bool,
     settings: SessionSettings,
     /// The conversation so far, as updates.
@@ -135,7 +135,8 @@ pub struct AcpAgent {
     /// Whether the agent leaves all prompts without an answer; an injected fault sets this after invalid
     /// params.
     stopped: bool,
-    /// Whether a cancellation came without a turn; an injected fault applies it to the next turn.
+    /// Whether a cancellation arrived outside of a turn. An injected fault then applies this cancellation to
+    /// the next turn.
     kept: bool,
 }
 

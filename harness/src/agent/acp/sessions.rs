@@ -1,7 +1,7 @@
 //! Sessions of the agent: creation, storage, loading, closing, deletion, and settings.
 //!
-//! An agent that stores sessions replays the conversation of a session when a client loads it, but not when a
-//! client resumes it. A closed session stays stored; a deleted one does not.
+//! An agent that stores sessions replays the conversation of a session when a client loads the session, but not
+//! when a client resumes it. A closed session stays stored; a deleted session does not.
 //!
 //! Knows: sessions. Never knows: what a prompt makes the agent do, where sessions are stored.
 //!

@@ -167,8 +167,8 @@ impl AgentTurn {
     }
 }
 
-/// Returns the operations for a prompt: those of its script, or an echo of its first text; the other texts are
-/// context. A script with a syntax error becomes an error message and a failed turn.
+/// Returns the operations for a prompt: the operations of its script, or an echo of its first text; the other
+/// texts are context. A script with a syntax error becomes an error message and a failed turn.
 fn plan(texts: &[String], serves: bool) -> VecDeque<TurnOp> {
     let say = |text: String| TurnOp::Step(ScriptStep::Say(vec![text]));
     match script::find(&texts.join("\n\n")) {
@@ -474,7 +474,7 @@ impl AcpAgent {
         turn.tracks.iter().filter_map(effect).collect()
     }
 
-    /// Consumes a stored release for a hold of a session; returns whether there was one.
+    /// Consumes a stored release for a hold of a session. Returns whether there was a stored release.
     fn take_release(&mut self, session: &str, name: &str) -> bool {
         let case = self.sessions.get(session).map_or("", |session| session.case.as_str());
         let fits =

@@ -13,7 +13,7 @@ use crate::wire::json::{Value, json};
 /// The needs of a family of agents.
 #[derive(Clone, Debug)]
 pub struct ModelFlavor {
-    /// The name, as `--flavor` takes it.
+    /// The name, as the option `--flavor` takes it.
     pub name: String,
     /// A sentence that states which agents need the flavor.
     pub doc: String,
@@ -23,7 +23,7 @@ pub struct ModelFlavor {
     failures: Vec<FailureRow>,
 }
 
-/// A failure with another status or name, for agents that would retry the usual one.
+/// A failure with another status or name, for agents that would retry after the usual status or name.
 #[derive(Clone, Debug)]
 pub(super) struct FailureRow {
     /// The model interface, by its name in the log.

@@ -1,4 +1,4 @@
-//! A stand-in for the model of a real agent: it plays the script in the user's prompt.
+//! A stand-in for the model of a real agent, which plays the script in the user's prompt.
 //!
 //! A request holds the whole conversation so far. The stand-in therefore stores nothing between requests, and
 //! conversations cannot mix: the tool calls in the request show how far the script has come. [`routes`] finds
@@ -42,7 +42,7 @@ pub const MAX_HOLD: Duration = Duration::from_secs(120);
 
 /// The prefix of the invalid tokens that scenarios send.
 ///
-/// Every other token is valid, because the user of the harness names the valid ones. A host that sends such a
+/// Every other token is valid, because the user of the harness names the valid tokens. A host that sends such a
 /// token to the stand-in, to validate it, has to receive an error.
 pub const INVALID_TOKEN: &str = "not-a-token";
 

@@ -135,7 +135,8 @@ fn of_responses(row: &Value, namespace: Option<&str>, depth: usize) -> Vec<Offer
     one.map(|tool| OfferedTool { namespace: within, ..tool }).into_iter().collect()
 }
 
-/// Parses a tool of Anthropic's messages. A predefined tool has no schema in the request; its type implies it.
+/// Parses a tool of Anthropic's messages. A predefined tool has no schema in the request; the type of the tool
+/// implies the schema.
 fn of_messages(row: &Value) -> Option<OfferedTool> {
     let tool = function(row, PARAMETERS)?;
     let text = || json!({"type": "string"});
@@ -167,7 +168,7 @@ fn schema_of(members: &[(&str, Value)], required: &[&str]) -> Value {
     json!({"type": "object", "properties": (Value::Object(properties)), "required": (required)})
 }
 
-/// Returns the list in a member; a single object counts as a list of one.
+/// Returns the list in a member. Treats a single object as a list with one item.
 fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     match value.get(name) {
         Some(Value::Array(items)) => items,

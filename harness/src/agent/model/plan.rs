@@ -20,7 +20,7 @@ const LAST_WORD: &str = "Done.";
 #[derive(Debug, Default)]
 pub(super) struct AnswerPlan {
     pub(super) moves: Vec<AnswerMove>,
-    /// Why the script cannot be played as it is; `None` if it can.
+    /// Why the script cannot be played unchanged; `None` if it can.
     pub(super) problem: Option<String>,
     /// Whether the agent or the script causes the problem, so that the run shows nothing about the host.
     pub(super) untestable: bool,

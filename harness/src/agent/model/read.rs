@@ -30,7 +30,7 @@ pub(super) struct ParsedRequest {
     pub(super) results: Vec<ToolResult>,
     /// The offered tools.
     pub(super) tools: Vec<OfferedTool>,
-    /// All texts of the request except those of the tools.
+    /// All texts of the request except the texts of the tools.
     pub(super) texts: Vec<String>,
 }
 

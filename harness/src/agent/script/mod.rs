@@ -58,8 +58,8 @@ pub const HEADER: &str = "ahp-script: 1";
 /// The prefix of the text of a steering message that releases a `hold`.
 pub const RELEASE: &str = "ahp-release:";
 
-/// The prefix of the comment that names the scenario of a script. The harness inserts it if the agent is
-/// outside of the host, so that the agent's log can be assigned to a scenario.
+/// The prefix of the comment that names the scenario of a script. The harness inserts this comment if the agent
+/// is outside of the host, so that the agent's log can be assigned to a scenario.
 pub const CASE: &str = "# ahp-case:";
 
 /// The maximum number of pieces in which a text without a script is echoed.
@@ -125,9 +125,9 @@ pub enum ScriptStep {
     },
     /// Streams until it is cancelled.
     Endless,
-    /// Answers for each word whether the agent has received it.
+    /// Answers for each word whether the agent has received the word.
     Recall(Vec<String>),
-    /// Reports the current activity; an empty text ends it.
+    /// Reports the current activity; an empty text ends the activity.
     Activity(String),
     /// Leaves a command running in the background.
     Background {
@@ -145,7 +145,7 @@ pub enum ScriptStep {
     },
     /// Ends the agent as if its process were killed.
     Crash,
-    /// Publishes an action of the protocol as it is.
+    /// Publishes an action of the protocol unchanged.
     Act {
         /// The action's type, such as `chat/usage`.
         action: String,
@@ -475,8 +475,8 @@ fn version(line: &str) -> Option<&str> {
     wrapped.then_some(version)
 }
 
-/// Returns a message from its last script on. After a failed turn an agent may append the next prompt to the
-/// unanswered one.
+/// Returns the part of a message that begins with its last script. After a failed turn an agent may append the
+/// next prompt to the unanswered prompt.
 pub fn latest(text: &str) -> &str {
     let mut at = 0;
     let starts = text.split_inclusive('\n').filter_map(|line| {

@@ -1,4 +1,4 @@
-//! Answers to requests for permission: legal answers, and late, repeated, malformed or unsolicited ones.
+//! Answers to requests for permission: legal answers, and late, repeated, malformed or unsolicited answers.
 //!
 //! Knows: the answers of ACP. Never knows: how an agent reacts to an answer.
 //!

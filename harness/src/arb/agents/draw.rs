@@ -114,8 +114,8 @@ impl AgentConversationDraw {
         format!("{what}{}", self.number())
     }
 
-    /// Returns a random session: with `busy` a session with an open turn, else a session without one. Returns
-    /// `None` if there is no such session.
+    /// Returns a random session. With `busy`, the session has an open turn; without it, the session has none.
+    /// Returns `None` if there is no such session.
     pub(super) fn session(&mut self, busy: bool) -> Option<String> {
         let is_busy = |name: &&String| self.turns.iter().any(|turn| turn.session == **name);
         let found: Vec<String> =

@@ -33,7 +33,7 @@ use draw::{AgentConversationDraw, PermissionPolicy};
 pub struct AgentAbilitySet(Arc<[&'static str]>);
 
 impl AgentAbilitySet {
-    /// Returns all abilities, those of the reference agent.
+    /// Returns all abilities, which are the abilities of the reference agent.
     pub fn all() -> AgentAbilitySet {
         AgentAbilitySet(ABILITIES.into())
     }

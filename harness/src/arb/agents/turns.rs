@@ -122,8 +122,8 @@ pub(super) fn prompt(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     Some(("session/prompt".to_owned(), "legal"))
 }
 
-/// Adds a prompt in a session with an open turn. An agent may refuse the prompt, queue it, or use it to steer
-/// the turn, but has to answer it.
+/// Adds a prompt in a session with an open turn. An agent may refuse the prompt, queue the prompt, or use the
+/// prompt to steer the turn, but has to answer.
 pub(super) fn prompt_while_busy(draw: &mut AgentConversationDraw) -> AgentMoveLog {
     let session = draw.session(true)?;
     let prompt = draw.name("p");

@@ -1,6 +1,6 @@
 //! Changes that apply only to conversations with agents.
 //!
-//! Knows: captures, readings. Never knows: rules.
+//! Knows: captures, the meaning of their frames. Never knows: rules.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub enum AcpChange {
 }
 
 impl AcpChange {
-    /// Applies the change to the lines of a reading. Returns a description of the change, or `None` if the
+    /// Applies the change to the lines of a conversation. Returns a description of the change, or `None` if the
     /// change is not possible there.
     pub fn apply(
         self,

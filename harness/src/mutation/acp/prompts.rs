@@ -1,6 +1,6 @@
 //! The turn of a frame, and the reports of a tool call.
 //!
-//! Knows: readings. Never knows: operators.
+//! Knows: the meaning of frames. Never knows: operators.
 //!
 //! Start at [`prompt_at`].
 
@@ -99,8 +99,8 @@ impl PromptFact {
         self.cancelled.is_some() && self.reason == "cancelled"
     }
 
-    /// Returns whether the agent must have received the cancel before it ended the turn: it was waiting for the
-    /// client, or its answer came long afterwards.
+    /// Returns whether the agent must have received the cancel before it ended the turn. This is certain if the
+    /// agent was waiting for the client, or if its answer came long afterwards.
     pub(in crate::mutation) fn cancel_was_heard(&self, reading: &CaptureReading<'_>) -> bool {
         let Some(cancel) = self.cancelled else { return false };
         let waits = |at: usize| {

@@ -1,6 +1,6 @@
 //! The legal rewrites that apply only to conversations with agents.
 //!
-//! Knows: captures, readings. Never knows: rules.
+//! Knows: captures, the meaning of their frames. Never knows: rules.
 //!
 //! Start at [`AcpRewrite::apply`].
 

@@ -10,7 +10,7 @@ use crate::mutation::operator::PlaceCondition::{Accepted, After, Always, HostMad
 /// The condition that the preceding action is accepted.
 const ANY: &[PlaceCondition] = &[Accepted];
 
-/// The reason why an action that finds nothing to change is legal.
+/// Why an action that finds nothing to change is legal.
 const NO_EFFECT: &str =
     "reducers pass over an action that finds nothing to change; the text gives no rule";
 

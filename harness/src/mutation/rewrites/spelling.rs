@@ -19,7 +19,7 @@ pub enum IdForm {
     Text,
     /// Large numbers.
     Large,
-    /// Texts for odd numbers, numbers for even ones.
+    /// Texts for odd numbers; even numbers stay numbers.
     Mixed,
 }
 
@@ -45,7 +45,7 @@ pub enum JsonForm {
     Spaced,
     /// On several lines.
     Lines,
-    /// With white space around it.
+    /// JSON text with white space around it.
     Padded,
     /// With members in the opposite order.
     Turned,

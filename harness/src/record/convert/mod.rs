@@ -91,7 +91,7 @@ pub fn scenario(
     Ok(ConvertedScenario { text, notes: made.notes })
 }
 
-/// Converts lines to entries. If a name is opened again, it becomes a new connection.
+/// Converts lines to entries. If a capture opens the same connection name again, this is a new connection.
 fn entries(lines: Vec<(u64, TranscriptLine)>) -> Vec<TranscriptEntry> {
     let mut conns = std::collections::HashMap::new();
     let mut next = 0;

@@ -39,7 +39,7 @@ pub(super) const AGAIN: &str = "recorded.again";
 /// The number of levels of an action in which every identifier is compared. In deeper levels, only values that
 /// clients use later are compared.
 const DEPTH: usize = 2;
-/// The default timeout of a wait. A scenario of a slower conversation sets a longer one.
+/// The default timeout of a wait. A scenario of a slower conversation sets a longer timeout.
 const USUAL: Duration = Duration::from_secs(1);
 /// The timeout of a wait as a multiple of the longest wait in the recording.
 const PATIENCE: u32 = 3;

@@ -149,7 +149,8 @@ impl AgentVariant for AlwaysAsks {
 /// Asks a second time after a call was allowed.
 #[derive(Default)]
 struct AsksTwice {
-    /// The open permission requests by id: the message, and for a repeated request the id of the original one.
+    /// The open permission requests by id: the message, and the id of the original request if the request is a
+    /// repetition.
     open: HashMap<String, (Value, Option<Value>)>,
     count: u64,
 }
