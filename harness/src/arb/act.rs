@@ -112,7 +112,7 @@ fn send(
     Some((name, deviation, came))
 }
 
-/// Makes a rejection also require a reason.
+/// Extends an expected rejection by the expectation of a reason.
 fn says_why(draw: &mut ConversationDraw) {
     let Some(step) = draw.steps.last_mut().and_then(super::draft::members_mut) else { return };
     if step.remove("refused").is_some() {
@@ -244,7 +244,7 @@ pub const FOLDERS: &[&str] = &["file:///harness", "file:///harness/a", "file:///
 
 type ActionFit = fn(&mut ConversationDraw, &ActionBid, &mut Value);
 
-/// Adjustments that make particular actions meaningful, by the prefix of their type.
+/// The adjustments that give particular actions a meaning, by the prefix of the action's type.
 const FITS: &[(&str, ActionFit)] = &[
     ("chat/turnStarted", |draw, _, action| {
         action["turnId"] = json!(format!("t{}", draw.number()));

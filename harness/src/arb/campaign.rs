@@ -132,7 +132,7 @@ impl FuzzCampaign {
         self.buckets.iter().filter(|bucket| !bucket.flaky)
     }
 
-    /// Returns whether another finding of the same cause is known and reproduced when it was played again.
+    /// Returns whether a finding with the same cause is known and did reproduce.
     pub fn has_cause_of(&self, finding: &FuzzFinding) -> bool {
         let cause = finding.cause();
         self.failures().any(|bucket| bucket.finding.cause() == cause)

@@ -186,7 +186,7 @@ struct PlantedHost<'a> {
 impl DraftTrial for PlantedHost<'_> {
     async fn shows(&mut self, draft: &ScenarioDraft) -> bool {
         let found = self.ground.found(draft);
-        // A finding that also appears without faults is a mistake of the harness.
+        // A finding that also occurs without faults is a mistake of the harness.
         found.iter().any(|finding| finding.key == self.key)
             && self.ground.honest().found(draft).is_empty()
     }

@@ -110,7 +110,7 @@ pub fn findings(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> 
 }
 
 /// Returns all findings of a play against a reference host. Every premise was legal when it was generated, so a
-/// premise that fails there is a finding, too.
+/// premise that fails on the reference host is a finding, too.
 pub fn findings_of_reference(steps: &[Value], verdict: &ScenarioVerdict) -> Vec<FuzzFinding> {
     let mut all = findings(steps, verdict);
     let claims = verdict.claims.iter().any(|claim| claim.outcome.failure.is_some());

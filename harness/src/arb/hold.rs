@@ -59,8 +59,8 @@ impl StepEnding {
         (StepEnding::NotHeard, "not heard"),
     ];
 
-    /// The members of a step that state an outcome. If a step has several such members, the first in this list
-    /// counts.
+    /// The members of a step that state an outcome. If a step has several such members, the first member in
+    /// this list counts.
     const MEMBERS: [(&'static str, StepEnding); 10] = [
         ("accept", StepEnding::Accepted),
         ("refused", StepEnding::Refused),

@@ -347,7 +347,7 @@ fn kept(before: &Value, after: &Value) -> bool {
         (Value::Array(old), Value::Array(new)) => new.iter().all(|value| {
             let plain = unmarked(value);
             let like = |item: &&Value| unmarked(item) == plain;
-            // If there are more equal items than before, some of them are new.
+            // If `new` has more equal items than `old`, some of them were added.
             let more = new.iter().filter(like).count() > old.iter().filter(like).count();
             more || old.iter().filter(like).any(|old| kept(old, value))
         }),

@@ -1,5 +1,6 @@
-//! Finds out whether the specification permits the behaviour that a finding reports: the reference host, or the
-//! reference agent, plays the conversation with each legal variant, and one variant shows the same finding.
+//! Finds out whether the specification permits the behaviour that a finding reports. The reference host, or the
+//! reference agent, plays the conversation with each legal variant. If one variant shows the same finding, the
+//! behaviour is permitted.
 //!
 //! Knows: legal variants. Never knows: sockets.
 //!

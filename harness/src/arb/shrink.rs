@@ -276,7 +276,7 @@ fn leave(step: &mut Value, gone: &str) {
     }
 }
 
-/// Replaces a client by another one in a step.
+/// Replaces a client by another client in a step.
 fn rename(step: &mut Value, gone: &str, other: &str) {
     let Some(members) = members_mut(step) else { return };
     for name in ["by", "at"] {

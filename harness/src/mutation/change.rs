@@ -42,7 +42,7 @@ pub enum WireChange {
     Hasten(usize),
     /// The frame is sent before the request that it answers.
     BeforeRequest,
-    /// The frame goes to another connection instead, which did not request it.
+    /// The frame goes to another connection, which did not request it, in place of its own connection.
     Misdirect,
     /// The frame also goes to another connection, which did not request it.
     Leak,

@@ -116,7 +116,7 @@ pub const FILE: &[FormField] = &[
     needed("vectors", MemberForm::Template, "the vectors"),
 ];
 
-/// The members of a state that is derived from another one.
+/// The members of a state that is derived from another state.
 const DERIVED: &[FormField] = &[
     needed("from", MemberForm::Text, "the state it is made from"),
     needed("set", MemberForm::Template, "the changes to that state: pointers and values"),

@@ -257,7 +257,7 @@ async fn connect(
 ) -> (Option<mpsc::UnboundedSender<String>>, mpsc::Receiver<(String, String)>) {
     let (releases, commands) = mpsc::channel(INBOX);
     let Some(address) = run else {
-        // The sender is kept so that the receiver waits instead of ending.
+        // Keep the sender, so that the receiver waits and does not end.
         tokio::spawn(async move { releases.closed().await });
         return (None, commands);
     };

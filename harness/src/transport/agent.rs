@@ -34,7 +34,7 @@ impl AgentProcess {
         AgentProcess { command, started: None }
     }
 
-    /// Writes a line. An agent that cannot be started or does not read counts as ended.
+    /// Writes a line. An agent that cannot be started, or that does not read, is treated as ended.
     pub fn say(&mut self, line: String) {
         if self.started.is_none() {
             self.started = start(&self.command).ok();

@@ -27,7 +27,7 @@ const LOOKS: u32 = 200;
 const BETWEEN: Duration = Duration::from_millis(2);
 /// The interval at which ended orphans are reaped.
 const REAPING: Duration = Duration::from_millis(250);
-/// The maximal number of strays listed by name; the others are counted.
+/// The maximal number of strays that are listed by name; further strays are only counted.
 const NAMED: usize = 8;
 
 /// The counter that makes the marks of this process unique.

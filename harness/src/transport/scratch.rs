@@ -59,7 +59,7 @@ impl ScratchFolder {
     /// # Errors
     /// Returns an error if the folder could not be created.
     pub fn new(hub: Arc<AgentHub>, case: &str) -> std::io::Result<ScratchFolder> {
-        // `Drop` removes the folder: agents leave folders there that even their owner cannot enter.
+        // `Drop` removes the folder, because agents leave folders that even their owner cannot enter.
         let root =
             tempfile::Builder::new().prefix("ahp-harness-").tempdir()?.keep().canonicalize()?;
         let_in(&root);
@@ -157,7 +157,8 @@ impl ScratchFolder {
         }
     }
 
-    /// Opens a file of the folder. Permitted links are already resolved here; others are not followed.
+    /// Opens a file of the folder. Permitted links are already resolved in the path; other links are not
+    /// followed.
     fn open(&self, path: &str, access: FileAccess) -> std::io::Result<File> {
         self.folder.file(&self.inside(path)?, access)
     }

@@ -101,7 +101,7 @@ impl HostShells {
         }
     }
 
-    /// Waits for the next event of any shell. Returns the terminal and the event. Waits forever if there is no
+    /// Waits for the next event of any shell, and returns it with its terminal. Never returns if there is no
     /// shell.
     pub async fn hear(&mut self) -> (String, ShellEvent) {
         loop {

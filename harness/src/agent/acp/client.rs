@@ -1,7 +1,7 @@
 //! Requests of the agent to its client, and the handling of the responses.
 //!
-//! Only the selection of an offered option that allows gives permission. After any other response, such as an
-//! error or an unknown option, the tool does not run.
+//! The user gives permission only by selecting an offered option that allows the call. After any other
+//! response, such as an error or an unknown option, the tool does not run.
 //!
 //! Knows: calls. Never knows: scripts.
 //!

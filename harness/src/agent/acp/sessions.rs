@@ -44,7 +44,7 @@ const MODES: [(&str, &str, &str); 2] = [
 pub(super) const CAREFUL: &str = "careful";
 /// The models: the id, the name.
 const MODELS: [(&str, &str); 2] = [("small", "Small"), ("large", "Large")];
-/// The name of the only command, which makes the agent say the rest of the prompt.
+/// The name of the only command, with which the agent echoes the rest of the prompt.
 pub(super) const ECHO: &str = "echo";
 
 /// The settings of a session.
@@ -69,7 +69,7 @@ impl SessionSettings {
         json!({"currentModeId": (self.mode.as_str()), "availableModes": modes})
     }
 
-    /// Returns the configuration options; includes a boolean one if the client shows such options.
+    /// Returns the configuration options. Includes a boolean option if the client shows such options.
     fn options(&self, booleans: bool) -> Value {
         let mode = |(id, name, description): &(&str, &str, &str)| json!({"value": (*id), "name": (*name), "description": (*description)});
         let model = |(id, name): &(&str, &str)| json!({"value": (*id), "name": (*name)});

@@ -5,7 +5,7 @@
 //! the kind of a request, [`plan`] the next part of the script, and [`voice`] writes this part in the family's
 //! form.
 //!
-//! Pure: pauses and holds are beats of the response, which the caller keeps when it writes the response.
+//! Pure: pauses and holds are beats of the response, which the caller obeys when it writes the response.
 //!
 //! Knows: the script, JSON. Never knows: HTTP connections, clocks, hosts.
 //!

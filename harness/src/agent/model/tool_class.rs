@@ -235,7 +235,7 @@ const FURTHER: &[ToolKind] = &[
     },
 ];
 
-/// The name in scripts of the tools that take a plan, which is a list instead of a text.
+/// The name of the tools that take a plan, as scripts spell it. A plan is a list instead of a text.
 pub(super) const PLAN: &str = "plan";
 /// The statuses of an entry of a plan, by which a list of entries is recognised.
 const STATUSES: [&str; 3] = ["pending", "in_progress", "completed"];

@@ -34,8 +34,8 @@ const CHOICES: [&str; 2] = ["This", "That"];
 const REASONS: &[&str] = &["justification"];
 
 /// Returns the call for a step. The parts of an input are on separate lines: for `write` the path and the
-/// content, for `edit` the path, the old text and the new text. `texts` are the other texts of the request;
-/// some agents list there the tools that they offer through another tool.
+/// content, for `edit` the path, the old text and the new text. `texts` are the other texts of the request.
+/// Some agents offer tools through another tool, and list these tools in such texts.
 ///
 /// # Errors
 /// Returns [`NoFittingTool`] if no offered tool is suitable.

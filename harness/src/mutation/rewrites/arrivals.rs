@@ -186,8 +186,8 @@ pub(in crate::mutation) fn show(
         }
         WindowForm::Dropped => dropped(lines, dice),
         WindowForm::WithoutCloses => {
-            // A client that reconnects keeps its closes, because it would otherwise have two connections at the
-            // same time.
+            // The closes of a client that reconnects stay, because the client would otherwise have two
+            // connections at the same time.
             let once: Vec<String> = last_lives(&reading)
                 .into_iter()
                 .filter(|(client, _)| {

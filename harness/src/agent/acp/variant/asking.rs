@@ -229,8 +229,8 @@ impl AgentVariant for AskedFirst {
     }
 }
 
-/// Omits the first report of a call that needs permission: the permission request takes its place, and only
-/// updates follow.
+/// Omits the first report of a call that needs permission. The permission request takes the place of the
+/// report, and only updates follow.
 #[derive(Default)]
 struct ReportedByAsking {
     /// The delayed first reports.

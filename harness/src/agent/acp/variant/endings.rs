@@ -13,7 +13,7 @@ use super::{
     session_of, told_call, updating,
 };
 
-/// Ends turns that were not cancelled with another stop reason.
+/// Replaces the stop reason of turns that were not cancelled by this stop reason.
 struct OtherReason(&'static str);
 
 impl AgentVariant for OtherReason {

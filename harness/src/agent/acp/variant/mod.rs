@@ -313,7 +313,7 @@ impl VariantAgent {
         }
     }
 
-    /// Returns the messages that the variant at an index makes of a message.
+    /// Passes a message to the variant at an index, and returns the resulting messages.
     fn through(&mut self, place: usize, message: Value, to_agent: bool) -> MessageFlow {
         let mut flow = MessageFlow::default();
         let answers = answered(&self.asked, &message);
