@@ -59,7 +59,8 @@ impl ScratchFolder {
     /// # Errors
     /// Returns an error if the folder could not be created.
     pub fn new(hub: Arc<AgentHub>, case: &str) -> std::io::Result<ScratchFolder> {
-        // `Drop` removes the folder, because agents leave folders that even their owner cannot enter.
+        // `keep` turns the removal by `tempfile` off: `Drop` below also removes folders that even their owner
+        // cannot enter.
         let root =
             tempfile::Builder::new().prefix("ahp-harness-").tempdir()?.keep().canonicalize()?;
         let_in(&root);

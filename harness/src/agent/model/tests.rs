@@ -348,7 +348,7 @@ fn chosen(step: &str, rows: &[ToolRow]) -> Value {
 
 #[test]
 fn tools_are_chosen_by_what_they_take() {
-    // The tools of certified agents, reduced to the names and required arguments.
+    // Similar tools of certified agents.
     let codex: &[ToolRow] = &[
         ("write_stdin", &["session_id"], &["chars"]),
         ("exec_command", &["cmd"], &["workdir", "shell"]),
