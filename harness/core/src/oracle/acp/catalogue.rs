@@ -1,9 +1,10 @@
 //! The checks of the Agent Client Protocol: one row each, with its weight, its sources and the chosen
 //! interpretation.
 //!
-//! A violation of a MUST or of the schema fails, a violation of a SHOULD warns, and what is only implied or
-//! left open is noted: no agent fails for something that the specification does not demand. For each check the
-//! reference agent has an injected fault that breaks it (`run::agents`).
+//! A violation of a MUST or of the schema is a failure, and a violation of a SHOULD is a warning. If the
+//! specification only implies a rule or leaves it open, a violation is a note: no agent fails because of a rule
+//! that the specification does not state. For each check the reference agent has an injected fault that breaks
+//! it (`run::agents`).
 //!
 //! Knows: weights. Never knows: how a check works.
 //!
