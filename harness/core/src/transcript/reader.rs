@@ -36,7 +36,7 @@ pub struct CaptureUnreadable {
     pub line: u64,
     /// The reason.
     pub reason: String,
-    /// Whether the file ends within this line, so that it was cut off there.
+    /// Whether the file ends within this line, so it was cut off there.
     pub last: bool,
 }
 
@@ -63,7 +63,7 @@ impl<R: BufRead> TranscriptReader<R> {
         loop {
             self.buffer.clear();
             self.number += 1;
-            // One byte above the limit, so that a longer line is recognised by its length.
+            // One byte above the limit, so a longer line is recognised by its length.
             let mut input = (&mut self.input).take(MAX_LINE as u64 + 1);
             let read = input.read_until(b'\n', &mut self.buffer);
             read.map_err(|error| self.unreadable(error.to_string()))?;

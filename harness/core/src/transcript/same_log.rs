@@ -83,7 +83,7 @@ impl ConnectionDigest {
         spans.is_some_and(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
     }
 
-    /// Whether the messages allow both to be the same connection.
+    /// Returns whether the messages allow both to be the same connection.
     fn agrees(&self, other: &ConnectionDigest) -> bool {
         let sent = contained(&self.sent, &other.sent);
         sent && !self.sent.is_empty() && contained(&self.received, &other.received)
@@ -158,7 +158,7 @@ pub(super) fn again(
     Ok(found)
 }
 
-/// Whether the longer list contains the shorter one as a contiguous part.
+/// Returns whether the longer list contains the shorter one as a contiguous part.
 fn contained(one: &[u64], other: &[u64]) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     let same = |one: u64, other: u64| one == other || one == ANY || other == ANY;
