@@ -18,13 +18,13 @@ pub struct VersionChange {
     pub since: Version,
     /// The description, in one sentence.
     pub name: &'static str,
-    /// The places in messages that it affects.
-    pub at: &'static [MessagePlace],
     /// The places in messages that the difference affects.
+    pub at: &'static [MessagePlace],
+    /// The conversion between the two forms.
     pub how: ChangeKind,
 }
 
-/// The conversion between the two forms.
+/// A place in a message.
 #[derive(Clone, Copy, Debug)]
 pub enum MessagePlace {
     /// Every object.

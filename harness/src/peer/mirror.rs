@@ -41,7 +41,7 @@ impl ChannelMirror {
     }
 
     /// Handles an envelope. An action of the client itself is no longer pending, whatever its position in the
-    /// queue. A rejection changes nothing else. An envelope whose number is not above the snapshot's is
+    /// queue. A rejection has no other effect. An envelope whose number is not above the snapshot's number is
     /// ignored.
     ///
     /// Source: guide/actions.md, write-ahead reconciliation.
@@ -64,11 +64,8 @@ impl ChannelMirror {
         }
     }
 
-    /// Handles an envelope. An action of the client itself is no longer pending, whatever its position in the
-    /// queue. A rejection has no other effect. An envelope whose number is not above the snapshot's number is
-    /// ignored.
-    ///
-    /// Source: guide/actions.md, write-ahead reconciliation.
+    /// Drops the pending actions at the end of a connection. The result of the reconnect shows the outcome of
+    /// these actions. Source: guide/actions.md, reconnection.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
     }

@@ -1,8 +1,8 @@
 //! Serves the requests of an agent to a client of ACP: files of one folder, and commands that run there.
 //!
-//! [`AgentServing`] receives the agent's requests and the results of errands. It returns responses and errands
-//! to perform. It rejects methods that the client does not offer, and paths outside of the folder. Permission
-//! requests are not served here: a user or a scenario decides about them.
+//! [`AgentServing`] receives the agent's requests and the results of errands. [`AgentServing`] returns
+//! responses and errands to perform, and rejects methods that the client does not offer, and paths outside of
+//! the folder. Permission requests are not served here: a user or a scenario decides about them.
 //!
 //! Knows: the methods of ACP that agents request. Never knows: files, processes, scenarios.
 //!

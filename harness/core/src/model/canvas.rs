@@ -1,4 +1,4 @@
-//! The canvas channel: a page that an extension shows. Its only action replaces the whole state.
+//! The canvas channel: a page that an extension shows. The only action of the channel replaces the whole state.
 //!
 //! Knows: that action. Never knows: the members of the state.
 

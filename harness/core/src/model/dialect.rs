@@ -32,26 +32,26 @@ pub struct ChannelDialect {
     /// The members that a pending tool call takes from the action that requests confirmation. `riskAssessment`
     /// exists from 0.6.0 on.
     pub asked: &'static [&'static str],
-    /// Whether later tool-call actions replace `_meta`. This is the case from 0.4.0 on.
+    /// Whether later tool-call actions replace `_meta`. The value is `true` from 0.4.0 on.
     pub tool_meta: bool,
     /// Whether `toolCallReady` applies to a call that already waits for confirmation. Such a call keeps the
-    /// members that the action omits. This is the case from 0.6.0 on.
+    /// members that the action omits. The value is `true` from 0.6.0 on.
     pub asks_again: bool,
-    /// Whether a tool call can wait for authentication. This is the case from 0.6.0 on.
+    /// Whether a tool call can wait for authentication. The value is `true` from 0.6.0 on.
     pub tool_auth: bool,
     /// Whether `toolCallReady` keeps the input of a call that has run and may refine its contributor and
-    /// intention, and whether an edited input replaces only a text. This is the case from 0.7.0 on.
+    /// intention, and whether an edited input replaces only a text. The value is `true` from 0.7.0 on.
     pub refines_calls: bool,
-    /// Whether `toolCallDelta` may omit `content`. This is the case from 0.7.0 on.
+    /// Whether `toolCallDelta` may omit `content`. The value is `true` from 0.7.0 on.
     pub empty_deltas: bool,
     /// The place of input requests.
     pub questions: QuestionPlace,
     /// The times that turns carry.
     pub times: TurnTimes,
-    /// Whether clients can load older turns, so a state may have a cursor. This is the case from 0.5.1 on.
+    /// Whether clients can load older turns, so a state may have a cursor. The value is `true` from 0.5.1 on.
     pub pages: bool,
-    /// Whether an entry of `inputNeeded` for a client's own tool counts as waiting for a person. This is the
-    /// case from 0.5.1 to 0.7.0.
+    /// Whether an entry of `inputNeeded` for a client's own tool counts as waiting for a person. The value is
+    /// `true` from 0.5.1 to 0.7.0.
     pub clients_are_people: bool,
 }
 
@@ -67,8 +67,8 @@ pub enum ClockFormat {
 /// The place of input requests in a state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum QuestionPlace {
-    /// The requests are in the list `inputRequests` beside the turns, until they are answered. This holds up to
-    /// 0.5.2.
+    /// The requests are in the list `inputRequests` beside the turns, until they are answered. Versions up to
+    /// 0.5.2 use this variant.
     Listed,
     /// The requests are among the parts of the active turn, where they stay after the answer.
     Parts,
@@ -77,12 +77,12 @@ pub enum QuestionPlace {
 /// The times that turns carry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TurnTimes {
-    /// Turns carry no times. This holds up to 0.5.2.
+    /// Turns carry no times. Versions up to 0.5.2 use this variant.
     None,
-    /// Turns carry their start and their duration. This holds from 0.6.0 to 0.8.0.
+    /// Turns carry their start and their duration. Versions 0.6.0 to 0.8.0 use this variant.
     Told,
-    /// Turns carry their start and their duration, which determine the chat's `modifiedAt`. This holds from
-    /// 0.9.0 on.
+    /// Turns carry their start and their duration, which determine the chat's `modifiedAt`. Versions from 0.9.0
+    /// on use this variant.
     Counted,
 }
 

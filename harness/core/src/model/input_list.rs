@@ -57,7 +57,7 @@ pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResul
     set_answer(request, question, answer)
 }
 
-/// Closes a request. Its answers are not kept.
+/// Closes a request, without keeping the answers.
 pub(super) fn completed(
     context: &ReducerContext,
     chat: &mut Object,

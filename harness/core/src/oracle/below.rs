@@ -42,7 +42,7 @@ pub(super) enum ConversationFact {
     Answered { id: String, allowed: bool },
     /// A call has run.
     Ran { id: String },
-    /// The agent was told to stop, or the reader of its answer disconnected.
+    /// The agent received a request to stop, or the reader of its answer disconnected.
     Cancelled,
     /// The agent finished the prompt, or failed to finish it.
     Ended,

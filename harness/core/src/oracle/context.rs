@@ -1,7 +1,7 @@
 //! The state that the rules need, derived from the entries one by one.
 //!
-//! The context translates each entry into [`OracleStep`]s for the checks. It emits each step just before the
-//! step takes effect here. [`super::asking`] reads what clients send, [`super::delivery`] actions,
+//! The context translates each entry into [`OracleStep`]s for the checks. The context emits each step just
+//! before the step takes effect here. [`super::asking`] reads what clients send, [`super::delivery`] actions,
 //! [`super::subscriptions`] subscriptions, [`super::folding`] states.
 //!
 //! Knows: `wire`, `transcript`. Never knows: rules.

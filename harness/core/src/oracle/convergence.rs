@@ -34,7 +34,7 @@ const HARMLESS: &[NoOp] = &[
 const IDEMPOTENT: &[NoOp] =
     &[NoOp::Unchanged, NoOp::UnknownDirectory, NoOp::RequestOnly, NoOp::EventOnly];
 
-/// The checks of states. They need no state beyond the context.
+/// The checks of states. These checks need no state beyond the context.
 pub(super) struct ConvergenceChecks;
 
 /// The requirements that the findings of this file name.

@@ -22,7 +22,7 @@ const SCOPES: [&str; 3] = ["session", "workspace", "global"];
 /// The actions that change customizations.
 const CHANGES: [&str; 2] = ["session/customizationsChanged", "session/customizationUpdated"];
 
-/// The checks of customizations. They need no state beyond the context.
+/// The checks of customizations. These checks need no state beyond the context.
 pub(super) struct CustomizationChecks;
 
 impl CheckFamily for CustomizationChecks {

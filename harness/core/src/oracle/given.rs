@@ -23,7 +23,7 @@ const SUBSCRIBED: &str = "subscribe.snapshot-state-bearing";
 const INITIAL: &str = "lifecycle.initialize.snapshots-per-subscription";
 const RESUMED: &str = "reconnect.snapshot.one-per-subscription";
 
-/// The checks of delivered states. They need no state beyond the context.
+/// The checks of delivered states. These checks need no state beyond the context.
 pub(super) struct StatesGiven;
 
 impl CheckFamily for StatesGiven {

@@ -32,7 +32,7 @@ const FIXED: &[&str] = &["resource", "provider", "createdAt"];
 
 /// The members that stay the same in every summary of a session.
 const BORN: [&str; 3] = ["provider", "createdAt", "origin"];
-/// The members that are equal in every summary of a session.
+/// Upper bound for the sessions whose first summary is remembered.
 const MAX_SESSIONS: usize = 4_096;
 
 /// The sessions that summaries have shown.

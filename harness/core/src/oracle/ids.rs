@@ -118,7 +118,7 @@ const LISTS: &[IdList] = {
     ]
 };
 
-/// The checks of ids. They need no state beyond the context.
+/// The checks of ids. These checks need no state beyond the context.
 pub(super) struct IdChecks;
 
 impl CheckFamily for IdChecks {

@@ -109,7 +109,8 @@ impl OwnerChecks {
         }
     }
 
-    /// Judges, at rest, calls that still run although their owner has left. Invariant F9.
+    /// Judges, when the session is at rest, the calls that still run although their owner has left. Invariant
+    /// F9.
     fn orphans(
         &self,
         cx: &OracleContext,

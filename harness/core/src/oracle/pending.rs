@@ -79,8 +79,9 @@ impl CheckFamily for PendingChecks {
 
 impl PendingChecks {
     /// Judges whether an idle chat takes its queued messages. The specification does not say what happens to
-    /// the queue after a turn that was cancelled, failed or was removed. It does not say either what happens to
-    /// the queue in an archived session, or in a session that is still being created. Invariant J2.
+    /// the queue after a turn that was cancelled, failed or was removed. The specification does not say either
+    /// what happens to the queue in an archived session, or in a session that is still being created. Invariant
+    /// J2.
     fn drains(&mut self, cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
         if text(&family.fold.state, "lifecycle") != Some("ready") {
             return;

@@ -91,7 +91,7 @@ const STATE: ScalarMembers = &[
     ("entries.modifiedAt", Time),
 ];
 
-/// The checks of scalars. They need no state beyond the step.
+/// The checks of scalars. These checks need no state beyond the step.
 pub(super) struct ScalarChecks;
 
 impl CheckFamily for ScalarChecks {

@@ -16,7 +16,7 @@ use super::members::{given, list};
 use super::same::written_alike;
 use super::step::{ActionDelivery, OracleStep};
 
-/// The checks of `serverSeq` numbers. They need no state beyond the context.
+/// The checks of `serverSeq` numbers. These checks need no state beyond the context.
 pub(super) struct SequenceChecks;
 
 impl CheckFamily for SequenceChecks {

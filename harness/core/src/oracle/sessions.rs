@@ -1,8 +1,8 @@
 //! Checks lists of sessions: one answer, updated by the later notifications, equals the next answer.
 //!
 //! Each connection has its own list, because notifications go only to subscribers. Lists are compared only if
-//! the host was at rest at the time of the request, because a host may delay its summaries. The same holds for
-//! the comparison of summaries with their sessions.
+//! the host was at rest at the time of the request, because a host may delay its summaries. Summaries are
+//! compared with their sessions under the same condition.
 //!
 //! Knows: lists, notifications, folded sessions. Never knows: catalogues of chats.
 //!
@@ -398,8 +398,8 @@ impl SessionListChecks {
         }
     }
 
-    /// Judges, at rest, whether every other connection that knows a session received its latest summary values.
-    /// Invariant I12.
+    /// Judges, when the host is at rest, whether every other connection that knows a session received its
+    /// latest summary values. Invariant I12.
     fn spread(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let Some(root) = cx.channels.find(ROOT) else { return };
         let mut changed: Vec<(String, LatestSummaryValues)> = self.changed.drain().collect();

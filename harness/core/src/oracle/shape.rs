@@ -18,7 +18,7 @@ use super::step::OracleStep;
 /// Upper bound for the errors of one frame that a message names. Further errors are only counted.
 const MAX_NAMED: usize = 3;
 
-/// The checks of shapes. They keep no state.
+/// The checks of shapes. These checks keep no state.
 pub(super) struct ShapeChecks;
 
 impl CheckFamily for ShapeChecks {

@@ -15,7 +15,7 @@ use super::customizations::with_children;
 use super::members::{given, list, text};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The checks of side channels. They need no state beyond the context.
+/// The checks of side channels. These checks need no state beyond the context.
 pub(super) struct SideChannels;
 
 impl CheckFamily for SideChannels {

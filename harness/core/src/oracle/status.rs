@@ -25,7 +25,7 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
 use super::step::{OracleStep, StateComparison};
 
-/// The checks of statuses. They need no state beyond the context.
+/// The checks of statuses. These checks need no state beyond the context.
 pub(super) struct StatusChecks;
 
 impl CheckFamily for StatusChecks {

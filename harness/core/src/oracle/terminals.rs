@@ -156,7 +156,7 @@ impl TerminalChecks {
         }
     }
 
-    /// Compares, at rest, the list with the terminals. Invariant K4.
+    /// Compares the list with the terminals when the host is at rest. Invariant K4.
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         if !std::mem::take(&mut self.touched) {
             return;

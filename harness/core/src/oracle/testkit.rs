@@ -147,8 +147,8 @@ impl TestPlayer {
         self.message(who, false, json!({"id": 0, "result": result}));
     }
 
-    /// Reconnects. `A back 5 root,chat ok got chat 6 title x; got chat 7 ..` has a replay; `A back 5 root,chat
-    /// missing=chat` names missing channels.
+    /// Reconnects a client. `A back 5 root,chat ok got chat 6 title x; got chat 7 ..` has a replay; `A back 5
+    /// root,chat missing=chat` names missing channels.
     fn back(&mut self, who: &str, rest: &str) {
         self.open(who);
         let mut parts = rest.splitn(4, ' ');

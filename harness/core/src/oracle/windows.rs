@@ -24,7 +24,7 @@ use super::step::{ActionFolding, OracleStep, StateComparison};
 /// The member whose presence means that older turns exist.
 const CURSOR: &str = "turnsNextCursor";
 
-/// The checks of windows. They need no state beyond the context.
+/// The checks of windows. These checks need no state beyond the context.
 pub(super) struct WindowChecks;
 
 impl CheckFamily for WindowChecks {

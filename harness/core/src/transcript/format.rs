@@ -24,7 +24,7 @@ pub enum LineMemberForm {
     Count,
     /// The value `true`; the member is absent otherwise.
     True,
-    /// One of these words.
+    /// A word of this list.
     OneOf(&'static [&'static str]),
 }
 

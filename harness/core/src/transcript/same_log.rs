@@ -17,7 +17,7 @@ use crate::wire::message::{DecodedFrame, decode};
 use super::logs::{LogItem, LogItemSummary};
 use super::{ClosingSide, ConnectionEvent};
 
-/// The digest of a message that is only partly known. It matches any message.
+/// The digest of a message that is only partly known. This digest matches any message.
 const ANY: u64 = 0;
 /// Upper bound for the positions at which the shorter list is compared with the longer list.
 const MAX_PLACES: usize = 64;

@@ -1,6 +1,6 @@
 //! The valid methods, actions and types of each version of the protocol, as data.
 //!
-//! The tables are the JSON files under `protocol/`, one for each version. They are generated from the
+//! The tables are the JSON files under `protocol/`, one for each version. The tables are generated from the
 //! specification's types and checked against recorded traffic. A table is parsed on its first use.
 //!
 //! Knows: the tables. Never knows: who sent a message, or earlier messages.
