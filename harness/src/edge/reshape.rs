@@ -1,4 +1,5 @@
-//! Pairs of functions that convert objects to the form of an older version and back.
+//! Pairs of functions: one converts an object to the form of an older version, the other converts the object
+//! back.
 //!
 //! A function leaves an object unchanged if the change does not apply to it, or if it already has the other
 //! form.
@@ -457,8 +458,8 @@ fn ends(params: &mut Map, change: fn(Value) -> Option<Value>) {
     }
 }
 
-/// Converts positions to numbers. The specification does not say what the numbers count; they are treated as
-/// lines.
+/// Converts positions to numbers. The specification does not say what the numbers count; this function treats
+/// them as lines.
 pub(super) fn two_numbers(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |mut place| Some(place.get_mut("line")?.take()));
 }

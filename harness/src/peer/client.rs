@@ -16,8 +16,9 @@ use super::mirror::ChannelMirror;
 ///
 /// [`request`](Self::request), [`notification`](Self::notification) and [`dispatch`](Self::dispatch) create
 /// messages, which the caller sends. The caller passes received messages to [`handle`](Self::handle), and calls
-/// [`lost`](Self::lost) at the end of a connection. The remaining state is what a client needs for a reconnect.
-/// Arguments and results are in the newest version; messages and mirrors are in the version on the wire.
+/// [`lost`](Self::lost) at the end of a connection. After that, the engine contains only the state that a
+/// client needs for a reconnect. Arguments and results are in the newest version; messages and mirrors are in
+/// the version on the wire.
 #[derive(Clone, Debug)]
 pub struct ClientEngine {
     /// The `clientId` of the client.
@@ -174,8 +175,7 @@ impl ClientEngine {
         self.edge.lower_message(Message::notification(method, params))
     }
 
-    /// Creates a dispatch with the next `clientSeq`, or with `seq`. Also returns the number that the dispatch
-    /// has.
+    /// Creates a dispatch with the next `clientSeq`, or with `seq`. Returns the dispatch and its number.
     pub fn dispatch(&mut self, channel: &str, action: Value, seq: Option<u64>) -> (u64, Message) {
         let client_seq = seq.unwrap_or(self.next_seq);
         self.next_seq = self.next_seq.max(client_seq.saturating_add(1));

@@ -19,8 +19,8 @@ use crate::wire::version::Version;
 /// The conventions of a channel in one version.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelDialect {
-    /// The member that contains title, status and times: `summary` in sessions up to 0.4.0. `None` if the state
-    /// itself contains them.
+    /// The member that contains title, status and times: `summary` in sessions up to 0.4.0. `None` if these
+    /// members are in the state itself.
     pub summary: Option<&'static str>,
     /// The format of the wall-clock time in `modifiedAt`. From 0.9.0 on, no row of the table writes this time.
     pub stamp: ClockFormat,

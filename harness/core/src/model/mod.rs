@@ -6,7 +6,7 @@
 //! action does not grow with the finished turns of a chat, except for the two actions that concern them
 //! (`chat/truncated`, `chat/turnsLoaded`).
 //!
-//! Three interpretations hold everywhere. An optional member that is null counts as absent. An action is
+//! Three interpretations apply to every reducer. An optional member that is null counts as absent. An action is
 //! [`ActionOutcome::Invalid`] only if the reducer cannot use it; the protocol tables check complete shapes. If
 //! an id that must be unique occurs twice, the id refers to the newest of the active turn's parts, because
 //! parts are searched from the end, and to the first entry of every other list.

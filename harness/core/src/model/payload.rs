@@ -31,7 +31,7 @@ impl From<NoOp> for ReducerStop {
     }
 }
 
-/// The result of a reducer. If it is an error, the state is untouched.
+/// The result of a reducer. If the reducer returns an error, the state is untouched.
 pub type ReducerResult<T = ()> = Result<T, ReducerStop>;
 
 /// The shape of a member that a reducer can use.

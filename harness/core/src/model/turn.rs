@@ -28,8 +28,8 @@ const CURSOR: &str = "turnsNextCursor";
 
 /// Starts a turn without parts, and removes the pending message from which the turn was started.
 ///
-/// An active turn is overwritten and never reaches the history. A repeated id starts an empty turn again. Both
-/// follow the published reducers. The oracle judges whether a host may send such an action.
+/// An active turn is overwritten and never reaches the history. A repeated id starts an empty turn again. The
+/// published reducers do the same in both cases. The oracle judges whether a host may send such an action.
 pub(super) fn started(
     context: &ReducerContext,
     chat: &mut Object,

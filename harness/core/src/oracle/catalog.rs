@@ -58,8 +58,8 @@ pub(super) struct CatalogChecks {
 /// the previous update and the next update of the entry.
 #[derive(Default)]
 struct ToldStatus {
-    /// Whether the catalogue was up to date at the previous update. If so, `since` holds every status that may
-    /// legally arrive late.
+    /// Whether the catalogue was up to date at the previous update. If the catalogue was up to date, `since`
+    /// contains every status that may legally arrive late.
     sure: bool,
     /// The status in the catalogue, the line of its update, and the statuses that the chat had before and after
     /// the update.

@@ -24,7 +24,8 @@ const MAX_CATALOGUES: usize = 4_096;
 /// The known statuses of a changeset. Newer versions may have further statuses.
 const STATUSES: [&str; 4] = ["computing", "recomputing", "ready", "error"];
 
-/// The URI templates with which each session or chat offers changesets, each with whether reviews are possible.
+/// The URI templates with which each session or chat offers changesets, each with a flag that is `true` if
+/// reviews are possible.
 #[derive(Default)]
 pub(super) struct ChangesetChecks {
     offers: LiteMap<ChannelId, Vec<(String, bool)>>,

@@ -145,8 +145,8 @@ impl SubscriptionRecord {
     }
 }
 
-/// Turns an id into a map key. The ids `2` and `2.0` have the same key. Ids of types that JSON-RPC does not
-/// permit also have a key.
+/// Turns an id into a map key. The ids `2` and `2.0` have the same key. An id whose type JSON-RPC does not
+/// permit also has a key.
 pub(super) fn id_key(id: &Value) -> String {
     match id {
         Value::Array(items) => {

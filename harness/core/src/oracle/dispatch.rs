@@ -46,8 +46,8 @@ pub(super) struct DispatchChecks {
     /// The newest settled dispatch of each connection, and of each of its channels.
     settled: LiteMap<(ConnId, Option<ChannelId>), SettledDispatch>,
     watched: VecDeque<WatchedRejection>,
-    /// Whether a client may have sent a dispatch that could not be read or attributed. If so, a forged origin
-    /// cannot be distinguished from a real origin.
+    /// Whether a client may have sent a dispatch that could not be read or attributed. If a client may have,
+    /// the checks cannot distinguish a forged origin from a real origin.
     unclear: bool,
 }
 

@@ -318,8 +318,8 @@ struct SubscriberKey<'a> {
 }
 
 impl FanoutChecks {
-    /// Remembers an action on a channel whose subscription is not confirmed yet. The connection's own actions
-    /// are left out.
+    /// Remembers an action on a channel whose subscription is not confirmed yet. The function does not remember
+    /// the connection's own actions.
     fn is_early(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) {
         let Some(conn) = cx.here().filter(|conn| !conn.partial()) else { return };
         let key = (cx.now.conn, delivery.channel);

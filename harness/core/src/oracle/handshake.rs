@@ -137,7 +137,7 @@ impl HandshakeChecks {
     }
 
     /// Judges whether the answer names an offered version. The shape check judges the other members by the
-    /// tables of the version. If the version is unknown, the other members are judged here. Invariant O1.
+    /// tables of the version. If the version is unknown, this function judges the other members. Invariant O1.
     fn agreed_on(
         &mut self,
         cx: &OracleContext,

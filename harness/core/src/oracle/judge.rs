@@ -134,8 +134,8 @@ impl Oracle {
         families.context.names.insert(conn, Arc::from(name));
     }
 
-    /// Reads the next entry, and returns the findings that it proves. The reports hold the same findings, up to
-    /// a bound.
+    /// Reads the next entry, and returns the findings that it proves. The reports contain the same findings, up
+    /// to the upper bound for each check.
     pub fn observe(&mut self, entry: &TranscriptEntry) -> Vec<Finding> {
         let Oracle { fold, sink } = self;
         match fold {

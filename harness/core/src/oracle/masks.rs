@@ -39,7 +39,7 @@ enum CompareMode {
     Summary,
     /// The concatenated text of all parts is compared. Either state may lack the beginning of the text.
     Output,
-    /// The whole value is compared. A difference is a note, because a host may show each client a different
+    /// The whole value is compared, and a difference is a note, because a host may show each client a different
     /// value.
     Own,
 }

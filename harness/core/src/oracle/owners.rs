@@ -182,7 +182,7 @@ fn auth_required(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Find
     }
 }
 
-/// Judges whether an action on a call comes from its owner. Invariant F5.
+/// Judges whether the owner of a call sent the action on it. Invariant F5.
 fn acts(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let (Some(origin), Some((call, line))) = (folding.envelope.origin, named(cx, folding)) else {
         return;

@@ -259,7 +259,7 @@ fn replay(
 }
 
 /// Returns the actions that the replay lacks. Other connections received these actions before the request was
-/// sent, or they come before the last action of the replay.
+/// sent, or their numbers are below the last number of the replay.
 fn missed(
     cx: &OracleContext,
     answer: &ReconnectAnswer<'_>,

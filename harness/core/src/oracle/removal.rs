@@ -266,7 +266,7 @@ impl RemovalChecks {
         self.gone.push_back(GoneResource { channel, since, line });
     }
 
-    /// Judges whether an action comes after the removal of its channel. Invariant A12.
+    /// Judges whether an action arrives after the removal of its channel. Invariant A12.
     fn after(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.gone.is_empty() || LAST_WORDS.contains(&delivery.envelope.action_type) {
             return;

@@ -468,8 +468,8 @@ fn blocks(chat: &Value) -> Vec<ChatBlock<'_>> {
     asked.chain(waiting).collect()
 }
 
-/// Returns the open requests of a chat. Up to 0.5.2 they are a list of the chat, later they are parts of the
-/// active turn.
+/// Returns the open requests of a chat. Up to 0.5.2 the requests are a list of the chat; in later versions they
+/// are parts of the active turn.
 fn requests(chat: &Value) -> impl Iterator<Item = &Value> {
     let parts = given(chat, "activeTurn").map_or(&[][..], |turn| list(turn, "responseParts"));
     let open = |part: &&Value| {

@@ -75,7 +75,7 @@ fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     })
 }
 
-/// The values in states of any kind.
+/// The members of states of any kind that have a form.
 const STATE: ScalarMembers = &[
     ("resource", Uri),
     ("modifiedAt", Time),

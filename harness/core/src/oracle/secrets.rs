@@ -35,7 +35,7 @@ struct KnownSecret {
     text: String,
     /// The line in which the secret occurred first.
     line: u64,
-    /// Whether a challenge of the host contained the secret. If so, later challenges may contain it too.
+    /// Whether a challenge of the host contained the secret. A later challenge may contain such a secret too.
     challenge: bool,
 }
 

@@ -70,7 +70,7 @@ struct CreatedSession {
     client: Option<Arc<str>>,
     tick: u64,
     line: u64,
-    /// Whether the session was ready and at rest. If so, every later list has to contain it.
+    /// Whether the session was ready and at rest. Every later list has to contain such a session.
     settled: bool,
 }
 

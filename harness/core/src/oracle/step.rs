@@ -89,13 +89,13 @@ pub(super) enum OracleStep<'a> {
 
 /// A step that every family of checks receives.
 pub(super) const RARE: u8 = 0;
-/// [`OracleStep::Frame`]. Only the families that request this step receive it.
+/// The bit of [`OracleStep::Frame`], which only the families that request this step receive.
 pub(super) const FRAME: u8 = 1;
-/// [`OracleStep::Envelope`]. Only the families that request this step receive it.
+/// The bit of [`OracleStep::Envelope`], which only the families that request this step receive.
 pub(super) const ENVELOPE: u8 = 2;
-/// [`OracleStep::Folding`]. Only the families that request this step receive it.
+/// The bit of [`OracleStep::Folding`], which only the families that request this step receive.
 pub(super) const FOLDING: u8 = 4;
-/// [`OracleStep::Folded`]. Only the families that request this step receive it.
+/// The bit of [`OracleStep::Folded`], which only the families that request this step receive.
 pub(super) const FOLDED: u8 = 8;
 
 impl OracleStep<'_> {

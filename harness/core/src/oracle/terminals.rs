@@ -327,7 +327,7 @@ impl TerminalRecord {
         }
     }
 
-    /// Judges the output. Two actions together may contain a marker. Invariants K5 and K6.
+    /// Judges the output. A marker may be split into two actions. Invariants K5 and K6.
     fn printed(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(data) = text(seen.folding.envelope.action, "data") else {
             return;

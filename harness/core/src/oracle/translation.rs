@@ -175,7 +175,7 @@ fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
 }
 
 impl TranslationChecks {
-    // The side above the host.
+    // The functions for the side above the host.
 
     fn above(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let (chat, action, line) = (folding.channel, folding.envelope.action, folding.line);
@@ -276,7 +276,7 @@ impl TranslationChecks {
         self.judge_ended(cx, chat, out);
     }
 
-    // The side below the host.
+    // The functions for the side below the host.
 
     fn below(
         &mut self,
@@ -362,7 +362,7 @@ impl TranslationChecks {
         Some((turn, self.talks.get(turn.talk.as_ref()?)?))
     }
 
-    // The judgements.
+    // The functions that judge both sides.
 
     /// Judges a turn once it has ended on both sides.
     fn judge_ended(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
@@ -485,7 +485,8 @@ impl AgentTalk {
     }
 }
 
-/// Returns the text of a turn that is about to complete. Texts that the state keeps elsewhere are not compared.
+/// Returns the text of a turn that is about to complete. The result does not contain texts that the state keeps
+/// elsewhere.
 fn complete(cx: &OracleContext, folding: &ActionFolding<'_>) -> TurnEnd {
     let state = cx.folded(folding.channel).map(|fold| &fold.state);
     let turn = state.and_then(|state| state.get("activeTurn"));

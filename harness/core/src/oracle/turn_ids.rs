@@ -1,5 +1,5 @@
-//! Checks ids within a chat: the id of a turn belongs to one turn, and the id of a part to one part. Also
-//! checks that errors arrive as `chat/error`.
+//! Checks ids within a chat: the id of a turn belongs to one turn, and the id of a part to one part. The checks
+//! also judge whether errors arrive as `chat/error`.
 //!
 //! The ids of a chat are kept beside its fold, and are read again only if the fold restarts. The cost of an
 //! action therefore does not depend on the history.

@@ -488,7 +488,7 @@ impl ConnectionLogs {
     pub fn as_capture(&self) -> Vec<(u64, TranscriptLine)> {
         let line = |entry: TranscriptEntry| {
             let name = self.connections[entry.conn.0 as usize].name.clone();
-            // The number distinguishes connections with the same name.
+            // The number distinguishes connections that have the same name.
             let conn = format!("{name} {}", entry.conn.0);
             (entry.line, TranscriptLine { case: None, at: entry.at, conn, event: entry.event })
         };

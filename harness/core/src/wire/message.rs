@@ -39,7 +39,7 @@ pub enum DecodedFrame {
     Batch(Vec<Value>),
     /// The frame is JSON, but neither an object nor an array.
     Scalar(Value),
-    /// The frame is anything else. The text is the reason why it is unreadable.
+    /// The frame is anything else. The text is the reason why the frame is unreadable.
     Odd(String),
     /// The frame is JSON beyond a limit: nested too deeply, or with too many values.
     Deep,

@@ -60,7 +60,8 @@ fn tagged(union: &TaggedUnion, tag: &str, mut value: Value) -> Value {
     value
 }
 
-/// Returns values of the type with one error each. Each value comes with the path of its error below `path`.
+/// Returns values of the type with one error each. Each value is returned with the path of its error below
+/// `path`.
 fn faults(protocol: &Protocol, id: TypeId, path: &str, depth: usize) -> Vec<(String, Value)> {
     let wrong = |value: Value| (path.to_owned(), value);
     match protocol.shapes.get(id) {

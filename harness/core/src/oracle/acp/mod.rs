@@ -48,8 +48,8 @@ pub(super) struct AgentFold {
     deadline: Duration,
     conns: LiteMap<ConnId, AgentLinkState>,
     now: EntryPosition,
-    /// Whether the transcript has a record of the model stand-in or of a tool of the harness. Both know what
-    /// really ran.
+    /// Whether the transcript has a record of the model stand-in or of a tool of the harness. These records
+    /// show which calls really ran.
     witnessed: bool,
     /// Whether the client sends malformed messages on purpose.
     odd_client: bool,

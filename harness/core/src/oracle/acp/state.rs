@@ -62,8 +62,9 @@ pub(super) struct AgentLinkState {
     /// The lines of `initialize` and of its answer, if the client requested version 1 and the agent chose
     /// another version. `None` once the agent has shown that it supports version 1.
     pub(super) declined: Option<[u64; 2]>,
-    /// Whether the transcript contains the start of the connection or its handshake. If it does not, sessions,
-    /// calls and terminals may be older than the transcript, and the client's capabilities are unknown.
+    /// Whether the transcript contains the start of the connection or its handshake. If the transcript lacks
+    /// both, sessions, calls and terminals may be older than the transcript, and the client's capabilities are
+    /// unknown.
     pub(super) whole: bool,
     /// The duration of the handshake, which is a measure of the load of the machine.
     pub(super) took: Duration,
@@ -192,8 +193,8 @@ impl PromptTurn {
 pub(super) struct TurnCancel {
     pub(super) line: u64,
     pub(super) at: Duration,
-    /// Whether the agent was waiting for the client. If so, the agent cannot have ended the turn before the
-    /// cancel.
+    /// Whether the agent was waiting for the client. An agent that was waiting cannot have ended the turn
+    /// before the cancel.
     pub(super) waiting: bool,
     /// The duration of the handshake on this connection.
     pub(super) took: Duration,
