@@ -40,7 +40,7 @@ pub fn bits(state: &Object) -> u64 {
 
 /// Derives the status of a chat from its parts. The activity is InputNeeded while the active turn has an open
 /// input request, or a tool call that waits for a decision or for authentication. The activity is InProgress
-/// while any other turn is active, and Idle if no turn is active. The flags stay.
+/// while the active turn waits for nothing, and Idle if no turn is active. The flags stay.
 ///
 /// Error is never derived: only the end of a turn sets this activity, which stays until the turns change next.
 /// A chat with the status Error and without an active turn is therefore consistent.

@@ -477,8 +477,8 @@ impl FanoutChecks {
     }
 }
 
-/// Reports a connection that has already received a higher number than this one, which only another connection
-/// received. Invariant A4.
+/// Reports a connection that has received a later action of the channel, but not this action, which another
+/// connection received. Invariant A4.
 fn overtaken(cx: &OracleContext, id: ConnId, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let seq = delivery.envelope.seq;
     let Some(other) = cx.conns.get(&id) else {

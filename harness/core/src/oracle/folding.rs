@@ -146,7 +146,7 @@ impl OracleContext {
         let Some(fold) = &channel.fold else {
             return;
         };
-        // The log has an action that the connection of this snapshot did not receive.
+        // The log has an action that no connection has delivered to the fold.
         let skipped = channel.between(fold.seq, waiting.from_seq + 1).next().is_some();
         if !skipped {
             let comparison = StateComparison {
@@ -290,7 +290,7 @@ impl OracleContext {
         self.settle_waiting(&ready, emit);
     }
 
-    /// Compares the snapshots of this connection that waited since before its last fence.
+    /// Compares, when this connection ends, the waiting snapshots that are older than its last fence.
     pub(super) fn fenced(&mut self, emit: StepEmitter<'_>) {
         let fence = self.here().map_or(0, |conn| conn.fence);
         let ready = |waiting: &WaitingSnapshot| waiting.tick < fence;

@@ -22,7 +22,8 @@ use super::envelope::target;
 use super::members::text;
 use super::step::OracleStep;
 
-/// Upper bound for the remembered tokens, and for the connections with progress. Further tokens are not judged.
+/// Upper bound for the remembered tokens, and for the remembered progress of a token on one connection. Further
+/// tokens are not judged.
 const MAX_TOKENS: usize = 4_096;
 
 /// The tokens of all clients, and the last progress that each connection received.
