@@ -45,7 +45,7 @@ impl Dice {
         self.below(100) < percent
     }
 
-    /// Returns a random item; `None` if there is none.
+    /// Returns a random item; `None` if the list is empty.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         from.get(self.below(from.len()))
     }

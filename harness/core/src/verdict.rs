@@ -1,10 +1,10 @@
-//! The results of checks: weights, findings, statuses. Plain data.
+//! The results of checks: weights, findings, statuses. The types are plain data.
 //!
 //! Knows: nothing above it. Never knows: how a finding came about or how it is shown.
 
 use serde::{Deserialize, Serialize};
 
-/// The weight of a rule. Every rule has exactly one.
+/// The weight of a rule. Every rule has exactly one weight.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Weight {
@@ -24,30 +24,30 @@ pub enum Weight {
 pub enum Status {
     /// The rule was exercised and held.
     Pass,
-    /// An implied or open rule was broken, by the chosen interpretation.
+    /// An implied or open rule was broken, according to the chosen interpretation.
     Note,
-    /// A SHOULD was broken.
+    /// A rule with SHOULD was broken.
     Warn,
-    /// A MUST was broken, or a rule that the protocol cannot work without.
+    /// A rule with MUST was broken, or a rule that the protocol cannot work without.
     Fail,
-    /// Failed exactly as the baseline says.
+    /// The check or scenario failed exactly as the baseline states.
     Known,
-    /// Not applicable, with a reason.
+    /// The check or scenario is not applicable; the report gives the reason.
     Skip,
-    /// Applicable, but a prerequisite failed or nothing was observed.
+    /// The check or scenario is applicable, but a premise failed or nothing was observed.
     Untested,
-    /// Not judged: the target could not be reached, or the harness is at fault.
+    /// The check or scenario was not judged: the target could not be reached, or the harness is at fault.
     Error,
 }
 
 /// The smallest weight of a broken rule that makes a run fail.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FailOn {
-    /// Any rule.
+    /// Any broken rule makes the run fail.
     Note,
-    /// SHOULD and heavier.
+    /// A broken rule of weight SHOULD or more makes the run fail.
     Should,
-    /// MUST, and rules that the protocol cannot work without.
+    /// A broken MUST, or a broken rule that the protocol cannot work without, makes the run fail.
     #[default]
     Must,
 }
@@ -57,7 +57,7 @@ impl FailOn {
     pub const ALL: [(&'static str, FailOn); 3] =
         [("note", FailOn::Note), ("should", FailOn::Should), ("must", FailOn::Must)];
 
-    /// Whether a result makes a run fail. `Untested` and `Error` do at any threshold.
+    /// Returns whether a result makes a run fail. `Untested` and `Error` make a run fail at any threshold.
     pub fn counts(self, status: Status) -> bool {
         match status {
             Status::Fail | Status::Untested | Status::Error => true,
@@ -95,33 +95,34 @@ impl Status {
     }
 }
 
-/// The requirement of its check that a finding breaks.
+/// The requirement that a finding breaks, among the requirements of its check.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FindingSubject {
-    /// Not stated. If the check has one requirement, the finding breaks that one; otherwise it is unknown which.
+    /// The finding states no requirement. If the check has one requirement, the finding breaks this
+    /// requirement; if it has several, the broken requirement is unknown.
     Unnamed,
-    /// This requirement.
+    /// The finding breaks this requirement.
     Requirement(&'static str),
-    /// None of them: the check covers more than its requirements.
+    /// The finding breaks no requirement of the check, because the check covers more than its requirements.
     Beyond,
 }
 
 /// A broken rule, with the proof.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
-    /// The check that reported it, such as `sequence.grows`.
+    /// The check that reported the finding, such as `sequence.grows`.
     pub check: &'static str,
-    /// The requirement that it breaks.
+    /// The requirement that the finding breaks.
     pub subject: FindingSubject,
-    /// Its weight, which may be smaller than that of the check's rule.
+    /// The weight of the finding, which may be smaller than the weight of the check's rule.
     pub weight: Weight,
-    /// One sentence that says what is wrong: first the expected, then the actual.
+    /// One sentence that describes the breach: first the expected, then the actual behaviour.
     pub message: String,
-    /// The lines of the transcript that prove it, in order.
+    /// The lines of the transcript that prove the finding, in order.
     pub lines: Vec<u64>,
     /// The smallest difference of the states involved, as `-` and `+` lines.
     pub diff: Option<String>,
-    /// The number of similar findings. The other members describe the first one.
+    /// The number of similar findings. The other members describe the first finding.
     pub times: u64,
 }
 
@@ -130,18 +131,18 @@ pub struct Finding {
 pub struct CheckReport {
     /// The check.
     pub check: &'static str,
-    /// How often its rule was exercised. Zero means "not exercised", never a pass.
+    /// The number of times that the check's rule was exercised. Zero means "not exercised", and never a pass.
     pub observations: u64,
     /// The observations of each requirement that is counted separately.
     pub apart: Vec<(&'static str, u64)>,
     /// The different findings, each once.
     pub findings: Vec<Finding>,
-    /// The number of breaches without a finding, because there were too many different ones.
+    /// The number of breaches without a finding, because there were too many different findings.
     pub left_out: u64,
 }
 
 impl CheckReport {
-    /// Returns how often the rule was broken.
+    /// Returns the number of times that the rule was broken.
     pub fn breaches(&self) -> u64 {
         self.left_out + self.findings.iter().map(|finding| finding.times).sum::<u64>()
     }

@@ -1,6 +1,6 @@
-//! The differences between versions on the wire, newest first: one named row for each.
+//! The differences between versions on the wire, newest first: one named row for each difference.
 //!
-//! A row applies to versions before its `since`. Members that were only added have no row, see [`super`].
+//! A row applies to versions before its `since`. Members that a version only adds have no row, see [`super`].
 //!
 //! Knows: versions, places. Never knows: how a reshaping is done.
 
@@ -18,9 +18,9 @@ pub struct VersionChange {
     pub since: Version,
     /// The description, in one sentence.
     pub name: &'static str,
-    /// The places in messages that it affects.
+    /// The places in messages that the difference affects.
     pub at: &'static [MessagePlace],
-    /// The conversion.
+    /// The conversion between the two forms.
     pub how: ChangeKind,
 }
 
@@ -51,11 +51,11 @@ pub enum ChangeKind {
         /// The name before the change.
         older: &'static str,
     },
-    /// A converted object.
+    /// An object in another form.
     Reshaped {
-        /// Converts the newer form to the older one.
+        /// The function that converts the newer form to the older form.
         lower: ReshapeFunction,
-        /// Converts the older form to the newer one.
+        /// The function that converts the older form to the newer form.
         lift: ReshapeFunction,
     },
 }

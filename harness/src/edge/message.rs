@@ -21,10 +21,10 @@ const WRAPPED: &[(&str, &str)] = &[
     ("notify/sessionSummaryChanged", "root/sessionSummaryChanged"),
     ("notify/authRequired", "auth/required"),
 ];
-/// The methods whose results hold snapshots and envelopes.
+/// The methods whose results contain snapshots and envelopes.
 const STATES: &[&str] = &["initialize", "reconnect", "subscribe"];
 
-/// The type that a notification had in the wrapper.
+/// Returns the type that a notification had in the wrapper; `None` if the wrapper had no such type.
 pub(super) fn wrapped_name(method: &str) -> Option<&'static str> {
     WRAPPED.iter().find(|(_, newer)| *newer == method).map(|(name, _)| *name)
 }
@@ -56,7 +56,7 @@ impl VersionEdge {
     fn lower_dispatch(&self, mut params: Value) -> Value {
         let action = params.get("action").cloned().unwrap_or_default();
         let channel = params.get("channel").and_then(Value::as_str).unwrap_or("").to_owned();
-        // An action that the version does not have is sent unchanged.
+        // The client sends an action unchanged if the version does not have it.
         let lowered = self.lower_action(&channel, &action, ChangeContext::NOTHING);
         let (channel, mut action) = lowered.unwrap_or((self.lower_uri(&channel), action));
         if !self.protocol.has(ProtocolFeature::Channels)
@@ -103,8 +103,8 @@ impl VersionEdge {
         params
     }
 
-    /// Translates the result of a method to the version on the wire. Snapshots and envelopes in it are
-    /// translated already.
+    /// Translates the result of a method to the version on the wire. The caller has already translated the
+    /// snapshots and envelopes in the result.
     pub fn lower_result(&self, method: &str, mut result: Value) -> Value {
         if !STATES.contains(&method) {
             self.lower(MessagePart::Result(method), &mut result, ChangeContext::NOTHING);
@@ -128,7 +128,7 @@ impl VersionEdge {
         self.wrap_notification(method, params)
     }
 
-    /// Does the same as [`VersionEdge::lower_notification`] for params that are translated already.
+    /// Does the work of [`VersionEdge::lower_notification`] for params that are already translated.
     pub fn wrap_notification(&self, method: &str, mut params: Value) -> Option<(String, Value)> {
         if self.protocol.has(ProtocolFeature::Channels) {
             self.protocol.method(method)?;
@@ -229,7 +229,7 @@ impl VersionEdge {
         }
     }
 
-    /// Applies changes to a part's scalar members, without the objects and lists in it.
+    /// Applies changes to the scalar members of a part, but not to the objects and lists in the part.
     fn own(&self, part: MessagePart<'_>, value: &mut Value, lower: bool) {
         let mut outer = Map::new();
         for (name, member) in value.as_object().into_iter().flatten() {
@@ -259,7 +259,7 @@ pub(super) fn kind_of(state: &Map) -> Option<ChannelKind> {
         ("annotations", ChannelKind::Annotations),
         ("files", ChannelKind::Changeset),
     ];
-    // A terminal also has a lifecycle, so test its claim first.
+    // A terminal also has a lifecycle, so its claim is tested first.
     if has("claim") {
         return Some(ChannelKind::Terminal);
     }

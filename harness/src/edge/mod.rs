@@ -1,16 +1,16 @@
 //! The edge: translation between the newest version and the version on a wire.
 //!
 //! Scenarios, clients and the reference host use the newest version. [`changes`] is a list of named
-//! differences, each with the version that introduced it: members and actions that another version spells
-//! differently, places elsewhere or lacks. To *lower* a value undoes these changes one after another, newest
-//! first; to *lift* a value applies them again. Members that were only added need no row: [`Protocol::trim`]
-//! removes them by the protocol tables.
+//! differences, each with the version that introduced it. A difference is a member or an action that another
+//! version spells differently, places elsewhere or does not have. To *lower* a value undoes these changes one
+//! after another, newest first; to *lift* a value applies them again. Members that a version only adds need no
+//! row: [`Protocol::trim`] removes them by the protocol tables.
 //!
 //! Reduced and judged values are not translated. The oracle, the mirrors of clients and the states that the
-//! host sends use the version on the wire, with its own tables and reducers, so that a wrong row here becomes
+//! host sends use the version on the wire, with its own tables and reducers, so a wrong row here becomes
 //! visible.
 //!
-//! Before 0.4.0 the turns of a session are on its own channel: its URI stands for both.
+//! Before 0.4.0 a session has no chat channels: its URI stands for the session and for its chat.
 //!
 //! Knows: `wire`. Never knows: connections, states, scenarios.
 //!
@@ -33,7 +33,7 @@ mod uri;
 
 use changes::{CHANGES, ChangeKind, MessagePlace, VersionChange};
 
-/// Members whose values users define, so that changes do not apply inside them.
+/// Members whose values users define. Changes do not apply inside these values.
 const OPAQUE: &[&str] = &[
     "_meta",
     "config",
@@ -45,10 +45,10 @@ const OPAQUE: &[&str] = &[
     "configSchema",
 ];
 
-/// The context of a change in addition to the value.
+/// The context of a change in addition to the changed value.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangeContext<'a> {
-    /// The state of the channel, as it is on the wire; null if it is unknown.
+    /// The state of the channel, in the version on the wire; null if the state is unknown.
     pub state: &'a Value,
 }
 
@@ -57,7 +57,7 @@ impl ChangeContext<'_> {
     pub const NOTHING: ChangeContext<'static> = ChangeContext { state: &Value::Null };
 }
 
-/// The translation between the newest version and another one.
+/// The translation between the newest version and another version.
 #[derive(Clone, Debug)]
 pub struct VersionEdge {
     protocol: &'static Protocol,
@@ -77,7 +77,7 @@ enum MessagePart<'a> {
 }
 
 impl VersionEdge {
-    /// Returns the translation for a version, or for the newest one if there is no table of the version.
+    /// Returns the translation for a version, or for the newest version if the requested version has no table.
     pub fn new(version: Version, provider: &str) -> VersionEdge {
         static CHAINS: OnceLock<Vec<(Version, Vec<&'static VersionChange>)>> = OnceLock::new();
         let newest = newest();
@@ -106,7 +106,8 @@ impl VersionEdge {
         self.protocol
     }
 
-    /// Returns whether no change applies: the wire differs from the newest version by added members only.
+    /// Returns whether no change applies. In this case the version on the wire differs from the newest version
+    /// only by added members.
     pub fn is_plain(&self) -> bool {
         self.changes.is_empty()
     }
@@ -149,8 +150,8 @@ impl VersionEdge {
         Some((channel, lowered))
     }
 
-    /// Translates an action on the wire to the newest version, with its channel if it names one. Drops members
-    /// that the version on the wire does not have, even if a newer version has them.
+    /// Translates an action on the wire to the newest version, with its channel if the action names a channel.
+    /// Drops members that the version on the wire does not have, even if a newer version has them.
     pub fn lift_action(
         &self,
         channel: Option<&str>,
@@ -180,8 +181,8 @@ impl VersionEdge {
     }
 
     /// Translates the state of a channel to the version on the wire; `None` if the version has no such channel.
-    /// `beside` holds the members that older versions kept in a session's state and newer ones only in its
-    /// summary.
+    /// `beside` contains the members that older versions have in a session's state and newer versions only in
+    /// its summary.
     pub fn lower_state(
         &self,
         kind: ChannelKind,
@@ -259,7 +260,7 @@ fn touch(change: &VersionChange, part: MessagePart<'_>, value: &mut Value, run: 
     }
 }
 
-/// Runs a change on every object in a value, the inner ones first.
+/// Runs a change on every object in a value, inner objects first.
 fn deep(value: &mut Value, run: &dyn Fn(&mut Map)) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| deep(item, run)),
@@ -275,14 +276,14 @@ fn deep(value: &mut Value, run: &dyn Fn(&mut Map)) {
     }
 }
 
-/// Renames a member. Its position among the members changes, which has no meaning.
+/// Renames a member. The position of the member among the members changes, which has no meaning.
 fn rename(members: &mut Map, from: &str, to: &str) {
     if let Some(value) = members.remove(from) {
         members.insert(Text::from(to), value);
     }
 }
 
-/// Returns the type of an action; an empty text if it has none.
+/// Returns the type of an action; an empty text if the action has no type.
 fn type_of(action: &Value) -> &str {
     action.get("type").and_then(Value::as_str).unwrap_or("")
 }

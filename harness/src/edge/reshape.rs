@@ -1,4 +1,5 @@
-//! Pairs of functions that convert objects to the form of an older version and back.
+//! Pairs of functions: one converts an object to the form of an older version, the other converts the object
+//! back.
 //!
 //! A function leaves an object unchanged if the change does not apply to it, or if it already has the other
 //! form.
@@ -21,14 +22,14 @@ fn text<'a>(members: &'a Map, name: &str) -> Option<&'a str> {
     members.get(name)?.as_str()
 }
 
-/// Replaces a member by another one under another name.
+/// Replaces a member with another member, which has another name.
 fn replace(members: &mut Map, from: &str, to: &str, with: impl FnOnce(Value) -> Option<Value>) {
     if let Some(value) = members.remove(from).and_then(with) {
         members.insert(to, value);
     }
 }
 
-// Changes of version 0.9.0.
+// The changes of version 0.9.0.
 
 pub(super) fn error_beside(action: &mut Map, _: ChangeContext<'_>) {
     replace(action, "part", "error", |mut part| Some(part.get_mut("error")?.take()));
@@ -104,7 +105,7 @@ pub(super) fn lifecycles(members: &mut Map, _: ChangeContext<'_>) {
 }
 
 pub(super) fn annotation_turn(members: &mut Map, _: ChangeContext<'_>) {
-    // Without an origin there is no turn, but the older member is required.
+    // An annotation without an origin has no turn, but the older member is required.
     if is_annotation(members) {
         replace(members, "origin", "turnId", |mut origin| {
             Some(origin.get_mut("turnId").map_or_else(|| json!(""), Value::take))
@@ -157,9 +158,9 @@ pub(super) fn known_origin(message: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes of version 0.8.0.
+// The changes of version 0.8.0.
 
-/// Returns the effective decision about an enablement: that of the innermost scope.
+/// Returns the effective decision about an enablement, which is the decision of the innermost scope.
 fn decided(enablement: &Value) -> Option<bool> {
     let decisions = enablement.as_array()?;
     let of = |scope: &&str| decisions.iter().find(|decision| decision["kind"] == **scope);
@@ -213,7 +214,7 @@ pub(super) fn resource_metadata(params: &mut Map, _: ChangeContext<'_>) {
     });
 }
 
-// Changes of version 0.7.0.
+// The changes of version 0.7.0.
 
 pub(super) fn input_inline(call: &mut Map, _: ChangeContext<'_>) {
     if call.get("toolInput").is_some_and(|input| !input.is_string()) {
@@ -245,9 +246,10 @@ pub(super) fn source_of_a_kind(params: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes of version 0.6.0.
+// The changes of version 0.6.0.
 
-/// Removes unanswered questions from finished turns, which a fork copies and a client loads.
+/// Removes unanswered questions from finished turns. Such questions come from a fork, which copies turns, or
+/// from a client, which loads turns.
 pub(super) fn listed_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |part| part.get("response").is_none_or(Value::is_null));
 }
@@ -273,14 +275,14 @@ pub(super) fn question_parts(state: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes of version 0.5.2.
+// The changes of version 0.5.2.
 
-/// Removes all questions from finished turns, since older versions have no such part.
+/// Removes all questions from finished turns, because older versions have no such part.
 pub(super) fn no_questions(state: &mut Map, _: ChangeContext<'_>) {
     without_questions(state, |_| true);
 }
 
-// Changes of version 0.5.0.
+// The changes of version 0.5.0.
 
 /// The members of a session's state that older versions keep in its `summary`.
 const SUMMARY: &[&str] = &[
@@ -366,7 +368,7 @@ const REMOVED: &str = "session/activeClientRemoved";
 const CHANGED: &str = "session/activeClientChanged";
 const TOOLS_CHANGED: &str = "session/activeClientToolsChanged";
 
-/// Translates the removal of the active client; leaves the removal of any other client as it is.
+/// Translates the removal of the active client. The removal of any other client stays unchanged.
 pub(super) fn the_active_client(action: &mut Map, beside: ChangeContext<'_>) {
     if has_type(action, SET) {
         action.insert("type", json!(CHANGED));
@@ -402,7 +404,7 @@ pub(super) fn an_active_client(action: &mut Map, beside: ChangeContext<'_>) {
     }
 }
 
-// Changes of version 0.4.0.
+// The changes of version 0.4.0.
 
 /// The actions that belonged to a session before chats became channels.
 const MOVED: &[&str] = &[
@@ -456,8 +458,8 @@ fn ends(params: &mut Map, change: fn(Value) -> Option<Value>) {
     }
 }
 
-/// Converts positions to numbers. The specification does not say what the numbers count; they are treated as
-/// lines.
+/// Converts positions to numbers. The specification does not say what the numbers count; this function treats
+/// them as lines.
 pub(super) fn two_numbers(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |mut place| Some(place.get_mut("line")?.take()));
 }
@@ -466,7 +468,7 @@ pub(super) fn text_range(params: &mut Map, _: ChangeContext<'_>) {
     ends(params, |line| Some(json!({"line": line, "character": 0})));
 }
 
-// Changes of version 0.3.0.
+// The changes of version 0.3.0.
 
 pub(super) fn stopped_servers(server: &mut Map, _: ChangeContext<'_>) {
     if has_type(server, "mcpServer") && !server.contains_key("state") {
@@ -475,7 +477,7 @@ pub(super) fn stopped_servers(server: &mut Map, _: ChangeContext<'_>) {
 }
 
 pub(super) fn user_message(members: &mut Map, _: ChangeContext<'_>) {
-    // The result of an operation also has a `message`, but with `markdown`.
+    // The result of an operation also has a `message`, but this message has `markdown`.
     let personal = |message: &Value| message.is_object() && message.get("markdown").is_none();
     if members.get("message").is_some_and(personal) {
         replace(members, "message", "userMessage", |mut message| {
@@ -523,7 +525,7 @@ pub(super) fn changesets_beside(state: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes of version 0.2.0.
+// The changes of version 0.2.0.
 
 /// Converts a customization from an entry to a reference; `None` if it has no URI.
 fn reference(entry: &Value) -> Option<Value> {
@@ -647,7 +649,7 @@ pub(super) fn entries(members: &mut Map, _: ChangeContext<'_>) {
     }
 }
 
-// Changes of version 0.1.0.
+// The changes of version 0.1.0.
 
 pub(super) fn one_number(params: &mut Map, _: ChangeContext<'_>) {
     replace(params, "protocolVersions", "protocolVersion", |offers| {
@@ -672,7 +674,7 @@ pub(super) fn chosen_text(result: &mut Map, _: ChangeContext<'_>) {
     replace(result, "protocolVersion", "protocolVersion", |number| Some(json!(number.to_string())));
 }
 
-/// Converts attachments with a resource, the only kind in older versions.
+/// Converts attachments with a resource, which are the only attachments in older versions.
 pub(super) fn typed_attachments(members: &mut Map, _: ChangeContext<'_>) {
     let list = members.get_mut("attachments").and_then(Value::as_array_mut);
     for attachment in list.into_iter().flatten().filter_map(Value::as_object_mut) {

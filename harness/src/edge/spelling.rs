@@ -1,5 +1,5 @@
-//! Texts for people in the words of the version on the wire: actions and notifications have the names that they
-//! are sent under.
+//! Texts for people with the names of the version on the wire: actions and notifications have the names under
+//! which they are sent.
 //!
 //! Knows: names of actions and methods. Never knows: what a text is about.
 //!
@@ -10,8 +10,9 @@ use crate::wire::json::json;
 use super::{ChangeContext, VersionEdge, message, type_of};
 
 impl VersionEdge {
-    /// A text in which actions and notifications have the names of this version. A name for which the version has no
-    /// other one stays as it is, and so does what is part of a longer word, such as a URI.
+    /// Returns a text in which actions and notifications have the names of this version. A name stays unchanged
+    /// if the version has no other name for the same item, or if the name is part of a longer word, such as a
+    /// URI.
     pub fn in_words_of_the_wire(&self, text: &str) -> String {
         if self.is_plain() {
             return text.to_owned();
@@ -37,7 +38,8 @@ impl VersionEdge {
         out
     }
 
-    /// The name of an action or a notification in this version, where the newest version has another one for it.
+    /// Returns the name of an action or a notification in this version; `None` if the newest version uses the
+    /// same name.
     pub fn name_on_the_wire(&self, name: &str) -> Option<String> {
         if self.is_plain() || !name.contains('/') || self.knows(name) {
             return None;
@@ -76,7 +78,7 @@ mod tests {
         check("0.4.0", "`session/activeClientSet`", "`session/activeClientChanged`");
         check("0.2.0", "`root/sessionAdded`", "`root/sessionAdded`");
         check("0.1.0", "`root/sessionAdded` came", "`notify/sessionAdded` came");
-        // What no version but the newest has keeps its name, and so does what only looks like one.
+        // Names that only the newest version has stay unchanged, and so do words that only look like names.
         for text in
             ["chat/canvasOpened", "ahp-session:/chat/delta", "file:///chat/delta", "x-chat/delta"]
         {

@@ -1,7 +1,7 @@
-//! The URIs of channels. Before 0.2.0 the root channel has another URI, the scheme of a session is its
+//! The URIs of channels. Before 0.2.0 the root channel has another URI, the scheme of a session's URI is the
 //! provider, and actions name their channel themselves.
 //!
-//! Knows: URIs. Never knows: what is on a channel.
+//! Knows: URIs. Never knows: the content of a channel.
 
 use crate::wire::channel::{OLD_ROOT, ROOT};
 use crate::wire::feature::ProtocolFeature;
@@ -11,7 +11,7 @@ use super::VersionEdge;
 
 /// The prefix of the URIs of sessions since 0.2.0.
 const SESSION: &str = "ahp-session:/";
-/// The members that hold URIs of channels, or lists of them.
+/// The members that contain URIs of channels, or lists of such URIs.
 const MEMBERS: &[&str] = &[
     "channel",
     "resource",
@@ -22,7 +22,7 @@ const MEMBERS: &[&str] = &[
     "missing",
 ];
 
-/// Returns the member by which an action named its channel before 0.2.0; `None` if it named none.
+/// Returns the member by which an action named its channel before 0.2.0; `None` if the action named no channel.
 pub(super) fn member_of(action_type: &str) -> Option<&'static str> {
     match action_type.split_once('/')?.0 {
         "session" | "chat" => Some("session"),
@@ -31,7 +31,7 @@ pub(super) fn member_of(action_type: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the channel of an action: `channel`, or before 0.2.0 a member of the action.
+/// Returns the channel of an action: `channel` or, before 0.2.0, a member of the action.
 pub(super) fn named_by<'a>(channel: Option<&'a str>, action: &'a Value) -> Option<&'a str> {
     if channel.is_some() {
         return channel;

@@ -12,15 +12,16 @@ use crate::wire::version::{ProtocolStandard, Version};
 
 use super::mirror::ChannelMirror;
 
-/// The state of a client. Pure: it neither reads a clock nor owns a socket.
+/// The state of a client. The type is pure: it neither reads a clock nor owns a socket.
 ///
 /// [`request`](Self::request), [`notification`](Self::notification) and [`dispatch`](Self::dispatch) create
 /// messages, which the caller sends. The caller passes received messages to [`handle`](Self::handle), and calls
-/// [`lost`](Self::lost) at the end of a connection. The remaining state is what a client needs for a reconnect.
-/// Arguments and results are in the newest version; messages and mirrors are in the version on the wire.
+/// [`lost`](Self::lost) at the end of a connection. After that, the engine contains only the state that a
+/// client needs for a reconnect. Arguments and results are in the newest version; messages and mirrors are in
+/// the version on the wire.
 #[derive(Clone, Debug)]
 pub struct ClientEngine {
-    /// The `clientId`.
+    /// The `clientId` of the client.
     pub client_id: String,
     version: Option<Version>,
     next_id: u64,
@@ -30,7 +31,7 @@ pub struct ClientEngine {
     channels: LiteMap<String, Option<ChannelMirror>>,
     mirrors: bool,
     edge: VersionEdge,
-    /// The open requests that the caller created itself, by their ids as text.
+    /// The open requests that the caller created itself. The key is the id as a text.
     foreign: LiteMap<String, PendingRequest>,
     standard: ProtocolStandard,
 }
@@ -43,13 +44,13 @@ const MAX_FOREIGN: usize = 1_000;
 struct PendingRequest {
     method: String,
     channel: String,
-    /// Whether the client has unsubscribed from the channel since.
+    /// Whether the client has unsubscribed from the channel since the request.
     left: bool,
 }
 
 impl ClientEngine {
-    /// Creates a client without a connection. With `mirrors` it keeps a mirror of every channel that it is
-    /// subscribed to.
+    /// Creates a client without a connection. With `mirrors` the client keeps a mirror of every channel that it
+    /// is subscribed to.
     pub fn new(client_id: impl Into<String>, mirrors: bool) -> ClientEngine {
         ClientEngine {
             client_id: client_id.into(),
@@ -76,8 +77,7 @@ impl ClientEngine {
         ClientEngine { edge, ..self }
     }
 
-    /// Records a request that the caller created itself, so that [`handle`](Self::handle) recognises the
-    /// response.
+    /// Records a request that the caller created itself, so [`handle`](Self::handle) recognises the response.
     pub fn sent(&mut self, message: &Message) {
         if let Some((id, method)) = message.id().zip(message.method())
             && self.foreign.len() < MAX_FOREIGN
@@ -134,7 +134,7 @@ impl ClientEngine {
         self.channels.get(channel)?.as_ref()
     }
 
-    /// Returns the method of an open request; `None` if the request is not open.
+    /// Returns the method of an open request; `None` if no request with this id is open.
     pub fn awaits(&self, id: u64) -> Option<&str> {
         self.open.get(&id).map(|asked| asked.method.as_str())
     }
@@ -175,7 +175,7 @@ impl ClientEngine {
         self.edge.lower_message(Message::notification(method, params))
     }
 
-    /// Creates a dispatch with the next `clientSeq`, or with `seq`; returns that number too.
+    /// Creates a dispatch with the next `clientSeq`, or with `seq`. Returns the dispatch and its number.
     pub fn dispatch(&mut self, channel: &str, action: Value, seq: Option<u64>) -> (u64, Message) {
         let client_seq = seq.unwrap_or(self.next_seq);
         self.next_seq = self.next_seq.max(client_seq.saturating_add(1));
@@ -188,7 +188,7 @@ impl ClientEngine {
         (client_seq, message)
     }
 
-    /// Creates a `reconnect` request. Without arguments it names the current subscriptions and the last seen
+    /// Creates a `reconnect` request. By default, the request names the current subscriptions and the last seen
     /// `serverSeq`.
     pub fn reconnect(
         &mut self,
@@ -216,7 +216,7 @@ impl ClientEngine {
         }
     }
 
-    /// Handles a message of the host. Returns it translated to the newest version; `None` if the wire uses that
+    /// Handles a message of the host. Returns the message in the newest version; `None` if the wire uses that
     /// version.
     pub fn handle(&mut self, message: &Message) -> Option<Message> {
         let answers = matches!(message.kind(), MessageKind::Success | MessageKind::Failure);
@@ -226,7 +226,7 @@ impl ClientEngine {
         let foreign = foreign().and_then(|id| self.foreign.remove(&id));
         let method = asked.as_ref().or(foreign.as_ref()).map(|asked| asked.method.as_str());
         let lifted = (!self.edge.is_plain()).then(|| self.edge.lift_message(message, method));
-        // A `subscribe` of the caller's own makes also this client subscribed.
+        // A `subscribe` that the caller created also subscribes this client.
         let asked = asked.or(foreign.filter(|asked| asked.method == "subscribe"));
         let told = lifted.as_ref().unwrap_or(message);
         if message.kind() == MessageKind::Notification && message.method() == Some("action") {
@@ -238,7 +238,7 @@ impl ClientEngine {
         lifted
     }
 
-    /// Handles an envelope: `envelope` is in the newest version, `raw` is as on the wire.
+    /// Handles an envelope: `envelope` is in the newest version, `raw` in the version on the wire.
     fn envelope(&mut self, envelope: &Value, raw: &Value) {
         let Some(channel) = envelope["channel"].as_str() else {
             return;
@@ -253,7 +253,7 @@ impl ClientEngine {
 
     fn answered(&mut self, asked: &PendingRequest, result: &Value, raw: &Value) {
         match asked.method.as_str() {
-            // The handshake is complete, whatever version the agent answers with.
+            // The handshake is complete, whatever version the agent's answer names.
             "initialize" if self.standard == ProtocolStandard::Acp => {
                 self.version = result["protocolVersion"].as_u64().map(|_| Version::ACP_1);
             }
@@ -301,7 +301,7 @@ impl ClientEngine {
         told.zip(raw).for_each(|(snapshot, raw)| self.snapshot(snapshot, raw));
     }
 
-    /// Replaces the confirmed state by a snapshot. The client's actions since then stay pending.
+    /// Replaces the confirmed state by a snapshot. Later actions of the client stay pending.
     fn snapshot(&mut self, snapshot: &Value, raw: &Value) {
         let Some(channel) = resource(snapshot) else {
             return;

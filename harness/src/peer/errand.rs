@@ -1,6 +1,6 @@
 //! The effects that a client of ACP performs for an agent outside of the conversation, and their results.
 //!
-//! A result is a JSON object, so that a transcript can hold it. It has the `token` of the errand, or the
+//! A result is a JSON object, so a transcript can contain it. The object has the `token` of the errand, or the
 //! `terminal` of the event.
 //!
 //! Knows: JSON. Never knows: files, processes.
@@ -18,34 +18,35 @@ pub const KILLED: &str = "killed";
 /// An effect that the caller performs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClientErrand {
-    /// Read a file: the result is `{token, text}`, `{token, missing}` or `{token, failed}`.
+    /// The caller reads a file. The result is `{token, text}`, `{token, missing}` or `{token, failed}`.
     Read {
         /// The number of the errand.
         token: u64,
-        /// The absolute path.
+        /// The absolute path of the file.
         path: String,
     },
-    /// Write a file: the result is `{token, text}` with the new content, or `{token, failed}`.
+    /// The caller writes a file. The result is `{token, text}` with the new content, or `{token, failed}`.
     Write {
         /// The number of the errand.
         token: u64,
-        /// The absolute path.
+        /// The absolute path of the file.
         path: String,
-        /// The new content.
+        /// The new content of the file.
         text: String,
     },
-    /// Run a command: its output and its exit follow as `{terminal, printed}` and `{terminal, exit}`.
+    /// The caller runs a command. The command's output and exit follow as `{terminal, printed}` and `{terminal,
+    /// exit}`.
     Start {
-        /// The id of the terminal that it runs in.
+        /// The id of the terminal in which the command runs.
         terminal: String,
         /// The program and its arguments.
         command: Vec<String>,
         /// Additional environment variables.
         env: Vec<(String, String)>,
-        /// The working folder.
+        /// The working folder of the command.
         cwd: String,
     },
-    /// Kill the process in a terminal.
+    /// The caller kills the process in a terminal.
     Kill {
         /// The id of the terminal.
         terminal: String,
@@ -63,7 +64,7 @@ impl ClientErrand {
         json!({"token": token, "missing": true})
     }
 
-    /// Returns the result of a failed errand.
+    /// Returns the result of a failed errand, with the reason `why`.
     pub fn failed(token: u64, why: &str) -> Value {
         json!({"token": token, "failed": why})
     }

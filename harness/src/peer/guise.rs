@@ -1,4 +1,4 @@
-//! The guise of a client at a host's endpoint: its credentials and its web origin.
+//! The credentials and the web origin that a client presents at a host's endpoint.
 //!
 //! A scenario names credentials by their relation to the client; the caller that connects chooses the token.
 //!
@@ -30,7 +30,7 @@ impl ClientCredentials {
         ("none", ClientCredentials::None),
     ];
 
-    /// Returns the credentials for a word of a scenario; `None` if there are none.
+    /// Returns the credentials for a word of a scenario; `None` for an unknown word.
     pub fn named(word: &str) -> Option<ClientCredentials> {
         ClientCredentials::ALL.iter().find(|(known, _)| *known == word).map(|(_, it)| *it)
     }
@@ -39,8 +39,8 @@ impl ClientCredentials {
 /// The properties of a client's request to open a connection.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ClientGuise {
-    /// The credentials.
+    /// The kind of credentials that the client presents.
     pub credentials: ClientCredentials,
-    /// The `Origin` header, as browsers send it; `None` to send none.
+    /// The `Origin` header, which browsers send; `None` to send no such header.
     pub origin: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! A client's mirror of a channel: a snapshot, the envelopes since, and the client's pending actions.
+//! A client's mirror of a channel: a snapshot, the later envelopes, and the client's pending actions.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ pub struct ChannelMirror {
     pending: VecDeque<(u64, Value)>,
 }
 
-/// The maximum number of pending actions of a mirror, in case a host never confirms or rejects any.
+/// The maximum number of pending actions of a mirror. A host may never accept or reject them.
 const MAX_PENDING: usize = 10_000;
 
 impl ChannelMirror {
@@ -27,7 +27,7 @@ impl ChannelMirror {
         ChannelMirror { version, kind, confirmed: state, seq: from_seq, pending: VecDeque::new() }
     }
 
-    /// Takes over the pending actions of the mirror that this one replaces.
+    /// Takes the pending actions of the older mirror that this mirror replaces.
     pub(super) fn after(self, before: Option<ChannelMirror>) -> ChannelMirror {
         let pending = before.map(|before| before.pending).unwrap_or_default();
         ChannelMirror { pending, ..self }
@@ -41,7 +41,7 @@ impl ChannelMirror {
     }
 
     /// Handles an envelope. An action of the client itself is no longer pending, whatever its position in the
-    /// queue. A rejection changes nothing else. An envelope whose number is not above the snapshot's is
+    /// queue. A rejection has no other effect. An envelope whose number is not above the snapshot's number is
     /// ignored.
     ///
     /// Source: guide/actions.md, write-ahead reconciliation.
@@ -64,8 +64,8 @@ impl ChannelMirror {
         }
     }
 
-    /// Drops the pending actions at the end of a connection; the result of the reconnect shows their outcome.
-    /// Source: guide/actions.md, reconnection.
+    /// Drops the pending actions at the end of a connection. The result of the reconnect shows the outcome of
+    /// these actions. Source: guide/actions.md, reconnection.
     pub fn forget_pending(&mut self) {
         self.pending.clear();
     }
@@ -90,8 +90,8 @@ impl ChannelMirror {
         self.pending.len()
     }
 
-    /// Returns the confirmed state with the pending actions applied in the order of their dispatch. Skips an
-    /// action that has become a no-op.
+    /// Returns the confirmed state with the pending actions applied in the order of their dispatch. An action
+    /// that has become a no-op is skipped.
     pub fn optimistic(&self) -> Value {
         let mut state = self.confirmed.clone();
         for (_, action) in &self.pending {

@@ -1,12 +1,12 @@
 //! A client of either protocol, without input or output.
 //!
-//! [`client`] holds the state of a client: ids, numbers, subscriptions, the last seen `serverSeq`. [`mirror`]
-//! holds the state of a channel: the confirmed state, the pending actions, and both combined.
+//! [`client`] contains the state of a client: ids, numbers, subscriptions, the last seen `serverSeq`.
+//! [`mirror`] contains the state of a channel: the confirmed state, the pending actions, and both combined.
 //!
-//! [`serving`] is what a client of ACP does for its agent, by [`errand`]s that others run; [`reports`] what it makes of
-//! the reports of tool calls, [`texts`] what it makes of the chunks of messages.
+//! [`serving`] answers the requests of an agent to a client of ACP; the caller performs the necessary
+//! [`errand`]s. [`reports`] collects an agent's reports of tool calls, [`texts`] the chunks of messages.
 //!
-//! Knows: `wire`, `model`. Never knows: sockets, clocks, what a scenario wants.
+//! Knows: `wire`, `model`. Never knows: sockets, clocks, what a scenario requires.
 //!
 //! Start at [`client`].
 

@@ -3,7 +3,7 @@
 //! A member that a report omits or sets to null keeps its value. Any other member replaces the earlier value; a
 //! list is replaced as a whole.
 //!
-//! Knows: reports. Never knows: sockets, what a scenario wants.
+//! Knows: reports. Never knows: sockets, what a scenario requires.
 //!
 //! Start at [`ToolCallReports::take`]. Source: agentclientprotocol.com, protocol v1, tool calls, updating.
 
@@ -15,7 +15,7 @@ const MAX_CALLS: usize = 1_000;
 /// The member with the kind of an update, which is not part of a call.
 const KIND: &str = "sessionUpdate";
 
-/// The reported calls, the newest last.
+/// The reported calls; the newest call is the last.
 #[derive(Debug, Default)]
 pub struct ToolCallReports {
     calls: Vec<Value>,
@@ -48,7 +48,7 @@ impl ToolCallReports {
         }
     }
 
-    /// Returns the call with this id; `None` if there is none.
+    /// Returns the call with this id; `None` if no such call was reported.
     pub fn call(&self, id: &Value) -> Option<&Value> {
         self.calls.iter().rev().find(|call| call["toolCallId"] == *id)
     }

@@ -1,10 +1,10 @@
 //! Serves the requests of an agent to a client of ACP: files of one folder, and commands that run there.
 //!
-//! [`AgentServing`] receives the agent's requests and the results of errands. It returns responses and errands
-//! to perform. It rejects methods that the client does not offer, and paths outside of the folder. Permission
-//! requests are not served here: a user or a scenario decides about them.
+//! [`AgentServing`] receives the agent's requests and the results of errands. [`AgentServing`] returns
+//! responses and errands to perform, and rejects methods that the client does not offer, and paths outside of
+//! the folder. Permission requests are not served here: a user or a scenario decides about them.
 //!
-//! Knows: the methods of ACP that agents ask. Never knows: files, processes, scenarios.
+//! Knows: the methods of ACP that agents request. Never knows: files, processes, scenarios.
 //!
 //! Start at [`AgentServing::asked`].
 
@@ -41,14 +41,14 @@ const NO_METHOD: i64 = -32601;
 /// The capabilities that a client offers to an agent.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AgentOffers {
-    /// Nothing.
+    /// The client offers nothing.
     #[default]
     Nothing,
-    /// Files.
+    /// The client offers access to files.
     Fs,
-    /// Files and terminals.
+    /// The client offers access to files and terminals.
     FsTerminal,
-    /// All capabilities.
+    /// The client offers all capabilities.
     All,
 }
 
@@ -61,7 +61,7 @@ impl AgentOffers {
         (AgentOffers::All, "all"),
     ];
 
-    /// Returns the offer for a word of a scenario; `None` if there is none.
+    /// Returns the offer for a word of a scenario; `None` for an unknown word.
     pub fn named(word: &str) -> Option<AgentOffers> {
         AgentOffers::ALL.iter().find(|(_, known)| *known == word).map(|(offers, _)| *offers)
     }
@@ -97,12 +97,12 @@ impl AgentOffers {
     }
 }
 
-/// An output that the caller has to carry out.
+/// An action that the caller has to carry out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ServingDeed {
-    /// Send a response.
+    /// The caller sends a response.
     Answer(Message),
-    /// Perform an errand.
+    /// The caller performs an errand.
     Errand(ClientErrand),
 }
 
@@ -120,7 +120,7 @@ struct ServedTerminal {
     limit: usize,
     truncated: bool,
     exit: Option<Value>,
-    /// The ids of the requests that wait for its exit.
+    /// The ids of the requests that wait for the exit of the terminal.
     waiting: Vec<Value>,
 }
 
@@ -134,21 +134,21 @@ pub struct AgentServing {
     terminals: LiteMap<String, ServedTerminal>,
     /// The number of bytes sent to the agent so far.
     served: usize,
-    /// The last refused path outside of the folder that was not reported yet.
+    /// The last refused path outside of the folder that the caller has not taken yet.
     elsewhere: Option<String>,
 }
 
-/// The outputs for a request (empty if it is answered later), or the code and the message of an error.
+/// The outputs for a request (empty if the request is answered later), or the code and the message of an error.
 type ServingResult = Result<Vec<ServingDeed>, (i64, String)>;
 
 impl AgentServing {
-    /// Creates the state for an agent that works in this folder; nothing is offered yet. Errands and terminals
-    /// are numbered from `first`, so that the numbers of several clients differ.
+    /// Creates the state for an agent that works in this folder, without any offer. Errands and terminals are
+    /// numbered from `first`, so the numbers of several clients differ.
     pub fn new(folder: &str, first: u64) -> AgentServing {
         AgentServing { folder: folder.to_owned(), serial: first, ..AgentServing::default() }
     }
 
-    /// Changes the offer.
+    /// Changes the capabilities that the client offers.
     pub fn offer(&mut self, offers: AgentOffers) {
         self.offers = offers;
     }
@@ -191,7 +191,7 @@ impl AgentServing {
                 let content = lines(text, line, limit);
                 self.gives(content.len()).map(|()| json!({"content": content}))
             }
-            // Agents recognise a new file by these words.
+            // Agents recognise a new file by this message.
             (None, _) if told["missing"] == true => {
                 Err((NOT_FOUND, "ENOENT: no such file or directory"))
             }
@@ -206,7 +206,7 @@ impl AgentServing {
         }]
     }
 
-    /// Counts bytes to send; fails if the total exceeds the limit.
+    /// Counts bytes to send. Returns an error if the total exceeds the limit.
     fn gives(&mut self, bytes: usize) -> Result<(), (i64, &'static str)> {
         self.served = self.served.saturating_add(bytes);
         match self.served {
@@ -215,7 +215,7 @@ impl AgentServing {
         }
     }
 
-    /// Returns the last refused path outside of the folder and forgets it; `None` if there is none.
+    /// Returns the last refused path outside of the folder and removes it; `None` if there is none.
     pub fn elsewhere(&mut self) -> Option<String> {
         self.elsewhere.take()
     }
@@ -324,7 +324,7 @@ impl AgentServing {
         let mut deeds = vec![answer(id, json!({}))];
         if release {
             self.terminals.remove(&name);
-            // The requests that wait for the exit get it now, since the exit event will not reach them.
+            // The requests that wait for the exit are answered now, because the exit event will not reach them.
             let gone = json!({"exitCode": null, "signal": "SIGKILL"});
             deeds.extend(waiting.iter().map(|id| answer(id, gone.clone())));
         } else {
@@ -348,7 +348,7 @@ impl AgentServing {
 }
 
 impl ServedTerminal {
-    /// Appends output. Cuts it at its beginning, at a UTF-8 boundary, if it exceeds the limit.
+    /// Appends output. If the output exceeds the limit, removes its beginning up to a UTF-8 boundary.
     fn print(&mut self, text: &str) {
         self.output.push_str(text);
         if self.output.len() > self.limit {
@@ -366,7 +366,7 @@ fn answer(id: &Value, result: Value) -> ServingDeed {
     ServingDeed::Answer(Message::success(id.clone(), result))
 }
 
-/// Returns the lines of a text from a line on, counted from 1.
+/// Returns the lines of a text, beginning with the line `line`, which is counted from 1.
 fn lines(text: &str, line: u64, limit: Option<u64>) -> String {
     if line <= 1 && limit.is_none() {
         return text.to_owned();
@@ -384,7 +384,7 @@ fn brief(path: &str) -> String {
     }
 }
 
-/// Returns a path unchanged if it is below a folder; `None` if it leads outside.
+/// Returns the path unchanged if it is below a folder; `None` if the path leads out of the folder.
 pub fn within(folder: &str, path: &str) -> Option<String> {
     let folder = folder.trim_end_matches('/');
     let rest = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'))?;

@@ -1,6 +1,6 @@
-//! What the chunks of a session's messages add up to: how a text is divided into chunks says nothing.
+//! The texts that result from the chunks of a session's messages. The division into chunks has no meaning.
 //!
-//! Knows: chunks of messages. Never knows: sockets, what a scenario wants.
+//! Knows: chunks of messages. Never knows: sockets, what a scenario requires.
 //!
 //! Start at [`ConversationTexts::take`]. Source: agentclientprotocol.com, schema v1 › ContentChunk.
 
@@ -9,12 +9,12 @@ use litemap::LiteMap;
 use crate::wire::json::{Value, json};
 use crate::wire::message::Message;
 
-/// Sessions whose texts are kept.
+/// Upper bound for the sessions whose texts are kept.
 const MAX_SESSIONS: usize = 100;
-/// Bytes of each text that are kept.
+/// Upper bound in bytes for each text that is kept; a chunk that would exceed it is dropped.
 const MAX_TEXT: usize = 64 << 10;
 
-/// The texts of the sessions that a client was told of on one connection.
+/// The texts of the sessions that one connection named.
 #[derive(Debug, Default)]
 pub struct ConversationTexts {
     sessions: LiteMap<String, SessionTexts>,
@@ -27,7 +27,7 @@ struct SessionTexts {
 }
 
 impl ConversationTexts {
-    /// Takes in a message of the agent.
+    /// Handles a message of the agent, and keeps the text of a message chunk.
     pub fn take(&mut self, message: &Message) {
         if message.method() != Some("session/update") {
             return;
@@ -54,7 +54,7 @@ impl ConversationTexts {
         }
     }
 
-    /// What the user and the agent have said in a session, as members `user` and `agent`.
+    /// Returns the texts of the user and of the agent in a session, as members `user` and `agent`.
     pub fn of(&self, session: &Value) -> Value {
         let texts = session.as_str().and_then(|session| self.sessions.get(session));
         let (user, agent) =

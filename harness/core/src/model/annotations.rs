@@ -21,8 +21,8 @@ fn annotation<'a>(state: &'a mut Object, action: &Object) -> ReducerResult<&'a m
     list::find(annotations, "id", wanted).ok_or_else(|| NoOp::UnknownAnnotation.into())
 }
 
-/// Overwrites the properties of an annotation that the action has. `provenance` is the member that names the
-/// origin of the annotated content. An update cannot clear a property: null counts as absent.
+/// Overwrites the properties of an annotation with those in the action. `provenance` is the member that names
+/// the origin of the annotated content. An update cannot clear a property, because null counts as absent.
 pub(super) fn updated(
     state: &mut Object,
     action: &Object,
@@ -54,7 +54,7 @@ pub(super) fn entry_set(state: &mut Object, action: &Object) -> ReducerResult {
     list::upsert(annotation(state, action)?, ENTRIES, "id", id, entry.clone())
 }
 
-/// Removes an entry. The annotation stays, even without entries.
+/// Removes an entry. The annotation stays, even if it has no entries left.
 pub(super) fn entry_removed(state: &mut Object, action: &Object) -> ReducerResult {
     let unwanted = text(action, "entryId")?;
     let entries = list::existing(annotation(state, action)?, ENTRIES)?;

@@ -1,5 +1,5 @@
-//! The channel of an automation run: its sessions. The catalogue of automations and the run's other actions are
-//! plain rows of the table.
+//! The channel of an automation run: the sessions of the run. The run's other actions and the catalogue of
+//! automations are plain rows of the table.
 //!
 //! Knows: the members of a run's state. Never knows: schedules, whether a lifecycle may follow another.
 
@@ -27,7 +27,7 @@ pub(super) fn session_set(run: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Removes a session. If it is the primary session, the run then has none.
+/// Removes a session. If this is the primary session, the run has no primary session afterwards.
 pub(super) fn session_removed(run: &mut Object, action: &Object) -> ReducerResult {
     let session = text(action, "session")?;
     let sessions = list::existing(run, SESSIONS)?.ok_or(NoOp::UnknownSession)?;

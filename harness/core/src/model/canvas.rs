@@ -1,10 +1,10 @@
-//! The canvas channel: a page that an extension shows. Its only action replaces the whole state.
+//! The canvas channel: a page that an extension shows. The only action of the channel replaces the whole state.
 //!
 //! Knows: that action. Never knows: the members of the state.
 
 use super::payload::{Object, ReducerResult, object};
 
-/// Replaces the state with the action's state. No old member stays.
+/// Replaces the state with the state in the action. No old member stays.
 pub(super) fn state_changed(canvas: &mut Object, action: &Object) -> ReducerResult {
     canvas.clone_from(object(action, "canvas")?);
     Ok(())

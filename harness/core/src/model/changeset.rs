@@ -25,7 +25,7 @@ struct ChangesetTransition<'a> {
 }
 
 impl<'a> ChangesetTransition<'a> {
-    /// Reads a status. Only the status `error` has an error; with any other status the action's error is
+    /// Reads a status. Only the status `error` has an error; with any other status, the action's error is
     /// ignored.
     fn read(action: &'a Object) -> ReducerResult<ChangesetTransition<'a>> {
         let status = text(action, "status")?;
@@ -67,8 +67,8 @@ pub(super) fn content_changed(changeset: &mut Object, action: &Object) -> Reduce
     Ok(())
 }
 
-/// Replaces the content as before 0.9.0, where the action also sets the error, or clears it if it has none. The
-/// status stays.
+/// Replaces the content as versions before 0.9.0 do: the action also sets the error, or clears it if the action
+/// has none. The status stays.
 pub(super) fn content_changed_with_error(changeset: &mut Object, action: &Object) -> ReducerResult {
     let error = optional(action, "error", PayloadShape::Object)?;
     content_changed(changeset, action)?;

@@ -24,7 +24,7 @@ pub(super) fn any_active_turn(chat: &mut Object) -> ReducerResult<&mut Object> {
     turn.ok_or_else(|| NoOp::MalformedState.into())
 }
 
-/// Returns the active turn if it has this id.
+/// Returns the active turn if the turn has this id.
 pub(super) fn active_turn<'a>(
     chat: &'a mut Object,
     turn_id: &str,
@@ -33,7 +33,7 @@ pub(super) fn active_turn<'a>(
     if text_of(turn, "id") == Some(turn_id) { Ok(turn) } else { Err(NoOp::WrongTurn.into()) }
 }
 
-/// Returns the id of a part: its own, or that of its tool call.
+/// Returns the id of a part: the part's own id, or the id of its tool call.
 pub fn part_id(part: &Value) -> Option<&str> {
     let holder = match part.get("kind").and_then(Value::as_str) {
         Some("toolCall") => part.get("toolCall")?.get("toolCallId"),
@@ -77,8 +77,8 @@ pub(super) fn response_part(chat: &mut Object, action: &Object) -> ReducerResult
     any_part(chat, action)
 }
 
-/// Adds a part of any kind to the active turn. It does not update the chat's status, even if the part waits for
-/// a person: the next action that derives the status does.
+/// Adds a part of any kind to the active turn. The chat's status is not updated, even if the part waits for a
+/// person: the next action that derives the status updates it.
 pub(super) fn any_part(chat: &mut Object, action: &Object) -> ReducerResult {
     let turn_id = text(action, "turnId")?;
     let part = object(action, "part")?;

@@ -1,4 +1,4 @@
-//! A session's customizations: containers at the top, entries among their `children`.
+//! A session's customizations: containers at the top level, entries among their `children`.
 //!
 //! Knows: the list `customizations`. Never knows: what a customization does.
 //!
@@ -15,7 +15,8 @@ use super::payload::{
 
 const CUSTOMIZATIONS: &str = "customizations";
 
-/// Returns the entry with this id. It searches the top level first, then the children of each container.
+/// Returns the entry with this id. The search begins at the top level, and continues with the children of each
+/// container.
 fn entry_mut<'a>(session: &'a mut Object, id: &str) -> ReducerResult<Option<&'a mut Object>> {
     let Some(entries) = list::existing(session, CUSTOMIZATIONS)? else {
         return Ok(None);
@@ -33,10 +34,11 @@ fn is(entry: &Value, member: &str, value: &str) -> bool {
     entry.get(member).and_then(Value::as_str) == Some(value)
 }
 
-/// Turns a customization on or off. Plugins and MCP servers store the list of decisions, or nothing if it is
-/// empty. Every other entry stores a boolean: that of the first decision, or `true` without one.
+/// Turns a customization on or off. Plugins and MCP servers store the list of decisions, or no list if it is
+/// empty. Every other entry stores a boolean: the value of the first decision, or `true` if there is no
+/// decision.
 ///
-/// The kind of the first decision does not matter, even if it is unknown.
+/// The kind of the first decision does not matter, even if the kind is unknown.
 pub(super) fn toggled(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     let decisions = required(action, "enablement", PayloadShape::List)?;
@@ -58,7 +60,7 @@ pub(super) fn toggled(session: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Turns the entry with this `customization.uri` on or off, as up to 0.1.0.
+/// Turns the entry with this `customization.uri` on or off, in versions up to 0.1.0.
 pub(super) fn toggled_by_uri(session: &mut Object, action: &Object) -> ReducerResult {
     let uri = text(action, "uri")?;
     required(action, "enabled", PayloadShape::Flag)?;
@@ -68,7 +70,7 @@ pub(super) fn toggled_by_uri(session: &mut Object, action: &Object) -> ReducerRe
     Ok(())
 }
 
-/// Turns a customization on or off. Up to 0.5.1 this works only for the top level, not for children.
+/// Turns a customization on or off in versions up to 0.5.1, which change only entries at the top level.
 pub(super) fn switched_at_top(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     required(action, "enabled", PayloadShape::Flag)?;
@@ -79,7 +81,7 @@ pub(super) fn switched_at_top(session: &mut Object, action: &Object) -> ReducerR
     Ok(())
 }
 
-/// Turns a customization on or off, on either level: 0.5.2 to 0.7.0.
+/// Turns a customization on or off, on either level, in versions 0.5.2 to 0.7.0.
 pub(super) fn switched(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     required(action, "enabled", PayloadShape::Flag)?;
@@ -88,8 +90,8 @@ pub(super) fn switched(session: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Updates the customization with this URI, as in 0.1.0. Members absent from the action stay. A new entry is
-/// off unless the action says otherwise.
+/// Updates the customization with this URI, in version 0.1.0. Members that the action does not have stay. A new
+/// entry is off unless the action turns it on.
 pub(super) fn updated_by_uri(session: &mut Object, action: &Object) -> ReducerResult {
     let uri = key_of(action, "customization", "uri")?;
     optional(action, "enabled", PayloadShape::Flag)?;
@@ -113,8 +115,8 @@ fn with_uri<'a>(entries: &'a mut [Value], uri: &str) -> Option<&'a mut Object> {
     entries.iter_mut().find(named).and_then(Value::as_object_mut)
 }
 
-/// Removes a container with its children, or otherwise a child from every container that has it. Empty lists
-/// stay.
+/// Removes a container with its children. If no container has the id, removes the child with this id from every
+/// container. Empty lists stay.
 pub(super) fn removed(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     let entries = list::existing(session, CUSTOMIZATIONS)?.ok_or(NoOp::UnknownCustomization)?;
@@ -135,7 +137,7 @@ fn mcp_server_mut<'a>(session: &'a mut Object, id: &str) -> ReducerResult<&'a mu
     server.ok_or_else(|| NoOp::UnknownMcpServer.into())
 }
 
-/// Sets an MCP server's state and side channel. An absent channel is cleared.
+/// Sets the state and the side channel of an MCP server. If the action has no channel, the channel is cleared.
 pub(super) fn mcp_state_changed(session: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "id")?;
     object(action, "state")?;
@@ -163,7 +165,7 @@ fn mcp_requested(session: &mut Object, action: &Object, kind: &str) -> ReducerRe
     Ok(())
 }
 
-/// Stops an MCP server that is starting from blocking the session. Any other server is a no-op.
+/// Stops an MCP server that is starting from blocking the session. For any other server the action is a no-op.
 pub(super) fn mcp_background_requested(session: &mut Object, action: &Object) -> ReducerResult {
     let server = mcp_server_mut(session, text(action, "id")?)?;
     let state = server.get_mut("state").ok_or(NoOp::NotBlocking)?;

@@ -1,4 +1,4 @@
-//! The differences between versions that several actions share, as data.
+//! The differences between versions that affect several actions, as data.
 //!
 //! Actions that a version adds, removes or changes are rows of the [`table`](super::table). Conventions of a
 //! whole channel, such as the place of its status, are members of [`ChannelDialect`]. A version that changes a
@@ -19,68 +19,70 @@ use crate::wire::version::Version;
 /// The conventions of a channel in one version.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelDialect {
-    /// The member that holds title, status and times: `summary` in sessions up to 0.4.0. `None` if the state
-    /// itself holds them.
+    /// The member that contains title, status and times: `summary` in sessions up to 0.4.0. `None` if these
+    /// members are in the state itself.
     pub summary: Option<&'static str>,
-    /// The format of the wall clock in `modifiedAt`. From 0.9.0 on no row writes the clock.
+    /// The format of the wall-clock time in `modifiedAt`. From 0.9.0 on, no row of the table writes this time.
     pub stamp: ClockFormat,
-    /// The member that holds a user's message: `userMessage` up to 0.2.0, then `message`.
+    /// The member that contains a user's message: `userMessage` up to 0.2.0, `message` in later versions.
     pub message: &'static str,
-    /// The members that a tool call takes from its start action. The owning client is `toolClientId` up to
-    /// 0.2.0, later a `contributor`; `intention` exists from 0.5.1 on.
+    /// The members that a tool call takes from its start action. The owning client is in `toolClientId` up to
+    /// 0.2.0, and in `contributor` later; `intention` exists from 0.5.1 on.
     pub tool_start: &'static [&'static str],
-    /// The members that a pending tool call takes from the action that asks for confirmation. `riskAssessment`
+    /// The members that a pending tool call takes from the action that requests confirmation. `riskAssessment`
     /// exists from 0.6.0 on.
     pub asked: &'static [&'static str],
-    /// Whether later tool-call actions replace `_meta`: from 0.4.0 on.
+    /// Whether later tool-call actions replace `_meta`. The value is `true` from 0.4.0 on.
     pub tool_meta: bool,
     /// Whether `toolCallReady` applies to a call that already waits for confirmation. Such a call keeps the
-    /// members that the action omits. From 0.6.0 on.
+    /// members that the action omits. The value is `true` from 0.6.0 on.
     pub asks_again: bool,
-    /// Whether a tool call can wait for authentication: from 0.6.0 on.
+    /// Whether a tool call can wait for authentication. The value is `true` from 0.6.0 on.
     pub tool_auth: bool,
     /// Whether `toolCallReady` keeps the input of a call that has run and may refine its contributor and
-    /// intention, and whether an edited input replaces only a text: from 0.7.0 on.
+    /// intention, and whether an edited input replaces only a text. The value is `true` from 0.7.0 on.
     pub refines_calls: bool,
-    /// Whether `toolCallDelta` may omit `content`: from 0.7.0 on.
+    /// Whether `toolCallDelta` may omit `content`. The value is `true` from 0.7.0 on.
     pub empty_deltas: bool,
     /// The place of input requests.
     pub questions: QuestionPlace,
     /// The times that turns carry.
     pub times: TurnTimes,
-    /// Whether older turns can be loaded, so that a state may have a cursor: from 0.5.1 on.
+    /// Whether clients can load older turns, so a state may have a cursor. The value is `true` from 0.5.1 on.
     pub pages: bool,
-    /// Whether an entry of `inputNeeded` for a client's own tool counts as waiting for a person: 0.5.1 to
-    /// 0.7.0.
+    /// Whether an entry of `inputNeeded` for a client's own tool counts as waiting for a person. The value is
+    /// `true` from 0.5.1 to 0.7.0.
     pub clients_are_people: bool,
 }
 
 /// The format of a wall-clock time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClockFormat {
-    /// Milliseconds since 1970, as a number.
+    /// The time is a number of milliseconds since 1970.
     Millis,
-    /// A text such as `1970-01-01T00:00:09.999Z`.
+    /// The time is a text such as `1970-01-01T00:00:09.999Z`.
     Text,
 }
 
 /// The place of input requests in a state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum QuestionPlace {
-    /// In the list `inputRequests` beside the turns, until they are answered: up to 0.5.2.
+    /// The requests are in the list `inputRequests` beside the turns, until they are answered. Versions up to
+    /// 0.5.2 use this variant.
     Listed,
-    /// Among the parts of the active turn, where they stay after the answer.
+    /// The requests are among the parts of the active turn, where they stay after the answer.
     Parts,
 }
 
 /// The times that turns carry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TurnTimes {
-    /// None: up to 0.5.2.
+    /// Turns carry no times. Versions up to 0.5.2 use this variant.
     None,
-    /// Start and duration: 0.6.0 to 0.8.0.
+    /// Turns carry their start and their duration. Versions 0.6.0 to 0.8.0 use this variant.
     Told,
-    /// Start and duration, from which the chat's `modifiedAt` follows: from 0.9.0 on.
+    /// Turns carry their start and their duration, which determine the chat's `modifiedAt`. Versions from 0.9.0
+    /// on use this variant.
     Counted,
 }
 
@@ -137,8 +139,8 @@ struct DialectRow {
     dialect: ChannelDialect,
 }
 
-/// The dialects by channel, in the order of their versions. Channels without a row have the newest dialect
-/// only.
+/// The dialects by channel, in the order of their versions. A channel without a row has only the newest
+/// dialect.
 const DIALECTS: &[DialectRow] = {
     use ChannelKind::{Chat, Session};
     const fn row(channel: ChannelKind, since: Version, dialect: ChannelDialect) -> DialectRow {
@@ -187,7 +189,8 @@ impl ReducerContext {
         summary.ok_or_else(|| NoOp::MalformedState.into())
     }
 
-    /// Writes the wall clock into `modifiedAt`. As text, a clock beyond the year 9999 is not written.
+    /// Writes the wall-clock time into `modifiedAt`. If the format is a text, a time after the year 9999 is not
+    /// written.
     pub(super) fn stamp(&self, state: &mut Object) -> ReducerResult {
         let now = match self.dialect.stamp {
             ClockFormat::Millis => Some(Value::from(self.now_ms)),

@@ -14,7 +14,7 @@ use super::payload::{Object, PayloadShape, ReducerResult, assign, given, key_of,
 use super::payload::{object, text_of};
 use super::status;
 
-/// Returns the newest part with an open request of this id.
+/// Returns the newest part with an open request that has this id.
 fn open_request<'a>(turn: &'a mut Object, id: &str) -> ReducerResult<Option<&'a mut Object>> {
     let Some(parts) = list::existing(turn, PARTS)? else {
         return Ok(None);
@@ -35,7 +35,7 @@ fn request_of<'a>(chat: &'a mut Object, id: &str) -> ReducerResult<&'a mut Objec
 }
 
 /// Adds a request, or replaces the open request with the same id. The old answers stay unless the new request
-/// has its own.
+/// has answers.
 pub(super) fn requested(
     context: &ReducerContext,
     chat: &mut Object,
@@ -60,7 +60,7 @@ pub(super) fn requested(
     status::mark_unread(context, chat)
 }
 
-/// Sets or removes the answer to one question. Without any answer the member `answers` is removed.
+/// Sets or removes the answer to one question. If no answer is left, the member `answers` is removed.
 pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "requestId")?;
     let question = text(action, "questionId")?;
@@ -80,7 +80,7 @@ pub(super) fn set_answer(
     Ok(())
 }
 
-/// Closes a request: merges the given answers into its own, and stores the response.
+/// Closes a request: merges the given answers into the answers of the request, and stores the response.
 pub(super) fn completed(
     context: &ReducerContext,
     chat: &mut Object,

@@ -1,6 +1,6 @@
 //! Input requests up to 0.5.2: the list `inputRequests`, from which the status is derived.
 //!
-//! The list is independent of turns. A request leaves it when it is answered, when a turn ends, and when turns
+//! The list is independent of turns. A request is removed when it is answered, when a turn ends, and when turns
 //! are truncated. From 0.5.2 on an answered request becomes a part of the active turn.
 //!
 //! Knows: the list. Never knows: the content of a question, or which answers fit.
@@ -20,8 +20,8 @@ use super::status;
 /// The member that holds the list.
 pub(super) const QUESTIONS: &str = "inputRequests";
 
-/// Adds a request, or replaces the one with the same id. The old answers stay unless the new request has its
-/// own.
+/// Adds a request, or replaces the request with the same id. The old answers stay unless the new request has
+/// answers.
 pub(super) fn requested(
     context: &ReducerContext,
     chat: &mut Object,
@@ -45,7 +45,7 @@ pub(super) fn requested(
     status::mark_unread(context, chat)
 }
 
-/// Sets or removes the answer to one question. Without any answer the member `answers` is removed.
+/// Sets or removes the answer to one question. If no answer is left, the member `answers` is removed.
 pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResult {
     let id = text(action, "requestId")?;
     let question = text(action, "questionId")?;
@@ -57,7 +57,7 @@ pub(super) fn answer_changed(chat: &mut Object, action: &Object) -> ReducerResul
     set_answer(request, question, answer)
 }
 
-/// Closes a request. Its answers are not kept.
+/// Closes a request, without keeping the answers.
 pub(super) fn completed(
     context: &ReducerContext,
     chat: &mut Object,
@@ -67,8 +67,8 @@ pub(super) fn completed(
     status::refresh(context, chat)
 }
 
-/// Closes a request. If a turn is active, the request becomes one of its parts, with its response and the given
-/// answers merged into its own.
+/// Closes a request. If a turn is active, the request becomes a part of the turn, with its response. The given
+/// answers are merged into the answers of the request.
 pub(super) fn transcribed(
     context: &ReducerContext,
     chat: &mut Object,

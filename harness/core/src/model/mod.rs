@@ -1,15 +1,15 @@
 //! The state of each channel and the reducers that change it, as an independent implementation of the protocol.
 //!
-//! A state is a lossless JSON value, as it came in a snapshot, and is changed in place: members, parts and
+//! A state is a lossless JSON value, as a snapshot contained it, and is changed in place: members, parts and
 //! statuses that no table names stay as they are. [`apply`] finds the [`table::ReductionRow`] of an action and
 //! returns its outcome. An action either takes effect completely or leaves the state untouched. The cost of an
 //! action does not grow with the finished turns of a chat, except for the two actions that concern them
 //! (`chat/truncated`, `chat/turnsLoaded`).
 //!
-//! Three interpretations hold everywhere. An optional member that is null counts as absent. An action is
+//! Three interpretations apply to every reducer. An optional member that is null counts as absent. An action is
 //! [`ActionOutcome::Invalid`] only if the reducer cannot use it; the protocol tables check complete shapes. If
-//! an id that must be unique occurs twice, it means the newest of the active turn's parts, because parts are
-//! searched from the end, and the first entry of every other list.
+//! an id that must be unique occurs twice, the id refers to the newest of the active turn's parts, because
+//! parts are searched from the end, and to the first entry of every other list.
 //!
 //! Every published version has its reducers: actions that a version adds, removes or changes are rows of the
 //! [`table`]; conventions that several actions share are members of a [`dialect::ChannelDialect`].
@@ -17,7 +17,7 @@
 //! Knows: `wire` (versions and channel kinds). Never knows: envelopes, sequence numbers, who sent an action and
 //! whether it was allowed, clocks.
 //!
-//! Start at [`table`], which lists every action; [`tool_call`] holds the only state machine.
+//! Start at [`table`], which lists every action; [`tool_call`] contains the only state machine.
 
 pub mod annotations;
 pub mod automation;
@@ -51,8 +51,8 @@ use dialect::{ChannelDialect, ReducerContext};
 /// The outcome of an action.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum ActionOutcome {
-    /// The reducer applied the action. The state may still be equal to the old one, for example if a title is
-    /// set to itself.
+    /// The reducer applied the action. The new state may be equal to the old state, for example if an action
+    /// sets the title to its current value.
     Applied,
     /// The action is well-formed, but has no effect on this state. The state is untouched.
     NoOp(NoOp),
@@ -99,7 +99,7 @@ reasons! {
     TurnActive "a turn is still active",
     /// No finished turn has that id.
     UnknownTurn "no finished turn has that id",
-    /// The turn does not end in an error that can be resumed.
+    /// The turn does not end in a resumable error.
     NotResumable "the turn does not end in a resumable error",
     /// The active turn has no part with that id.
     UnknownPart "the active turn has no part with that id",
@@ -115,7 +115,7 @@ reasons! {
     NotMcp "the tool call does not belong to an MCP server",
     /// A tool call that waits for authentication can only fail.
     AwaitsAuth "the tool call waits for authentication and can only fail",
-    /// No open input request has that id, or no entry of `inputNeeded`.
+    /// No open input request has that id, or no entry of `inputNeeded` has it.
     UnknownRequest "no open input request has that id",
     /// No pending message of that kind has that id.
     UnknownMessage "no pending message of that kind has that id",
@@ -141,7 +141,7 @@ reasons! {
     NoConfig "the state has no configuration",
     /// The terminal has no command with that id.
     UnknownCommand "the terminal has no such command",
-    /// The changeset has none of the files.
+    /// The changeset has none of the files that the action names.
     UnknownFile "the changeset has no such file",
     /// The changeset has no operation with that id.
     UnknownOperation "the changeset has no such operation",
@@ -151,13 +151,13 @@ reasons! {
     UnknownEntry "the annotation has no such entry",
     /// No automation has that URI.
     UnknownAutomation "there is no such automation",
-    /// The run has no such session.
+    /// The automation run has no session with that URI.
     UnknownSession "the run has no such session",
-    /// The action requests something of the host, and never changes a state.
+    /// The action requests something from the host, and never changes a state.
     RequestOnly "it is a request to the host and changes no state",
     /// The action reports an event, and never changes a state.
     EventOnly "it reports an event and changes no state",
-    /// The state already is as the action requests.
+    /// The state already has the requested values.
     Unchanged "it is already so",
     /// The state has another shape than the protocol defines.
     MalformedState "the state has another shape than the protocol gives it",
@@ -166,8 +166,8 @@ reasons! {
 /// Folds one accepted action into the state of a channel of this kind.
 ///
 /// `version` is the negotiated version. The outcome is [`ActionOutcome::OutOfScope`] for actions that the
-/// version lacks, for unknown actions, and for anything that is no object with a `type`. Versions up to 0.8.0
-/// write the wall clock into states; this function uses the year 1970, see [`apply_at`].
+/// version does not have, for unknown actions, and for values that are not objects with a `type`. Versions up
+/// to 0.8.0 write the wall-clock time into states; this function uses the year 1970, see [`apply_at`].
 pub fn apply(
     version: Version,
     channel: ChannelKind,
@@ -177,8 +177,8 @@ pub fn apply(
     apply_at(version, channel, 0, state, action)
 }
 
-/// Works as [`apply`] with a clock: `now_ms` is the wall clock in milliseconds since 1970, which only versions
-/// up to 0.8.0 read.
+/// Does the work of [`apply`] with a clock: `now_ms` is the wall-clock time in milliseconds since 1970, which
+/// only versions up to 0.8.0 read.
 pub fn apply_at(
     version: Version,
     channel: ChannelKind,
@@ -227,7 +227,7 @@ impl ActionReducer {
     }
 }
 
-/// Whether `version` has a reducer for actions of this type.
+/// Returns whether `version` has a reducer for actions of this type.
 pub fn reduces(version: Version, action_type: &str) -> bool {
     ActionReducer::of(version, action_type).is_some()
 }

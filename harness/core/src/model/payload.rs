@@ -1,4 +1,4 @@
-//! Reads the members of an action or of a state without trust.
+//! Reads members of untrusted actions and states.
 //!
 //! Knows: JSON. Never knows: what a member means.
 //!
@@ -8,7 +8,7 @@ use crate::wire::json::{Map, Value};
 
 use super::NoOp;
 
-/// A JSON object, as actions and states are.
+/// A JSON object. Actions and states are such objects.
 pub type Object = Map;
 
 /// The reason why a reducer stopped before it changed anything.
@@ -31,7 +31,7 @@ impl From<NoOp> for ReducerStop {
     }
 }
 
-/// The result of a reducer. With an error the state is untouched.
+/// The result of a reducer. If the reducer returns an error, the state is untouched.
 pub type ReducerResult<T = ()> = Result<T, ReducerStop>;
 
 /// The shape of a member that a reducer can use.
@@ -49,12 +49,12 @@ pub enum PayloadShape {
     List,
     /// An object.
     Object,
-    /// A string, or an object that wraps one (Markdown, or a reference to content).
+    /// A string, or an object that contains a string (Markdown, or a reference to content).
     TextOrObject,
 }
 
 impl PayloadShape {
-    /// Whether a value has this shape. Null has no shape.
+    /// Returns whether a value has this shape. Null has no shape.
     pub fn fits(self, value: &Value) -> bool {
         match self {
             PayloadShape::Text => value.is_string(),
@@ -81,8 +81,8 @@ impl PayloadShape {
     }
 }
 
-/// Returns a number without a fraction as an integer; `None` otherwise. JSON does not distinguish `1.0` from
-/// `1`.
+/// Returns a number without a fraction as an integer; `None` for any other value. JSON does not distinguish
+/// `1.0` from `1`.
 pub fn integer(value: &Value) -> Option<i64> {
     if let Some(number) = value.as_i64() {
         return Some(number);
@@ -103,12 +103,12 @@ pub fn given<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
     object.get(name).filter(|value| !value.is_null())
 }
 
-/// Returns a member that is a string; `None` otherwise.
+/// Returns a member that is a string; `None` if the member is absent or has another type.
 pub fn text_of<'a>(object: &'a Object, name: &str) -> Option<&'a str> {
     object.get(name).and_then(Value::as_str)
 }
 
-/// Returns a required member of this shape.
+/// Returns a required member, which must have this shape.
 #[inline]
 pub fn required<'a>(
     object: &'a Object,
@@ -118,7 +118,7 @@ pub fn required<'a>(
     object.get(name).filter(|value| shape.fits(value)).ok_or_else(|| invalid(name, shape))
 }
 
-/// Returns an optional member of this shape. Null counts as absent.
+/// Returns an optional member, which must have this shape. Null counts as absent.
 #[inline]
 pub fn optional<'a>(
     object: &'a Object,
@@ -179,7 +179,7 @@ pub fn assign(object: &mut Object, name: &str, value: Option<&Value>) {
     };
 }
 
-/// Appends to a string member. An absent member counts as empty.
+/// Appends text to a string member. An absent member counts as an empty string.
 pub fn append(object: &mut Object, name: &str, more: &str) -> ReducerResult {
     match object.get_mut(name) {
         Some(Value::String(text)) => text.push_str(more),

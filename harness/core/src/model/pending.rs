@@ -14,13 +14,13 @@ use super::payload::{Object, PayloadShape, ReducerResult, given, required, text,
 const QUEUE: &str = "queuedMessages";
 const STEERING: &str = "steeringMessage";
 
-/// Whether a kind means a steering message. An unknown kind counts as `queued`, so that the message is not
+/// Returns whether a kind denotes a steering message. An unknown kind counts as `queued`, so the message is not
 /// lost.
 fn steers(kind: &str) -> bool {
     kind == "steering"
 }
 
-/// Sets the steering message, or replaces a queued message in place, or appends it to the queue.
+/// Sets the steering message, replaces a queued message in place, or appends a message to the queue.
 pub(super) fn set(context: &ReducerContext, chat: &mut Object, action: &Object) -> ReducerResult {
     let kind = text(action, "kind")?;
     let id = text(action, "id")?;
@@ -42,11 +42,11 @@ pub(super) fn removed(chat: &mut Object, action: &Object) -> ReducerResult {
     if found { Ok(()) } else { Err(NoOp::UnknownMessage.into()) }
 }
 
-/// Removes the message that a turn was started from, from the queue and from the steering message.
+/// Removes the message from which a turn was started, from the queue and from the steering message.
 pub(super) fn consume(chat: &mut Object, id: &str) -> ReducerResult {
-    // Removal from the queue can fail, so that it has to come before any change.
+    // Removal from the queue can fail, so it has to precede any change.
     remove_queued(chat, id)?;
-    // Like the published reducers, this also removes a queue that was already empty.
+    // Like the published reducers, this code also removes a queue that was already empty.
     if list::existing(chat, QUEUE)?.is_some_and(|queue| queue.is_empty()) {
         chat.remove(QUEUE);
     }
@@ -74,8 +74,8 @@ fn remove_queued(chat: &mut Object, id: &str) -> ReducerResult<bool> {
     Ok(found)
 }
 
-/// Moves the named messages to the front in this order. Unknown ids are ignored, the first mention of an id
-/// counts, and all other messages follow in their old order.
+/// Moves the named messages to the front in this order. Unknown ids are ignored, and an id that occurs twice
+/// counts at its first place. All other messages follow in their old order.
 pub(super) fn reordered(chat: &mut Object, action: &Object) -> ReducerResult {
     let order = texts(action, "order")?;
     if given(chat, QUEUE).is_none() {
@@ -86,7 +86,7 @@ pub(super) fn reordered(chat: &mut Object, action: &Object) -> ReducerResult {
     for (place, id) in order.iter().enumerate() {
         places.entry(id).or_insert(place);
     }
-    // The sort is stable, so that messages without a place keep their order.
+    // The sort is stable, so messages without a place keep their order.
     queue.sort_by_key(|message| {
         let id = message.get("id").and_then(Value::as_str);
         id.and_then(|id| places.get(id)).copied().unwrap_or(usize::MAX)

@@ -1,5 +1,5 @@
-//! The action on configuration, which the root channel and sessions share. The other root actions are plain
-//! rows.
+//! The configuration action, which the root channel and sessions share. The other root actions are plain rows
+//! of the table.
 //!
 //! Knows: the state's `config`. Never knows: what the values mean.
 

@@ -1,7 +1,7 @@
 //! The session channel: life cycle, the catalogue of chats, and entries that wait for a person.
 //!
-//! Knows: the members of a session's state. Never knows: the states of its chats; the catalogue holds only the
-//! host's copies.
+//! Knows: the members of a session's state. Never knows: the states of its chats; the catalogue contains only
+//! the host's copies.
 //!
 //! Start at [`chat_updated`].
 
@@ -23,10 +23,11 @@ pub(super) fn ready(session: &mut Object, _action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Works as [`ready`] up to 0.1.0, where the whole status becomes Idle: flags and a running turn are lost.
+/// Sets the life cycle to `ready` in versions up to 0.1.0. The whole status becomes Idle: flags and a running
+/// turn are lost.
 ///
-/// Source: the semantics of the actions of 0.1.0. The crate of the integer `1` derives the activity and keeps
-/// the flags; this function follows the specification's own reducer.
+/// Source: the semantics of the actions of 0.1.0. The published crate whose version is the integer `1` derives
+/// the activity and keeps the flags; this function follows the specification's own reducer.
 pub(super) fn ready_anew(
     context: &ReducerContext,
     session: &mut Object,
@@ -38,7 +39,7 @@ pub(super) fn ready_anew(
     Ok(())
 }
 
-/// Sets the tools of the single active client that a session up to 0.4.0 has.
+/// Sets the tools of the only active client, in versions up to 0.4.0.
 pub(super) fn client_tools(session: &mut Object, action: &Object) -> ReducerResult {
     let tools = required(action, "tools", PayloadShape::List)?;
     if given(session, "activeClient").is_none() {
@@ -54,7 +55,8 @@ pub(super) fn creation_failed(session: &mut Object, action: &Object) -> ReducerR
     failed(session, action, "failed")
 }
 
-/// Works as [`creation_failed`] up to 0.8.0, which call this stage `creationFailed`.
+/// Records that the session could not be created, in versions up to 0.8.0, which name this stage
+/// `creationFailed`.
 pub(super) fn creation_failed_before(session: &mut Object, action: &Object) -> ReducerResult {
     failed(session, action, "creationFailed")
 }
@@ -66,7 +68,7 @@ fn failed(session: &mut Object, action: &Object, lifecycle: &str) -> ReducerResu
     Ok(())
 }
 
-/// Removes a chat from the catalogue. If it is the default chat, the session then has none.
+/// Removes a chat from the catalogue. If this is the default chat, the session has no default chat afterwards.
 pub(super) fn chat_removed(session: &mut Object, action: &Object) -> ReducerResult {
     let chat = text(action, "chat")?;
     let chats = list::existing(session, "chats")?.ok_or(NoOp::UnknownChat)?;
@@ -106,8 +108,7 @@ pub(super) fn chats_reordered(session: &mut Object, action: &Object) -> ReducerR
             return Err(NoOp::NotAPermutation.into());
         }
     }
-    // Each entry removes its place from the map, so that a catalogue that holds a chat twice does not match
-    // either.
+    // Each entry removes its place from the map, so a catalogue with a repeated chat does not match either.
     let mut place_of = |chat: &Value| {
         let resource = chat.get("resource").and_then(Value::as_str)?;
         places.remove(resource)

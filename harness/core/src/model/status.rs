@@ -1,4 +1,4 @@
-//! The `status` of sessions and chats: one activity in the low five bits, flags above it.
+//! The `status` of sessions and chats: one activity in the lowest five bits, flags in the higher bits.
 //!
 //! Bits without a constant are kept. Source: the type `SessionStatus`.
 //!
@@ -20,16 +20,17 @@ pub const IDLE: u64 = 1;
 pub const ERROR: u64 = 2;
 /// The activity InProgress: a turn is active.
 pub const IN_PROGRESS: u64 = 8;
-/// The activity InputNeeded: a turn is active and waits for a person. Includes the bit of [`IN_PROGRESS`].
+/// The activity InputNeeded: a turn is active and waits for a person. The value includes the bit of
+/// [`IN_PROGRESS`].
 pub const INPUT_NEEDED: u64 = 24;
 /// The flag IsRead: a person has seen the latest state.
 pub const IS_READ: u64 = 32;
 /// The flag IsArchived: a person has archived the session or chat.
 pub const IS_ARCHIVED: u64 = 64;
-/// The bits of the activity; the others are flags.
+/// The bits of the activity; all other bits are flags.
 pub const ACTIVITY_MASK: u64 = 31;
 
-/// Returns the bits of a state's `status`; 0 if it has no usable number. `33.0` is 33.
+/// Returns the bits of a state's `status`; 0 if the state has no usable number. The number `33.0` counts as 33.
 pub fn bits(state: &Object) -> u64 {
     let read = |status: &Value| {
         status.as_u64().or_else(|| integer(status).and_then(|status| status.try_into().ok()))
@@ -37,12 +38,12 @@ pub fn bits(state: &Object) -> u64 {
     state.get("status").and_then(read).unwrap_or(0)
 }
 
-/// Derives the status of a chat from its parts: InputNeeded while the active turn has an open input request or
-/// a tool call that waits for a decision or for authentication, InProgress while a turn is active, otherwise
-/// Idle. The flags stay.
+/// Derives the status of a chat from its parts. The activity is InputNeeded while the active turn has an open
+/// input request, or a tool call that waits for a decision or for authentication. The activity is InProgress
+/// while the active turn waits for nothing, and Idle if no turn is active. The flags stay.
 ///
-/// Error is never derived: only the end of a turn sets it, and it stays until the turns change next. A chat
-/// with the status Error and without an active turn is therefore consistent.
+/// Error is never derived: only the end of a turn sets this activity, which stays until the turns change next.
+/// A chat with the status Error and without an active turn is therefore consistent.
 pub fn recompute(chat_state: &Value) -> u64 {
     let Some(chat) = chat_state.as_object() else {
         return IDLE;
@@ -50,14 +51,14 @@ pub fn recompute(chat_state: &Value) -> u64 {
     with_activity(bits(chat), activity(ChannelDialect::NEWEST, chat))
 }
 
-/// Derives the activity of a chat from its parts, in a version; see [`recompute`].
+/// Derives the activity of a chat from its parts, by the rules of one version; see [`recompute`].
 pub fn activity_of(version: Version, chat_state: &Value) -> u64 {
     chat_state
         .as_object()
         .map_or(IDLE, |chat| activity(ChannelDialect::of(version, ChannelKind::Chat), chat))
 }
 
-/// Whether a response part makes its turn wait for a person.
+/// Returns whether a response part makes its turn wait for a person.
 pub fn blocks(part: &Value) -> bool {
     match part.get("kind").and_then(Value::as_str) {
         Some("inputRequest") => part.get("response").is_none_or(Value::is_null),
@@ -70,7 +71,7 @@ pub fn blocks(part: &Value) -> bool {
     }
 }
 
-/// Whether a response part makes its turn wait, in a version that may lack some kinds of waiting.
+/// Returns whether a response part makes its turn wait, in a version that may not have all reasons to wait.
 fn blocks_in(dialect: &ChannelDialect, part: &Value) -> bool {
     let auth = ToolCallStatus::AuthRequired.name();
     blocks(part)
@@ -90,7 +91,7 @@ fn activity(dialect: &ChannelDialect, chat: &Object) -> u64 {
         return IDLE;
     };
     let parts = turn.get("responseParts").and_then(Value::as_array);
-    // A part that waits is nearly always among the newest.
+    // A part that waits is nearly always one of the newest.
     let waits = parts.is_some_and(|parts| parts.iter().rev().any(|part| blocks_in(dialect, part)));
     if waits { INPUT_NEEDED } else { IN_PROGRESS }
 }
@@ -134,7 +135,7 @@ pub(super) fn mark_unread(context: &ReducerContext, chat: &mut Object) -> Reduce
     Ok(())
 }
 
-/// Sets or clears one flag by the action's boolean `member`.
+/// Sets or clears one flag, depending on the action's boolean `member`.
 pub(super) fn set_flag(
     state: &mut Object,
     action: &Object,

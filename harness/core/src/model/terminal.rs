@@ -1,4 +1,4 @@
-//! The terminal channel: output in parts, one for each command and one for the output between commands.
+//! The terminal channel: output in parts, one part for each command and one for the output between commands.
 //!
 //! Output only grows at the end, or is cleared completely.
 //!
@@ -17,8 +17,8 @@ use super::payload::{
 const CONTENT: &str = "content";
 const DETECTS: &str = "supportsCommandDetection";
 
-/// Returns the member of a part that takes new output: an unfinished command's `output`, or the `value` of
-/// output without a command. `None` for finished commands and for kinds of newer versions.
+/// Returns the member of a part that receives new output: an unfinished command's `output`, or the `value` of
+/// output without a command. Returns `None` for finished commands and for kinds of newer versions.
 fn output_of(part: &Object) -> Option<&'static str> {
     match text_of(part, "type")? {
         "command" if part.get("isComplete") != Some(&Value::Bool(true)) => Some("output"),
@@ -27,8 +27,8 @@ fn output_of(part: &Object) -> Option<&'static str> {
     }
 }
 
-/// Appends output to the last part, or starts a part if the last one takes no output. Earlier parts cost
-/// nothing.
+/// Appends output to the last part, or starts a new part if the last part receives no output. The cost does not
+/// depend on earlier parts.
 pub(super) fn data(terminal: &mut Object, action: &Object) -> ReducerResult {
     let data = text(action, "data")?;
     let parts = list::ensured(terminal, CONTENT)?;
@@ -50,7 +50,7 @@ pub(super) fn resized(terminal: &mut Object, action: &Object) -> ReducerResult {
 }
 
 /// Records the exit of the process, from 0.9.0 on. Earlier versions store the exit code beside the other
-/// members. The lifecycle is replaced completely, so that a second exit leaves nothing of the first.
+/// members. The lifecycle is replaced completely, so no value of a first exit remains after a second exit.
 pub(super) fn exited(terminal: &mut Object, action: &Object) -> ReducerResult {
     let exit_code = optional(action, "exitCode", PayloadShape::Number)?;
     let mut lifecycle = Object::new();
@@ -77,7 +77,8 @@ pub(super) fn command_detection_available(
     Ok(())
 }
 
-/// Starts the part of a command. It does not search for the id: the same command started twice has two parts.
+/// Starts the part of a command. The function does not search for the id: a command that is started twice has
+/// two parts.
 pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> ReducerResult {
     let part = json!({
         "type": "command",
@@ -92,9 +93,9 @@ pub(super) fn command_executed(terminal: &mut Object, action: &Object) -> Reduce
     Ok(())
 }
 
-/// Ends every part of a command, including finished ones: exit code and duration are set to the action's, or
-/// removed. The specification does not say which part is meant if several have the same id; this follows its
-/// own reducer. No other terminal action looks at all parts.
+/// Ends every part of a command, including finished parts. Exit code and duration are set to the action's
+/// values, or removed. The specification does not say which part is meant if several parts have the same id;
+/// this function follows the specification's own reducer. No other terminal action looks at all parts.
 pub(super) fn command_finished(terminal: &mut Object, action: &Object) -> ReducerResult {
     let command = text(action, "commandId")?;
     let exit_code = optional(action, "exitCode", PayloadShape::Number)?;

@@ -59,13 +59,13 @@ pub(crate) fn refuses(before: Value, action: Value, path: &str, expected: &'stat
 
 /// The expected outcome of an action.
 pub(crate) enum ExpectedOutcome {
-    /// The complete state afterwards.
+    /// The complete state after the action.
     State(Value),
-    /// No change, for this reason.
+    /// The action changes nothing, for this reason.
     NoOp(NoOp),
-    /// No change, because of this invalid member.
+    /// The action changes nothing, because this member is invalid.
     Invalid(&'static str),
-    /// No change, because the version has no such action.
+    /// The action changes nothing, because the version has no such action.
     Unknown,
 }
 

@@ -14,13 +14,13 @@ use super::payload::{Object, PayloadShape, ReducerResult, flag, optional, option
 pub enum ToolCallStatus {
     /// The model is still writing the input.
     Streaming,
-    /// A person has to allow the call.
+    /// A person has to permit the call.
     PendingConfirmation,
     /// The tool is running.
     Running,
     /// The tool's server requires a person to sign in.
     AuthRequired,
-    /// A person has to allow the result.
+    /// A person has to permit the use of the result.
     PendingResultConfirmation,
     /// The call has a result.
     Completed,
@@ -31,31 +31,31 @@ pub enum ToolCallStatus {
 /// An event of a tool call: an action, together with the members that change its meaning.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ToolEvent {
-    /// `chat/toolCallStart`.
+    /// The action `chat/toolCallStart`.
     Start,
-    /// `chat/toolCallDelta`.
+    /// The action `chat/toolCallDelta`.
     Delta,
-    /// `chat/toolCallReady` without `confirmed`: a person is asked.
+    /// The action `chat/toolCallReady` without `confirmed`: a person has to confirm the call.
     ReadyUnconfirmed,
-    /// `chat/toolCallReady` with `confirmed`: no question is needed.
+    /// The action `chat/toolCallReady` with `confirmed`: no confirmation by a person is needed.
     ReadyConfirmed,
-    /// `chat/toolCallConfirmed` with `approved: true`.
+    /// The action `chat/toolCallConfirmed` with `approved: true`.
     Approved,
-    /// `chat/toolCallConfirmed` with `approved: false`.
+    /// The action `chat/toolCallConfirmed` with `approved: false`.
     Denied,
-    /// `chat/toolCallContentChanged`.
+    /// The action `chat/toolCallContentChanged`.
     ContentChanged,
-    /// `chat/toolCallAuthRequired`; applies only to calls of MCP servers.
+    /// The action `chat/toolCallAuthRequired`, which applies only to calls of MCP servers.
     AuthRequired,
-    /// `chat/toolCallAuthResolved`.
+    /// The action `chat/toolCallAuthResolved`.
     AuthResolved,
-    /// `chat/toolCallComplete`; a call that waits for authentication can only fail.
+    /// The action `chat/toolCallComplete`. A call that waits for authentication can only fail.
     Complete,
-    /// `chat/toolCallComplete` with `requiresResultConfirmation`.
+    /// The action `chat/toolCallComplete` with `requiresResultConfirmation`.
     CompleteNeedsConfirmation,
-    /// `chat/toolCallResultConfirmed` with `approved: true`.
+    /// The action `chat/toolCallResultConfirmed` with `approved: true`.
     ResultApproved,
-    /// `chat/toolCallResultConfirmed` with `approved: false`.
+    /// The action `chat/toolCallResultConfirmed` with `approved: false`.
     ResultDenied,
 }
 
@@ -64,18 +64,18 @@ pub enum ToolEvent {
 pub struct ToolCallTransition {
     /// The status before; `None` if the call does not exist yet.
     pub from: Option<ToolCallStatus>,
-    /// The event.
+    /// The event that causes the transition.
     pub event: ToolEvent,
     /// The status afterwards.
     pub to: ToolCallStatus,
-    /// Whether the specification's state diagram shows the transition. Otherwise the reducers still take it,
-    /// and a host that sends it is noted.
+    /// Whether the specification's state diagram shows the transition. The reducers also take transitions that
+    /// the diagram does not show; a host that sends such a transition gets a note.
     pub diagram: bool,
 }
 
 /// Every transition that the reducers take. Any other pair of status and event changes nothing, with two
-/// exceptions: the end of the turn cancels every call that has not ended, and a start with a used id adds a
-/// second call and leaves the first unchanged.
+/// exceptions. The end of the turn cancels every call that has not ended. A start with a used id adds a second
+/// call and leaves the first call unchanged.
 #[rustfmt::skip]
 pub const TRANSITIONS: &[ToolCallTransition] = {
     use ToolCallStatus as Status;
@@ -116,7 +116,7 @@ pub const TRANSITIONS: &[ToolCallTransition] = {
 pub(super) struct StatusRow {
     status: ToolCallStatus,
     name: &'static str,
-    /// The members of a call in this status, besides those of every status.
+    /// The members of a call in this status, besides the members of every status.
     pub(super) members: &'static [&'static str],
 }
 
@@ -199,12 +199,12 @@ impl ToolCallStatus {
         STATUSES.iter().find(|row| row.name == name).map(|row| row.status)
     }
 
-    /// Whether the call has ended.
+    /// Returns whether the call has ended.
     pub fn is_final(self) -> bool {
         matches!(self, ToolCallStatus::Completed | ToolCallStatus::Cancelled)
     }
 
-    /// Whether the call waits for a person.
+    /// Returns whether the call waits for a person.
     pub fn blocks(self) -> bool {
         use ToolCallStatus::*;
         matches!(self, PendingConfirmation | AuthRequired | PendingResultConfirmation)
@@ -215,14 +215,14 @@ impl ToolCallStatus {
     }
 }
 
-/// Returns the event of an action; `None` if the action does not concern a tool call, or lacks the member that
-/// determines the event.
+/// Returns the event of an action; `None` if the action does not concern a tool call, or does not have the
+/// member that determines the event.
 pub fn event_of(action: &Value) -> Option<ToolEvent> {
     event(action.as_object()?).ok().flatten()
 }
 
-/// Returns the status after a transition, without regard to guards; `None` if the table has no such transition.
-/// A start is a transition from `None` only.
+/// Returns the status after a transition, without checking the guards; `None` if the table has no such
+/// transition. A start is a transition from `None` only.
 pub fn next(from: Option<ToolCallStatus>, event: ToolEvent) -> Option<ToolCallStatus> {
     let step = |row: &&ToolCallTransition| row.from == from && row.event == event;
     TRANSITIONS.iter().find(step).map(|row| row.to)

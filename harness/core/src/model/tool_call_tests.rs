@@ -1,4 +1,5 @@
-//! Tests of every transition of the table, of every pair that is not in it, and of the members that remain.
+//! Tests of every transition of the table, of every pair that the table does not have, and of the members that
+//! remain.
 
 use crate::wire::json::{Value, json};
 use proptest::prelude::*;
@@ -72,7 +73,7 @@ fn status_of(state: &Value) -> ToolCallStatus {
     ToolCallStatus::from_name(call(state)["status"].as_str().unwrap()).unwrap()
 }
 
-/// Asserts the members of the call after an action; null means absent.
+/// Asserts the members of the call after an action; null means that a member is absent.
 #[track_caller]
 fn brings(before: Value, action: Value, members: Value) {
     let state = applies(before, action.clone(), json!({}));
@@ -411,7 +412,8 @@ fn the_status_follows_the_parts() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// For any events, a call follows the table or stays, and the chat's status follows from its parts.
+    /// Every sequence of events moves a call along the table or leaves it unchanged, and the chat's status
+    /// follows from its parts.
     #[test]
     fn calls_only_move_along_the_table(events in prop::collection::vec(0..EVENTS.len(), 0..40)) {
         let mut state = chat("streaming", json!({}));

@@ -17,7 +17,7 @@ use super::payload::{optional, optional_text, required, text, text_of};
 use super::status;
 use super::tool_call::{STATUSES, ToolCallStatus, ToolEvent, event, next};
 
-/// The members that a result may not overwrite: those of every call, and its input and decisions.
+/// The members that a result may not overwrite: the members of every call, and its input and decisions.
 const KEPT_FROM_RESULTS: &[&str] = &[
     "status",
     "toolCallId",
@@ -32,7 +32,7 @@ const KEPT_FROM_RESULTS: &[&str] = &[
     "selectedOption",
 ];
 
-/// Checks the members that an event requires, besides those that determine the event.
+/// Checks the members that an event requires, besides the members that determine the event.
 fn check(dialect: &ChannelDialect, action: &Object, event: ToolEvent) -> ReducerResult {
     use ToolEvent::*;
     match event {
@@ -81,10 +81,10 @@ fn check(dialect: &ChannelDialect, action: &Object, event: ToolEvent) -> Reducer
 
 /// Applies a transition to a tool call of the active turn.
 ///
-/// An action that finds no call leaves the whole state untouched, as the specification says. The TypeScript
-/// reducers derive the chat's status even then, which turns an Error into Idle. If the call exists and does not
-/// take the action, all implementations derive the status, which matters only if it was out of date (see
-/// [`super::chat::any_part`]).
+/// An action whose call does not exist leaves the whole state untouched, as the specification says. The
+/// TypeScript reducers derive the chat's status even then, which turns an Error into Idle. If the call exists
+/// and its status does not permit the action, all implementations derive the status, which matters only if the
+/// status was out of date (see [`super::chat::any_part`]).
 pub(super) fn reduce(
     context: &ReducerContext,
     chat: &mut Object,
@@ -115,7 +115,7 @@ pub(super) fn reduce(
     }
 }
 
-/// Takes the transition of the table for an event; a no-op if there is none.
+/// Takes the transition of the table for an event; returns a no-op if the table has no such transition.
 fn take(
     dialect: &ChannelDialect,
     call: &mut Object,
@@ -188,7 +188,8 @@ fn guard(
     Ok(())
 }
 
-/// Sets the new status, and removes the members that it does not have. Members that no status names stay.
+/// Sets the new status, and removes the members that belong to other statuses only. Members that no status
+/// names stay.
 fn enter(call: &mut Object, to: ToolCallStatus) {
     call.insert("status", Value::from(to.name()));
     let keeps = to.row().members;
@@ -250,7 +251,7 @@ fn advance(
     Ok(())
 }
 
-/// Copies the members that the action has; the others stay.
+/// Copies the members that the action has. The call's other members stay.
 fn overlay(call: &mut Object, action: &Object, names: &[&str]) {
     for name in names {
         if let Some(value) = given(action, name) {
@@ -259,9 +260,9 @@ fn overlay(call: &mut Object, action: &Object, names: &[&str]) {
     }
 }
 
-/// Completes the input. Members of an earlier `ready` stay if this action omits them, unless the call has run
-/// since; a call that has run loses its selected option and its content. Up to 0.6.0 the input stays only if
-/// the same question is asked again.
+/// Completes the input. Members of an earlier `ready` action stay if this action omits them, unless the call
+/// has run since; a call that has run loses its selected option and its content. Up to 0.6.0 the input stays
+/// only if the action requests the same confirmation again.
 fn ready(dialect: &ChannelDialect, call: &mut Object, step: ToolTransitionStep, action: &Object) {
     let asked_again = step.from == ToolCallStatus::PendingConfirmation && step.from == step.to;
     let keeps_input = match dialect.refines_calls {
@@ -319,7 +320,7 @@ fn choose_option(call: &mut Object, action: &Object) {
     assign(call, "selectedOption", chosen.as_ref());
 }
 
-/// Stores a result. Content from the running call is removed unless the result has its own; content from before
+/// Stores a result. Content from the running call is removed unless the result has content; content from before
 /// a failed authentication stays. A call that was never confirmed counts as `not-needed`.
 fn complete(call: &mut Object, step: ToolTransitionStep, result: &Object) {
     if step.from != ToolCallStatus::AuthRequired {

@@ -1,7 +1,7 @@
 //! The turns of a chat: start, end, resumption and truncation.
 //!
-//! From 0.9.0 on a chat's `modifiedAt` is the start time of its latest turn, and after the turn's end that time
-//! plus its duration. Nothing else changes it.
+//! From 0.9.0 on, a chat's `modifiedAt` is the start time of its latest turn; when the turn has ended,
+//! `modifiedAt` is that time plus the turn's duration. No other event changes `modifiedAt`.
 //!
 //! Knows: `activeTurn`, `turns`, `modifiedAt`. Never knows: the content that streams into a turn (see
 //! [`super::chat`]).
@@ -26,10 +26,10 @@ use crate::wire::timestamp;
 const TURNS: &str = "turns";
 const CURSOR: &str = "turnsNextCursor";
 
-/// Starts a turn without parts, and removes the pending message that it was made from.
+/// Starts a turn without parts, and removes the pending message from which the turn was started.
 ///
-/// An active turn is overwritten and never reaches the history, and a repeated id starts again with an empty
-/// turn, as in the published reducers. The oracle judges whether a host may send such an action.
+/// An active turn is overwritten and never reaches the history. A repeated id starts an empty turn again. The
+/// published reducers do the same in both cases. The oracle judges whether a host may send such an action.
 pub(super) fn started(
     context: &ReducerContext,
     chat: &mut Object,
@@ -56,7 +56,7 @@ pub(super) fn started(
     status::mark_unread(context, chat)
 }
 
-/// Ends the turn as complete.
+/// Ends the turn with the state complete.
 pub(super) fn complete(
     context: &ReducerContext,
     chat: &mut Object,
@@ -66,7 +66,7 @@ pub(super) fn complete(
     status::refresh(context, chat)
 }
 
-/// Ends the turn as cancelled.
+/// Ends the turn with the state cancelled.
 pub(super) fn cancelled(
     context: &ReducerContext,
     chat: &mut Object,
@@ -78,8 +78,8 @@ pub(super) fn cancelled(
 
 /// Ends the turn in an error, which becomes its last part.
 ///
-/// A part without a kind gets the kind `error`: the type of the member implies it, and some implementations
-/// omit the tag.
+/// A part without a kind gets the kind `error`: the type of the member implies this kind, and some
+/// implementations omit it.
 pub(super) fn error(context: &ReducerContext, chat: &mut Object, action: &Object) -> ReducerResult {
     let mut part = object(action, "part")?.clone();
     part.entry("kind").or_insert_with(|| Value::from("error"));
@@ -87,7 +87,7 @@ pub(super) fn error(context: &ReducerContext, chat: &mut Object, action: &Object
     status::set_activity(context, chat, status::ERROR)
 }
 
-/// Ends the turn in an error, which becomes its member `error`: up to 0.8.0.
+/// Ends the turn in an error, which becomes the turn's member `error`, in versions up to 0.8.0.
 pub(super) fn failed(
     context: &ReducerContext,
     chat: &mut Object,
@@ -98,12 +98,12 @@ pub(super) fn failed(
     status::set_activity(context, chat, status::ERROR)
 }
 
-/// The addition to a turn that ends.
+/// The value that is added to a turn when the turn ends.
 enum TurnEnding {
     Nothing,
-    /// A last part.
+    /// The value becomes the last part.
     Part(Object),
-    /// The member `error`.
+    /// The value becomes the member `error`.
     Error(Object),
 }
 
@@ -195,8 +195,8 @@ fn resumable(turn: &Object) -> bool {
         })
 }
 
-/// Removes the turns after the named one, or all of them together with the cursor. The active turn is removed
-/// too and never reaches the history; pending messages stay.
+/// Removes the turns after the named turn. If no turn is named, removes all turns and the cursor. The active
+/// turn is also removed and never reaches the history; pending messages stay.
 pub(super) fn truncated(
     context: &ReducerContext,
     chat: &mut Object,
@@ -221,7 +221,8 @@ pub(super) fn truncated(
     status::refresh(context, chat)
 }
 
-/// Inserts older turns before the known ones, without those that are already there, and replaces the cursor.
+/// Inserts older turns before the known turns, without turns that the chat already has, and replaces the
+/// cursor.
 pub(super) fn loaded(chat: &mut Object, action: &Object) -> ReducerResult {
     let older = required(action, "turns", PayloadShape::List)?;
     let cursor = optional_text(action, CURSOR)?.map(Value::from);

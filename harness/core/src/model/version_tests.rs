@@ -1,4 +1,4 @@
-//! Tests of both sides of each change between versions.
+//! Tests of each change between versions: the behaviour before the change and after the change.
 
 use crate::wire::json::{Value, json};
 
@@ -22,7 +22,7 @@ fn becomes(version: Version, before: &Value, action: &Value, after: &Value) {
     assert_eq!(&state, after, "{version} {action}");
 }
 
-/// Asserts that an action is applied, and the value at a pointer afterwards; null means absent.
+/// Asserts that an action is applied, and that a JSON pointer has this value afterwards; null means absent.
 #[track_caller]
 fn leaves(version: Version, before: &Value, action: &Value, pointer: &str, expected: &Value) {
     let mut state = before.clone();
@@ -39,7 +39,8 @@ fn refuses(version: Version, before: &Value, action: &Value, expected: ActionOut
     assert_eq!(&state, before, "{version} {action}");
 }
 
-/// Returns a state with an active turn `t` that has these parts: of a session up to 0.3.0, then of a chat.
+/// Returns a state with an active turn `t` that has these parts: the state of a session up to 0.3.0, and of a
+/// chat in later versions.
 fn running(version: Version, parts: &Value) -> Value {
     let turn = match version >= Version::V0_6 {
         true => json!({"id": "t", "startedAt": "2026-01-01T00:00:00Z", "responseParts": parts}),
@@ -53,14 +54,14 @@ fn running(version: Version, parts: &Value) -> Value {
     }
 }
 
-/// Returns such a state with one tool call.
+/// Returns a state with an active turn that has one tool call.
 fn with_call(version: Version, call: &Value) -> Value {
     running(version, &json!([{"kind": "toolCall", "toolCall": call}]))
 }
 
 const CALL: &str = "/activeTurn/responseParts/0/toolCall";
 
-/// Returns an action on the turn `t`, and on the tool call `c` if it concerns one.
+/// Returns an action on the turn `t`, and on the tool call `c` if the action concerns a tool call.
 fn action(version: Version, name: &str, members: &Value) -> Value {
     let family = if version >= Version::V0_4 { "chat" } else { "session" };
     let mut action = json!({"type": format!("{family}/{name}"), "turnId": "t", "toolCallId": "c"});
@@ -524,7 +525,7 @@ fn calls_wait_for_authentication_from_0_6_0_on() {
     }
     let resolved = action(new, "toolCallAuthResolved", &json!({}));
     leaves(new, &with_call(new, &call), &resolved, &place, &json!("running"));
-    // The old version has no such waiting, so that the status does not show it either.
+    // The old version does not have this reason to wait, so its status does not show it.
     let mut parts = running(
         old,
         &json!([{"kind": "toolCall", "toolCall": call},

@@ -35,8 +35,8 @@ pub(super) fn removed(state: &mut Object, action: &Object) -> ReducerResult {
     Ok(())
 }
 
-/// Replaces a directory with another one. The set holds each directory once, at the earlier of its two places:
-/// `[A, B, C]` becomes `[A, C]` if B is replaced with C, and `[A, B]` if C is replaced with A.
+/// Replaces a directory with another one. The set contains each directory once, at the earlier of its two
+/// places: `[A, B, C]` becomes `[A, C]` if B is replaced with C, and `[A, B]` if C is replaced with A.
 ///
 /// Source: requirement reducer.session.workingDirectoryReplaced.
 pub(super) fn replaced(state: &mut Object, action: &Object) -> ReducerResult {

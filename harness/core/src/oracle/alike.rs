@@ -19,7 +19,7 @@ pub fn alike(message: &str) -> String {
     for c in message.chars() {
         if c == '`' {
             if quoted {
-                // Names of the protocol distinguish causes; other quoted words are values.
+                // Names of the protocol distinguish causes. Other quoted words are values.
                 let plain = word.chars().all(|c| c.is_ascii_alphabetic() || c == '.');
                 let known = plain && word.len() > 1 || is_of_protocol(&word);
                 result.push_str(if known { &word } else { "_" });
@@ -39,7 +39,7 @@ pub fn alike(message: &str) -> String {
     result.chars().take(LONG).collect()
 }
 
-/// Whether a word is a method or the type of an action, in any version.
+/// Returns whether a word is a method or an action type of any version.
 fn is_of_protocol(word: &str) -> bool {
     word.contains('/')
         && PUBLISHED

@@ -1,4 +1,4 @@
-//! Checks annotations: each has an entry, ids are unique, and the summaries count correctly.
+//! Checks annotations: each annotation has an entry, ids are unique, and summaries state the correct counts.
 //!
 //! Counts are judged only if they arrive while the host is at rest, because a host may delay its summaries.
 //!
@@ -50,7 +50,7 @@ impl CheckFamily for AnnotationChecks {
 }
 
 impl AnnotationChecks {
-    /// Judges the counts of annotations in a session's state or summary (L3).
+    /// Judges the counts of annotations in a session's state or summary. Invariant L3.
     fn counted(&self, cx: &OracleContext, holder: &Value, out: &mut FindingSink) {
         let summary = given(holder, "annotations").filter(|_| self.at_rest);
         let channel = summary.and_then(|it| cx.channels.find(text(it, "resource")?));
@@ -89,7 +89,7 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
     }
 }
 
-/// Judges whether an annotation has an entry and each entry its own id (L3).
+/// Judges whether an annotation has an entry, and whether the ids of its entries are unique. Invariant L3.
 fn sound(uri: &str, item: &Value, line: u64, out: &mut FindingSink) {
     let entries = list(item, "entries");
     let id = text(item, "id").unwrap_or_default();
@@ -120,8 +120,8 @@ fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     }
 }
 
-/// Judges the removal of an annotation's last entry (L3). The reducers would keep the empty annotation; only
-/// the host can prevent that.
+/// Judges the removal of an annotation's last entry. The reducers would keep the empty annotation; only the
+/// host can prevent that. Invariant L3.
 fn last_entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;

@@ -1,10 +1,10 @@
-//! Checks that every connection subscribed to the root channel is told of added and removed sessions.
+//! Checks that every connection subscribed to the root channel is notified of added and removed sessions.
 //!
-//! Notifications carry no numbers. If one connection receives an announcement, every other connection is owed
-//! it whose subscription is older than the request behind it. The announcement is overdue once the host has
-//! been at rest since, or has answered a later request on that connection a second after the first
-//! announcement. If no connection was told of a session, the announcement is certainly overdue only if the
-//! session is known to be ready.
+//! Notifications carry no numbers. If one connection receives an announcement, the host owes the announcement
+//! to every other connection that subscribed before the request that caused it. The announcement is overdue
+//! once the host has been at rest since, or has answered a later request on that connection a second after the
+//! first announcement. If the host announced a session to no connection, the announcement is certainly overdue
+//! only if the session is known to be ready.
 //!
 //! Knows: creations and disposals, subscriptions to the root channel. Never knows: lists, the content of
 //! summaries.
@@ -29,7 +29,7 @@ use super::context::OracleContext;
 use super::members::{given, text};
 use super::step::OracleStep;
 
-/// How long an announcement may take to reach another connection. The specification gives no figure.
+/// The time that an announcement may take to reach another connection. The specification states no limit.
 const SPREADING: Duration = Duration::from_secs(1);
 /// Upper bound for the announcements that are remembered.
 const MAX_NEWS: usize = 1_024;
@@ -78,21 +78,21 @@ impl SessionEvent {
 /// The URI of a session, and the event.
 type AnnouncementKey = (String, SessionEvent);
 
-/// The announcements received so far, and those still owed.
+/// The announcements received so far, and the announcements that the host still owes.
 #[derive(Default)]
 pub(super) struct AnnouncementChecks {
     news: HashMap<AnnouncementKey, LatestAnnouncement>,
     /// The keys of `news`, oldest first.
     order: VecDeque<AnnouncementKey>,
-    /// The number of announcements that each connection is owed.
+    /// The number of announcements that the host owes to each connection.
     owing: HashMap<ConnId, usize>,
-    /// The entry at which a client last requested the event.
+    /// The transcript entry at which a client last requested the event.
     asked: HashMap<AnnouncementKey, u64>,
-    /// The events that the host confirmed to a client, but has announced to nobody.
+    /// The events that the host confirmed to a client, but has not announced to any connection.
     silent: HashMap<AnnouncementKey, UnannouncedEvent>,
     /// Sessions that are known to be ready.
     ready: HashSet<String>,
-    /// The sessions that were announced to somebody.
+    /// The sessions that the host announced to at least one connection.
     told: HashSet<String>,
 }
 
@@ -105,7 +105,7 @@ struct LatestAnnouncement {
     owed: HashSet<ConnId>,
 }
 
-/// An event that the host confirmed, but has announced to nobody.
+/// An event that the host confirmed, but has not announced to any connection.
 struct UnannouncedEvent {
     line: u64,
     asked: u64,
@@ -113,7 +113,7 @@ struct UnannouncedEvent {
     tick: u64,
     /// Whether the session is known to be still in creation.
     creating: bool,
-    /// The connections that are owed the announcement.
+    /// The connections to which the host owes the announcement.
     owed: Vec<ConnId>,
 }
 
@@ -274,7 +274,8 @@ impl AnnouncementChecks {
         }
     }
 
-    /// Judges what is owed to this connection, after the host has answered one of its requests.
+    /// Judges the announcements that the host owes to this connection, after it has answered one of its
+    /// requests.
     fn fenced(&mut self, cx: &OracleContext, sent: u64, out: &mut FindingSink) {
         let here = cx.now.conn;
         if !self.silent.is_empty() {
@@ -317,7 +318,7 @@ impl AnnouncementChecks {
         due.iter().for_each(|key| self.silence(cx, key, out));
     }
 
-    /// Reports connections that miss an announcement which others received (I12).
+    /// Reports connections that miss an announcement which other connections received. Invariant I12.
     fn missed(
         &mut self,
         cx: &OracleContext,
@@ -343,7 +344,8 @@ impl AnnouncementChecks {
         }
     }
 
-    /// Reports an event that was announced to nobody (I12). A session may take its time until it is ready.
+    /// Reports an event that the host announced to no connection. A session may remain unannounced until it is
+    /// ready. Invariant I12.
     fn silence(&mut self, cx: &OracleContext, key: &AnnouncementKey, out: &mut FindingSink) {
         let (uri, event) = key;
         let Some(silent) = self.silent.get(key) else { return };
@@ -375,7 +377,7 @@ fn settle(owing: &mut HashMap<ConnId, usize>, conn: ConnId) {
     }
 }
 
-/// Returns the connections whose subscription to the root channel is certain and older than an entry.
+/// Returns the connections whose subscription to the root channel is certain and older than the entry `cause`.
 fn owed(cx: &OracleContext, cause: u64) -> Vec<ConnId> {
     let root = cx.channels.find(ROOT);
     let Some((id, channel)) = root.and_then(|id| Some((id, cx.channel(id)?))) else {

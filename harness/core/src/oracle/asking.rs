@@ -1,4 +1,4 @@
-//! Reads what clients send: requests, dispatches, answers to the host.
+//! Reads the messages of clients: requests, dispatches, and answers to the host.
 //!
 //! Knows: the context. Never knows: rules.
 
@@ -72,7 +72,8 @@ impl OracleContext {
         if tag != Some("2.0")
             && matches!(message.kind(), MessageKind::Request | MessageKind::Notification)
         {
-            // JSON-RPC 4, 5 and 7: the host may answer an invalid request with an error whose id is null.
+            // JSON-RPC 2.0, sections 4, 5 and 7: the host may answer an invalid request with an error whose id
+            // is null.
             self.here_mut().odd += 1;
         }
         match message.kind() {
@@ -117,7 +118,7 @@ impl OracleContext {
             self.dispatched(seen, message, &[], emit);
         }
         if !id.is_string() && !id.is_number() {
-            // A host that does not accept such an id may answer as to an unreadable frame.
+            // A host that does not accept such an id may answer as it answers an unreadable frame.
             self.here_mut().odd += 1;
         }
         self.here_mut().ask(id, request);
@@ -125,7 +126,8 @@ impl OracleContext {
             && let Some(channel) = self.channels.intern(uri)
         {
             if disposes {
-                // Actions that the host owes at this moment stay owed, even after the channels are gone.
+                // The host still owes the actions that it owes at this moment, even after the channels are
+                // gone.
                 let chats = self.channel(channel).map(|known| known.chats.clone());
                 let going = std::iter::once(channel).chain(chats.into_iter().flatten());
                 going.for_each(|channel| self.ending(channel, emit));
@@ -184,7 +186,7 @@ impl OracleContext {
     }
 }
 
-/// Whether the host has to answer a request. It need not answer a malformed one.
+/// Returns whether the host has to answer a request. A host need not answer a malformed request.
 fn is_sound(message: &Message, id: &Value) -> bool {
     let value = message.value();
     value.get("jsonrpc").and_then(Value::as_str) == Some("2.0")

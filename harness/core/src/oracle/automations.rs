@@ -21,9 +21,9 @@ use super::step::{ActionFolding, OracleStep};
 
 /// The channel of the automations catalogue.
 const CATALOGUE: &str = "ahp-automations://";
-/// Upper bound for the runs that wait for the host to be at rest.
+/// Upper bound for the changed runs that are remembered until the host is at rest.
 const MAX_TOUCHED: usize = 1_024;
-/// The legal next stages for each stage of a run. The last three stages are final.
+/// The legal next stages for each stage of a run. The last three rows are final stages.
 const FOLLOWS: [(&str, &[&str]); 5] = [
     ("pending", &["running", "failed", "cancelled"]),
     ("running", &["completed", "failed", "cancelled"]),
@@ -88,7 +88,7 @@ impl AutomationChecks {
         }
     }
 
-    /// Judges an entry of the catalogue, alone and against the entry that it replaces (L5).
+    /// Judges an entry of the catalogue, and compares it with the entry that it replaces. Invariant L5.
     fn set(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(entry) = given(folding.envelope.action, "automation") else {
             return;
@@ -111,7 +111,7 @@ impl AutomationChecks {
         }
     }
 
-    /// Judges an action on a run (L5).
+    /// Judges an action on a run. Invariant L5.
     fn run(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(fold) = cx.folded(folding.channel) else {
             return;
@@ -137,8 +137,9 @@ impl AutomationChecks {
         }
     }
 
-    /// Judges an entry of the catalogue (L5): it lists each run once, newest first, within the limit, and one
-    /// run for each occurrence; it has a `runCount` exactly if a condition needs one.
+    /// Judges an entry of the catalogue. An entry lists each run once, newest first and within the limit, and
+    /// has one run for each scheduled occurrence. An entry has a `runCount` exactly if a condition needs one.
+    /// Invariant L5.
     fn entry(&self, cx: &OracleContext, entry: &Value, line: u64, out: &mut FindingSink) {
         let uri = text(entry, "resource").unwrap_or_default();
         let runs = list(entry, "runs");
@@ -186,7 +187,7 @@ impl AutomationChecks {
         }
     }
 
-    /// Judges, at rest, whether the catalogue agrees with the runs (L5).
+    /// Judges, when the host is at rest, whether the catalogue agrees with the runs. Invariant L5.
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let touched = std::mem::take(&mut self.touched);
         let catalogue = cx.channels.find(CATALOGUE).and_then(|id| cx.followed(id));
@@ -222,7 +223,8 @@ impl AutomationChecks {
     }
 }
 
-/// Judges a change of a run's life cycle (L5): the stage moves forward and the time of creation stays.
+/// Judges a change of a run's life cycle: the stage moves forward, and the time of creation stays the same.
+/// Invariant L5.
 fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut FindingSink) {
     let Some((from, to)) = text(before, "status").zip(text(after, "status")) else {
         return;
@@ -237,7 +239,7 @@ fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Fi
         out.broken(Rule::RunsForward, message, lines);
     }
     let created = text(before, "createdAt").zip(text(after, "createdAt"));
-    // The same point in time may be written differently.
+    // Two different texts can denote the same point in time.
     let is_other = |(one, other): &(&str, &str)| {
         one != other && timestamp::parse(one).is_none_or(|it| Some(it) != timestamp::parse(other))
     };
@@ -248,7 +250,7 @@ fn forward(uri: &str, before: &Value, after: &Value, lines: &[u64], out: &mut Fi
     }
 }
 
-/// Judges the order of those times of a run that are present (L5).
+/// Judges the order of those times of a run that are present. Invariant L5.
 fn times(uri: &str, lifecycle: Option<&Value>, line: u64, out: &mut FindingSink) {
     let Some(lifecycle) = lifecycle else {
         return;
@@ -265,7 +267,7 @@ fn times(uri: &str, lifecycle: Option<&Value>, line: u64, out: &mut FindingSink)
     }
 }
 
-/// Judges the sessions of a run (L5): each occurs once, and the primary session is among them.
+/// Judges the sessions of a run: each session occurs once, and the primary session is among them. Invariant L5.
 fn sessions(uri: &str, run: &Value, primary: Option<&Value>, lines: &[u64], out: &mut FindingSink) {
     let all = list(run, "sessions");
     out.seen(Rule::RunSessions);
@@ -280,7 +282,7 @@ fn sessions(uri: &str, run: &Value, primary: Option<&Value>, lines: &[u64], out:
     }
 }
 
-/// Returns the status of a run or of its summary; empty if it has none.
+/// Returns the status of a run or of its summary; an empty text if there is no status.
 fn stage(run: &Value) -> &str {
     given(run, "lifecycle").and_then(|lifecycle| text(lifecycle, "status")).unwrap_or_default()
 }

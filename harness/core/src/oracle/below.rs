@@ -2,7 +2,7 @@
 //! its agent, or the log of the model stand-in that the agent calls.
 //!
 //! A conversation is a session of ACP, or a prompt that the stand-in receives. An agent that lost an answer may
-//! repeat an exchange; the repetition counts once.
+//! repeat an exchange; the facts include a repeated exchange only once.
 //!
 //! Knows: ACP, the stand-in's log. Never knows: the traffic above the host, rules.
 //!
@@ -20,19 +20,19 @@ use super::members::{list, text};
 
 /// Upper bound for the open requests and exchanges that are remembered.
 const MAX_OPEN: usize = 4_096;
-/// Upper bound for the options of a request for permission that are read.
+/// Upper bound for the options of one permission request that are read.
 const MAX_OPTIONS: usize = 64;
-/// The mark in the output of a tool that has really run a command with `ahp-ran-$((A+B))`. Only the output
-/// holds the sum.
+/// The mark in the output of a tool that has run the command `ahp-ran-$((A+B))`. Only the output, and not the
+/// command, contains the sum.
 const MARK: &str = "ahp-ran-";
 
 /// An event in a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ConversationFact {
-    /// The agent received this message as its task; the message may be embedded in other text.
+    /// The agent received this message as its task. Other text may surround the message.
     Prompted(String),
-    /// The agent asked the model again, after the results of this many rounds of calls. Only conversations with
-    /// the stand-in have rounds.
+    /// The agent asked the model again, after the results of this many rounds of tool calls. Only conversations
+    /// with the stand-in have rounds.
     Round(u64),
     /// The agent sent a piece of its answer.
     Text(String),
@@ -42,16 +42,16 @@ pub(super) enum ConversationFact {
     Answered { id: String, allowed: bool },
     /// A call has run.
     Ran { id: String },
-    /// The agent was told to stop, or the reader of its answer disconnected.
+    /// The agent received a request to stop, or the reader of its answer disconnected.
     Cancelled,
-    /// The agent finished the prompt, or failed.
+    /// The agent finished the prompt, or failed to finish it.
     Ended,
 }
 
 /// The name of a conversation, and an event in it.
 pub(super) type BelowFact = (String, ConversationFact);
 
-/// A connection and the id of a request on it.
+/// A connection, and the id of a request on that connection.
 type IdSpace = (ConnId, String);
 
 /// An agent's request for permission.
@@ -59,16 +59,16 @@ type IdSpace = (ConnId, String);
 struct PermissionRequest {
     talk: String,
     call: String,
-    /// The ids of the options that allow.
+    /// The ids of the options that grant permission.
     allowing: Vec<String>,
 }
 
-/// The state that later messages need.
+/// The state that is needed to read later messages.
 #[derive(Debug, Default)]
 pub(super) struct BelowReading {
     prompts: LiteMap<IdSpace, String>,
     permissions: LiteMap<IdSpace, PermissionRequest>,
-    /// The open exchanges of the stand-in: from serial number to conversation.
+    /// The open exchanges of the stand-in: the key is the serial number, the value the conversation.
     exchanges: LiteMap<u64, String>,
 }
 
@@ -154,8 +154,8 @@ impl BelowReading {
         }
     }
 
-    /// Reads a line of the stand-in's log: the start or the end of an exchange. A request without tools is an
-    /// auxiliary one, such as for a title, and no part of the conversation.
+    /// Reads a line of the stand-in's log, which reports the start or the end of an exchange. A request without
+    /// tools is an auxiliary request, for example for a title, and is no part of the conversation.
     fn exchange(&mut self, record: &Value) -> Vec<BelowFact> {
         let Some(serial) = record.get("serial").and_then(Value::as_u64) else {
             return Vec::new();

@@ -1,8 +1,8 @@
-//! Checks a session's catalogue of chats: its entries equal the chats, it has one default chat, and each chat
-//! has one owner.
+//! Checks a session's catalogue of chats: its entries equal the chats, the session has one default chat, and
+//! each chat has one owner.
 //!
-//! A host updates an entry with another action than the chat itself. The two are therefore compared when the
-//! host is at rest.
+//! A host uses one action to change a chat and another action to change the chat's entry. The checks therefore
+//! compare entry and chat when the host is at rest.
 //!
 //! Knows: folded sessions and chats, the copies in summaries. Never knows: whole lists.
 //!
@@ -28,8 +28,8 @@ use super::memory::ChatMemory;
 use super::owners::owner;
 use super::step::{ActionFolding, OracleStep};
 
-/// The members of a chat that its entry repeats, and the action that changes each member in the chat's own
-/// state. A member without an action becomes known only from a snapshot of the chat.
+/// The members of a chat that its entry repeats, each with the action that changes the member in the chat's own
+/// state. A member without an action is known only from a snapshot of the chat.
 const REPEATED: &[(&str, Option<&str>)] = &[
     ("title", None),
     ("status", Some("chat/turnStarted")),
@@ -44,24 +44,25 @@ const REPEATED: &[(&str, Option<&str>)] = &[
 /// The members of [`REPEATED`] whose updates a host may delay.
 const LAGGING: &[&str] = &["modifiedAt", "changes"];
 
-/// Upper bound for the statuses of a chat that are remembered between two updates of its entry. Beyond it the
-/// update is not judged.
+/// Upper bound for the statuses of a chat that are remembered between two updates of its entry. If a chat has
+/// more statuses, the next update is not judged.
 const MAX_STATUSES: usize = 16;
 
-/// The status of each chat: what the catalogue said, and what the chat really had.
+/// The status that the catalogue gave each chat, and the statuses that the chat really had.
 #[derive(Default)]
 pub(super) struct CatalogChecks {
     chats: ChatMemory<ToldStatus>,
 }
 
-/// The last status that the catalogue gave a chat. It is legal if the chat had it at some time between the
-/// previous update and the next one.
+/// The last status that the catalogue gave a chat. The status is legal if the chat had it at some time between
+/// the previous update and the next update of the entry.
 #[derive(Default)]
 struct ToldStatus {
-    /// Whether the catalogue was up to date at the previous update, so that `since` holds every status that may
-    /// legally arrive late.
+    /// Whether the catalogue was up to date at the previous update. If the catalogue was up to date, `since`
+    /// contains every status that may legally arrive late.
     sure: bool,
-    /// The status in the catalogue, the line of its update, and the statuses that the chat had in that time.
+    /// The status in the catalogue, the line of its update, and the statuses that the chat had before and after
+    /// the update.
     told: Option<(Value, u64, Vec<Value>)>,
     /// The statuses that the chat had since the last update of its entry.
     since: Vec<Value>,
@@ -77,14 +78,14 @@ impl ToldStatus {
         }
     }
 
-    /// Takes the last status in the catalogue, and returns it with its line if the chat never had it in that
-    /// time.
+    /// Takes the last status in the catalogue. Returns the status and its line if the chat never had this
+    /// status between the two updates.
     fn wrong(&mut self) -> Option<(Value, u64)> {
         let (status, line, had) = self.told.take()?;
         (had.len() <= MAX_STATUSES && !had.contains(&status)).then_some((status, line))
     }
 
-    /// Starts afresh. `sure` means that the catalogue is up to date.
+    /// Resets the record. `sure` means that the catalogue is up to date.
     fn begin(&mut self, sure: bool) {
         *self = ToldStatus { sure, ..ToldStatus::default() };
     }
@@ -152,7 +153,7 @@ impl CatalogChecks {
         }
     }
 
-    /// Judges the status in an update of an entry against the statuses that the chat had (I1).
+    /// Judges the status in an update of an entry against the statuses that the chat had. Invariant I1.
     fn status(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let action = folding.envelope.action;
         let uri = text(action, "chat").unwrap_or_default();
@@ -205,8 +206,8 @@ fn status(state: &Value) -> Option<Value> {
     given(state, "status").and_then(plain)
 }
 
-/// Judges the chats in a session's state or in a summary of it (I2 and I4). A partial summary may change the
-/// default chat without listing the chats; it is not judged then.
+/// Judges the chats in a session's state or in a summary of the session. A partial summary may change the
+/// default chat without listing the chats; in that case the default chat is not judged. Invariants I2 and I4.
 fn catalogue(cx: &OracleContext, uri: &str, state: &Value, line: u64, out: &mut FindingSink) {
     let chats = list(state, "chats");
     if chats.is_empty() || cx.here().is_none_or(|conn| conn.protocol.is_none()) {
@@ -221,7 +222,8 @@ fn catalogue(cx: &OracleContext, uri: &str, state: &Value, line: u64, out: &mut 
     default_known(uri, chats, text(state, "defaultChat"), lines, out);
 }
 
-/// Judges whether the default chat is in the catalogue (I2). Without a default chat there is nothing to judge.
+/// Judges whether the default chat is in the catalogue. Without a default chat there is nothing to judge.
+/// Invariant I2.
 fn default_known(
     session: &str,
     chats: &[Value],
@@ -241,7 +243,7 @@ fn default_known(
     }
 }
 
-/// Judges an action against the state before it (I4).
+/// Judges an action against the state before it. Invariant I4.
 fn folding_in(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     if folding.envelope.action_type != "session/chatAdded" {
         return;
@@ -256,12 +258,12 @@ fn folding_in(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Finding
     if list(&fold.state, "chats").iter().any(|entry| text(entry, "resource") == Some(chat)) {
         let uri = cx.uri(folding.channel);
         let message = format!("expected `{chat}` to be new in `{uri}`, found it there already");
-        // The reducer replaces the entry, so that no state is harmed.
+        // The reducer replaces the entry, so the state stays correct.
         out.weaker(Rule::OneOwner, Weight::Note, message, &[fold.base_line, folding.line]);
     }
 }
 
-/// Judges the outcome of an action (I2, I3 and I4).
+/// Judges the outcome of an action. Invariants I2, I3 and I4.
 fn folded(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,
@@ -335,7 +337,7 @@ fn at_rest(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
     }
 }
 
-/// Judges whether no other session lists this session's chats (I4).
+/// Judges whether no other session lists this session's chats. Invariant I4.
 fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
     for uri in family.entries().iter().filter_map(|entry| text(entry, "resource")) {
         let Some(other) = cx.families.session_of(uri).filter(|other| *other != family.id) else {
@@ -358,9 +360,9 @@ fn owners(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink)
     }
 }
 
-/// What the calls of a chat show of their workers is what the catalogue says of these. The calls that a fork has copied go
-/// on showing the workers of the chat that they were made in, which no other chat can take over. What the tool of a client
-/// shows is that client's word, which the host passes on.
+/// Judges whether the tool calls of a chat describe their workers as the catalogue does. Calls that a fork has
+/// copied still show the workers of the original chat, which no other chat can take over. A client's tool call
+/// shows what the client states, which the host only passes on.
 fn workers(
     cx: &OracleContext,
     family: &SessionFamily<'_>,
@@ -402,9 +404,9 @@ fn workers(
     }
 }
 
-/// Compares an entry with its chat (I1). A partial update cannot clear a member: a member that the chat lacks
-/// is compared only if its absence has a meaning. If session and chat are followed in different versions,
-/// either may have members that the other version lacks, so that they are not compared.
+/// Compares an entry with its chat. A partial update cannot clear a member, so a member that the chat lacks is
+/// compared only if its absence has a meaning. If session and chat are followed in different versions, each may
+/// have members that the other version lacks; such members are not compared. Invariant I1.
 fn mirrors(
     cx: &OracleContext,
     family: &SessionFamily<'_>,
@@ -469,8 +471,8 @@ fn mirrors(
     }
 }
 
-/// Returns the value that the absence of a member stands for; `None` if the entry may keep a value that the
-/// chat has lost.
+/// Returns the value that an absent member stands for; `None` if the entry may keep a value that the chat no
+/// longer has.
 fn absence(name: &str) -> Option<Value> {
     match name {
         "movable" => Some(Value::from(false)),

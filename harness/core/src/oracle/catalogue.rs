@@ -33,8 +33,8 @@ catalogue! {
     AnsweredOnce "jsonrpc.answered-once" Must "B1" ["jsonrpc.response.exactly-one"]
         "Every request gets exactly one response, or the connection ends. Source: JSON-RPC 2.0 \
          section 5."
-        open "No deadline is given; a request counts as unanswered when a later request on the \
-              connection was answered a whole deadline later, or nothing came at all for that long.";
+        open "The specification states no deadline. A request counts as unanswered if a later request on the \
+              connection was answered a whole deadline later, or if nothing arrived for that long.";
     NoStrayResponse "jsonrpc.no-stray-response" Must "B2"
         ["jsonrpc.notification.no-response", "dispatch.no-response-frame", "unsubscribe.no-response"]
         "The host sends no response without a request: none with an unknown id, and none to a \
@@ -48,19 +48,19 @@ catalogue! {
          "ping.during-turn"]
         "A `ping` succeeds at any time, before the handshake and during turns too. Source: \
          lifecycle.md, ping."
-        open "The deadline is that of every request. Judged for pings of the root channel.";
+        open "The deadline is the deadline of every request. The check judges pings on the root channel.";
     ErrorCode "jsonrpc.error-code" Note "B6"
         ["jsonrpc.error.reserved-range", "jsonrpc.error.code-32006-unassigned"]
-        "Error codes below -32000 are those that JSON-RPC and the version's table assign. Source: \
-         error codes; implied, so only noted.";
+        "Error codes below -32000 are those that JSON-RPC and the version's table assign. The specification \
+         only implies this rule, so a breach is a note. Source: error codes.";
     Refused "requests.refused" Must "B7"
         ["session.create.duplicate", "subscribe.unknown-resource", "jsonrpc.method-not-found"]
         apart ["session.create.duplicate", "subscribe.unknown-resource", "jsonrpc.method-not-found"]
         "The host refuses impossible requests: to create a session at a URI in use (MUST), to subscribe \
          to a disposed channel (essential, since no actions will follow), to call a method that no \
          version has. Source: session-channel.md, creation; error codes."
-        open "If other clients may have disposed of the session unseen, this is only noted, as are \
-              unknown methods, on which host and client may have agreed.";
+        open "If other clients may have disposed of the session unseen, a breach is a note. Success of an \
+              unknown method is also a note, because host and client may have agreed on the method.";
     Agreed "handshake.agreed" Must "O1"
         ["lifecycle.initialize.version-selected-from-offer", "lifecycle.initialize.result-shape",
          "lifecycle.preinit.request-refused"]
@@ -68,30 +68,31 @@ catalogue! {
          "lifecycle.initialize.result-shape", "lifecycle.preinit.request-refused"]
         "The answer to `initialize` names one of the offered versions, as it was offered. Source: \
          InitializeResult.protocolVersion."
-        open "That the host serves only `ping` before the handshake is implied, so only noted. If the \
-              answer names no known version, the offered one applies, provided that it is unambiguous.";
+        open "The specification only implies that the host serves nothing but `ping` before the handshake, so a \
+              breach is a note. If the answer names no known version, the offered version applies, provided \
+              that it is unambiguous.";
     Refusal "handshake.refusal" Must "O2"
         ["lifecycle.version.unsupported-data", "lifecycle.version.unsupported-close"]
         apart ["lifecycle.version.unsupported-data", "lifecycle.version.unsupported-close"]
-        "A host that supports none of the offered versions says so, closes the connection and, from \
-         0.9.0 on, names those that it supports. Source: versioning.md, negotiation; \
+        "A host that supports none of the offered versions refuses the handshake, closes the connection and, \
+         from 0.9.0 on, names the versions that it supports. Source: versioning.md, negotiation; \
          UnsupportedProtocolVersionErrorData."
-        open "The versions of a host are known from its other handshakes; without any, a missing list is \
-              only noted. A connection counts as open if the host answers a request that was sent a \
-              second later.";
+        open "The versions of a host are known from its other handshakes; without another handshake, a missing \
+              list is a note. A connection counts as open if the host answers a request that was sent a second \
+              later.";
     SequenceGrows "sequence.grows" Essential "A1"
         ["envelope.serverseq.monotonic", "subscribe.delivery.order-preserved", "transport.ordered"]
         "On one connection the `serverSeq` of live accepted actions grows. A reconnecting client \
          has one watermark for the connection; without growth it loses actions. Source: guide, \
          `monotonically increasing`."
-        open "Strict, per connection, over all channels; rejections may repeat a number but not \
-              go back, which is only noted.";
+        open "The numbers grow strictly, per connection, over all channels. A rejection may repeat a number; a \
+              rejection with a lower number is a note.";
     OneEnvelope "sequence.one-envelope" Essential "A2"
         ["envelope.serverseq.unique", "reconnect.replay-envelope-verbatim"]
-        "One `serverSeq` is one action: same channel, action and origin wherever it is received, \
-         otherwise clients diverge. Source: ActionEnvelope.serverSeq."
-        open "Connections of other versions and connections that asked for merged delivery are \
-              not compared, nor are numbers beyond the horizon of 16,384 actions or 64 MiB.";
+        "One `serverSeq` stands for one action: its channel, content and origin are the same on every \
+         connection, otherwise clients diverge. Source: ActionEnvelope.serverSeq."
+        open "Connections of other versions and connections that asked for merged delivery are not compared, \
+              nor are numbers beyond the limit of 16,384 actions or 64 MiB.";
     OrderAgreement "sequence.order-agreement" Essential "A3" ["envelope.total-order"]
         "Every subscriber of a channel sees its actions in the same order, otherwise folded states \
          diverge. Source: the reducers are not commutative.";
@@ -99,36 +100,37 @@ catalogue! {
         ["envelope.serverseq.survives-connections",
          "lifecycle.initialize.serverseq-matches-snapshots"]
         apart ["lifecycle.initialize.serverseq-matches-snapshots"]
-        "Numbers never go back in real time: `initialize.serverSeq`, and the `fromSeq` of a \
-         channel, are not below what was received before they were asked for. A client that \
-         starts lower folds actions twice, one that starts higher loses them. Source: \
+        "Numbers never go back in real time: `initialize.serverSeq`, and the `fromSeq` of a channel, are not \
+         below any number that was received before the request. A client that starts with a lower number folds \
+         actions twice, and a client that starts with a higher number loses actions. Source: \
          InitializeResult.serverSeq, Snapshot.fromSeq."
-        open "`fromSeq` below the counter but not below the channel's last action is only noted. \
-              Numbers begin at 0: a negative one is below every number.";
+        open "A `fromSeq` below the counter but not below the channel's last action is a note. Numbers begin at \
+              0, so a negative number is below every number.";
     Causal "sequence.causal" Essential "A11" ["multi.causality"]
-        "An accepted action has a number above every one that was received before it was \
-         dispatched; otherwise it is ordered before the action that caused it, and a client that \
-         has received more actions ignores it as old. Source: state-model.md, the total order.";
+        "An accepted action has a greater number than every number that was received before its dispatch; \
+         otherwise the action is ordered before its cause, and a client that has received more actions ignores \
+         it as old. Source: state-model.md, the total order.";
     FanoutComplete "fanout.complete" Essential "A4"
         ["multi.fanout.all-subscribers", "multi.fanout.join-leave-churn",
          "subscribe.no-gap-snapshot-to-live", "subscribe.live-after-response",
          "transport.reliable"]
         "All subscribers of a channel receive the same actions, from the larger of their `fromSeq` \
          to the earlier of their ends; otherwise their states diverge. Source: subscriptions.md."
-        open "Rejections, `chat/turnsLoaded` and automations have no stated audience. An action before \
-              the answer with the snapshot is only noted, because a client may keep it until then.";
+        open "Rejections, `chat/turnsLoaded` and automations have no stated audience. An action that arrives \
+              before the answer with the snapshot is a note, because a client may keep the action until the \
+              answer.";
     SubscribedOnly "fanout.subscribed-only" Must "A5"
         ["unsubscribe.stops-delivery", "multi.isolation.sessions",
          "subscribe.isolated-per-connection"]
         "Actions and notifications of a channel come only to its subscribers. After an `unsubscribe` \
          this is a MUST; without any subscription it is essential, because it leaks other people's \
          sessions. Source: subscriptions.md."
-        open "The echo or rejection of an own dispatch is allowed; `auth/required` is only noted; \
-              the MCP relay is not judged.";
+        open "The echo or rejection of an own dispatch is legal; `auth/required` is a note; the MCP relay is \
+              not judged.";
     AfterSnapshot "fanout.after-snapshot" Essential "A6"
         ["snapshot.fromseq-lower-bound", "subscribe.no-duplicate-snapshot-to-live"]
-        "After a snapshot with `fromSeq` n nothing at or below n is delivered on that channel; a \
-         client would fold it twice. Source: Snapshot.fromSeq.";
+        "After a snapshot with `fromSeq` n, no action with a number of n or below is delivered on that channel; \
+         a client would fold such an action twice. Source: Snapshot.fromSeq.";
     Family "fanout.family" Essential "A7" ["channel.type-prefix-matches-channel"]
         "An action comes on a channel of the kind that its type belongs to, and a notification about the \
          root channel on the root channel; otherwise no client applies it. Source: the channel pages.";
@@ -138,16 +140,16 @@ catalogue! {
         apart ["version.action-types-known", "version.host-no-newer-behaviour",
          "version.notification-methods-known"]
         "Only actions and notifications of the negotiated version are sent. Source: versioning.md."
-        open "The registry and the published packages disagree about the first version of some names: \
-              those, and names that no version has, are only noted.";
+        open "The registry and the published packages name different first versions for some names. Such a \
+              name, and a name that no version has, is a note.";
     AfterRemoval "fanout.after-removal" Essential "A12"
         ["session.dispose.drops-subscriptions", "chat.dispose.success", "dispatch.disposed-channel-ignored"]
-        "Nothing comes on the channel of a session, chat or terminal after its removal: clients have \
-         dropped its state, and a new one at that URI would receive the actions of the old one. The host \
-         ignores a dispatch there. Source: session-channel.md, disposal."
-        open "`root/sessionRemoved` and the answer to a disposal have no number: they count on the \
-              connection that received them. If chats can be moved, a removed chat counts as gone only \
-              if a client disposed of it.";
+        "Nothing comes on the channel of a session, chat or terminal after its removal: clients have dropped \
+         its state, and a new resource at that URI would receive the actions of the old resource. The host \
+         ignores a dispatch to such a channel. Source: session-channel.md, disposal."
+        open "`root/sessionRemoved` and the answer to a disposal have no number: they apply to the connection \
+              that received them. If chats can be moved, a removed chat counts as gone only if a client \
+              disposed of it.";
     SettledOnce "dispatch.settled-once" Essential "C1"
         ["envelope.origin.client-echo", "envelope.echo.to-dispatcher", "dispatch.rejected-echo"]
         "A valid dispatch by a subscriber is answered by exactly one action with its origin, \
@@ -161,26 +163,28 @@ catalogue! {
         ["envelope.echo.fifo-per-client", "dispatch.order-preserved"]
         "The dispatches of a connection are settled in the order they were sent: clients take the \
          head of their pending actions. Source: reconciliation."
-        open "Per channel essential; the order across channels is inferred and only noted.";
+        open "The order within a channel is essential. The order across channels is only inferred, so a breach \
+              is a note.";
     PayloadKept "dispatch.payload-kept" Note "C4"
         ["envelope.echo.payload-preserved", "envelope.rejection.carries-original"]
         apart ["envelope.echo.payload-preserved", "envelope.rejection.carries-original"]
-        "The echo has everything the dispatch had. Normalisation is not forbidden, so only noted.";
+        "The echo has every member of the dispatch. The specification does not forbid normalisation, so a \
+         difference is a note.";
     RejectionWithoutEffect "dispatch.rejection-without-effect" Must "C5"
         ["envelope.rejection.no-effect", "envelope.accepted.no-reason"]
         "A rejected action changes nothing. Source: actions.md, rejection.";
     ClientDispatchableOnly "dispatch.client-dispatchable-only" Should "C6" []
         "The host does not accept a client's action that only the host may send. Source: the dispatch \
          rule of each action; hosts SHOULD reject it."
-        open "`session/defaultChatChanged` and other disputed rows are only noted.";
+        open "For `session/defaultChatChanged` and other disputed actions, a breach is a note.";
     AcceptedEffect "dispatch.accepted-effect" Note "C7" []
         "An accepted action of a client has an effect in the reducers, or requests the state that \
          already holds. The specification never says so, but the host should have rejected an \
          action without effect.";
     EchoFirst "dispatch.echo-first" Essential "C8" ["multi.causality"]
-        "The results of a client's action come after the action itself; otherwise no client knows the \
-         turn yet, and its content is lost. Source: state-model.md."
-        open "Judged for turns, on the connection that started them.";
+        "The results of a client's action arrive after the action itself; otherwise no client knows the turn \
+         yet, and the content of the turn is lost. Source: state-model.md."
+        open "The check judges turns, on the connection that started them.";
     SnapshotAgrees "state.snapshot-agrees" Essential "D1"
         ["snapshot.consistent-with-log", "snapshot.deterministic", "multi.converge",
          "reconnect.snapshot.consistent", "subscribe.no-gap-snapshot-to-live",
@@ -189,14 +193,14 @@ catalogue! {
         "A snapshot with the accepted actions after it equals every later snapshot of the channel, on \
          any connection; otherwise clients diverge. Source: state-model.md."
         open "Members that no action can change are not compared; see the masks. If a client that was not \
-              recorded may have disposed of a session and created it again unheard, a difference is only noted.";
+              recorded may have disposed of a session and created it again unseen, a difference is a note.";
     MergedAgrees "state.merged-agrees" Essential "D5"
         ["subscribe.delivery.same-reduced-state", "reconnect.delivery-options-reset"]
         "A subscription with `delivery.maxLatencyMs` has the same state as one without, at every \
          `serverSeq` that it receives; otherwise clients that accept delays see other content. \
          Source: subscriptions.md, delivery preferences."
-        open "Only subscriptions by `subscribe` are judged: whether a `reconnect` keeps the preference \
-              is left open.";
+        open "Only subscriptions by `subscribe` are judged: the specification does not say whether a \
+              `reconnect` keeps the preference.";
     StateGiven "state.given" Must "D6"
         ["subscribe.snapshot-state-bearing", "lifecycle.initialize.snapshots-per-subscription",
          "reconnect.snapshot.one-per-subscription"]
@@ -204,9 +208,9 @@ catalogue! {
                "reconnect.snapshot.one-per-subscription"]
         "A subscriber to a channel with a state MUST receive a snapshot; without one it cannot fold any \
          action. Source: subscriptions.md."
-        open "Among initial subscriptions, a missing snapshot of the root channel, which always exists, \
-              is essential, and one of a channel to which others are subscribed is noted; other channels \
-              may be gone or hidden. Two snapshots of one channel in one list are essential.";
+        open "Among initial subscriptions, a missing snapshot of the root channel, which always exists, is \
+              essential, and a missing snapshot of a channel to which other clients are subscribed is a note; \
+              other channels may be gone or hidden. Two snapshots of one channel in one list are essential.";
     UniqueIds "state.unique-ids" Essential "D7"
         ["root.state.terminals-live", "root.state.provider-unique", "root.state.default-model-valid",
          "chat.tool.option-ids-unique", "chat.input.stable-ids"]
@@ -215,15 +219,16 @@ catalogue! {
         "Terminals, agents, options of a call and questions of a request have unique identifiers; \
          an identifier that occurs twice is ambiguous. Source: RootState, ConfirmationOption.id, \
          ChatInputRequest."
-        open "Models of an agent and changesets may be listed twice with the same meaning: only noted.";
+        open "Models of an agent and changesets may be listed twice with the same meaning, so a repetition is a \
+              note.";
     DeadHostAction "state.dead-host-action" Note "D4" []
         "An action of the host has an effect in the reducers. The specification never says so, but an \
          action without effect nearly always means a lost part or a wrong channel.";
     OneActive "turns.one-active" Essential "E1" ["chat.turn.single-active"]
         "The host starts no turn of a chat while one is active: the reducers drop the running turn with \
          all its content. Source: chat-channel.md, the reducers."
-        open "No rule lets a host reject a client's `turnStarted` while a turn is active: accepting \
-              it is only noted, also if it is the active turn that a client starts again.";
+        open "No rule permits a host to reject a client's `turnStarted` while a turn is active, so accepting it \
+              is a note. The same holds if the client starts the active turn again.";
     ActiveOnly "turns.active-only" Essential "E2"
         ["chat.turn.scoped-actions-active"]
         "Actions within a turn name the active turn; after its end their content is lost. Source: \
@@ -239,27 +244,29 @@ catalogue! {
         ["chat.state.part-ids-unique", "chat.tool.id-unique"]
         "Text parts of a turn differ in their ids, as do the background works of a chat; otherwise \
          appended text reaches another part. Source: chat-channel.md, response parts."
-        open "That a text part and a tool call differ is inferred from `chat/delta` and only noted.";
+        open "A text part and a tool call with the same id are a note, because the rule is inferred from \
+              `chat/delta`.";
     PartBeforeAppend "turns.part-before-append" Must "E6"
         ["chat.stream.part-before-delta", "chat.stream.part-before-reasoning",
          "chat.stream.kind-match"]
-        "A part is created before text is appended to it, and is of the kind that takes it. \
+        "A part is created before text is appended to it, and has the kind that the appending action requires. \
          Source: chat-channel.md.";
     ErrorParts "turns.error-parts" Essential "E7" ["reducer.chat.responsePart-error-ignored"]
         "From 0.9.0 on an error part comes with `chat/error`; in `chat/responsePart` every reducer \
          ignores it, and the error is lost. Source: chat-channel.md, error recovery.";
     AfterReady "turns.after-ready" Note "E8" ["session.lifecycle.ready"]
-        "No turn starts before its session is ready. Implied by the life cycle, so only noted."
+        "No turn starts before its session is ready. The life cycle only implies this rule, so a breach is a \
+         note."
         open "Some hosts run turns in provisional sessions.";
     Explained "turns.explained" Note "E9"
         ["chat.queue.two-step", "chat.create.initial-message", "chat.steering.idle-stored"]
-        "A turn that the host starts with a user's message names a queued message, or is the first \
-         one of a chat created with a message. Implied, so only noted."
-        open "The first turn of a chat whose creation was not seen is not judged.";
+        "A turn that the host starts with a user's message names a queued message, or is the first turn of a \
+         chat created with a message. The specification only implies this rule, so a breach is a note."
+        open "The check does not judge the first turn of a chat whose creation is not in the transcript.";
     TurnTimes "turns.times" Note "E10"
         ["chat.turn.startedAt-iso", "chat.turn.duration-nonnegative"]
-        "`startedAt` is a time as ISO 8601, `duration` not negative and not longer than the turn \
-         was seen. Implied by the types, so only noted.";
+        "`startedAt` is a time in ISO 8601. `duration` is not negative, and not longer than the observed \
+         duration of the turn. The types only imply this rule, so a breach is a note.";
     LegalTransitions "tools.legal-transitions" Essential "F1"
         ["chat.tool.lifecycle-legal", "chat.tool.start-first", "chat.tool.delta-only-streaming",
          "chat.tool.id-unique"]
@@ -267,45 +274,46 @@ catalogue! {
          "chat.tool.id-unique"]
         "Tool calls move only along the table of transitions, beginning with a start under a new \
          id; anything else loses content or runs without a decision. Source: the tool-call diagram."
-        open "Completion while a confirmation is pending is taken by the reducers and absent from \
-              the diagram: only noted.";
+        open "The reducers apply a completion while a confirmation is pending, but the diagram does not show \
+              it, so it is a note.";
     OneDecision "tools.one-decision" Must "F4"
         ["dispatch.chat.toolCallConfirmed.twice", "dispatch.chat.toolCallConfirmed.opposite"]
         "A tool call is confirmed at most once per pending period, completed once, and its result \
          confirmed once. Source: chat-channel.md, validation.";
     OwnerConstant "tools.owner-constant" Must "F3" ["chat.tool.ready-contributor"]
-        "A tool call belongs to the same client from its start on: `chat/toolCallReady` names no other \
-         one. Source: chat-channel.md, ownership."
-        open "Repeating the owner, and a call of the host's that turns out to be an MCP server's, are \
-              allowed.";
+        "A tool call belongs to the same client from its start on: `chat/toolCallReady` names no other client. \
+         Source: chat-channel.md, ownership."
+        open "The host may repeat the owner, and may name an MCP server as the contributor of its own call \
+              later.";
     OwnerActs "tools.owner-acts" Should "F5"
         ["dispatch.chat.toolCallComplete.non-owner", "dispatch.chat.toolCallContentChanged.non-owner"]
-        "Only its owner completes a client's tool call, or changes its content; hosts SHOULD reject \
-         others. Source: chat-channel.md, validation."
+        "Only the owner of a client's tool call completes the call or changes its content; hosts SHOULD reject \
+         such actions of other clients. Source: chat-channel.md, validation."
         open "Anybody may fail a call that waits for authentication.";
     AuthForMcp "tools.auth-for-mcp" Essential "F6" ["chat.tool.auth-required-mcp-only"]
         "Only calls of MCP servers wait for authentication. For other calls the reducers ignore the \
          action, so that the host waits while every client sees the call run. Source: chat-channel.md.";
     OwnerActive "tools.owner-active" Note "F7"
         ["chat.tool.client.inactive-owner", "reconnect.client-identity-for-tools"]
-        "A new call goes to a client that is active in the session: nobody else can run it. Implied."
-        open "Judged where the session is followed too.";
+        "A new call belongs to a client that is active in the session, because no other client can run the \
+         call. The specification only implies this rule, so a breach is a note."
+        open "The check needs the state of the session as well as the chat's.";
     HistoryFinal "tools.history-final" Essential "F8"
         ["reducer.chat.endTurn-force-cancel", "chat.turn.cancel-force-tools"]
-        "The turns of the history hold only completed and cancelled calls: nothing can change a call \
+        "The turns of the history have only completed and cancelled calls, because no action can change a call \
          once its turn has ended. Source: the reducers."
         open "Statuses of newer versions are not judged.";
     RemovalEndsCalls "tools.removal-ends-calls" Should "F9"
         ["session.activeClient.removal-cancels-calls", "disconnect.tool-calls-cancelled",
          "disconnect.tool-calls-across-chats"]
-        "When an active client is removed, its running calls end as failed. Source: session-channel.md, \
-         SHOULD."
+        "When an active client is removed, its running calls end as failed (SHOULD). Source: \
+         session-channel.md."
         open "Judged when the session is at rest.";
     ChatDerived "status.chat-derived" Essential "G1"
         ["chat.turn.status-inprogress", "reducer.chat.status-derivation",
          "chat.tool.pending-blocks-status"]
-        "A chat's activity follows its turn: waiting, active, failed or idle. Clients derive it from \
-         actions, so that a different one in a snapshot makes them diverge. Source: the reducers."
+        "A chat's activity follows its turn: waiting, active, failed or idle. Clients derive the activity from \
+         actions, so they diverge if a snapshot has a different activity. Source: the reducers."
         open "After a failed turn both Error and Idle are possible: a truncation clears the error.";
     SessionAggregates "status.session-aggregates" Should "G2"
         ["session.status.default-chat-base", "session.status.input-needed-any-chat",
@@ -313,54 +321,53 @@ catalogue! {
         "A session's activity is that of its default chat or, without one, of the chat that \
          changed last; a chat that waits for input or has failed takes precedence. Source: \
          session-channel.md, SHOULD."
-        open "The specification does not say which of the two takes precedence: both are accepted.";
+        open "The specification does not say whether waiting or failure takes precedence, so both are legal.";
     OneActivity "status.one-activity" Essential "G3" ["session.status.bits-valid"]
-        "The low five bits of a status are exactly one activity; others have no meaning to any client. \
-         Source: SessionStatus."
-        open "Bits above those that are known belong to newer versions.";
+        "The lowest five bits of a status are exactly one activity; any other value has no meaning to any \
+         client. Source: SessionStatus."
+        open "Bits above the known bits belong to newer versions.";
     FlagsKept "status.flags-kept" Essential "G4"
         ["session.status.flags-orthogonal", "session.isArchived.toggle", "session.isRead.toggle"]
         "IsRead and IsArchived change only by their own actions; a new turn or question also clears \
          IsRead of a chat. Otherwise clients disagree about what was read. Source: SessionStatus."
-        open "Whether activity marks a session as unread is up to the host: only noted.";
+        open "The host decides whether activity marks a session as unread, so a difference is a note.";
     InputNeededBits "status.input-needed-bits" Essential "G5" ["session.inputNeeded.status-bit"]
         "A session with an entry in `inputNeeded` for a person has the activity InputNeeded; \
          otherwise people who see only the list of sessions do not notice the request. Source: \
          SessionState.inputNeeded, the reducers."
-        open "From 0.8.0 on a client's own tool is not for a person.";
+        open "From 0.8.0 on, the entry of a client's own tool is not for a person.";
     OpenRequests "input.open-requests" Should "H1"
         ["chat.input.late-answer", "chat.input.stable-ids"]
-        "Only open requests are answered and completed; hosts SHOULD reject others, and a response is \
-         given once. Source: chat-channel.md, validation.";
+        "Only open requests are answered and completed, and each request has one response; hosts SHOULD reject \
+         other answers. Source: chat-channel.md, validation.";
     RollupComplete "input.rollup-complete" Essential "H2"
         ["session.inputNeeded.set", "chat.tool.auth-inputNeeded"]
         "Whatever a chat waits for has an entry in its session's `inputNeeded`; otherwise clients that \
          see only the session never answer, and the turn hangs. Source: session-channel.md."
-        open "Judged when the session is at rest: no frame was about it for 3 s, or nothing at all was \
-              sent for 1 s; whether a client's own tool has an \
-              entry is up to the host.";
+        open "The check judges a session at rest: no frame concerned the session for 3 s, or the host sent \
+              nothing for 1 s. The host decides whether a client's own tool has an entry.";
     RollupMirrors "input.rollup-mirrors" Essential "H2"
         ["session.inputNeeded.payload-mirror", "session.inputNeeded.tool-status-kind",
          "session.inputNeeded.ids-unique"]
-        "An entry of `inputNeeded` is an exact copy of the chat's request or tool call, with a \
-         status that fits its kind, and occurs once; people decide by what they read. Source: \
+        "An entry of `inputNeeded` is an exact copy of the chat's request or tool call, has a status that fits \
+         its kind, and occurs once, because people base their decision on this copy. Source: \
          SessionInputRequest."
-        open "Compared when the session is at rest, and when an entry is removed that never equalled the \
-              chat's.";
+        open "The check compares the entries when the session is at rest. When an entry is removed, the check \
+              judges whether the entry ever equalled the request or call in the chat.";
     RollupStale "input.rollup-stale" Essential "H3" ["session.inputNeeded.removed"]
         "No entry of `inputNeeded` outlives its request or call, its turn, or its chat; otherwise people \
          are asked in vain. Source: session-channel.md."
-        open "Judged when the session is at rest; for an entry that is removed, only whether its chat \
-              has ever had such a call.";
+        open "The check judges a session at rest. When an entry is removed, the check judges only whether the \
+              chat ever had such a call.";
     CatalogMirrors "catalog.mirrors-chats" Must "I1" ["session.catalog.chatUpdated-consistent"]
-        "A session's entry of a chat equals what the chat says of itself. Source: chat-channel.md."
-        open "Judged when the session is at rest. Updates cannot clear a member, so a \
-              member that the chat lost may stay; times and change counts are only noted.";
+        "A session's entry for a chat equals the state of the chat. Source: chat-channel.md."
+        open "Judged when the session is at rest. Updates cannot clear a member, so a member that the chat lost \
+              may stay; a difference in times and change counts is a note.";
     WorkerOrigin "catalog.worker-origin" Must "I1" ["chat.subagent.consistency"]
         "A call that shows the chat of a worker, and the origin of that chat, name each other. Source: \
          chat-channel.md, origin."
-        open "Judged when the session is at rest, of the active turn and the last one, and not of what the \
-              tool of a client shows.";
+        open "The check judges the active turn and the last turn when the session is at rest. It does not judge \
+              what a client's tool shows.";
     DefaultChat "catalog.default-chat" Essential "I2"
         ["session.catalog.default-in-catalog", "chat.move.default-not-movable"]
         "The default chat is in the catalogue, in a session's state and in its summaries; otherwise a \
@@ -372,46 +379,46 @@ catalogue! {
         ["session.catalog.one-owner", "session.catalog.unique"]
         "A chat is in exactly one catalogue, once; otherwise its questions are asked twice, and its \
          removal leaves a copy behind. Source: session-channel.md."
-        open "Between sessions judged when the session is at rest; adding a chat that \
-              is there replaces its entry, and is only noted.";
+        open "A chat in two sessions is judged when the session is at rest. Adding a chat that is already \
+              listed replaces its entry, and is a note.";
     UpdatedKnown "catalog.updated-known" Essential "I4" ["session.catalog.chatUpdated-known"]
         "`session/chatUpdated` names a chat of the catalogue; reducers ignore an update of any other \
          chat, and the change is lost. Source: the reducers.";
     ListedOnce "sessions.listed-once" Essential "I5" ["root.listSessions.no-duplicates"]
-        "A list has every session once; clients key it by the URI. Source: listSessions."
-        open "Judged within one page.";
+        "A list has every session once, because clients use the URI as the key. Source: listSessions."
+        open "Each page is judged separately.";
     ListAgrees "sessions.list-agrees" Essential "I5"
         ["root.summaryChanged.values-current", "root.listSessions.contains-created",
          "root.sessionAdded.emitted", "root.sessionRemoved.emitted"]
-        "A list with the later announcements applied equals the next list; otherwise clients that \
-         listen show sessions that are gone, or miss some. Source: root-channel.md."
-        open "Judged for complete lists on one connection, when the host has been at rest for a second \
-              before; times, change counts and what a partial update cannot clear are left out. A session \
+        "A list with the later announcements applied equals the next list; otherwise subscribed clients show \
+         sessions that are gone, or miss sessions. Source: root-channel.md."
+        open "Judged for complete lists on one connection, when the host has been at rest for a second before; \
+              times, change counts and members that a partial update cannot clear are not compared. A session \
               that was created and announced to the same connection is in a complete list at any time.";
     AnnouncedOnce "sessions.announced-once" Essential "I5"
         ["root.sessionAdded.emitted", "root.sessionRemoved.emitted",
          "root.sessionRemoved.no-further-summary"]
-        "A session is added once and removed once, and is not mentioned after that: a late change would \
-         bring it back in clients. Source: root-channel.md.";
+        "A session is added once and removed once, and no announcement mentions it after its removal: a late \
+         change would make it reappear in clients. Source: root-channel.md.";
     AnnouncedToAll "sessions.announced-to-all" Essential "I12"
         ["root.sessionAdded.emitted", "root.sessionRemoved.emitted", "root.summaryChanged.emitted"]
         apart ["root.sessionAdded.emitted", "root.sessionRemoved.emitted",
          "root.summaryChanged.emitted"]
         "Every connection that is subscribed to the root channel receives the same announcements of \
          sessions; clients learn of sessions in no other way. Source: root-channel.md, notifications."
-        open "Judged a second after the first announcement, once a later request was answered or the \
-              host is at rest. Changes SHOULD be announced, and may be merged: judged at rest, by the \
-              latest values. A session that was never announced is only noted until it is known to be \
+        open "The check judges an announcement a second after the first one, once a later request was answered \
+              or the host is at rest. Changes SHOULD be announced and may be merged, so the check judges their \
+              latest values at rest. A session that was never announced is a note until it is known to be \
               ready.";
     SummaryAgrees "sessions.summary-agrees" Essential "I6"
         ["root.listSessions.summary-equals-state", "root.listSessions.chats-catalog",
          "root.summaryChanged.chat-status-projection"]
         "A summary agrees with the session's own state; a difference means that the host updates the two \
          separately. Source: SessionSummary."
-        open "Judged when the host has been at rest for a second, of members that both have.";
+        open "The check judges members that both have, when the host has been at rest for a second.";
     ActiveCount "sessions.active-count" Note "I7" ["root.state.active-sessions"]
-        "`activeSessions`, where it is given, is the number of sessions that are not disposed. No document \
-         says MUST or SHOULD: only noted. Source: root-channel.md, State.";
+        "`activeSessions`, if it is present, is the number of sessions that are not disposed of. No document \
+         says MUST or SHOULD, so a difference is a note. Source: root-channel.md, State.";
     LifecycleOnce "session.lifecycle-once" Essential "I8"
         ["session.lifecycle.monotone", "session.lifecycle.ready"]
         "A session becomes ready, or fails, at most once. Clients wait for this before they start \
@@ -440,34 +447,35 @@ catalogue! {
         "A queued message becomes one turn with its content, and none after its removal; otherwise an \
          agent does work twice, or work that nobody wants any more. Source: chat-channel.md.";
     QueueOrder "queue.order" Essential "J1" ["chat.queue.fifo", "chat.queue.reorder-honoured"]
-        "The host takes the first message of the queue, whose order people see and change. Source: \
-         chat-channel.md."
-        open "A turn from a message that is still in the queue is only a warning: the host SHOULD remove \
-              the message first.";
+        "The host takes the first message of the queue, because people see and change the order of the queue. \
+         Source: chat-channel.md."
+        open "If the host starts a turn from a message that is still in the queue, this is only a warning: the \
+              host SHOULD remove the message first.";
     QueueDrains "queue.drains" Should "J2"
         ["chat.queue.consume-after-turn", "chat.queue.idle-autostart"]
         "An idle chat takes its queued messages. Source: chat-channel.md, SHOULD."
-        open "Judged when the session is at rest, after a completed turn; the effect of a turn that was \
-              cancelled, failed or was dropped by a truncation is open.";
+        open "The check judges a session at rest, after a completed turn. The specification does not state the \
+              effect of a turn that was cancelled, that failed, or that a truncation removed.";
     SteeringStartsNothing "steering.starts-nothing" Essential "J3" ["chat.steering.idle-stored"]
-        "A steering message starts no turn: it is for the active turn. Otherwise an agent in an idle \
-         chat begins unasked. Source: chat-channel.md."
-        open "Judged for messages that came while the chat was idle; one left over from a turn may start \
-              a turn.";
+        "A steering message is for the active turn and starts no turn; otherwise an agent in an idle chat \
+         begins to work without a request. Source: chat-channel.md."
+        open "The check judges messages that arrived while the chat was idle; a message that is left over from \
+              a turn may start a turn.";
     CommandPairs "terminal.command-pairs" Essential "K1"
         ["terminal.command.pairing", "terminal.command.flag"]
         "A command starts under a new id and finishes once, on a terminal that declares command \
          detection; otherwise clients show the output and the exit code of another command. Source: \
          terminal-channel.md, command detection."
-        open "The end of a command that may have scrolled away is only noted.";
+        open "The end of a command whose start may have scrolled away is a note.";
     OneCommand "terminal.one-command" Note "K2" ["terminal.command.no-nesting"]
-        "A terminal runs one command at a time. Implied by the parts of its output, so only noted."
+        "A terminal runs one command at a time. The parts of its output only imply this rule, so a breach is a \
+         note."
         open "A shell that does not report the end of a command leaves its part open.";
     ExitFinal "terminal.exit-final" Essential "K3"
         ["terminal.exited", "terminal.exited.no-data-after"]
         "A terminal exits once: a second exit would contradict the first exit code. Source: \
          terminal-channel.md, control."
-        open "Output and commands after the exit are only noted: a pipe may be read late.";
+        open "Output and commands after the exit are a note, because a pipe may be read late.";
     TerminalsListed "terminal.listed" Essential "K4"
         ["root.action.terminalsChanged", "root.action.terminalsChanged-lifecycle",
          "root.state.terminals-live", "terminal.dispose.success", "terminal.claim.always-owned"]
@@ -477,14 +485,14 @@ catalogue! {
         open "Judged when the host has been at rest for a second, for terminals that a client created or \
               follows. The shape checks judge whether a claim is present and well-formed.";
     WholeCharacters "terminal.whole-characters" Note "K5" ["terminal.data.utf8-boundaries"]
-        "Output has no U+FFFD, which stands for characters that were cut in two. Only noted: a \
-         program may print it. Source: TerminalDataAction.data."
-        open "That all observers have the same output is `state.snapshot-agrees`, which lets either \
-              side trim what scrolled away.";
+        "Output has no U+FFFD, which stands for characters that were cut in two. A breach is a note, because a \
+         program may print this character. Source: TerminalDataAction.data."
+        open "The check `state.snapshot-agrees` tests that all observers have the same output; it permits \
+              either side to drop output that scrolled away.";
     NoShellMarkers "terminal.no-shell-markers" Must "K6" ["terminal.data.strip-integration"]
         "Output MUST NOT contain the escape sequences by which shells report commands to editors: OSC \
          133, 633, and those of 1337 about a prompt. Source: terminal-channel.md, command detection."
-        open "A program that prints them itself cannot be told apart from its shell.";
+        open "A program that prints these sequences itself cannot be distinguished from its shell.";
     ProgressForward "progress.forward" Essential "L1"
         ["root.progress.monotone", "root.progress.nothing-after-final",
          "root.progress.only-with-token", "root.progress.total-constant"]
@@ -495,8 +503,8 @@ catalogue! {
     ProgressEnds "progress.ends" Must "L1" ["root.progress.final-frame"]
         "Progress that began MUST end with a frame in which it equals its total. Source: \
          root-channel.md, progress."
-        open "Judged once the requested resource exists or was refused, and no frame has come for as \
-              long as a host may take to answer.";
+        open "The check judges progress once the requested resource exists or was refused, and no frame has \
+              arrived for as long as a host may take to answer.";
     ChangesetError "changeset.error" Essential "L2" ["changeset.error-iff"]
         "A changeset has an error exactly if its status is `error`: reducers drop an error beside \
          another status, and without one nobody knows why it failed. Source: ChangesetState.error.";
@@ -507,33 +515,34 @@ catalogue! {
         ["changeset.recomputing-keeps-files"]
         "While a changeset is recomputed its files stay; otherwise people see no changes although there \
          are some. Source: ChangesetStatus.Recomputing."
-        open "The whole new content may come before the status that it belongs to; single files that \
-              change meanwhile are only noted.";
+        open "The whole new content may arrive before the status that it belongs to; single files that change \
+              meanwhile are a note.";
     ChangesetReview "changeset.review-offered" Essential "L2"
         ["dispatch.changeset.filesReviewChanged.no-capability"]
-        "Files are marked as reviewed only in changesets that offer it; without that offer, \
-         clients do not show the mark and cannot remove it. Source: ChangesetCapabilities.review."
-        open "Judged for changesets whose catalogue was seen, by the template that matches their URI.";
+        "Files are marked as reviewed only in changesets that offer reviews; without that offer, clients do not \
+         show the mark and cannot remove it. Source: ChangesetCapabilities.review."
+        open "The check judges changesets whose catalogue is in the transcript, by the template that matches \
+              their URI.";
     AnnotationsSound "annotations.sound" Must "L3"
         ["annotations.min-one-entry", "dispatch.annotations.set.empty-entries",
          "dispatch.annotations.entryRemoved.last"]
-        "An annotation MUST have an entry, whoever removes one; ids of annotations, and of the entries \
-         of one, differ. Source: Annotation, AnnotationsSetAction.";
+        "An annotation MUST have an entry, whoever removes entries. The ids of annotations are unique, and so \
+         are the ids of the entries of one annotation. Source: Annotation, AnnotationsSetAction.";
     AnnotationCounts "annotations.counts" Essential "L3" ["annotations.summary-counts"]
-        "A session's counts of annotations and entries are those of its annotations channel; clients \
-         that only list sessions have nothing else. Source: AnnotationsSummary."
+        "A session's counts of annotations and entries equal the counts of its annotations channel; clients \
+         that only list sessions have no other source. Source: AnnotationsSummary."
         open "Judged for counts that arrive when the host has been at rest for a second.";
     WatchBatch "watch.batch" Must "L4" ["watch.nonempty-batch"]
         "A batch of changes MUST NOT be empty. Source: ResourceWatchChangedAction.";
     WatchRoot "watch.below-root" Essential "L4" ["watch.event-uris"]
-        "Changes concern only what is watched: others reveal files that the client did not request, and \
-         may not read. Source: ResourceChange.uri."
+        "Changes concern only watched files: other changes reveal files that the client did not request, and \
+         may not be permitted to read. Source: ResourceChange.uri."
         open "URIs are compared without their escapes and the case of their letters.";
     WatchDescriptor "watch.descriptor" Essential "L4"
         ["watch.state-immutable", "watch.subscribe.descriptor"]
         "A watch has the requested root and filters, and keeps them: no action changes them. Source: \
          resource-watch-channel.md."
-        open "Members absent from the request are up to the host.";
+        open "The host chooses members that the request does not have.";
     RunsForward "automation.runs-forward" Essential "L5"
         ["automation.run.lifecycle", "automation.run.lifecycle-timestamps"]
         "A run goes from pending to running and to its end, and its time of creation stays; clients wait \
@@ -551,49 +560,49 @@ catalogue! {
          twice. Source: AutomationEntry.runs.";
     RunsAgree "automation.runs-agree" Essential "L5" ["automation.run.summary-consistent"]
         "The catalogue's summary of a run agrees with the run. Source: AutomationRunSummary."
-        open "Judged when the host has been at rest for a second, of runs that somebody follows.";
+        open "Judged when the host has been at rest for a second, for runs that a recorded client follows.";
     RunCount "automation.run-count" Essential "L5" ["automation.runCount"]
         "An automation has a `runCount` exactly if it ends after a number of runs; otherwise nobody \
          knows how many are left. Source: AutomationEntry.runCount.";
     CustomizationIds "customizations.unique-ids" Essential "L6"
         ["session.customizations.ids-unique"]
-        "Customizations of a session, children included, have unique ids; otherwise a toggle reaches \
-         another one. Source: customizations guide.";
+        "Customizations of a session, children included, have unique ids; otherwise a toggle affects another \
+         customization. Source: customizations guide.";
     EnablementOrder "customizations.enablement-order" Must "L6"
         ["session.customizations.enablement-sorted",
          "session.customizations.enablement-one-workspace"]
-        "Decisions about enablement MUST be published in the order session, workspace, global, of \
-         which the first one counts; there is one for the workspace. Source: \
+        "Decisions about enablement MUST be published in the order session, workspace, global, because the \
+         first decision applies; there is at most one for the workspace. Source: \
          McpServerCustomization.enablement."
         open "Judged from 0.8.0 on.";
     HistoryWhole "history.whole" Must "L7"
         ["subscribe.view.omitted-full", "subscribe.view.cursor-when-truncated",
          "subscribe.view.per-subscription"]
-        "A snapshot without a requested window holds every turn and no cursor; a shortened one has a \
-         cursor, without which nobody can request the rest. Source: subscriptions.md, views."
+        "A snapshot without a requested window has every turn and no cursor. A shortened snapshot has a cursor, \
+         without which no client can request the other turns. Source: subscriptions.md, views."
         open "The omitted turns are known only if another connection follows the whole history; a cursor \
-              without older turns is only noted.";
+              without older turns is a note.";
     HistoryPages "history.pages" Essential "L7"
         ["chat.fetchTurns.prepend", "chat.fetchTurns.cursor-cleared", "chat.fetchTurns.multi-client"]
         apart ["chat.fetchTurns.prepend", "chat.fetchTurns.cursor-cleared"]
         "`chat/turnsLoaded` carries finished turns that are older than the known ones, once, in order \
          and without gaps; reducers prepend them unchanged. Source: ChatTurnsLoadedAction."
-        open "A page goes to all subscribers, whatever their windows: it may begin with turns that some \
-              lack, and continue with turns that others have.";
+        open "A page goes to all subscribers, whatever their windows: a page may begin with turns that some \
+              subscribers lack, and continue with turns that other subscribers have.";
     ScalarForms "shape.scalars" Note "L8"
         ["session.modifiedAt.iso", "chat.turn.usage"]
-        "Times are ISO 8601, counts are not negative, URIs have a scheme. Implied by the types, so \
-         only noted.";
+        "Times are ISO 8601, counts are not negative, URIs have a scheme. The types only imply this rule, so a \
+         breach is a note.";
     SecretsKept "secrets.kept" Essential "L9"
         ["auth.not-in-state", "telemetry.no-secrets", "session.customizations.mcp.no-secret"]
-        "No frame to a client holds a token that a client sent the host, or another secret: anybody who \
-         is connected could act for its owner. Source: authentication.md, the threat model."
+        "No frame to a client contains a token that a client sent to the host, or another secret: any connected \
+         client could act for the owner of the secret. Source: authentication.md, the threat model."
         open "A client secret may occur in the challenge that carries it. Secrets of fewer than 12 \
               bytes, and texts with spaces, are not searched for.";
     RightClient "resources.right-client" Essential "L9"
         ["resource.symmetric.right-client", "resource.symmetric.host-to-client"]
-        "The host requests a client's own URIs only from the client that published them: another one \
-         would answer with other content, or learn what does not concern it. Source: customizations.md.";
+        "The host requests a client's own URIs only from the client that published them: another client would \
+         answer with other content, or learn about content of the first client. Source: customizations.md.";
     NoInternals "errors.no-internals" Should "L9"
         ["security.error-leak"]
         "Errors and rejections reveal no internals of the host: no stack traces, no paths of home \
@@ -607,19 +616,19 @@ catalogue! {
          with actions. Source: subscriptions.md.";
     TelemetryLevel "telemetry.level" Should "L10"
         ["telemetry.level-filter"]
-        "Log records on a channel with a level are of that severity or above. Source: \
+        "Log records on a channel with a level have that severity or a higher one. Source: \
          telemetry-channel.md, filtering.";
     TelemetryPayload "telemetry.payload" Note "L10"
         ["telemetry.payload", "telemetry.scheme"]
-        "Each signal has a payload of its kind, on a channel whose URI begins with `ahp-otlp:`. \
-         Implied by the types, so only noted. Source: telemetry-channel.md, wire format.";
+        "Each signal has a payload of its kind, on a channel whose URI begins with `ahp-otlp:`. The types only \
+         imply this rule, so a breach is a note. Source: telemetry-channel.md, wire format.";
     TelemetryAddresses "telemetry.no-canvas-address" Must "L10"
         ["chat.canvas.url-redacted"]
-        "No log record holds the address of a canvas, which may grant access to anybody who has it. \
-         Source: CanvasState.url.";
+        "No log record contains the address of a canvas, because this address may grant access to anybody who \
+         knows it. Source: CanvasState.url.";
     SideChannel "mcp.side-channel" Essential "L11"
         ["session.customizations.mcp.channel-cleared"]
-        "An MCP server has a side channel only with a capability to use on it, and loses it with a \
+        "An MCP server has a side channel only if the channel has a capability, and loses the channel with a \
          change of state that omits it; otherwise clients send requests that nobody answers. Source: \
          SessionMcpServerStateChangedAction.";
     ReplayComplete "reconnect.replay-complete" Must "M1"
@@ -627,51 +636,53 @@ catalogue! {
          "reconnect.replay-exclusive-bound", "reconnect.no-events-in-between-lost"]
         "A replay holds every accepted action on the resumed channels after `lastSeenServerSeq`, in \
          order, and nothing else. Source: lifecycle.md, reconnection."
-        open "The missed actions are known from what others received, within the horizon of 16,384 \
-              actions or 64 MiB; older ones are not judged. An action beyond the replay that comes \
-              before it is only noted, because a client may keep it until then.";
+        open "The missed actions are known from what other connections received, within the limit of 16,384 \
+              actions or 64 MiB; older actions are not judged. A newer action that arrives before the replay is \
+              a note, because a client may keep the action until the replay.";
     NeverPartial "reconnect.never-partial" Essential "M5" ["reconnect.snapshot.when-too-old"]
-        "When the range is no longer retained the answer is snapshots, never a replay that begins \
-         later: the client cannot notice the loss. Source: lifecycle.md, reconnection.";
+        "When the host no longer keeps the range, it answers with snapshots, and never with a replay that \
+         begins later: the client could not notice the loss. Source: lifecycle.md, reconnection.";
     Missing "reconnect.missing" Essential "M3"
         ["reconnect.missing.subset", "reconnect.missing.disposed",
          "reconnect.snapshot.one-per-subscription"]
-        "`missing` names only channels that were asked for, that are gone and that deliver nothing \
-         afterwards; a client drops their state. Source: ReconnectReplayResult.missing."
-        open "A live channel without a snapshot, or in `missing`, is only noted where it is not the root \
-              channel: the client may no longer be allowed to see it.";
+        "`missing` names only requested channels that are gone and that deliver nothing afterwards, because a \
+         client drops their state. Source: ReconnectReplayResult.missing."
+        open "A live channel without a snapshot, or in `missing`, is a note unless it is the root channel: the \
+              client may no longer be permitted to see it.";
     NoNotificationReplay "reconnect.no-notification-replay" Essential "M4"
         ["reconnect.replay-no-notifications"]
-        "Notifications of the gap are not sent again; the client lists sessions anew, and a late \
-         one would be folded over the fresh list. Source: lifecycle.md, reconnection."
-        open "Judged for sessions added and removed, which happen once in the life of a session.";
+        "The host does not repeat notifications that the client missed. The client requests a new list of \
+         sessions, and would apply a late notification to the new list. Source: lifecycle.md, reconnection."
+        open "The check judges the notifications of added and removed sessions, which occur once in the life of \
+              a session.";
     CallsToldOnce "below.calls-told-once" Essential "N1"
         ["chat.tool.start-first", "chat.tool.parallel"]
         "Each tool call of the agent below the host is exactly one call above: nobody can refuse an \
          invisible call, and an extra one shows what never happened. Source: ChatToolCallStartAction."
-        open "Matched by the longest text of the input, in completed turns. An agent may change the \
-              calls that a model asks for: then only noted.";
+        open "Calls are matched by the longest text of their input, in completed turns. If the calls come from \
+              a model, a difference is a note, because an agent may change them.";
     DeniedNeverRuns "below.denied-never-runs" Essential "N2" ["chat.tool.deny-not-run"]
         "A call that was denied above never runs below; otherwise the denial has no effect. Source: \
          ChatToolCallConfirmedAction."
-        open "A call ran if the agent was told that it may, or reported its success; behind a model, if \
-              the result holds `ahp-ran-` and a digit, which only running `ahp-ran-$((A+B))` prints.";
+        open "A call ran if the agent received the permission for the call, or reported its success. Behind a \
+              model, a call ran if the result contains `ahp-ran-` and a digit, which only the command \
+              `ahp-ran-$((A+B))` prints.";
     RunsApproved "below.runs-approved" Essential "N3"
         ["chat.tool.ready-pending", "chat.tool.approve-runs"]
         "A call that asks for approval above does not run below before the approval; otherwise the \
          question has no effect. Source: ChatToolCallReadyAction."
-        open "As for denied calls. A run is early if it was seen before our own client sent the \
-              approval; for other clients only a missing approval proves anything.";
+        open "A call ran under the same conditions as for denied calls. A run is too early if it precedes the \
+              approval that our own client sent. For other clients, only a missing approval proves a breach.";
     TextArrives "below.text-arrives" Essential "N4" ["chat.stream.content-exact"]
-        "The agent's text arrives in the turn, complete and in order; otherwise clients read something \
-         else. Source: ChatDeltaAction."
-        open "White space is ignored, and only completed turns are judged; the host may add text. An \
-              agent may change the text of a model: then only noted.";
+        "The agent's text arrives in the turn, complete and in order; otherwise clients show a different text. \
+         Source: ChatDeltaAction."
+        open "White space is ignored, and only completed turns are judged; the host may add text. If the text \
+              comes from a model, a difference is a note, because an agent may change it.";
     CancelArrives "below.cancel-arrives" Essential "N5" ["chat.turn.cancel"]
         "A turn that is cancelled above is cancelled below: an agent that does not receive the cancel \
          goes on working, and changing files, unseen. Source: chat-channel.md."
-        open "Within five seconds; no figure is given. For a model, the cancel is the end of the \
-              connection that reads its answer.";
+        open "The cancel has to arrive within five seconds; the specification states no limit. For a model, the \
+              cancel is the end of the connection that reads the model's answer.";
     ToolsUnique "below.tools-unique" Should "N6" ["session.tools.names-unique"]
         "The tools that a model is offered have different names, those of the host and of all \
          clients together; the model cannot tell two tools with the same name apart. Source: \

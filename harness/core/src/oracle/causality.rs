@@ -1,5 +1,5 @@
-//! Checks that effects follow their causes: what results from a client's action has a higher number and arrives
-//! later.
+//! Checks that effects follow their causes: the results of a client's action have higher numbers and arrive
+//! later than the action.
 //!
 //! Knows: dispatched turns. Never knows: states.
 
@@ -17,10 +17,10 @@ use super::check::{CheckFamily, FindingSink};
 use super::context::OracleContext;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Upper bound for the dispatched turns that are followed; further ones are not judged.
+/// Upper bound for the dispatched turns that are followed; further turns are not judged.
 const MAX_WAITING: usize = 1_024;
 
-/// The turns that clients dispatched and the host has not settled yet.
+/// The turns that clients dispatched and that the host has neither accepted nor rejected yet.
 #[derive(Default)]
 pub(super) struct CausalityChecks {
     asked: LiteMap<(ChannelId, Text), AskedTurn>,
@@ -66,7 +66,8 @@ impl CausalityChecks {
         }
     }
 
-    /// Judges whether the action that starts a turn reaches its client before other actions of the turn (C8).
+    /// Judges whether the action that starts a turn reaches its client before other actions of the turn.
+    /// Invariant C8.
     fn answer(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.asked.is_empty() {
             return;
@@ -89,8 +90,8 @@ impl CausalityChecks {
             return;
         }
         self.asked.remove(&key);
-        // The id may belong to an earlier turn, which may still receive actions. Without a followed state this
-        // cannot be decided.
+        // The id may belong to an earlier turn, which may still receive actions. Only a followed state can show
+        // this.
         let fold = cx.followed(delivery.channel);
         let turns = fold.and_then(|fold| fold.state.get("turns")?.as_array());
         let id = |known: &Value| known.get("id").and_then(Value::as_str) == Some(turn);
@@ -106,8 +107,8 @@ impl CausalityChecks {
     }
 }
 
-/// Judges whether an accepted action has a number above every number that was received before its dispatch
-/// (A11). `floor` is the highest of those numbers, with its line.
+/// Judges whether the number of an accepted action is greater than every number that was received before its
+/// dispatch. `floor` is the highest of those numbers, with its line. Invariant A11.
 pub(super) fn above(
     cx: &OracleContext,
     delivery: &ActionDelivery<'_>,

@@ -1,5 +1,5 @@
-//! Checks changesets: an error exactly on failure, unique ids, files that stay while the host recomputes,
-//! reviews only where offered.
+//! Checks changesets: an error exactly on failure, unique ids, a file list that stays while the host
+//! recomputes, and reviews only where the host offers them.
 //!
 //! Knows: folded changesets, the catalogues that offer them. Never knows: the content of files.
 //!
@@ -19,12 +19,13 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// Upper bound for the sessions and chats whose catalogue is remembered.
+/// Upper bound for the sessions and chats whose catalogue of changesets is remembered.
 const MAX_CATALOGUES: usize = 4_096;
-/// The known statuses of a changeset; others belong to newer versions.
+/// The known statuses of a changeset. Newer versions may have further statuses.
 const STATUSES: [&str; 4] = ["computing", "recomputing", "ready", "error"];
 
-/// The URI templates by which each session or chat offers changesets, and whether they can be reviewed.
+/// The URI templates with which each session or chat offers changesets, each with a flag that is `true` if
+/// reviews are possible.
 #[derive(Default)]
 pub(super) struct ChangesetChecks {
     offers: LiteMap<ChannelId, Vec<(String, bool)>>,
@@ -93,7 +94,7 @@ impl ChangesetChecks {
         recomputing(cx, folding, out);
     }
 
-    /// Judges a review of a changeset: its catalogue entry has to offer reviews (L2).
+    /// Judges a review of a changeset: the changeset's catalogue entry has to offer reviews. Invariant L2.
     fn reviewed(&self, uri: &str, line: u64, out: &mut FindingSink) {
         let offers = self.offers.values().flatten();
         let mut fitting = offers.filter(|(template, _)| fits(template, uri)).peekable();
@@ -110,7 +111,8 @@ impl ChangesetChecks {
     }
 }
 
-/// Judges whether a changeset, or a change of its status, has an error exactly if its status is `error` (L2).
+/// Judges whether a changeset, or a change of its status, has an error exactly if its status is `error`.
+/// Invariant L2.
 fn error_iff(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     let status = text(holder, "status").filter(|status| STATUSES.contains(status));
     let Some(status) = status else {
@@ -128,7 +130,7 @@ fn error_iff(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     }
 }
 
-/// Judges whether files and operations have unique ids (L2).
+/// Judges whether files and operations have unique ids. Invariant L2.
 fn unique(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     for name in ["files", "operations"] {
         let items = list(holder, name);
@@ -143,8 +145,8 @@ fn unique(uri: &str, holder: &Value, line: u64, out: &mut FindingSink) {
     }
 }
 
-/// Judges whether a changeset keeps its files while the host recomputes it (L2). A complete new content may
-/// come just before the status that it belongs to.
+/// Judges whether a changeset keeps its files while the host recomputes the changeset. The complete new content
+/// may arrive just before the status change that ends the computation. Invariant L2.
 fn recomputing(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let weight = match folding.envelope.name {
         "cleared" => Weight::Essential,
@@ -154,8 +156,8 @@ fn recomputing(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Findin
     let Some(fold) = cx.folded(folding.channel) else {
         return;
     };
-    // Before 0.9.0, where enumerations are closed, the status did not distinguish the first computation from a later
-    // one.
+    // Before 0.9.0, enumerations are closed, and the status did not distinguish the first computation from a
+    // later one.
     if !cx
         .here()
         .and_then(|conn| conn.protocol)
@@ -175,7 +177,7 @@ fn recomputing(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Findin
     }
 }
 
-/// Whether a URI matches a template, whose variables stand in braces.
+/// Returns whether a URI matches a template. Braces enclose the variables of the template.
 fn fits(template: &str, uri: &str) -> bool {
     let mut parts = template.split('{');
     let Some(mut rest) = parts.next().and_then(|first| uri.strip_prefix(first)) else {

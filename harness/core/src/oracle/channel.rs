@@ -14,10 +14,10 @@ use crate::wire::protocol::Protocol;
 
 use super::members::{list, text};
 
-/// Upper bound for the channels that are followed; traffic on further channels is not judged.
+/// Upper bound for the channels that are followed. Traffic on further channels is not judged.
 const MAX_CHANNELS: usize = 65_536;
-/// Upper bound for the snapshots of a channel that wait for the fold to reach them; the oldest are dropped
-/// without comparison.
+/// Upper bound for the snapshots of a channel that are ahead of the fold and not yet compared. The oldest
+/// snapshots are dropped without comparison.
 pub(super) const MAX_WAITING: usize = 8;
 /// Upper bound for the rejected actions of a channel that are remembered until the next comparison.
 pub(super) const MAX_REJECTED: usize = 8;
@@ -29,19 +29,19 @@ pub(super) struct ChannelId(u32);
 /// The record of one channel.
 pub(super) struct ChannelRecord {
     pub uri: Arc<str>,
-    /// The kind, once a snapshot, a catalogue, the scheme or an action has shown it.
+    /// The kind, once a snapshot, a catalogue, the scheme of the URI, or an action has shown it.
     pub kind: Option<ChannelKind>,
-    /// The line that showed the kind; 0 if the scheme did.
+    /// The line that showed the kind; 0 if the scheme of the URI showed it.
     pub kind_line: u64,
     /// The numbers of the channel's accepted actions in the log, ascending.
     pub recent: VecDeque<u64>,
-    /// The highest number that was removed from the log.
+    /// The highest number that was dropped from the log of accepted actions.
     pub forgotten: u64,
-    /// The folded state; `None` if it could not be followed.
+    /// The folded state; `None` if the state is not known.
     pub fold: Option<ChannelFold>,
-    /// The snapshots that are ahead of the fold.
+    /// The snapshots whose number is ahead of the fold.
     pub waiting: Vec<WaitingSnapshot>,
-    /// Rejected actions since the last comparison, with their lines.
+    /// The rejected actions since the last comparison, with their lines.
     pub rejected: Vec<(Arc<SeenFrame>, u64)>,
     /// The connections that are subscribed to the channel.
     pub subscribers: Vec<ConnId>,
@@ -49,13 +49,14 @@ pub(super) struct ChannelRecord {
     pub owner: Option<ChannelId>,
     /// The chats that the session is known to own.
     pub chats: Vec<ChannelId>,
-    /// Whether the channel is a chat that has left a catalogue while a request to move it is open.
+    /// Whether the channel is a chat that was removed from a catalogue while a request to move the chat is
+    /// open.
     pub moving: bool,
-    /// The line of the answer that confirmed its disposal.
+    /// The line of the answer that confirmed the disposal of the channel.
     pub disposed: Option<u64>,
 }
 
-/// A folded state and its history.
+/// A folded state, with the numbers and lines that it is based on.
 pub(super) struct ChannelFold {
     pub kind: ChannelKind,
     pub protocol: &'static Protocol,
@@ -70,11 +71,12 @@ pub(super) struct ChannelFold {
     pub base_line: u64,
     /// The `fromSeq` of the snapshot since which no action of the channel was missed.
     pub since_seq: u64,
-    /// The line of that snapshot. `base_line` may belong to a later one, which was compared successfully.
+    /// The line of the snapshot in `since_seq`. `base_line` may belong to a later snapshot that was compared
+    /// successfully.
     pub since_line: u64,
-    /// Whether that snapshot may omit older turns.
+    /// Whether the snapshot in `since_seq` may omit older turns.
     pub windowed: bool,
-    /// The line of the last folded action; 0 if there is none.
+    /// The line of the last folded action; 0 if no action was folded.
     pub last_line: u64,
 }
 
@@ -95,7 +97,7 @@ pub(super) struct WaitingSnapshot {
     pub conn: ConnId,
     pub line: u64,
     pub tick: u64,
-    /// Whether older turns may be omitted on purpose.
+    /// Whether the host may have omitted older turns from the snapshot.
     pub windowed: bool,
 }
 
@@ -104,7 +106,7 @@ pub(super) struct WaitingSnapshot {
 pub(super) enum SnapshotPlace {
     /// `result.snapshot`.
     Single,
-    /// The result itself, as some documents of 0.1.0 show.
+    /// The result itself, as some documents of version 0.1.0 show.
     Bare,
     /// `result.snapshots[i]`.
     Listed(usize),
@@ -134,7 +136,8 @@ pub(super) struct ChannelRecords {
 }
 
 impl ChannelRecords {
-    /// Returns the channel of a URI, and creates it if it is new; `None` beyond the bound.
+    /// Returns the channel of a URI, and creates the channel if it is new; `None` if [`MAX_CHANNELS`] is
+    /// reached.
     #[inline]
     pub(super) fn intern(&mut self, uri: &str) -> Option<ChannelId> {
         let uri = canonical(uri);
@@ -223,7 +226,7 @@ impl ChannelRecord {
         }
     }
 
-    /// Inserts a number into the ascending list. It is nearly always the last.
+    /// Inserts a number into the ascending list. The new number is nearly always the highest.
     #[inline]
     pub(super) fn remember(&mut self, seq: u64) {
         let after = self.recent.iter().rev().take_while(|known| **known > seq).count();
@@ -244,7 +247,7 @@ impl ChannelRecord {
         newest_first.skip_while(move |seq| *seq >= before).take_while(move |seq| *seq > after)
     }
 
-    /// Forgets everything but the kind, after a restart of the host.
+    /// Removes everything except the kind, after a restart of the host.
     pub(super) fn reset(&mut self) {
         *self = ChannelRecord {
             kind: self.kind,
@@ -253,7 +256,7 @@ impl ChannelRecord {
         };
     }
 
-    /// Drops the state, which can no longer be followed.
+    /// Drops the folded state, because the next state of the channel is unknown.
     pub(super) fn lose(&mut self) {
         self.fold = None;
         self.waiting.clear();
@@ -266,7 +269,8 @@ pub(super) fn canonical(uri: &str) -> &str {
     if uri == OLD_ROOT { ROOT } else { uri }
 }
 
-/// Returns the kind that a URI's scheme proves. Hosts may give terminals, chats and changesets any scheme.
+/// Returns the kind of channel that the scheme of a URI proves. Hosts may choose any scheme for terminals,
+/// chats and changesets.
 pub(super) fn kind_of_scheme(uri: &str) -> Option<ChannelKind> {
     let kind = ChannelKind::promised_by(uri)?;
     let certain = match kind {
@@ -296,7 +300,7 @@ const TELLING: &[(ChannelKind, &[(&str, TellingShape)])] = {
     ]
 };
 
-/// The JSON type of such a member.
+/// The JSON type of a member in [`TELLING`].
 #[derive(Clone, Copy)]
 enum TellingShape {
     Text,
@@ -316,7 +320,7 @@ impl TellingShape {
     }
 }
 
-/// Returns the kind of a channel by its state; the URI proves only the root channel.
+/// Returns the kind of a channel, as its state shows it. The URI proves only the root channel.
 pub(super) fn folded_kind(uri: &str, state: &Value, protocol: &Protocol) -> Option<ChannelKind> {
     if uri == ROOT {
         return Some(ChannelKind::Root);

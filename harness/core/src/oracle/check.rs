@@ -1,6 +1,6 @@
 //! The trait of a family of checks, and the sink for its findings.
 //!
-//! Knows: the catalogue, steps. Never knows: what any check looks for.
+//! Knows: the catalogue, steps. Never knows: the rules of any check.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use super::context::OracleContext;
 use super::rule::CheckRule;
 use super::step::OracleStep;
 
-/// Upper bound for the different findings kept per check; the others are only counted.
+/// Upper bound for the different findings that are kept per check. Further findings are only counted.
 const MAX_FINDINGS: usize = 100;
 
-/// A family of checks: a fold over steps.
+/// A family of checks: a fold over the steps of a transcript.
 pub(super) trait CheckFamily {
     /// Judges one step. `cx` is the state just before the step takes effect.
     fn step(&mut self, cx: &OracleContext, step: &OracleStep<'_>, out: &mut FindingSink);
@@ -23,10 +23,10 @@ pub(super) trait CheckFamily {
     fn finish(&mut self, _cx: &OracleContext, _out: &mut FindingSink) {}
 }
 
-/// The index of a finding in its report, by its weight and its message without values.
+/// The index of each finding in its report. The key is the weight and the message without values.
 type FindingKinds = HashMap<(Weight, String), usize>;
 
-/// Adds a finding to a report. If the report has a similar finding, its counter grows.
+/// Adds a finding to a report. If the report has a similar finding, the counter of that finding grows instead.
 fn enter(report: &mut CheckReport, kinds: &mut FindingKinds, finding: &Finding) {
     let kind = (finding.weight, alike(&finding.message));
     let known = kinds.get(&kind).and_then(|known| report.findings.get_mut(*known));
@@ -40,7 +40,7 @@ fn enter(report: &mut CheckReport, kinds: &mut FindingKinds, finding: &Finding) 
     }
 }
 
-/// Returns the reports with their findings replaced by these.
+/// Returns the reports with their findings replaced by the given findings.
 pub fn with_findings(mut reports: Vec<CheckReport>, findings: &[Finding]) -> Vec<CheckReport> {
     for report in &mut reports {
         let mut kinds = FindingKinds::new();
@@ -54,7 +54,7 @@ pub fn with_findings(mut reports: Vec<CheckReport>, findings: &[Finding]) -> Vec
     reports
 }
 
-/// Makes the observation counts at least as large as the numbers of breaches.
+/// Raises the observation counts of a report to at least the number of breaches.
 fn count_breaches(report: &mut CheckReport) {
     report.observations = report.observations.max(report.breaches());
     for (requirement, seen) in &mut report.apart {
@@ -70,7 +70,7 @@ pub(super) struct FindingSink {
     /// For each report, the index of its findings by kind.
     kinds: Vec<FindingKinds>,
     fresh: Vec<Finding>,
-    /// Whether observations count. Before a handshake nothing exercises a check.
+    /// Whether observations are counted. Before a handshake no message exercises a check.
     counts: bool,
 }
 
@@ -92,13 +92,13 @@ impl FindingSink {
         }
     }
 
-    /// Sets whether observations count from here on. Findings always count.
+    /// Sets whether the sink counts observations from now on. The sink always counts findings.
     #[inline]
     pub(super) fn counts(&mut self, counts: bool) {
         self.counts = counts;
     }
 
-    /// Counts an observation of a rule, and of the requirement that it names, if any.
+    /// Counts an observation of a rule, and an observation of the requirement that the rule names, if any.
     #[inline]
     pub(super) fn seen(&mut self, rule: impl CheckRule) {
         if let Some(report) = self.reports.get_mut(rule.place()).filter(|_| self.counts) {
@@ -109,8 +109,8 @@ impl FindingSink {
         }
     }
 
-    /// Counts an observation of one requirement without counting one of the check. Only requirements in `apart` have
-    /// a count of their own.
+    /// Counts an observation of one requirement, but no observation of the check. Only requirements in `apart`
+    /// have separate counts.
     #[inline]
     pub(super) fn seen_of(&mut self, rule: impl CheckRule, requirement: &'static str) {
         let report = self.reports.get_mut(rule.place()).filter(|_| self.counts);
@@ -120,12 +120,12 @@ impl FindingSink {
         }
     }
 
-    /// Reports a breach of a rule with the rule's full weight.
+    /// Reports a breach of a rule with the full weight of the rule.
     pub(super) fn broken(&mut self, rule: impl CheckRule, message: String, lines: &[u64]) {
         self.weaker(rule, rule.row().weight, message, lines);
     }
 
-    /// Reports a breach of a rule with a smaller weight.
+    /// Reports a breach of a rule with a smaller weight than the rule has.
     pub(super) fn weaker(
         &mut self,
         rule: impl CheckRule,
@@ -170,7 +170,7 @@ impl FindingSink {
         std::mem::take(&mut self.fresh)
     }
 
-    /// Returns the reports.
+    /// Returns the reports of all checks.
     pub(super) fn into_reports(mut self) -> Vec<CheckReport> {
         self.reports.iter_mut().for_each(count_breaches);
         self.reports

@@ -16,7 +16,7 @@ use crate::wire::version::Version;
 
 use super::channel::ChannelId;
 
-/// Upper bound for the open requests of one connection. Beyond it no missing answer is reported.
+/// Upper bound for the open requests of one connection. Above this bound, no missing answer is reported.
 pub(super) const MAX_OPEN: usize = 4_096;
 /// Upper bound for the answered ids that are kept to distinguish a second answer from a stray one.
 const MAX_ANSWERED: usize = 1_024;
@@ -24,65 +24,68 @@ const MAX_ANSWERED: usize = 1_024;
 /// The record of one connection.
 #[derive(Default)]
 pub(super) struct ConnectionRecord {
-    /// Whether the transcript shows its opening.
+    /// Whether the transcript shows how the connection was opened.
     pub opened: bool,
     pub closed: bool,
-    /// Whether the transcript lacks some of its traffic.
+    /// Whether the transcript lacks some frames of the connection.
     pub gap: bool,
-    /// Whether a version is assumed, because a capture may begin in the middle.
+    /// Whether the version is an assumption, because a capture may begin in the middle of the connection.
     pub assumed: bool,
-    /// Whether the host was restarted while it was open, so that its numbers are meaningless.
+    /// Whether the host was restarted while the connection was open, which makes the numbers of the connection
+    /// meaningless.
     pub stale: bool,
-    /// The line of the `initialize` or `reconnect` request; 0 if none was seen.
+    /// The line of the `initialize` or `reconnect` request; 0 if the transcript has neither.
     pub handshake_line: u64,
     /// Whether the handshake succeeded: its answer names a version, or resumes the connection.
     pub shaken: bool,
     pub client_id: Option<Arc<str>>,
     pub version: Option<Version>,
     pub protocol: Option<&'static Protocol>,
-    /// Whether the handshake named no known version, so that the tables of the offered version apply.
+    /// Whether the answer to the handshake names no known version, so the tables of the offered version apply.
     pub guessed: bool,
     /// The `serverSeq` in the answer to the handshake, and its line.
     pub welcome: Option<(u64, u64)>,
-    /// The last accepted number and its line.
+    /// The last accepted number that the connection received, and its line.
     pub last: Option<(u64, u64)>,
-    /// The last number, rejections included, and its line.
+    /// The last number that the connection received, rejections included, and its line.
     pub last_any: Option<(u64, u64)>,
     pub requests: HashMap<String, VecDeque<OpenRequest>>,
     pub open: usize,
     pub overflow: bool,
     pub host_requests: HashMap<String, u64>,
     pub answered: VecDeque<(String, u64)>,
-    /// The fence: the entry at which the newest answered request was sent. Everything that the host owed at that
-    /// entry has arrived.
+    /// The fence: the entry at which the client sent the newest answered request. Everything that the host owed
+    /// at that entry has arrived.
     pub fence: u64,
-    /// The number of unreadable frames of the client, which the host may answer with any id.
+    /// The number of unreadable frames of the client. The host may answer each with any id.
     pub odd: usize,
     pub subs: LiteMap<ChannelId, SubscriptionRecord>,
-    /// The channels whose unsubscribe was followed by an answered request, so that nothing more may come.
+    /// The channels that the client has unsubscribed from, with a later request answered since. The host may
+    /// send nothing more on them.
     pub left: HashSet<ChannelId>,
     /// The last number received on each channel before its subscription was confirmed.
     pub early: HashMap<ChannelId, u64>,
-    /// The channels that a successful replay listed as missing, with the line of the answer.
+    /// The channels that a successful replay listed as missing, each with the line of the answer.
     pub missing: HashMap<ChannelId, u64>,
 }
 
-/// A request that waits for its answer.
+/// A request without an answer so far.
 #[derive(Clone, Debug)]
 pub(super) struct OpenRequest {
     pub method: String,
     pub seen: Arc<SeenFrame>,
     pub line: u64,
     pub at: Duration,
-    /// The entry at which it was sent.
+    /// The entry at which the request was sent.
     pub tick: u64,
-    /// The highest accepted number that any connection had received when it was sent, and its line.
+    /// The highest accepted number that any connection had received when the request was sent, and its line.
     pub floor: Option<(u64, u64)>,
-    /// The highest number that the host had stated anywhere when it was sent, and its line.
+    /// The highest number that the host had stated anywhere when the request was sent, and its line.
     pub counter: Option<(u64, u64)>,
-    /// Whether the host has to answer it. A malformed request need not be answered.
+    /// Whether the host has to answer the request. A host need not answer a malformed request.
     pub sound: bool,
-    /// The entry and the line at which the client gave up the requested subscription before the answer came.
+    /// The entry and the line at which the client unsubscribed before this request for a subscription was
+    /// answered.
     pub given_up: Option<(u64, u64)>,
 }
 
@@ -95,25 +98,26 @@ impl OpenRequest {
 /// One subscription of one connection.
 #[derive(Clone, Debug)]
 pub(super) struct SubscriptionRecord {
-    /// The number at or below which nothing may arrive; `None` if it is unknown.
+    /// The `fromSeq`: only higher numbers may arrive. `None` if it is unknown.
     pub from_seq: Option<u64>,
-    /// The highest number that the host had stated anywhere when the subscription was requested, and its line:
-    /// the snapshot includes everything up to it. `None` if the subscription did not begin with a snapshot.
+    /// The highest number that the host had stated anywhere when the client requested the subscription, and its
+    /// line. The snapshot includes everything up to this number. `None` if the subscription did not begin with
+    /// a snapshot.
     pub counter: Option<(u64, u64)>,
     /// The last number received on the channel.
     pub last: u64,
-    /// The line of the answer that confirmed it.
+    /// The line of the answer that confirmed the subscription.
     pub line: u64,
-    /// The entry at which it was confirmed.
+    /// The entry at which the subscription was confirmed.
     pub tick: u64,
-    /// Whether the host has to deliver. Otherwise it may.
+    /// Whether the host has to deliver actions. If this is `false`, the host may deliver them.
     pub certain: bool,
-    /// Whether the host may merge actions.
+    /// Whether the host may merge actions of this subscription.
     pub merged: bool,
-    /// The entry and the line at which the unsubscribe was sent.
+    /// The entry and the line at which the client sent the unsubscribe.
     pub ending: Option<(u64, u64)>,
-    /// The entry at which the replay was requested that the subscription began with; `None` from the first live
-    /// action on.
+    /// The entry at which the client requested the replay that began the subscription; `None` after the first
+    /// live action.
     pub replayed: Option<u64>,
 }
 
@@ -133,14 +137,16 @@ impl SubscriptionRecord {
         }
     }
 
-    /// Returns the number after which every action has to arrive unmerged; `None` if nothing is owed.
+    /// Returns the number after which the host has to deliver every action unmerged; `None` if the host owes
+    /// nothing.
     pub(super) fn complete_from(&self) -> Option<u64> {
         let complete = self.certain && !self.merged && self.ending.is_none();
         self.from_seq.filter(|_| complete)
     }
 }
 
-/// Turns an id into a map key; `2` and `2.0` have the same key, also in an id of a type that JSON-RPC does not permit.
+/// Turns an id into a map key. The ids `2` and `2.0` have the same key. An id whose type JSON-RPC does not
+/// permit also has a key.
 pub(super) fn id_key(id: &Value) -> String {
     match id {
         Value::Array(items) => {
@@ -164,7 +170,7 @@ pub(super) fn id_key(id: &Value) -> String {
 }
 
 impl ConnectionRecord {
-    /// Whether events before the first entry may matter.
+    /// Returns whether events before the first transcript entry may affect this connection.
     pub(super) fn partial(&self) -> bool {
         !self.opened || (self.assumed && self.handshake_line == 0)
     }
@@ -178,7 +184,7 @@ impl ConnectionRecord {
         self.requests.entry(id_key(id)).or_default().push_back(request);
     }
 
-    /// Takes the open request that an answer with this id belongs to; `None` if there is none.
+    /// Takes the open request with this id; `None` if there is none.
     pub(super) fn answer(&mut self, id: &Value, line: u64) -> Option<OpenRequest> {
         let key = id_key(id);
         let waiting = self.requests.get_mut(&key)?;

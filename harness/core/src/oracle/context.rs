@@ -1,7 +1,7 @@
 //! The state that the rules need, derived from the entries one by one.
 //!
-//! The context translates each entry into [`OracleStep`]s for the checks. It emits each step just before the
-//! step takes effect here. [`super::asking`] reads what clients send, [`super::delivery`] actions,
+//! The context translates each entry into [`OracleStep`]s for the checks. The context emits each step just
+//! before the step takes effect here. [`super::asking`] reads what clients send, [`super::delivery`] actions,
 //! [`super::subscriptions`] subscriptions, [`super::folding`] states.
 //!
 //! Knows: `wire`, `transcript`. Never knows: rules.
@@ -34,18 +34,17 @@ use super::members::{list, text};
 use super::rest::SessionRests;
 use super::step::OracleStep;
 
-/// Upper bound for the clients whose negotiated version is remembered for a reconnect.
+/// Upper bound for the clients whose negotiated version is kept for a reconnect.
 const MAX_CLIENTS: usize = 16_384;
 
-/// Lower bound for the closed connections that are remembered. At twice this number the older half is
-/// forgotten.
+/// Lower bound for the closed connections that are remembered. At twice this number the older half is dropped.
 const MAX_CLOSED: usize = 1_024;
 
-/// How long nothing may happen before the host counts as at rest. The specification gives no figure. A host
-/// that delays its summaries for longer is not judged by what it has not sent yet.
+/// The time without any traffic after which the host counts as at rest. The specification states no such time.
+/// If a host delays its summaries for longer, the missing summaries are not judged.
 const REST: Duration = Duration::from_secs(1);
 
-/// The members of a JSON-RPC error that can be malformed whatever the error is about.
+/// The members of a JSON-RPC error that can be malformed, whatever the cause of the error.
 const ERROR_MEMBERS: [&str; 3] = ["error", "error.code", "error.message"];
 
 /// The receiver of the steps.
@@ -57,33 +56,33 @@ pub(super) struct CurrentEntry {
     pub line: u64,
     pub at: Duration,
     pub conn: ConnId,
-    /// The number of the entry, which orders entries without regard to times.
+    /// The number of the entry. These numbers order the entries independently of their times.
     pub tick: u64,
 }
 
-/// The derived state.
+/// The state that is derived from the entries so far.
 pub(super) struct OracleContext {
     pub options: OracleOptions,
     pub now: CurrentEntry,
     pub conns: LiteMap<ConnId, ConnectionRecord>,
     pub channels: ChannelRecords,
     pub log: AcceptedLog,
-    /// The highest accepted number received since the host's start, with its line.
+    /// The highest accepted number that any connection received since the start of the host, with its line.
     pub highest: Option<(u64, u64)>,
     /// The highest number that the host has stated anywhere since its start, with its line.
     pub counter: Option<(u64, u64)>,
-    /// The channels with snapshots that wait for the fold.
+    /// The channels with snapshots that are ahead of the fold.
     pub waiting: Vec<ChannelId>,
     pub versions: HashMap<Arc<str>, Version>,
-    /// Whether some connection may have dispatched actions that the transcript lacks.
+    /// Whether some connection may have dispatched actions that the transcript does not contain.
     pub unseen: bool,
     /// The number of closed connections that are remembered.
     closed: usize,
     pub families: SessionFamilies,
     pub rests: SessionRests,
-    /// The secrets that no frame of the host may contain, escaped as in JSON.
+    /// The secrets that no frame of the host may contain, with JSON escapes.
     pub secrets: Vec<String>,
-    /// The names of connections in messages, if they have any.
+    /// The names of connections in messages. A connection may have no name.
     pub names: HashMap<ConnId, Arc<str>>,
 }
 
@@ -108,7 +107,7 @@ impl OracleContext {
         }
     }
 
-    /// Reads one entry, and emits its steps.
+    /// Reads one transcript entry, and emits its steps.
     pub(super) fn observe(&mut self, entry: &TranscriptEntry, emit: StepEmitter<'_>) {
         let quiet = entry.at.saturating_sub(self.now.at);
         let rests = quiet >= REST + self.options.spread && self.answered_all(entry.at);
@@ -139,7 +138,7 @@ impl OracleContext {
         }
     }
 
-    /// Ends the transcript, and judges what waited for its end.
+    /// Ends the transcript, and emits the steps that depend on the end.
     pub(super) fn finish(&mut self, emit: StepEmitter<'_>) {
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
         let open: Vec<ConnId> = open.map(|(id, _)| *id).collect();
@@ -149,7 +148,8 @@ impl OracleContext {
         }
     }
 
-    /// Whether every request was answered, except those that have waited so long that no answer is expected.
+    /// Returns whether every request was answered, except requests that have been open for so long that no
+    /// answer is expected.
     fn answered_all(&self, now: Duration) -> bool {
         let patience = self.options.patience();
         // The open requests of a connection with a gap are unknown.
@@ -166,7 +166,7 @@ impl OracleContext {
         self.names.get(&conn).map_or_else(|| conn.to_string(), |name| format!("`{name}`"))
     }
 
-    /// Returns the current entry's connection.
+    /// Returns the connection of the current entry.
     #[inline]
     pub(super) fn here(&self) -> Option<&ConnectionRecord> {
         self.conns.get(&self.now.conn)
@@ -274,9 +274,9 @@ impl OracleContext {
         }
     }
 
-    /// Handles missing traffic on this connection: from here on it counts as a connection whose beginning is
-    /// missing, and the remembered state of the checks may be out of date. If the client's frames are missing,
-    /// they may have changed every state; if the host's frames are missing, only their own content is.
+    /// Handles missing traffic on the current connection. From now on the connection counts as one whose
+    /// beginning is missing, and the state that checks remember may be out of date. Missing frames of the
+    /// client may have changed any state. Missing frames of the host lack only their own content.
     fn gap(&mut self, by: ClosingSide, emit: StepEmitter<'_>) {
         emit(self, &OracleStep::Gap);
         self.families = SessionFamilies::default();
@@ -327,7 +327,7 @@ impl OracleContext {
         self.closed = MAX_CLOSED;
     }
 
-    // Messages of the host
+    // Reads a message of the host, and emits its steps.
 
     fn received(&mut self, seen: &Arc<SeenFrame>, emit: StepEmitter<'_>) {
         self.assume();
@@ -382,8 +382,8 @@ impl OracleContext {
         }
     }
 
-    /// Whether a host that the harness does not control seems to have been restarted: nobody else was
-    /// connected, and its counter starts lower than before.
+    /// Returns whether a host that the harness does not control seems to have been restarted: no other client
+    /// was connected, and the host's counter starts lower than before.
     fn looks_restarted(&self, message: &Message, request: &OpenRequest) -> bool {
         let alone = || {
             let mut others = self.conns.iter().filter(|(id, _)| **id != self.now.conn);
@@ -406,8 +406,8 @@ impl OracleContext {
         let request = self.here_mut().answer(message.id()?, line)?;
         if request.method == "initialize" && message.kind() == MessageKind::Success {
             let version = message.result().and_then(version_of);
-            // An answer without a known version must not disable the checks: the offered version applies, if it
-            // is unambiguous.
+            // An answer without a known version must not disable the checks, so the offered version applies if
+            // it is unambiguous.
             let spoken = version.and_then(|it| Some((it, Protocol::of(it)?)));
             let spoken = spoken.or_else(|| offered(request.params(), message.result()?));
             let conn = self.here_mut();
@@ -435,8 +435,9 @@ impl OracleContext {
         Some(request)
     }
 
-    /// Whether an observation exercises a rule: a handshake has succeeded on the current connection, or may
-    /// have before the transcript began. At the end, or without a current connection, any connection counts.
+    /// Returns whether an observation exercises a rule. This needs a successful handshake on the current
+    /// connection, or one that may precede the transcript. At the end of the transcript, and without a current
+    /// connection, a handshake on any connection is enough.
     pub(super) fn counts(&self, ended: bool) -> bool {
         let shaken = |conn: &ConnectionRecord| conn.shaken || conn.partial();
         match self.here() {
@@ -456,7 +457,7 @@ impl OracleContext {
             return;
         }
         if id.is_null() && self.options.objects_only {
-            // The answer to a frame that the transcript lacks.
+            // The frame that this message answers is missing from the transcript.
             return;
         }
         let conn = self.here_mut();
@@ -496,7 +497,7 @@ impl OracleContext {
                         self.channels.list(text(summary, "resource").unwrap_or_default(), summary);
                     }
                 }
-                // Records which session owns the chat, because no later message may state it.
+                // No later message may state which session owns the chat, so it is recorded here.
                 let params = request.params();
                 let owned = match method {
                     "createChat" => Some((&params["channel"], &params["chat"])),
@@ -561,8 +562,8 @@ pub(super) fn version_of(result: &Value) -> Option<Version> {
     }
 }
 
-/// Returns the highest known version that an `initialize` offers, if all known offers share one table. If the
-/// answer names an offered version that is unknown here, there is nothing to guess.
+/// Returns the highest known version that an `initialize` offers, if all known offered versions share one
+/// table. Returns `None` if the answer names an offered version that is unknown here.
 fn offered(params: &Value, result: &Value) -> Option<(Version, &'static Protocol)> {
     let offers = list(params, "protocolVersions");
     if result.get("protocolVersion").is_some_and(|found| offers.contains(found)) {
@@ -577,7 +578,7 @@ fn offered(params: &Value, result: &Value) -> Option<(Version, &'static Protocol
     })
 }
 
-/// Translates the single notification of versions before 0.2.0 into today's notifications.
+/// Translates the only notification of versions before 0.2.0 into the notifications of later versions.
 fn unwrapped(message: &Message) -> Option<Message> {
     const NAMES: [(&str, &str); 4] = [
         ("notify/sessionAdded", "root/sessionAdded"),
@@ -597,8 +598,8 @@ fn unwrapped(message: &Message) -> Option<Message> {
     Some(Message::notification(method, Value::Object(params)))
 }
 
-/// Returns the malformed members of an error that comes before any version was negotiated. JSON-RPC itself
-/// defines them.
+/// Returns the malformed members of an error that arrives before a version was negotiated. JSON-RPC itself
+/// defines these members.
 fn sound_error(message: &Message) -> Vec<ShapeError> {
     let newest = Protocol::all_played().first().and_then(|version| Protocol::of(*version));
     let newest = newest.filter(|_| message.kind() == MessageKind::Failure);

@@ -1,4 +1,4 @@
-//! Checks states: every snapshot agrees with every earlier one and the actions between.
+//! Checks states: every snapshot agrees with all earlier snapshots and the actions after them.
 //!
 //! Knows: comparisons, the masks. Never knows: how states are folded.
 
@@ -17,9 +17,9 @@ use super::log::envelope_value;
 use super::masks::{self, ComparableState};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The reasons for which an action of the host may legally have no effect: repetitions, entries removed in
-/// between, actions that never change a state, and ends of commands. A command may be cleared away while it
-/// runs; `terminal.command-pairs` judges whether it had begun.
+/// The reasons for which an action of the host may legally have no effect: repetitions, entries that were
+/// removed in between, actions that never change a state, and ends of commands. A host may clear a command
+/// while the command runs; `terminal.command-pairs` judges whether the command had begun.
 const HARMLESS: &[NoOp] = &[
     NoOp::Unchanged,
     NoOp::UnknownRequest,
@@ -29,15 +29,15 @@ const HARMLESS: &[NoOp] = &[
     NoOp::RequestOnly,
     NoOp::EventOnly,
 ];
-/// The reasons for which an accepted action of a client may have no effect: the state already is as requested,
-/// or the action concerns something outside the state.
+/// The reasons for which an accepted action of a client may have no effect: the state already has the requested
+/// value, or the action concerns something outside the state.
 const IDEMPOTENT: &[NoOp] =
     &[NoOp::Unchanged, NoOp::UnknownDirectory, NoOp::RequestOnly, NoOp::EventOnly];
 
-/// The checks of states. They need no state beyond the context.
+/// The checks of states. These checks need no state beyond the context.
 pub(super) struct ConvergenceChecks;
 
-/// The requirements that the findings name.
+/// The requirements that the findings of this file name.
 const RESOURCE: &str = "subscribe.snapshot-resource-matches";
 const LOG: &str = "snapshot.consistent-with-log";
 
@@ -54,8 +54,8 @@ impl CheckFamily for ConvergenceChecks {
     }
 }
 
-/// Judges whether a snapshot belongs to the requested channel (D2). Otherwise the client would keep one
-/// channel's state under the name of another. Source: `subscribe.snapshot-resource-matches`.
+/// Judges whether a snapshot belongs to the requested channel. A client would keep the state of another channel
+/// under the wrong name. Source: `subscribe.snapshot-resource-matches`. Invariant D2.
 fn answers_for(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -74,7 +74,7 @@ fn answers_for(
     }
 }
 
-/// Compares a snapshot with the folded state (D1 and D3).
+/// Compares a snapshot with the folded state. Invariants D1 and D3.
 fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     out.seen(Rule::SnapshotAgrees);
     if masks::agree(comparison) {
@@ -118,7 +118,7 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     out.with_diff(Rule::SnapshotAgrees.of(LOG), weight, message, lines, Some(diff));
 }
 
-/// Whether a rejected action explains the difference, if it is folded onto the state (C5).
+/// Returns whether a rejected action, folded onto the state, explains the difference. Invariant C5.
 fn effect_of_rejection(
     cx: &OracleContext,
     comparison: &StateComparison<'_>,
@@ -153,7 +153,7 @@ fn effect_of_rejection(
     false
 }
 
-/// Judges an action that has no effect (D4 and C7).
+/// Judges an action that has no effect. Invariants D4 and C7.
 fn dead(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,

@@ -1,4 +1,4 @@
-//! Checks the customizations of a session: unique ids, and enablement decisions in order.
+//! Checks the customizations of a session: their ids are unique, and their enablement decisions are in order.
 //!
 //! Knows: folded sessions. Never knows: what a customization does.
 //!
@@ -16,13 +16,13 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated_text, text};
 use super::step::OracleStep;
 
-/// The kinds of enablement decisions, in the order of publication. Source: changelog 0.8.0.
+/// The kinds of enablement decisions, in the order in which hosts publish them. Source: changelog 0.8.0.
 const SCOPES: [&str; 3] = ["session", "workspace", "global"];
 
 /// The actions that change customizations.
 const CHANGES: [&str; 2] = ["session/customizationsChanged", "session/customizationUpdated"];
 
-/// The checks of customizations. They need no state beyond the context.
+/// The checks of customizations. These checks need no state beyond the context.
 pub(super) struct CustomizationChecks;
 
 impl CheckFamily for CustomizationChecks {
@@ -46,17 +46,17 @@ pub(super) fn with_children(item: &Value) -> impl Iterator<Item = &Value> {
     std::iter::once(item).chain(list(item, "children"))
 }
 
-/// Judges all customizations of a session (L6).
+/// Judges the ids and the enablement of all customizations of a session. Invariant L6.
 fn all(cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
     if items.is_empty() {
         return;
     }
-    // Clients choose the ids of what they contribute, and two clients may choose the same.
+    // Each client chooses the ids of its own customizations, so two clients may choose the same id.
     let owners: BTreeSet<Option<&str>> = items.iter().map(|item| text(item, "clientId")).collect();
     for owner in owners {
         let own = items.iter().filter(|item| text(item, "clientId") == owner);
         let mut ids = own.flat_map(with_children).filter_map(|item| text(item, "id")).peekable();
-        // References by URI, as they were before 0.2.0, have no ids.
+        // Before 0.2.0, customizations are references by URI, which have no ids.
         if ids.peek().is_some() {
             out.seen(Rule::CustomizationIds);
         }
@@ -72,8 +72,8 @@ fn all(cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
     }
 }
 
-/// Judges the enablement decisions of one customization (L6): they come in the order session, workspace,
-/// global, with at most one for the workspace.
+/// Judges the enablement decisions of one customization. The decisions come in the order session, workspace,
+/// global, and the workspace has at most one decision. Invariant L6.
 fn enablement(cx: &OracleContext, item: &Value, out: &mut FindingSink) {
     if given(item, "enablement").is_none() {
         return;

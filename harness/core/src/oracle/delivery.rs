@@ -1,4 +1,4 @@
-//! Takes in actions: into the log, the subscription, and the fold of their channel.
+//! Records actions in the log, in the subscription, and in the fold of their channel.
 //!
 //! Knows: the context. Never knows: rules.
 
@@ -18,8 +18,8 @@ use super::log::{KeptAction, LoggedAction};
 use super::step::{ActionDelivery, OracleStep};
 
 impl OracleContext {
-    /// Takes in an action, live or as the entry `replayed` of a replay. `resumes` means that the replay
-    /// continues the channel's fold.
+    /// Records an action, which arrived live or as the entry `replayed` of a replay. `resumes` means that the
+    /// replay continues the channel's fold.
     pub(super) fn deliver(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -62,7 +62,7 @@ impl OracleContext {
         self.catalogue(channel, &envelope);
     }
 
-    /// Adds an accepted action to the log and to the connection.
+    /// Adds an accepted action to the log and to the record of the connection.
     fn take(
         &mut self,
         channel: ChannelId,
@@ -111,7 +111,7 @@ impl OracleContext {
         }
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.remember(seq);
-            // The fold lacks an action that lies within its range, so that its state is unreliable.
+            // The fold lacks an action within its range, so the folded state is unreliable.
             let skipped =
                 |fold: &ChannelFold| fold.base_seq < seq && seq <= fold.seq.max(fold.known_to);
             if replayed.is_none() && channel.fold.as_ref().is_some_and(skipped) {
@@ -120,7 +120,7 @@ impl OracleContext {
         }
     }
 
-    /// Records the kind of a channel, unless it is known.
+    /// Records the kind of a channel, unless the kind is known.
     fn learn(&mut self, channel: ChannelId, kind: Option<ChannelKind>, line: u64) {
         if let Some(channel) = self.channels.get_mut(channel)
             && channel.kind.is_none()
@@ -131,8 +131,8 @@ impl OracleContext {
         }
     }
 
-    /// Records the chats of a session from its actions. A chat that leaves the catalogue may end at any moment,
-    /// unless it is moved.
+    /// Records the chats of a session from its actions. A chat that is removed from the catalogue may end at
+    /// any moment, unless the chat is moved.
     fn catalogue(&mut self, session: ChannelId, envelope: &ActionEnvelope<'_>) {
         let uri = match envelope.action_type {
             "session/chatAdded" => envelope.action.get("summary").and_then(|it| it.get("resource")),
@@ -153,8 +153,8 @@ impl OracleContext {
         }
     }
 
-    /// Whether a chat that leaves a session's catalogue lives on in another session: it is there already, or a
-    /// request to move it is open.
+    /// Returns whether a chat that is removed from a session's catalogue continues in another session: the
+    /// other session already has the chat, or a request to move the chat is open.
     fn moves(&mut self, session: ChannelId, chat: ChannelId) -> bool {
         let Some(channel) = self.channels.get_mut(chat) else { return false };
         if channel.owner.is_some_and(|owner| owner != session) {
@@ -172,7 +172,8 @@ impl OracleContext {
         moving
     }
 
-    /// Handles a refused move. If the chat has left its catalogue meanwhile, it has ended.
+    /// Handles a refused request to move a chat. If the chat was removed from its catalogue meanwhile, the chat
+    /// has ended.
     pub(super) fn stays(&mut self, request: &OpenRequest) {
         let chat = target(request.params()).and_then(|uri| self.channels.find(uri));
         if let Some(chat) = chat

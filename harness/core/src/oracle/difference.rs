@@ -16,8 +16,9 @@ const MAX_LINES: usize = 200;
 /// The number of unchanged lines around a change.
 const CONTEXT: usize = 2;
 
-/// Renders both values as sorted, indented JSON. Lines of the expected value only begin with `-`, lines of the
-/// found value only with `+`; a few common lines surround them.
+/// Renders both values as sorted, indented JSON, and returns the changed lines. A line that only the expected
+/// value has begins with `-`, a line that only the found value has begins with `+`. A few common lines surround
+/// the changed lines.
 pub(super) fn difference(expected: &Value, found: &Value) -> String {
     let pretty = |value: &Value| serde_json::to_string_pretty(&value.sorted()).unwrap_or_default();
     let (expected, found) = (pretty(expected), pretty(found));
@@ -35,7 +36,7 @@ pub(super) fn difference(expected: &Value, found: &Value) -> String {
     text
 }
 
-/// Calls the algorithm directly: the library's entry point would compile all algorithms for every type.
+/// Calls the algorithm directly, because the library's entry point would compile all algorithms for every type.
 fn changes(expected: &[&str], found: &[&str]) -> Vec<DiffOp> {
     let mut changes = Replace::new(Capture::new());
     match myers::diff(&mut changes, expected, 0..expected.len(), found, 0..found.len()) {

@@ -24,34 +24,35 @@ use super::check::{CheckFamily, FindingSink};
 use super::context::OracleContext;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Upper bound for the dispatches that are remembered; the origins of older ones are not judged.
+/// Upper bound for the dispatches that are remembered. The origins of older dispatches are not judged.
 const MAX_DISPATCHES: usize = 32_768;
-/// Upper bound for the rejections that are watched for an effect, and for the actions of their channel that
-/// each one is compared with.
+/// Upper bound for the rejections that are watched for an effect, and for the actions that each of them is
+/// compared with.
 const MAX_WATCHED: usize = 64;
 const WATCHED_ACTIONS: usize = 4;
 
-/// The dispatches that clients sent, and the order in which each connection saw them settled.
+/// The dispatches of all clients, and the order in which each connection received their echoes and rejections.
 #[derive(Default)]
 pub(super) struct DispatchChecks {
     all: VecDeque<DispatchRecord>,
     /// The number of dispatches that were removed from the front of `all`.
     forgotten: usize,
-    /// The places of the dispatches by client and `clientSeq`. A place counts from the first dispatch, removed
-    /// ones included.
+    /// The places of the dispatches, by client and `clientSeq`. A place is the number of earlier dispatches,
+    /// including removed ones.
     by_number: foldhash::HashMap<Arc<str>, ClientNumbers>,
-    /// The places of the dispatches that the host still has to settle, by connection and channel.
+    /// The places of the dispatches that the host has neither accepted nor rejected yet, by connection and
+    /// channel.
     owed: LiteMap<(ConnId, ChannelId), VecDeque<usize>>,
     /// The newest settled dispatch of each connection, and of each of its channels.
     settled: LiteMap<(ConnId, Option<ChannelId>), SettledDispatch>,
     watched: VecDeque<WatchedRejection>,
-    /// Whether a client may have sent a dispatch that could not be read or attributed, so that a forged origin
-    /// cannot be told from a real one.
+    /// Whether a client may have sent a dispatch that could not be read or attributed. If a client may have,
+    /// the checks cannot distinguish a forged origin from a real origin.
     unclear: bool,
 }
 
 /// The `clientSeq` numbers of a client's dispatches, ascending, with their places. Nearly every client sends
-/// them in order.
+/// ascending numbers.
 type ClientNumbers = VecDeque<(i64, usize)>;
 
 struct DispatchRecord {
@@ -59,7 +60,7 @@ struct DispatchRecord {
     seen: Option<Arc<SeenFrame>>,
     action_type: Text,
     conn: ConnId,
-    /// The tables of the version spoken on the connection.
+    /// The tables of the version that the connection uses.
     protocol: Option<&'static Protocol>,
     client: Option<Arc<str>>,
     client_seq: i64,
@@ -70,11 +71,11 @@ struct DispatchRecord {
     /// The highest number that any connection had received before the dispatch, with its line.
     floor: Option<(u64, u64)>,
     settled: Option<DispatchSettlement>,
-    /// Whether its own connection has received the settlement.
+    /// Whether the connection that sent the dispatch has received its echo or rejection.
     returned: bool,
 }
 
-/// The action that settled a dispatch.
+/// The action with which the host accepted or rejected a dispatch.
 #[derive(Clone, Copy, PartialEq)]
 struct DispatchSettlement {
     seq: u64,
@@ -84,7 +85,7 @@ struct DispatchSettlement {
 
 #[derive(Clone, Copy)]
 struct SettledDispatch {
-    /// The entry at which it was dispatched.
+    /// The entry at which the action was dispatched.
     tick: u64,
     dispatch_line: u64,
     line: u64,
@@ -124,7 +125,8 @@ impl CheckFamily for DispatchChecks {
                 self.origin(cx, delivery, out);
                 self.watch(cx, delivery, out);
             }
-            // A disposed channel settles nothing afterwards, but a dispatch that is overdue by now stays overdue.
+            // The host need not settle anything after the disposal of the channel, but a dispatch that is
+            // overdue now stays overdue.
             OracleStep::Ending { conn, channel } => {
                 self.unsettled(cx, DispatchTiming::Ending(*conn, *channel), out);
             }
@@ -184,7 +186,7 @@ impl DispatchChecks {
             numbers.insert(place, (client_seq, index));
         }
         // A dispatch to the automations channel requests a side effect. The host publishes the resulting state
-        // with actions of its own.
+        // with its own actions.
         let asks = ChannelKind::of_uri(cx.uri(channel)) == Some(ChannelKind::Automations);
         let action_type = action(seen).get("type").and_then(Value::as_str).unwrap_or_default();
         if sound && subscribed && !asks && conn.shaken && !conn.stale && client.is_some() {
@@ -208,7 +210,7 @@ impl DispatchChecks {
         });
     }
 
-    /// Marks the dispatches of this client as incomplete after missing traffic.
+    /// Marks the dispatches of this client as incomplete, because traffic is missing.
     fn lose(&mut self, cx: &OracleContext) {
         if let Some(client) = cx.here().and_then(|conn| conn.client_id.as_ref()) {
             self.by_number.remove(client);
@@ -231,7 +233,7 @@ impl DispatchChecks {
         }
     }
 
-    /// Judges an action with an origin (C1, C2, C3 and C4).
+    /// Judges an action with an origin. Invariants C1, C2, C3 and C4.
     fn origin(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         let Some(origin) = delivery.envelope.origin else {
             return;
@@ -260,7 +262,7 @@ impl DispatchChecks {
         self.settle(cx, delivery, &fitting, out);
     }
 
-    /// Reports an origin that names no dispatch (C2).
+    /// Reports an origin that names no dispatch. Invariant C2.
     fn forged(
         &self,
         cx: &OracleContext,
@@ -324,12 +326,13 @@ impl DispatchChecks {
                 continue;
             };
             match dispatched.settled {
-                // A client that reuses a `clientSeq` may be rejected again with the same `serverSeq`.
+                // The host may reject the same `clientSeq` again, with the same `serverSeq`, if a client uses
+                // it twice.
                 Some(known) if same(known) && known.rejected && dispatched.conn == here => {
                     first = first.or(Some((dispatched.line, known.line)));
                 }
                 Some(known) if same(known) => {
-                    // Another subscriber received the same settlement first.
+                    // Another subscriber received the echo or rejection earlier.
                     self.return_to(cx, index, delivery, out);
                     return;
                 }
@@ -383,8 +386,8 @@ impl DispatchChecks {
         self.return_to(cx, index, delivery, out);
     }
 
-    /// Records that a connection received a settlement. If it is the dispatching connection, the order is
-    /// judged.
+    /// Records that a connection received an echo or a rejection. If this is the connection that sent the
+    /// dispatch, the order is judged.
     fn return_to(
         &mut self,
         cx: &OracleContext,
@@ -402,7 +405,7 @@ impl DispatchChecks {
         }
     }
 
-    /// Judges whether dispatches are settled in their order (C3).
+    /// Judges whether the host settles dispatches in the order in which they were sent. Invariant C3.
     fn in_order(
         &mut self,
         cx: &OracleContext,
@@ -442,7 +445,8 @@ impl DispatchChecks {
         }
     }
 
-    /// Removes a dispatch from those that are owed. It is nearly always the oldest of its channel.
+    /// Removes a dispatch from the dispatches that the host owes. The dispatch is nearly always the oldest of
+    /// its channel.
     fn pay(&mut self, conn: ConnId, channel: ChannelId, place: usize) {
         let Some(places) = self.owed.get_mut(&(conn, channel)) else { return };
         if let Some(index) = places.iter().position(|owed| *owed == place) {
@@ -453,8 +457,8 @@ impl DispatchChecks {
         }
     }
 
-    /// Judges dispatches without a settlement, at the end of a connection, of a subscription or of the
-    /// transcript (C1).
+    /// Judges dispatches that the host neither accepted nor rejected, at the end of a connection, of a
+    /// subscription or of the transcript. Invariant C1.
     fn unsettled(&mut self, cx: &OracleContext, when: DispatchTiming, out: &mut FindingSink) {
         let judged = |(conn, channel): &(ConnId, ChannelId)| match when {
             DispatchTiming::Closed(closed) => *conn == closed,
@@ -495,7 +499,7 @@ impl DispatchChecks {
         told.into_iter().for_each(|(conn, channel, place)| self.pay(conn, channel, place));
     }
 
-    /// Judges whether the host sends an action itself that it has just rejected (C5).
+    /// Judges whether the host itself sends an action that it has just rejected. Invariant C5.
     fn watch(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.watched.is_empty() || delivery.envelope.rejected || delivery.replayed.is_some() {
             return;
@@ -525,22 +529,22 @@ impl DispatchChecks {
     }
 }
 
-/// Whether the dispatch was sent in another version than this connection speaks, which may name actions
-/// differently.
+/// Returns whether the dispatch was sent in another version than the version of this connection. Versions may
+/// name actions differently.
 fn in_other_words(cx: &OracleContext, sent: Option<&'static Protocol>) -> bool {
     let here = cx.here().and_then(|conn| conn.protocol);
     sent.zip(here).is_some_and(|(sent, here)| !std::ptr::eq(sent, here))
 }
 
-/// Whether an action has members beyond names. Without such members an action of the host equals a client's by
-/// chance. Up to 0.5.2 the end of a turn has only names.
+/// Returns whether an action has members beyond names. Without such members, an action of the host may equal a
+/// client's action by chance. Up to 0.5.2 the action that ends a turn has only names.
 fn says_something(action: &Value) -> bool {
     const NAMES: [&str; 3] = ["type", "session", "turnId"];
     let mut members = action.as_object().into_iter().flatten();
     members.any(|(name, _)| !NAMES.contains(&name.as_str()))
 }
 
-/// Whether a client's message may be a dispatch that cannot be recorded.
+/// Returns whether a client's message may be a dispatch that cannot be recorded.
 fn unreadable(message: &Message) -> bool {
     let dispatch = message.method() == Some("dispatchAction");
     let number = message.params().get("clientSeq").and_then(Value::as_i64);
@@ -552,7 +556,7 @@ fn action(dispatch: &SeenFrame) -> &Value {
     message.and_then(|message| message.params().get("action")).unwrap_or(&Value::Null)
 }
 
-/// Judges whether an echo or a rejection keeps the members of the dispatched action (C4).
+/// Judges whether an echo or a rejection keeps the members of the dispatched action. Invariant C4.
 fn payload(
     cx: &OracleContext,
     dispatch: &SeenFrame,
@@ -581,7 +585,7 @@ fn payload(
     }
 }
 
-/// Judges whether the host accepted an action that clients may not dispatch (C6).
+/// Judges whether the host accepted an action that clients may not dispatch. Invariant C6.
 fn client_dispatchable(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(row) = delivery.row else {
         return;

@@ -17,28 +17,29 @@ pub(super) struct ActionEnvelope<'a> {
     pub action: &'a Value,
     /// The `type` of the action.
     pub action_type: &'a str,
-    /// The part of the type after the slash. It stays the same where an action moved from sessions to chats.
+    /// The part of the type after the slash. This part did not change when actions moved from sessions to
+    /// chats.
     pub name: &'a str,
     /// The `serverSeq`.
     pub seq: u64,
-    /// The client and number of the dispatch that the action settles.
+    /// The client and the `clientSeq` of the dispatch that the action accepts or rejects.
     pub origin: Option<DispatchOrigin<'a>>,
     /// Whether the action rejects a dispatch.
     pub rejected: bool,
 }
 
-/// The dispatch that an action settles.
+/// The dispatch that an action accepts or rejects.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct DispatchOrigin<'a> {
-    /// The client's id.
+    /// The id of the client.
     pub client_id: &'a str,
-    /// The client's own number.
+    /// The `clientSeq`, which the client chose.
     pub client_seq: i64,
 }
 
 impl<'a> ActionEnvelope<'a> {
-    /// Reads an envelope; `None` if a required member is absent or of another type, which the shape check
-    /// reports.
+    /// Reads an envelope. Returns `None` if a required member is absent or has a wrong type, which the shape
+    /// check reports.
     #[inline]
     pub(super) fn read(value: &'a Value) -> Option<ActionEnvelope<'a>> {
         let action = value.get("action")?;
@@ -65,14 +66,14 @@ impl<'a> DispatchOrigin<'a> {
     }
 }
 
-/// Whether a message of the host carries an action.
+/// Returns whether a message of the host carries an action.
 #[inline]
 pub(super) fn is_action(message: &Message) -> bool {
     message.kind() == MessageKind::Notification && message.method() == Some("action")
 }
 
-/// Returns the channel of an envelope or of a dispatch: its `channel`, or, before channels existed (0.1.0), the
-/// URI inside the action.
+/// Returns the channel of an envelope or of a dispatch. Before channels existed (0.1.0), this is the URI inside
+/// the action.
 #[inline]
 pub(super) fn channel_of<'a>(params: &'a Value, action: &'a Value) -> Option<&'a str> {
     if let Some(channel) = params.get("channel") {
@@ -85,7 +86,7 @@ pub(super) fn channel_of<'a>(params: &'a Value, action: &'a Value) -> Option<&'a
     }
 }
 
-/// Returns the channel that a request such as `subscribe` names; 0.1.0 calls the member `resource`.
+/// Returns the channel that a request such as `subscribe` names. Version 0.1.0 calls the member `resource`.
 pub(super) fn target(params: &Value) -> Option<&str> {
     let named = ["channel", "resource", "session", "terminal"];
     let named = named.iter().find_map(|name| params.get(*name))?.as_str();

@@ -1,8 +1,8 @@
 //! Tracks which chats belong to which session, and which sessions have changed.
 //!
-//! Some rules compare a session with its chats. The actions of session and chats come on different channels, in
-//! no guaranteed order for a reader. Such rules therefore wait until the host is at rest, and then look only at
-//! the sessions that have changed since.
+//! Some rules compare a session with its chats. The actions of a session and of its chats arrive on different
+//! channels, without a guaranteed order. Such rules therefore wait until the host is at rest, and then judge
+//! only the sessions that have changed since.
 //!
 //! Knows: catalogues of chats, folds. Never knows: what is compared.
 //!
@@ -17,16 +17,16 @@ use super::channel::{ChannelFold, ChannelId};
 use super::context::OracleContext;
 use super::members::{given, list, text};
 
-/// Upper bound for the sessions that wait to be compared; further ones are not compared.
+/// Upper bound for the changed sessions that are remembered. Further sessions are not compared.
 const MAX_TOUCHED: usize = 4_096;
 /// Upper bound for the chats whose session is remembered.
 const MAX_CHATS: usize = 65_536;
 
-/// Frequent actions on chats that no rule about a session depends on.
+/// Frequent actions on chats that do not affect any rule about a session.
 pub(super) const QUIET: &[&str] =
     &["chat/delta", "chat/reasoning", "chat/toolCallDelta", "chat/usage"];
 
-/// The sessions of chats, and the sessions that changed since the host was last at rest.
+/// The session of each chat, and the sessions that changed since the host was last at rest.
 #[derive(Default)]
 pub(super) struct SessionFamilies {
     sessions: HashMap<String, ChannelId>,
@@ -34,12 +34,12 @@ pub(super) struct SessionFamilies {
 }
 
 impl SessionFamilies {
-    /// Returns the session that a chat was last seen in.
+    /// Returns the session that last listed the chat.
     pub(super) fn session_of(&self, chat: &str) -> Option<ChannelId> {
         self.sessions.get(chat).copied()
     }
 
-    /// Takes the changed sessions, sorted.
+    /// Takes the changed sessions, in ascending order.
     pub(super) fn take_touched(&mut self) -> Vec<ChannelId> {
         let mut touched: Vec<ChannelId> = self.touched.drain().collect();
         touched.sort_unstable();
@@ -60,7 +60,7 @@ impl SessionFamilies {
         }
     }
 
-    /// Records the chat that a folded action adds, and marks the session of the action as changed.
+    /// Records a chat that a folded action adds, and marks the session of the action as changed.
     pub(super) fn folded(&mut self, id: ChannelId, uri: &str, action: &Value, action_type: &str) {
         match ChannelKind::of_action(action_type) {
             Some(ChannelKind::Session) => {
@@ -127,7 +127,7 @@ impl<'a> SessionFamily<'a> {
         uris.filter_map(|uri| Some((uri, followed_chat(cx, uri)?)))
     }
 
-    /// Returns the followed states that have turns: the chats of the catalogue and, before chats existed, the
+    /// Returns the followed states that have turns: the chats of the catalogue or, before chats existed, the
     /// session itself.
     pub(super) fn with_turns(
         &self,

@@ -1,4 +1,4 @@
-//! Checks who receives what: every subscriber receives everything, and nobody else receives anything.
+//! Checks the audience of messages: every subscriber receives every action, and no other connection does.
 //!
 //! Knows: subscriptions and the log. Never knows: what actions do.
 
@@ -25,7 +25,8 @@ use super::subscriptions::uris;
 
 /// Actions whose audience the specification leaves open.
 const OPEN_AUDIENCE: &[&str] = &["chat/turnsLoaded"];
-/// The scheme of the relay to MCP servers. The specification does not state who receives its messages.
+/// The scheme of channels that relay messages of MCP servers. The specification does not state who receives
+/// these messages.
 const MCP: &str = "mcp:";
 /// The prefixes of notifications that go to all subscribers of one channel.
 const OWN_NOTIFICATIONS: [&str; 2] = ["root/", "otlp/"];
@@ -34,7 +35,7 @@ const ROOT_NOTIFICATIONS: &str = "root/";
 /// The notifications that a client without a subscription may receive.
 const OPEN_NOTIFICATIONS: &[&str] = &["auth/required"];
 /// Actions, by prefix, that the specification's registry introduces in an earlier version than the published
-/// packages, with the registry's version.
+/// packages do, with the version in the registry.
 const REGISTERED_EARLIER: &[(&str, Version)] = &[
     ("automation", Version::V0_8),
     ("chat/backgroundWork", Version::V0_9),
@@ -44,15 +45,15 @@ const REGISTERED_EARLIER: &[(&str, Version)] = &[
 ];
 /// Upper bound for the missed actions that one finding names.
 const MAX_NAMED: usize = 4;
-/// Upper bound for the subscriptions whose losses are remembered.
+/// Upper bound for the subscriptions whose missed actions are remembered.
 const MAX_REPORTED: usize = 4_096;
 
-/// The losses reported so far, so that each lost action is reported once.
+/// The missed actions that were already reported, to report each missed action once.
 #[derive(Default)]
 pub(super) struct FanoutChecks {
     /// The highest missed number of each subscription.
     reported: ReportedLosses,
-    /// The highest number that each channel delivered before its subscription was answered, with its line.
+    /// The highest number that each channel delivered before its subscription was confirmed, with its line.
     early: HashMap<(ConnId, ChannelId), (u64, u64)>,
 }
 
@@ -106,7 +107,7 @@ impl CheckFamily for FanoutChecks {
     }
 }
 
-/// Judges whether an action reaches only subscribers (A5).
+/// Judges whether an action reaches only subscribers. Invariant A5.
 fn subscribed_only(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(conn) = cx.here() else {
         return;
@@ -121,12 +122,12 @@ fn subscribed_only(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut 
     unsubscribed(cx, conn, delivery.channel, &what, (Rule::SubscribedOnly, Weight::Must), out);
 }
 
-/// Judges whether a notification is known and reaches only subscribers (A5, A7, A8 and L10).
+/// Judges whether a notification is known and reaches only subscribers. Invariants A5, A7, A8 and L10.
 fn notified(cx: &OracleContext, method: &str, channel: Option<ChannelId>, out: &mut FindingSink) {
     let Some(conn) = cx.here().filter(|conn| !conn.stale) else {
         return;
     };
-    // Before channels existed, every notification went to everybody in one wrapper.
+    // Before channels existed, the host sent every notification to every connection, in one wrapper.
     if conn.protocol.is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels)) {
         return;
     }
@@ -165,14 +166,14 @@ fn notified(cx: &OracleContext, method: &str, channel: Option<ChannelId>, out: &
     unsubscribed(cx, conn, channel, &format!("`{method}`"), (rule, weight), out);
 }
 
-/// Whether a connection may receive messages of a channel, as far as the transcript shows.
+/// Returns whether a connection may receive messages of a channel, as far as the transcript shows.
 fn may_receive(cx: &OracleContext, conn: &ConnectionRecord, channel: ChannelId) -> bool {
     conn.subs.contains_key(&channel)
         || asked_for(cx, conn, channel)
         || (conn.partial() && !conn.left.contains(&channel))
 }
 
-/// Whether an open request would subscribe to the channel.
+/// Returns whether an open request of the connection would subscribe it to the channel.
 fn asked_for(cx: &OracleContext, conn: &ConnectionRecord, channel: ChannelId) -> bool {
     let uri = cx.uri(channel);
     conn.open_requests().any(|request| {
@@ -209,7 +210,7 @@ fn unsubscribed(
     out.weaker(rule, weight, message, &[conn.handshake_line, cx.now.line]);
 }
 
-/// Judges whether an action has a number above that of the subscription's snapshot (A6).
+/// Judges whether the number of an action is above the number of the subscription's snapshot. Invariant A6.
 fn after_snapshot(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
     let Some((sub, from_seq)) = sub.and_then(|sub| Some((sub, sub.from_seq?))) else {
@@ -230,7 +231,7 @@ fn after_snapshot(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut F
     }
 }
 
-/// Judges whether an action comes on a channel of its kind (A7).
+/// Judges whether an action arrives on a channel of the right kind. Invariant A7.
 fn family(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some((row, channel)) = delivery.row.zip(cx.channel(delivery.channel)) else {
         return;
@@ -254,7 +255,7 @@ fn family(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSi
     }
 }
 
-/// Judges whether the negotiated version has an action (A8).
+/// Judges whether the negotiated version has this action type. Invariant A8.
 fn known_actions(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let conn = cx.here().filter(|conn| conn.protocol.is_some());
     if conn.is_none() || delivery.envelope.rejected {
@@ -268,7 +269,7 @@ fn known_actions(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fi
     }
 }
 
-/// The requirements about actions and notifications that the negotiated version lacks.
+/// The requirements about actions and notifications that the negotiated version does not have.
 const ACTIONS: &str = "version.action-types-known";
 const NOTIFICATIONS: &str = "version.notification-methods-known";
 const NEWER: &str = "version.host-no-newer-behaviour";
@@ -308,7 +309,7 @@ fn unknown(
     out.weaker(Rule::KnownActions.of(requirement), weight, message, &[cx.now.line]);
 }
 
-/// A subscription, with its connection and channel.
+/// A subscription, with its connection and its channel.
 struct SubscriberKey<'a> {
     id: ConnId,
     conn: &'a ConnectionRecord,
@@ -317,8 +318,8 @@ struct SubscriberKey<'a> {
 }
 
 impl FanoutChecks {
-    /// Remembers an action on a channel whose subscription is still unanswered, except the connection's own
-    /// actions.
+    /// Remembers an action on a channel whose subscription is not confirmed yet. The function does not remember
+    /// the connection's own actions.
     fn is_early(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) {
         let Some(conn) = cx.here().filter(|conn| !conn.partial()) else { return };
         let key = (cx.now.conn, delivery.channel);
@@ -333,8 +334,8 @@ impl FanoutChecks {
         }
     }
 
-    /// Judges, when a snapshot arrives, whether newer actions came before it (A4). A client that starts with
-    /// the answer loses them.
+    /// Judges, when a snapshot arrives, whether newer actions arrived before it. A client whose state begins
+    /// with the snapshot loses these actions. Invariant A4.
     fn early(
         &mut self,
         cx: &OracleContext,
@@ -353,8 +354,8 @@ impl FanoutChecks {
         out.weaker(rule, Weight::Note, message, &[line, cx.now.line]);
     }
 
-    /// Judges, when a replay arrives, whether actions beyond it came before it (A4). The client would apply the
-    /// older replay after them.
+    /// Judges, when a replay arrives, whether actions that are newer than the replay arrived before it. The
+    /// client would apply the older replay after them. Invariant A4.
     fn before_replay(
         &mut self,
         cx: &OracleContext,
@@ -379,7 +380,8 @@ impl FanoutChecks {
         }
     }
 
-    /// Judges, when an action arrives, whether the subscription skipped any numbers since the last one (A4).
+    /// Judges, when an action arrives, whether the subscription has missed numbers since its last action.
+    /// Invariant A4.
     fn skipped(
         &mut self,
         cx: &OracleContext,
@@ -398,7 +400,7 @@ impl FanoutChecks {
             let who = SubscriberKey { id: cx.now.conn, conn, sub, channel: delivery.channel };
             self.report(cx, &who, channel.between(sub.last, seq), seq, out);
         }
-        // Other subscribers may already be past a number that becomes known only now.
+        // Other subscribers may already have received higher numbers than this number, which is new.
         if cx.log.get(seq).is_none() && channel.recent.back().is_some_and(|last| *last > seq) {
             for id in channel.subscribers.iter().filter(|id| **id != cx.now.conn) {
                 overtaken(cx, *id, delivery, out);
@@ -406,8 +408,8 @@ impl FanoutChecks {
         }
     }
 
-    /// Judges, when a subscription ends, whether the last numbers are missing (A4): those below the last number
-    /// received, and those that others received before the last fence.
+    /// Judges, when a subscription ends, whether its last numbers are missing: numbers below the last number
+    /// received, and numbers that other connections received before the last fence. Invariant A4.
     fn tail(&mut self, cx: &OracleContext, who: &SubscriberKey<'_>, out: &mut FindingSink) {
         let Some(channel) = cx.channel(who.channel) else {
             return;
@@ -421,8 +423,8 @@ impl FanoutChecks {
         }
     }
 
-    /// Reports the numbers that should have been received: those below `before`, and those that others received
-    /// before the last fence.
+    /// Reports the missing numbers of a subscription: numbers below `before`, and numbers that other
+    /// connections received before the last fence.
     fn report(
         &mut self,
         cx: &OracleContext,
@@ -435,7 +437,7 @@ impl FanoutChecks {
         let mut missed = Vec::new();
         let mut lines = vec![sub.line];
         for seq in numbers {
-            // A fence counts only if it is later than the confirmation of the subscription.
+            // A fence is valid only if it is later than the confirmation of the subscription.
             let barrier = conn.fence > sub.tick;
             let due =
                 |logged: &&LoggedAction| seq < before || (barrier && logged.tick < conn.fence);
@@ -446,7 +448,7 @@ impl FanoutChecks {
             let Some(envelope) = value.as_deref().and_then(ActionEnvelope::read) else {
                 continue;
             };
-            // Actions from before the request for a replay belong into the replay, which another check judges.
+            // Actions from before the request for a replay belong to the replay, which another check judges.
             let judged = logged.version == conn.version
                 && !open_audience(cx, channel, envelope.action_type)
                 && sub.replayed.is_none_or(|asked| logged.tick >= asked);
@@ -475,7 +477,8 @@ impl FanoutChecks {
     }
 }
 
-/// Reports a connection that is already past a number which only another connection received (A4).
+/// Reports a connection that has received a later action of the channel, but not this action, which another
+/// connection received. Invariant A4.
 fn overtaken(cx: &OracleContext, id: ConnId, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let seq = delivery.envelope.seq;
     let Some(other) = cx.conns.get(&id) else {

@@ -1,9 +1,9 @@
-//! Keeps one folded state per channel since the host's start, fed by all connections together.
+//! Keeps one folded state per channel since the host's start. Actions from all connections update this state.
 //!
 //! An action is folded if the connection that delivers it covers the fold: its subscription has received
-//! everything since the state of the fold. A connection that subscribed later may be ahead, and does not feed
-//! the fold. A snapshot is compared at its number: immediately, or once the fold gets there. A snapshot that is
-//! behind is first folded up to the number of the state.
+//! everything since the state of the fold. A connection that subscribed later may be ahead, and its actions are
+//! not folded. A snapshot is compared when the fold has the number of the snapshot. A snapshot with a lower
+//! number than the fold is first folded up to the fold's number.
 //!
 //! Knows: the context, the reducers. Never knows: rules, and which members are compared.
 
@@ -30,16 +30,16 @@ use super::subscriptions::SnapshotArrival;
 /// The way in which an action arrived.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ActionArrival {
-    /// Live.
+    /// The action arrived live.
     Live,
-    /// In a replay that does not continue the fold.
+    /// The action arrived in a replay that does not continue the fold.
     Replayed,
-    /// In a replay that continues the fold.
+    /// The action arrived in a replay that continues the fold.
     Resuming,
 }
 
 impl OracleContext {
-    /// Takes in a snapshot, and returns its `fromSeq`; `None` if the snapshot is malformed.
+    /// Reads a snapshot, and returns its `fromSeq`; `None` if the snapshot is malformed.
     pub(super) fn snapshot(
         &mut self,
         channel: ChannelId,
@@ -105,7 +105,8 @@ impl OracleContext {
             return;
         }
         if !std::ptr::eq(fold.protocol, protocol) {
-            // No connection speaks the fold's version any more, so that the fold restarts in this version.
+            // No connection delivers this channel in the fold's version any more, so the fold restarts in the
+            // version of this snapshot.
             if !followed {
                 channel.lose();
                 channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
@@ -117,7 +118,7 @@ impl OracleContext {
         } else if covers || waiting.from_seq <= known_to {
             self.compare(id, state, &waiting, emit);
         } else if !followed {
-            // Actions since the last subscriber left are unknown.
+            // The actions since the last subscriber unsubscribed are unknown.
             channel.lose();
             channel.fold = Some(ChannelFold::begin(kind, protocol, state, &waiting));
         } else {
@@ -131,7 +132,7 @@ impl OracleContext {
         }
     }
 
-    /// Compares a snapshot that the fold has reached, and continues the fold from the snapshot.
+    /// Compares a snapshot whose number the fold has reached, and continues the fold from the snapshot.
     fn compare(
         &mut self,
         id: ChannelId,
@@ -145,7 +146,7 @@ impl OracleContext {
         let Some(fold) = &channel.fold else {
             return;
         };
-        // The log has an action that the feeding connection did not receive.
+        // The log has an action that no connection has delivered to the fold.
         let skipped = channel.between(fold.seq, waiting.from_seq + 1).next().is_some();
         if !skipped {
             let comparison = StateComparison {
@@ -177,7 +178,7 @@ impl OracleContext {
         }
     }
 
-    /// Compares a snapshot that is behind the fold, after folding it up to the same number.
+    /// Folds a snapshot with a lower number than the fold up to the fold's number, and compares both states.
     fn compare_behind(
         &mut self,
         id: ChannelId,
@@ -191,7 +192,7 @@ impl OracleContext {
         let Some(fold) = &channel.fold else {
             return;
         };
-        // The log lacks the actions from before the fold began, so that the snapshot cannot be folded.
+        // The log lacks actions from before the fold began, so the snapshot cannot be folded.
         if waiting.from_seq < channel.forgotten.max(fold.since_seq) {
             return;
         }
@@ -282,13 +283,14 @@ impl OracleContext {
         }
     }
 
-    /// Compares the waiting snapshots below `seq`, if the connection that received `seq` covers their channel.
+    /// Compares the waiting snapshots with numbers below `seq`, if the connection that received `seq` covers
+    /// their channel.
     pub(super) fn reached(&mut self, seq: u64, emit: StepEmitter<'_>) {
         let ready = |waiting: &WaitingSnapshot| waiting.from_seq < seq;
         self.settle_waiting(&ready, emit);
     }
 
-    /// Compares the waiting snapshots from before the last fence of this connection, which ends.
+    /// Compares, when this connection ends, the waiting snapshots that are older than its last fence.
     pub(super) fn fenced(&mut self, emit: StepEmitter<'_>) {
         let fence = self.here().map_or(0, |conn| conn.fence);
         let ready = |waiting: &WaitingSnapshot| waiting.tick < fence;
@@ -315,7 +317,7 @@ impl OracleContext {
                 let fold = self.folded(id);
                 let behind = fold.is_some_and(|fold| waiting.from_seq < fold.seq);
                 match waiting.place.state(&waiting.seen) {
-                    // The fold has continued from a later snapshot while this one waited.
+                    // The fold has continued from a later snapshot while this snapshot waited.
                     Some(state) if behind => self.compare_behind(id, state, &waiting, emit),
                     Some(state) => self.compare(id, state, &waiting, emit),
                     None => {}
@@ -327,9 +329,10 @@ impl OracleContext {
         self.waiting.retain(waits);
     }
 
-    /// Whether a recorded connection would have been told if somebody had disposed of a session or a chat, and created
-    /// another one at its URI, since the last action that is folded. Who follows the root channel is told of sessions, as
-    /// everybody was before there were channels; who follows a session is told of each of its chats, which go with it.
+    /// Returns whether a recorded connection would have been notified if a session or a chat had been disposed
+    /// of, and another one had been created at its URI, since the last folded action. Subscribers of the root
+    /// channel are notified of sessions, as were all clients before channels existed. Subscribers of a session
+    /// are notified of its chats, which are disposed of with the session.
     pub(super) fn hears_of_ends(&self, id: ChannelId) -> bool {
         let Some((channel, fold)) = self.channels.get(id).zip(self.folded(id)) else {
             return false;
@@ -358,7 +361,7 @@ impl OracleContext {
             || self.channels.find(ROOT).is_some_and(of_root)
     }
 
-    /// Whether a connection delivers everything after the state of the fold, in the fold's version.
+    /// Returns whether a connection delivers every action after the state of the fold, in the fold's version.
     pub(super) fn covers(&self, id: ChannelId, conn: ConnId) -> bool {
         let Some((conn, fold)) = self.conns.get(&conn).zip(self.folded(id)) else {
             return false;
@@ -370,14 +373,15 @@ impl OracleContext {
         from.is_some_and(|from| from <= fold.seq.max(fold.known_to))
     }
 
-    /// Returns the state of a channel; `None` unless a connection covers it, so that the state is up to date.
+    /// Returns the state of a channel if a connection covers the fold, which means that the state is up to
+    /// date; otherwise `None`.
     pub(super) fn followed(&self, id: ChannelId) -> Option<&ChannelFold> {
         let channel = self.channels.get(id)?;
         let listens = channel.subscribers.iter().any(|conn| self.covers(id, *conn));
         channel.fold.as_ref().filter(|_| listens)
     }
 
-    /// Returns the number up to which the fold holds every action of the channel; 0 if there is no fold.
+    /// Returns the number up to which the fold contains every action of the channel; 0 if there is no fold.
     pub(super) fn known_to(&self, id: ChannelId) -> u64 {
         let Some(channel) = self.channels.get(id) else {
             return 0;
@@ -396,7 +400,7 @@ impl OracleContext {
         known
     }
 
-    /// Keeps the last number that a connection knew before it stops covering the channel.
+    /// Keeps the last number that a connection received before it stops covering the channel.
     pub(super) fn uncover(&mut self, id: ChannelId, conn: ConnId) {
         if !self.covers(id, conn) {
             return;
@@ -407,8 +411,8 @@ impl OracleContext {
         }
     }
 
-    /// Restarts a fold that no connection covers, from a waiting snapshot that is ahead of it and whose
-    /// connection still listens.
+    /// Restarts a fold that no connection covers, from a waiting snapshot that is ahead of the fold and whose
+    /// connection is still subscribed.
     pub(super) fn adopt_if_uncovered(&mut self, id: ChannelId) {
         let Some(channel) = self.channels.get(id) else {
             return;
@@ -457,7 +461,7 @@ impl OracleContext {
         }
     }
 
-    /// Remembers a rejected action of a channel whose state is followed.
+    /// Remembers a rejected action of a channel with a folded state.
     pub(super) fn reject(&mut self, id: ChannelId, seen: &Arc<SeenFrame>, replayed: Option<usize>) {
         let line = self.now.line;
         let Some(channel) = self.channels.get_mut(id).filter(|channel| channel.fold.is_some())

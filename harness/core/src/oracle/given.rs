@@ -23,7 +23,7 @@ const SUBSCRIBED: &str = "subscribe.snapshot-state-bearing";
 const INITIAL: &str = "lifecycle.initialize.snapshots-per-subscription";
 const RESUMED: &str = "reconnect.snapshot.one-per-subscription";
 
-/// The checks of delivered states. They need no state beyond the context.
+/// The checks of delivered states. These checks need no state beyond the context.
 pub(super) struct StatesGiven;
 
 impl CheckFamily for StatesGiven {
@@ -43,8 +43,8 @@ impl CheckFamily for StatesGiven {
     }
 }
 
-/// Judges whether the answer to `subscribe` has a snapshot (D6). Every known kind of channel has a state; a
-/// channel of an unknown kind may have none.
+/// Judges whether the answer to `subscribe` has a snapshot. Every known kind of channel has a state; a channel
+/// of an unknown kind may have no state. Invariant D6.
 fn subscribed(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut FindingSink) {
     let Some(uri) = target(request.params()) else { return };
     let channel = cx.channels.find(uri).and_then(|id| cx.channel(id));
@@ -62,8 +62,8 @@ fn subscribed(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &m
     }
 }
 
-/// Judges whether a list of snapshots has each channel once (D6). Of two snapshots nobody can tell which one
-/// counts.
+/// Judges whether a list of snapshots has each channel once. Nothing shows which of two snapshots is the valid
+/// one. Invariant D6.
 fn once(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -88,8 +88,8 @@ fn once(
     }
 }
 
-/// Judges whether the answer to `initialize` has a snapshot for each initial subscription (D6). The root
-/// channel always exists. Another channel may be gone, or hidden from this client.
+/// Judges whether the answer to `initialize` has a snapshot for each initial subscription. The root channel
+/// always exists. Another channel may be gone, or the host may hide it from this client. Invariant D6.
 fn initialized(
     cx: &OracleContext,
     request: &OpenRequest,

@@ -1,7 +1,8 @@
 //! Checks the handshake: the negotiated version, the refusal of unsupported versions, and requests before the
 //! handshake.
 //!
-//! Knows: offers, answers to `initialize`, versions that the host has spoken. Never knows: tables of messages.
+//! Knows: offers, answers to `initialize`, versions that the host has negotiated. Never knows: tables of
+//! messages.
 //!
 //! Start at [`HandshakeChecks`].
 
@@ -29,13 +30,13 @@ const DATA: &str = "lifecycle.version.unsupported-data";
 const CLOSE: &str = "lifecycle.version.unsupported-close";
 /// The error code of a host that supports none of the offered versions.
 const UNSUPPORTED: i64 = -32005;
-/// The first version that requires a refusal to list the supported versions.
+/// The first version in which a refusal has to list the supported versions.
 const DATA_SINCE: Version = Version::V0_9;
-/// The requests that are allowed without a handshake.
+/// The requests that a host serves without a handshake.
 const UNGUARDED: [&str; 3] = ["initialize", "reconnect", "ping"];
-/// How long a host may take to close a connection. The specification gives no figure.
+/// The time that a host may take to close a connection. The specification states no limit.
 const CLOSING: Duration = Duration::from_secs(1);
-/// Upper bound for the refusals that wait until the host's version is known.
+/// Upper bound for the refusals that are kept until the host's version is known.
 const MAX_BARE: usize = 64;
 /// Upper bound for the connections that are remembered.
 const MAX_CONNECTIONS: usize = 4_096;
@@ -47,12 +48,12 @@ pub(super) struct HandshakeChecks {
     agreed: HashSet<ConnId>,
     /// The connections whose handshake was answered with an error.
     refused: HashMap<ConnId, VersionRefusal>,
-    /// The refusals that list no version: the lines of request and answer.
+    /// The refusals that list no version, each with the lines of request and answer.
     bare: Vec<[u64; 2]>,
     /// The line at which a version from 0.9.0 on was negotiated.
     modern: Option<u64>,
-    /// How often each rule of [`KEPT`] was kept on a connection without a handshake, where observations do not
-    /// count directly.
+    /// For each rule in [`KEPT`], how often the host kept it on a connection without a handshake, where
+    /// observations are not counted directly.
     kept: [u64; 3],
 }
 
@@ -64,7 +65,7 @@ struct VersionRefusal {
     closes: bool,
 }
 
-/// The requirements that [`HandshakeChecks::kept`] counts, in its order.
+/// The requirements that [`HandshakeChecks::kept`] counts, in the order of that array.
 const KEPT: [&str; 3] = [EARLY, DATA, CLOSE];
 
 impl CheckFamily for HandshakeChecks {
@@ -135,8 +136,8 @@ impl HandshakeChecks {
         }
     }
 
-    /// Judges whether the answer names an offered version (O1). The tables of the version judge the other
-    /// members; without a known version they are judged here.
+    /// Judges whether the answer names an offered version. The shape check judges the other members by the
+    /// tables of the version. If the version is unknown, this function judges the other members. Invariant O1.
     fn agreed_on(
         &mut self,
         cx: &OracleContext,
@@ -187,7 +188,7 @@ impl HandshakeChecks {
         }
     }
 
-    /// Records a refusal, and judges whether it lists the supported versions (O2).
+    /// Records a refusal, and judges whether it lists the supported versions. Invariant O2.
     fn refused(&mut self, cx: &OracleContext, request: &OpenRequest, message: &Message) {
         let closes = message.error_code() == Some(UNSUPPORTED);
         let (tick, at, line) = (cx.now.tick, cx.now.at, cx.now.line);
@@ -195,7 +196,7 @@ impl HandshakeChecks {
             let refusal = VersionRefusal { tick, at, line, closes };
             self.refused.entry(cx.now.conn).or_insert(refusal);
         }
-        // Before 0.9.0 the list is optional, so that an offer that includes older versions proves nothing.
+        // Before 0.9.0 the list is optional, so an offer that includes older versions proves nothing.
         let offers = list(request.params(), "protocolVersions").iter().filter_map(Value::as_str);
         let mut offers = offers.filter_map(|offer| offer.parse::<Version>().ok());
         if !closes || !offers.all(|offer| offer >= DATA_SINCE) {
@@ -210,7 +211,7 @@ impl HandshakeChecks {
         }
     }
 
-    /// Reports the waiting refusals, once the host is known to speak a version that requires the list.
+    /// Reports the waiting refusals, once the host is known to support a version in which the list is required.
     fn bare(&mut self, out: &mut FindingSink) {
         let Some(line) = self.modern else { return };
         for [request, answer] in std::mem::take(&mut self.bare) {
@@ -221,8 +222,8 @@ impl HandshakeChecks {
         }
     }
 
-    /// Judges whether the host closes the connection after a refusal (O2). It may still answer requests that
-    /// were in transit.
+    /// Judges whether the host closes the connection after a refusal. The host may still answer requests that
+    /// were in transit. Invariant O2.
     fn late(&mut self, cx: &OracleContext, request: &OpenRequest, out: &mut FindingSink) {
         let refusal = self.refused.get(&cx.now.conn).filter(|refusal| refusal.closes);
         let Some(refusal) = refusal.filter(|it| request.at >= it.at + CLOSING) else {
@@ -240,7 +241,7 @@ impl HandshakeChecks {
         }
     }
 
-    /// Whether a request was sent before the handshake, or after a refused one.
+    /// Returns whether a request was sent before the handshake, or after a refused handshake.
     fn is_early(&self, cx: &OracleContext, request: &OpenRequest) -> bool {
         let Some(conn) = cx.here() else { return false };
         let refused = self.refused.get(&cx.now.conn).is_some_and(|it| request.tick > it.tick);
@@ -248,7 +249,7 @@ impl HandshakeChecks {
         !UNGUARDED.contains(&request.method.as_str()) && (before || (refused && !conn.shaken))
     }
 
-    /// Judges whether only `ping` is served before the handshake (O1).
+    /// Judges whether the host serves only `ping` before the handshake. Invariant O1.
     fn early(&self, cx: &OracleContext, request: &OpenRequest, out: &mut FindingSink) {
         if self.is_early(cx, request) {
             let message = format!(

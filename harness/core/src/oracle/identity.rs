@@ -1,5 +1,5 @@
-//! Checks what never changes or moves in one direction only: names, origins, the life cycle of a session, and
-//! who may act for an active client.
+//! Checks values that never change, or that change in one direction only: names, origins, the life cycle of a
+//! session, and the entries of active clients.
 //!
 //! Knows: folded sessions and chats, summaries. Never knows: whole lists.
 //!
@@ -44,8 +44,8 @@ pub(super) struct IdentityChecks {
 /// The constant members of a session, as they were first seen.
 struct SessionOrigin {
     members: [Option<Value>; BORN.len()],
-    /// The version of the connection. Older versions write times as numbers, so that summaries of different
-    /// versions are not compared.
+    /// The version of the connection. Older versions write times as numbers, so summaries of different versions
+    /// are not compared.
     version: Option<Version>,
     line: u64,
 }
@@ -81,7 +81,7 @@ impl CheckFamily for IdentityChecks {
                     let items = message.result().map_or(&[][..], |result| list(result, "items"));
                     items.iter().for_each(|summary| self.summary(cx, summary, out));
                 }
-                // Another session, or none, has this URI from now on.
+                // From now on this URI belongs to another session or to none.
                 "createSession" | "disposeSession" => {
                     let session = replaced(&request.method, request.params());
                     session.and_then(|(uri, _)| self.sessions.remove(uri));
@@ -121,7 +121,7 @@ impl IdentityChecks {
         }
     }
 
-    /// Judges the constant members of a summary (I9).
+    /// Judges the constant members of a summary. Invariant I9.
     fn summary(&mut self, cx: &OracleContext, summary: &Value, out: &mut FindingSink) {
         let Some(uri) = text(summary, "resource") else {
             return;
@@ -129,8 +129,8 @@ impl IdentityChecks {
         self.agrees(cx, uri, &BORN.map(|name| given(summary, name)), out);
     }
 
-    /// Judges whether a session's state agrees with its summaries (I9). Up to 0.4.0 the state has a `summary`
-    /// member.
+    /// Judges whether a session's state agrees with its summaries. Up to 0.4.0 the state has a `summary`
+    /// member. Invariant I9.
     fn state(&mut self, cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSink) {
         let holder = given(state, "summary").unwrap_or(state);
         self.agrees(cx, uri, &[given(holder, BORN[0]), None, None], out);
@@ -169,7 +169,7 @@ const SUMMARY_CHANGES: &str = "root.summaryChanged.identity-omitted";
 const CHAT_CHANGES: &str = "session.catalog.chatUpdated-identity";
 const NAMED: &str = "chat.state.fields-inlined";
 
-/// The union types of origins. No variant name occurs in two of them.
+/// The union types of origins. No variant name occurs in two of these types.
 const ORIGINS: [&str; 3] = ["ChatOrigin", "SessionOrigin", "AutomationRunOrigin"];
 
 /// Normalises a member for comparison: removes unknown members from an origin, and turns a time into a number.
@@ -185,7 +185,7 @@ fn known(name: &str, value: &Value, protocol: Option<&Protocol>) -> Value {
     value
 }
 
-/// Judges whether one member stayed the same (I9). A member that was absent before may appear.
+/// Judges whether one member stayed the same. A member that was absent may appear later. Invariant I9.
 fn kept(
     cx: &OracleContext,
     uri: &str,
@@ -216,7 +216,8 @@ fn kept(
     }
 }
 
-/// Judges whether the items of a list keep their members (I9). Items are matched by `resource`.
+/// Judges whether the items of a list keep their constant members. Items are matched by `resource`. Invariant
+/// I9.
 fn kept_items(
     cx: &OracleContext,
     before: &[Value],
@@ -237,8 +238,8 @@ fn kept_items(
     }
 }
 
-/// Judges whether a state that names its own resource names its channel (I9). Two spellings of a URI may mean
-/// the same resource, which is only noted.
+/// Judges whether a state that names its own resource names its channel. Two spellings of a URI may mean the
+/// same resource, so a different spelling is a note. Invariant I9.
 fn named(cx: &OracleContext, channel: &str, state: &Value, out: &mut FindingSink) {
     let Some(uri) = text(state, "resource") else { return };
     let rule = Rule::IdentityKept.of(NAMED);
@@ -257,7 +258,7 @@ fn named(cx: &OracleContext, channel: &str, state: &Value, out: &mut FindingSink
     out.weaker(rule, weight, message, &[cx.now.line]);
 }
 
-/// Judges the active clients and the working directories of a snapshot (I10 and I11).
+/// Judges the active clients and the working directories of a snapshot. Invariants I10 and I11.
 fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let uri = cx.uri(channel);
     let clients = list(state, "activeClients");
@@ -301,12 +302,12 @@ fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
             "expected `{}` from `{}` to name only that client, found it accepted for `{whose}`",
             folding.envelope.action_type, origin.client_id
         );
-        // Hosts SHOULD reject the action; only the uniqueness of active clients is essential for others.
+        // Hosts SHOULD reject the action. Other clients depend only on the uniqueness of active clients.
         out.weaker(Rule::OwnEntry, Weight::Should, message, &[folding.line]);
     }
 }
 
-/// Judges whether a session becomes ready, or fails, only once (I8).
+/// Judges whether a session becomes ready, or fails to become ready, only once. Invariant I8.
 fn once(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
@@ -327,7 +328,7 @@ fn once(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     }
 }
 
-/// Judges the constant members of a list entry that an action changes (I9).
+/// Judges the constant members of a list entry that an action changes. Invariant I9.
 fn entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some(fold) = cx.folded(folding.channel) else {
         return;
@@ -355,7 +356,7 @@ fn entry(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     }
 }
 
-/// Judges whether a partial update omits the constant members (I9).
+/// Judges whether a partial update omits the constant members. Invariant I9.
 fn fixed(
     cx: &OracleContext,
     changes: Option<&Value>,
@@ -373,7 +374,7 @@ fn fixed(
     }
 }
 
-/// Judges whether a later snapshot repeats the constant members (I9).
+/// Judges whether a later snapshot repeats the constant members. Invariant I9.
 fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     let (names, items): (&[&str], Option<(&str, &str)>) = match comparison.kind {
         ChannelKind::Session => (&["provider", "origin"], Some(("chats", "origin"))),
@@ -392,8 +393,8 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     }
 }
 
-/// Judges whether a chat's working directories are among its session's (I10). It runs at rest, because a chat
-/// follows a change of its session with a delay.
+/// Judges whether a chat's working directories are among its session's directories. The judgement waits until
+/// the session is at rest, because a chat follows a change of its session with a delay. Invariant I10.
 fn directories(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
     if !family.fold.protocol.has(ProtocolFeature::WorkingDirectories) {
         return;

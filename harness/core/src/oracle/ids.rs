@@ -1,6 +1,6 @@
 //! Checks for duplicate ids in lists whose items are addressed by an id.
 //!
-//! Knows: which lists are addressed by which member. Never knows: the purpose of the items.
+//! Knows: the lists, and the member that identifies their items. Never knows: the purpose of the items.
 //!
 //! Start at [`LISTS`].
 
@@ -16,10 +16,10 @@ use super::step::OracleStep;
 
 /// A list whose items are identified by a member.
 struct IdList {
-    /// The kind of state that holds the list, and the path in it.
+    /// The kind of state that holds the list, and the path of the list in the state.
     kind: ChannelKind,
     place: &'static [&'static str],
-    /// The action that carries the list, and the path in it.
+    /// The action that carries the list, and the path of the list in the action.
     action: &'static str,
     brings: &'static [&'static str],
     id: &'static str,
@@ -118,7 +118,7 @@ const LISTS: &[IdList] = {
     ]
 };
 
-/// The checks of ids. They need no state beyond the context.
+/// The checks of ids. These checks need no state beyond the context.
 pub(super) struct IdChecks;
 
 impl CheckFamily for IdChecks {
@@ -146,7 +146,7 @@ impl CheckFamily for IdChecks {
     }
 }
 
-/// Judges the lists at a path (D7).
+/// Judges the lists at a path. Invariant D7.
 fn at(
     cx: &OracleContext,
     row: &IdList,

@@ -1,4 +1,4 @@
-//! Checks that errors reveal no internals of the host that the client did not supply itself.
+//! Checks that errors reveal no internals of the host, unless the client supplied them itself.
 //!
 //! Stack traces and home directories help an attacker and no user.
 //!
@@ -14,7 +14,7 @@ use super::context::OracleContext;
 use super::members::text;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Texts that occur only in the internals of a program, in the usual languages.
+/// Texts that occur only in the internals of programs, in common programming languages.
 const MARKS: &[&str] = &[
     "panicked at ",
     "Traceback (most recent call last)",
@@ -64,7 +64,7 @@ fn look(cx: &OracleContext, error: &Value, asked: &Value, out: &mut FindingSink)
     }
 }
 
-/// Judges a text, unless the client's request already holds the mark that was found.
+/// Judges a text of the host. A mark that the client's own request contains is not reported.
 fn told(cx: &OracleContext, said: &str, asked: &Value, out: &mut FindingSink) {
     out.seen(Rule::NoInternals);
     let homes = HOMES.iter().map(|home| format!("/{home}/"));

@@ -18,9 +18,9 @@ use super::connection::{ConnectionRecord, OpenRequest};
 use super::context::OracleContext;
 use super::step::OracleStep;
 
-/// The number of unanswered pings on one connection from which on the host counts as stuck.
+/// The number of unanswered pings on one connection that shows that the host is stuck.
 const WEDGED: usize = 2;
-/// The error codes that JSON-RPC reserves, so that applications may not assign them freely.
+/// The error codes that JSON-RPC reserves. Applications may not assign them freely.
 const RESERVED: std::ops::RangeInclusive<i64> = -32768..=-32000;
 
 /// The last messages that each connection received from the host.
@@ -144,8 +144,8 @@ impl JsonRpc {
     }
 }
 
-/// Whether a request is a `ping` that has to succeed. A host may refuse a malformed one, and the first protocol
-/// has no `ping`.
+/// Returns whether a request is a `ping` that has to succeed. A host may refuse a malformed `ping`, and the
+/// first protocol version has no `ping`.
 fn is_ping(conn: Option<&ConnectionRecord>, request: &OpenRequest) -> bool {
     let channel = request.params().get("channel").and_then(Value::as_str);
     let protocol = conn.and_then(|conn| conn.protocol);

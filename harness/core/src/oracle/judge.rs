@@ -1,6 +1,6 @@
-//! The fold over a transcript: reads entries, returns findings, and reports at the end.
+//! The fold over a transcript: reads entries, returns findings, and creates reports at the end.
 //!
-//! Knows: every family of checks. Never knows: what the checks look for.
+//! Knows: every family of checks. Never knows: the rules of the checks.
 //!
 //! Start at [`Oracle::observe`].
 
@@ -30,28 +30,28 @@ use super::{
 /// The default time that a host may take.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The circumstances of a transcript that the transcript itself does not state.
+/// The circumstances of a transcript that the entries do not state.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OracleOptions {
-    /// The version of connections whose handshake is missing from the transcript. If it is set, the transcript
-    /// may also begin in the middle of a connection.
+    /// The version of connections whose handshake is missing from the transcript. If this is set, the
+    /// transcript may also begin in the middle of a connection.
     pub assume_version: Option<Version>,
     /// Whether clients outside the transcript may be connected to the same host.
     pub foreign: bool,
-    /// How long the host may take to answer a request or to settle a dispatch.
+    /// The time that the host may take to answer a request or to settle a dispatch.
     pub deadline: Duration,
     /// The protocol of the transcript.
     pub standard: ProtocolStandard,
     /// The largest possible error between the times of two connections.
     pub spread: Duration,
-    /// Whether the transcript lacks frames that are no JSON objects.
+    /// Whether the transcript omits frames that are not JSON objects.
     pub objects_only: bool,
-    /// Whether the client sends malformed messages on purpose, so that its own messages are not judged.
+    /// Whether the client sends malformed messages on purpose. The client's own messages are not judged then.
     pub odd_client: bool,
 }
 
 impl OracleOptions {
-    /// Returns the time after which something is certainly late.
+    /// Returns the time after which an answer is certainly late.
     pub(super) fn patience(&self) -> Duration {
         self.deadline + self.spread
     }
@@ -71,7 +71,7 @@ impl Default for OracleOptions {
     }
 }
 
-/// Returns the always-on checks of a protocol.
+/// Returns the catalogue of checks for a protocol.
 pub fn checks(standard: ProtocolStandard) -> &'static [CheckRow] {
     match standard {
         ProtocolStandard::Ahp => CHECKS,
@@ -79,12 +79,12 @@ pub fn checks(standard: ProtocolStandard) -> &'static [CheckRow] {
     }
 }
 
-/// Returns the always-on checks of every protocol.
+/// Returns the checks of every protocol.
 pub fn all_checks() -> impl Iterator<Item = &'static CheckRow> {
     CHECKS.iter().chain(acp::CHECKS)
 }
 
-/// Judges a transcript, entry by entry.
+/// The judge of a transcript, which reads entry by entry.
 pub struct Oracle {
     fold: ProtocolFold,
     sink: FindingSink,
@@ -96,10 +96,10 @@ enum ProtocolFold {
     Acp(Box<acp::AgentFold>),
 }
 
-/// The checks of AHP and their common state.
+/// The families of AHP checks and their common state.
 struct CheckFamilies {
     context: OracleContext,
-    /// The families, each with a bit mask of the frequent steps that it handles.
+    /// The families, each with a bit mask of the frequent steps that the family handles.
     checks: Vec<(u8, Box<dyn CheckFamily + Send>)>,
 }
 
@@ -116,7 +116,7 @@ impl Oracle {
         Oracle { fold, sink: FindingSink::new(checks(options.standard)) }
     }
 
-    /// Adds a secret that no frame of the host may contain from here on, such as a token of the handshake.
+    /// Adds a secret that no later frame of the host may contain, such as a token of the handshake.
     pub fn keep_secret(&mut self, secret: &str) {
         let ProtocolFold::Ahp(families) = &mut self.fold else { return };
         let known = &mut families.context.secrets;
@@ -128,14 +128,14 @@ impl Oracle {
         }
     }
 
-    /// Sets the name of a connection in messages.
+    /// Sets the name of a connection for messages.
     pub fn name_connection(&mut self, conn: ConnId, name: &str) {
         let ProtocolFold::Ahp(families) = &mut self.fold else { return };
         families.context.names.insert(conn, Arc::from(name));
     }
 
-    /// Reads the next entry, and returns the findings that it proves. The reports hold the same findings, up to
-    /// a bound.
+    /// Reads the next entry, and returns the findings that it proves. The reports contain the same findings, up
+    /// to the upper bound for each check.
     pub fn observe(&mut self, entry: &TranscriptEntry) -> Vec<Finding> {
         let Oracle { fold, sink } = self;
         match fold {
@@ -154,8 +154,8 @@ impl Oracle {
         self.finish_with_findings().0
     }
 
-    /// Works as [`Oracle::finish`], and also returns the findings that only the end has proved, with every
-    /// repetition.
+    /// Does the work of [`Oracle::finish`], and also returns the findings that only the end has proved,
+    /// repetitions included.
     pub fn finish_with_findings(self) -> (Vec<CheckReport>, Vec<Finding>) {
         let Oracle { fold, mut sink } = self;
         match fold {
@@ -228,7 +228,7 @@ impl CheckFamilies {
 }
 
 /// Passes a step to the families that handle it. Most families handle only one or two of the frequent steps,
-/// while each frame causes several.
+/// although each frame causes several steps.
 #[inline]
 fn tell(
     checks: &mut [(u8, Box<dyn CheckFamily + Send>)],

@@ -1,9 +1,9 @@
-//! The log of accepted actions, by number: what all connections together have received.
+//! The log of accepted actions, by number: the actions that all connections together have received.
 //!
-//! The log has a horizon: [`MAX_ENTRIES`] actions or [`MAX_BYTES`] of frames, whichever is reached first. Older
-//! actions are forgotten, and cause no finding: a number received again is not compared with its first
-//! occurrence (A2), and a replay (M1, M5) or a subscriber (A4) is judged only by actions that are still in the
-//! log.
+//! The log has a limit: [`MAX_ENTRIES`] actions or [`MAX_BYTES`] of frames, whichever is reached first. Older
+//! actions are dropped and cause no finding. Invariant A2: a number that is received again is not compared with
+//! a dropped action. Invariants M1, M5 and A4: a replay or a subscriber is judged only by actions that are
+//! still in the log.
 //!
 //! Knows: frames. Never knows: subscriptions, states.
 
@@ -21,7 +21,7 @@ use crate::wire::version::Version;
 
 use super::channel::ChannelId;
 
-/// Upper bound for the actions that are remembered; older ones are forgotten and not judged.
+/// Upper bound for the actions that are remembered. Older actions are dropped and not judged.
 const MAX_ENTRIES: usize = 16_384;
 /// Upper bound for the bytes of frames that are remembered.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
@@ -32,23 +32,23 @@ pub(super) struct LoggedAction {
     pub channel: ChannelId,
     pub kept: KeptAction,
     pub line: u64,
-    /// The entry at which some connection received it first.
+    /// The entry at which the first connection received the action.
     pub tick: u64,
-    /// The version of that connection.
+    /// The version of the connection that received the action first.
     pub version: Option<Version>,
 }
 
-/// The envelope of an action. Few are ever read again, so that the text is kept and decoded on demand.
+/// The envelope of an action. Few envelopes are ever read again, so the text is kept and decoded on demand.
 #[derive(Clone, Debug)]
 pub(super) enum KeptAction {
     /// The params of a live frame.
     Live(Arc<Frame>),
-    /// An entry of the replay in this response.
+    /// An entry of the replay in this response, with its index.
     Replayed(Arc<SeenFrame>, usize),
 }
 
 impl LoggedAction {
-    /// Returns the envelope as JSON; `None` if the kept frame holds none.
+    /// Returns the envelope as JSON; `None` if the kept frame contains no envelope.
     pub(super) fn value(&self) -> Option<Cow<'_, Value>> {
         match &self.kept {
             KeptAction::Live(frame) => {
@@ -64,13 +64,13 @@ impl LoggedAction {
         }
     }
 
-    /// Whether it was received in a version with these tables.
+    /// Returns whether the action was received in a version with these tables.
     pub(super) fn is_of(&self, protocol: &Protocol) -> bool {
         let own = self.version.and_then(Protocol::of);
         own.is_some_and(|own| std::ptr::eq(own, protocol))
     }
 
-    /// Whether it was received live in a frame with the same text.
+    /// Returns whether the action was received live in a frame with the same text.
     pub(super) fn came_as(&self, frame: &Frame) -> bool {
         matches!(&self.kept, KeptAction::Live(kept) if **kept == *frame)
     }
@@ -83,7 +83,7 @@ impl LoggedAction {
     }
 }
 
-/// Returns the envelope of a live frame, or the one at index `replayed` of a replay.
+/// Returns the envelope in a live frame, or the entry at index `replayed` of a replay.
 pub(super) fn envelope_value(seen: &SeenFrame, replayed: Option<usize>) -> Option<&Value> {
     let message = seen.message()?;
     match replayed {
@@ -111,8 +111,8 @@ impl AcceptedLog {
         self.entries.get(place).map(|(_, logged)| logged)
     }
 
-    /// Adds an action whose number is new, and returns the numbers and channels of the actions that are
-    /// forgotten for it.
+    /// Adds an action with a new number. Returns the numbers and channels of the older actions that are
+    /// dropped.
     pub(super) fn insert(&mut self, seq: u64, logged: LoggedAction) -> Vec<(u64, ChannelId)> {
         self.bytes += logged.len();
         if self.entries.back().is_none_or(|(highest, _)| *highest < seq) {

@@ -4,7 +4,7 @@
 //! the version can change, unknown members, `_meta`, and the difference between null, an empty list and an
 //! absent member.
 //!
-//! Knows: the members of states. Never knows: how the states came about.
+//! Knows: the members of states. Never knows: how a state was folded.
 //!
 //! Start at [`MEMBERS`]. Source: the reducers' tables; invariant D1, exceptions 1 to 6.
 
@@ -21,24 +21,26 @@ use super::step::StateComparison;
 /// The way in which a member is compared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CompareMode {
-    /// The whole value.
+    /// The whole value is compared.
     Whole,
-    /// Only the bit IsArchived. The other bits of a session follow its chats or the host's policy.
+    /// Only the bit IsArchived is compared. The other bits of a session follow its chats or the host's policy.
     Archived,
-    /// The whole value, but without the bit IsRead if no action of the version marks a chat as read: a host
-    /// that also speaks a newer version may change the bit without an action in this one.
+    /// The whole value is compared. If no action of the version marks a chat as read, the bit IsRead is
+    /// omitted: a host that also supports a newer version may change the bit without an action in this version.
     Activity,
-    /// Only `values`, and only if both states have the member: no action carries the schema.
+    /// Only `values` is compared, and only if both states have the member, because no action carries the
+    /// schema.
     Values,
-    /// Entry by entry; times and change counts separately.
+    /// The entries are compared one by one; times and change counts separately.
     Summaries,
-    /// The whole value, in versions whose reducers take times only from actions.
+    /// The whole value is compared, in versions whose reducers take times only from actions.
     Timed,
-    /// The members in [`IN_SUMMARY`] of a session's `summary`, as versions up to 0.4.0 have it.
+    /// The members in [`IN_SUMMARY`] of a session's `summary` are compared, for versions up to 0.4.0.
     Summary,
-    /// The concatenated text of all parts. Either side may have dropped the beginning.
+    /// The concatenated text of all parts is compared. Either state may lack the beginning of the text.
     Output,
-    /// The whole value; a difference is only noted, because a host may show each client a different value.
+    /// The whole value is compared, and a difference is a note, because a host may show each client a different
+    /// value.
     Own,
 }
 
@@ -46,7 +48,8 @@ struct MaskedMember {
     kind: ChannelKind,
     name: &'static str,
     how: CompareMode,
-    /// The actions that change the member. If the version has none of them, the member is not compared.
+    /// The actions that change the member. If the version has none of these actions, the member is not
+    /// compared.
     by: &'static [&'static str],
 }
 
@@ -158,7 +161,7 @@ const IS_ARCHIVED: u64 = 64;
 pub(super) struct ComparableState {
     /// The members whose difference is a breach.
     pub hard: Value,
-    /// The members whose difference is only noted.
+    /// The members whose difference is a note.
     pub soft: Value,
     /// Whether older turns are omitted.
     windowed: bool,
@@ -173,8 +176,8 @@ fn members(
     MEMBERS.iter().filter(move |row| row.kind == kind).filter(known)
 }
 
-/// Whether two states agree in every compared member. It copies nothing in the common case; if it returns
-/// `false`, [`comparable`] and [`align`] show what differs and whether that matters.
+/// Returns whether two states agree in every compared member. In the common case the function copies nothing.
+/// If the result is `false`, [`comparable`] and [`align`] show the difference and whether it matters.
 pub(super) fn agree(comparison: &StateComparison<'_>) -> bool {
     let (folded, snapshot) = (comparison.folded, comparison.snapshot);
     members(comparison.kind, comparison.protocol).all(|row| {
@@ -200,7 +203,7 @@ pub(super) fn agree(comparison: &StateComparison<'_>) -> bool {
     })
 }
 
-/// Whether one of the states may lack older turns.
+/// Returns whether one of the states may lack older turns.
 fn is_window(comparison: &StateComparison<'_>) -> bool {
     let cut = |state: &Value| state.get("turnsNextCursor").is_some_and(|cursor| !cursor.is_null());
     comparison.windowed || cut(comparison.folded) || cut(comparison.snapshot)
@@ -214,7 +217,7 @@ fn archived(status: Option<&Value>) -> Option<u64> {
     Some(status?.as_u64()? & IS_ARCHIVED)
 }
 
-/// Returns the compared part of one member; `None` if nothing of it is compared.
+/// Returns the compared part of one member; `None` if no part of the member is compared.
 fn taken(
     row: &MaskedMember,
     comparison: &StateComparison<'_>,
@@ -240,7 +243,7 @@ fn taken(
     }
 }
 
-/// Returns the text of a terminal, without the borders of its parts.
+/// Returns the text of a terminal, without the boundaries between its parts.
 fn output(content: &Value) -> String {
     let parts = content.as_array().into_iter().flatten();
     let text = |part: &Value| {
@@ -333,7 +336,7 @@ fn take(members: &mut Map, name: &str) -> Vec<Value> {
     }
 }
 
-/// Splits a catalogue into its entries without the members that may lag, and those members alone.
+/// Splits a catalogue into its entries without the members that may lag, and the members that may lag.
 fn summaries(value: &Value) -> (Value, Value) {
     let mut entries = value.clone();
     let mut lagging = Vec::new();
@@ -372,8 +375,8 @@ pub(super) fn plain(value: &Value) -> Option<Value> {
         Value::Number(number) => {
             let whole = number.as_f64().filter(|number| number.fract() == 0.0);
             match (number.is_f64(), whole) {
-                // Only floating-point spellings such as `3.0` reach this arm. The limit keeps the conversion
-                // exact.
+                // Only numbers spelled with a fraction or exponent, such as `3.0`, reach this arm. The limit
+                // keeps the conversion exact.
                 (true, Some(whole)) if whole.abs() < 1e15 => Some(Value::from(whole as i64)),
                 _ => Some(value.clone()),
             }

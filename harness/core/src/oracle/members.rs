@@ -1,5 +1,5 @@
-//! Reads members of states and actions without trust: a member that is absent, null or of another type counts
-//! as absent.
+//! Reads members of untrusted states and actions: a member that is absent, null or of a wrong type counts as
+//! absent.
 //!
 //! Knows: JSON. Never knows: which members exist.
 
@@ -20,7 +20,7 @@ pub(super) fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the first string that occurs twice among the members `name` of a list's items.
+/// Returns the first string that occurs twice in the members `name` of a list's items.
 pub(super) fn repeated<'a>(items: &'a [Value], name: &str) -> Option<&'a str> {
     repeated_text(items.iter().filter_map(|item| text(item, name)))
 }

@@ -1,7 +1,7 @@
 //! The bounded memory of a check for each channel of a kind, mostly chats.
 //!
-//! A gap in a channel's actions makes earlier knowledge useless. When a fold begins anew, the memory of its
-//! channel does too.
+//! A gap in a channel's actions makes earlier knowledge useless. When the fold of a channel restarts, the
+//! memory of this channel is cleared.
 //!
 //! Knows: numbers of channels, folds. Never knows: what is remembered.
 
@@ -9,12 +9,12 @@ use litemap::LiteMap;
 
 use super::channel::{ChannelFold, ChannelId};
 
-/// Upper bound for the chats that a check remembers; it does not judge further ones.
+/// Upper bound for the chats that a check remembers. Further chats are not judged.
 pub(super) const MAX_CHATS: usize = 4_096;
 
 /// A value for each chat.
 pub(super) struct ChatMemory<T> {
-    /// The values, each with the line at which its fold began anew.
+    /// The values, each with the line at which the chat's fold began.
     chats: LiteMap<ChannelId, (u64, T)>,
 }
 
@@ -25,7 +25,7 @@ impl<T> Default for ChatMemory<T> {
 }
 
 impl<T: Default> ChatMemory<T> {
-    /// Returns the value of a chat, and creates it if it is new; `None` beyond the bound.
+    /// Returns the value of a chat, and creates the value if it is new; `None` if [`MAX_CHATS`] is reached.
     pub(super) fn of(&mut self, chat: ChannelId, fold: &ChannelFold) -> Option<&mut T> {
         let room = self.chats.len() < MAX_CHATS || self.chats.contains_key(&chat);
         let (since, known) = room.then(|| self.chats.entry(chat).or_default())?;
@@ -40,12 +40,12 @@ impl<T: Default> ChatMemory<T> {
         self.chats.get_mut(&chat).map(|(_, known)| known)
     }
 
-    /// Forgets a chat.
+    /// Removes the value of a chat.
     pub(super) fn forget(&mut self, chat: ChannelId) {
         self.chats.remove(&chat);
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub(super) fn clear(&mut self) {
         self.chats.clear();
     }

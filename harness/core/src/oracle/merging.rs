@@ -1,10 +1,11 @@
-//! Checks merged deliveries: a subscription whose actions the host may merge comes to the same state as another
-//! one.
+//! Checks merged deliveries: a subscription whose actions the host may merge has the same state as any other
+//! subscription.
 //!
-//! Each subscription with `delivery.maxLatencyMs` has its own state, folded from what that connection received.
-//! The state is compared with the channel's state when both are at the same number. The cost of a comparison
-//! grows with the state. To keep the total cost linear, each envelope pays for a few values, and a comparison
-//! waits until it is paid for; at rest and at the end of the subscription it always takes place.
+//! Each subscription with `delivery.maxLatencyMs` has its own state, folded from the actions that the
+//! connection received. The state is compared with the channel's state when both have the same number. The cost
+//! of a comparison grows with the size of the state. To keep the total cost linear, each envelope pays for a
+//! few values, and a comparison takes place only when its cost is paid. At rest and at the end of the
+//! subscription the comparison always takes place.
 //!
 //! Knows: folded channels, deliveries. Never knows: what the host may merge.
 //!
@@ -51,7 +52,7 @@ struct FollowedChannel {
     lines: [u64; 2],
     /// Whether an action has arrived since the last comparison.
     fresh: bool,
-    /// The number of values that are paid for, and the cost of the last comparison.
+    /// The number of values that envelopes have paid for, and the cost of the last comparison.
     saved: usize,
     cost: usize,
 }
@@ -89,7 +90,7 @@ impl CheckFamily for MergeChecks {
 }
 
 impl MergeChecks {
-    /// Begins to follow a subscription with its snapshot, in place of an older one.
+    /// Begins to follow a subscription with its snapshot, and replaces an older record.
     fn follow(
         &mut self,
         cx: &OracleContext,
@@ -120,7 +121,7 @@ impl MergeChecks {
         }
     }
 
-    /// Folds an action of the current connection, and compares if possible.
+    /// Folds an action of the current connection, and compares the states if possible.
     fn take(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         let (conn, channel) = (cx.now.conn, delivery.channel);
         let mine = |it: &FollowedChannel| it.conn == conn && it.channel == channel;
@@ -177,7 +178,7 @@ impl FollowedChannel {
         known
     }
 
-    /// Compares with the channel's state, if both are at the same number and the comparison is paid for.
+    /// Compares the state with the channel's state, if both have the same number and the cost is paid.
     fn compare(&mut self, cx: &OracleContext, in_any_case: bool, out: &mut FindingSink) {
         let followed = cx.folded(self.channel).filter(|fold| fold.seq == self.seq);
         let Some(fold) =
@@ -229,7 +230,7 @@ impl FollowedChannel {
     }
 }
 
-/// Counts the values within a value.
+/// Counts the JSON values within a value, the value itself included.
 fn values(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(values).sum::<usize>(),

@@ -1,17 +1,17 @@
-//! The always-on checks: what must hold on any traffic, whatever a scenario expects.
+//! The always-on checks: rules that any traffic has to follow, whatever a scenario expects.
 //!
-//! The oracle is a pure fold over the entries of a transcript. [`context`] derives once per entry what the
-//! rules need (connections, subscriptions, the log of envelopes, one folded state per channel) and emits a
-//! sequence of [`step::OracleStep`]s. Each family of rules is a file with a small struct that implements
-//! [`check::CheckFamily`] and handles the steps that it needs.
+//! The oracle is a pure fold over the entries of a transcript. [`context`] derives once per entry the state
+//! that the rules need (connections, subscriptions, the log of envelopes, one folded state per channel) and
+//! emits a sequence of [`step::OracleStep`]s. Each family of rules is a file with a small struct that
+//! implements [`check::CheckFamily`] and handles the steps that it needs.
 //!
 //! A function that *judges* something counts an observation of its rule, and reports a finding if the rule is
-//! broken. A code such as `I5` names the invariant that the function implements, see [`CheckRow::invariant`].
-//! A *fence* is the answer to a later request, which shows that everything before that request has arrived.
-//! A session or a host *at rest* has been inactive for some time, see [`rest`].
+//! broken. The words "Invariant I5" name the invariant that the function implements, see
+//! [`CheckRow::invariant`]. A *fence* is the answer to a later request, which shows that everything before that
+//! request has arrived. A session or a host *at rest* has been inactive for some time, see [`rest`].
 //!
-//! A false finding is the worst failure. What depends on unseen traffic, on an evicted part of the log or on an
-//! open point of the specification is not judged, or only noted.
+//! A false finding is the worst failure. Behaviour that depends on unseen traffic, on an evicted part of the
+//! log or on an open point of the specification is not judged, or is reported as a note.
 //!
 //! Knows: `wire`, `transcript`, `model`, `verdict`. Never knows: scenarios, expected results, where the
 //! transcript comes from.

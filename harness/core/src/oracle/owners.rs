@@ -1,4 +1,4 @@
-//! Checks who may act on a tool call: the client that contributed it, as long as it is active.
+//! Checks which client acts on a tool call: only the client that contributed the tool, while it is active.
 //!
 //! Knows: folded chats and sessions. Never knows: what a tool does.
 //!
@@ -20,7 +20,7 @@ use super::members::{given, list, text};
 use super::step::{ActionFolding, OracleStep};
 use super::tools::find;
 
-/// Upper bound for the departures of active clients that are remembered.
+/// Upper bound for the remembered departures of active clients.
 const MAX_GONE: usize = 1_024;
 
 /// The active clients that left their sessions.
@@ -57,7 +57,7 @@ impl OwnerChecks {
                 self.gone.insert(key, (folding.envelope.seq, folding.line));
             }
         }
-        // The name is the same for chats and, up to 0.3.0, for sessions.
+        // The part of the name after the slash is equal for chats and, up to 0.3.0, for sessions.
         match folding.envelope.name {
             "toolCallStart" => self.started(cx, folding, out),
             "toolCallReady" => ready(cx, folding, out),
@@ -70,8 +70,8 @@ impl OwnerChecks {
         }
     }
 
-    /// Judges whether the owner of a new call is an active client (F7). The session's fold may be ahead of the
-    /// chat's: a client that left after the start still counts as active.
+    /// Judges whether the owner of a new call is an active client. The session's fold may be ahead of the
+    /// chat's fold, so a client that left after the start still counts as active. Invariant F7.
     fn started(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let Some(client) = owner(folding.envelope.action) else {
             return;
@@ -98,7 +98,7 @@ impl OwnerChecks {
         }
     }
 
-    /// Counts an observation of F9 if the host ends the call of a client that has left.
+    /// Counts an observation of invariant F9 if the host ends the call of a client that has left.
     fn ended(&self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let session = session_of(cx, folding);
         let owner = named(cx, folding).and_then(|(call, _)| owner(call));
@@ -109,7 +109,8 @@ impl OwnerChecks {
         }
     }
 
-    /// Judges, at rest, calls that still run although their owner has left (F9).
+    /// Judges, when the session is at rest, the calls that still run although their owner has left. Invariant
+    /// F9.
     fn orphans(
         &self,
         cx: &OracleContext,
@@ -139,7 +140,7 @@ impl OwnerChecks {
     }
 }
 
-/// Judges whether `chat/toolCallReady` keeps the owner of a call (F3).
+/// Judges whether `chat/toolCallReady` keeps the owner of a call. Invariant F3.
 fn ready(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some((call, line)) = named(cx, folding) else {
         return;
@@ -163,7 +164,7 @@ fn ready(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     }
 }
 
-/// Judges whether a call that waits for authentication belongs to an MCP server (F6).
+/// Judges whether a call that waits for authentication belongs to an MCP server. Invariant F6.
 fn auth_required(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let Some((call, line)) = named(cx, folding) else {
         return;
@@ -181,7 +182,7 @@ fn auth_required(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut Find
     }
 }
 
-/// Judges whether an action on a call comes from its owner (F5).
+/// Judges whether the owner of a call sent the action on it. Invariant F5.
 fn acts(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let (Some(origin), Some((call, line))) = (folding.envelope.origin, named(cx, folding)) else {
         return;
@@ -215,7 +216,7 @@ fn named<'a>(cx: &'a OracleContext, folding: &ActionFolding<'_>) -> Option<(&'a 
     Some((call, fold.base_line))
 }
 
-/// Returns the session that an action belongs to. In versions without chats it is the channel itself.
+/// Returns the session that an action belongs to. In versions without chats, the channel itself is the session.
 fn session_of(cx: &OracleContext, folding: &ActionFolding<'_>) -> Option<ChannelId> {
     match folding.protocol.has(ProtocolFeature::Chats) {
         true => cx.families.session_of(cx.uri(folding.channel)),
@@ -223,7 +224,8 @@ fn session_of(cx: &OracleContext, folding: &ActionFolding<'_>) -> Option<Channel
     }
 }
 
-/// Returns the client that a call belongs to: the one in its `contributor` or, up to 0.3.0, its `toolClientId`.
+/// Returns the client that a call belongs to: the client in its `contributor` or, up to 0.3.0, in its
+/// `toolClientId`.
 pub(super) fn owner(call: &Value) -> Option<&str> {
     match given(call, "contributor") {
         Some(contributor) if text(contributor, "kind") == Some("client") => {

@@ -32,20 +32,20 @@ pub(super) struct PendingChecks {
 
 #[derive(Default)]
 struct PendingChat {
-    /// The queued messages that were delivered or removed by a client, oldest first.
+    /// The queued messages that the host delivered or a client removed, oldest first.
     past: Vec<PastMessage>,
     /// The message that the host last took from the queue.
     taken: Option<ConsumedMessage>,
     /// A steering message that arrived while the chat was idle, and its line.
     idle_steering: Option<(Value, u64)>,
-    /// Whether a truncation dropped the last turn while it was active.
+    /// Whether a truncation removed the last turn while this turn was active.
     turn_dropped: bool,
 }
 
 struct ConsumedMessage {
     id: String,
     message: Value,
-    /// The id of the queue's first message, if the host took another one.
+    /// The id of the queue's first message, if the host took another message.
     head: Option<String>,
     line: u64,
 }
@@ -78,9 +78,10 @@ impl CheckFamily for PendingChecks {
 }
 
 impl PendingChecks {
-    /// Judges whether an idle chat takes its queued messages (J2). The specification leaves open what happens
-    /// to the queue after a turn that was cancelled, failed or was dropped, and in a session that is archived
-    /// or still being created.
+    /// Judges whether an idle chat takes its queued messages. The specification does not say what happens to
+    /// the queue after a turn that was cancelled, failed or was removed. The specification does not say either
+    /// what happens to the queue in an archived session, or in a session that is still being created. Invariant
+    /// J2.
     fn drains(&mut self, cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
         if text(&family.fold.state, "lifecycle") != Some("ready") {
             return;
@@ -215,7 +216,7 @@ impl PendingChat {
         }
     }
 
-    /// Judges whether a queued message is delivered only once, and not after its removal (J1).
+    /// Judges whether a queued message is delivered only once, and not after its removal. Invariant J1.
     fn delivered(
         &self,
         cx: &OracleContext,
@@ -249,7 +250,8 @@ impl PendingChat {
     }
 }
 
-/// Judges whether the host took the first message of the queue, and whether the turn has its content (J1).
+/// Judges whether the host took the first message of the queue, and whether the turn has its content. Invariant
+/// J1.
 fn consumed(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,

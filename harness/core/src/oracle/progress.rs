@@ -1,4 +1,4 @@
-//! Checks the progress of long requests: it belongs to a known token, only grows, and reaches its end.
+//! Checks the progress of long requests: progress belongs to a known token, only grows, and reaches its end.
 //!
 //! Knows: tokens, notifications. Never knows: the work behind a request.
 //!
@@ -22,7 +22,8 @@ use super::envelope::target;
 use super::members::text;
 use super::step::OracleStep;
 
-/// Upper bound for the tokens and for the sequences of frames that are remembered; further ones are not judged.
+/// Upper bound for the remembered tokens, and for the remembered progress of a token on one connection. Further
+/// tokens are not judged.
 const MAX_TOKENS: usize = 4_096;
 
 /// The tokens of all clients, and the last progress that each connection received.
@@ -76,7 +77,7 @@ impl CheckFamily for ProgressChecks {
 }
 
 impl ProgressChecks {
-    /// Records a token of a request. A token is unique among open requests, so that earlier progress of this
+    /// Records the token of a request. A token is unique among open requests, so earlier progress with this
     /// token is finished.
     fn asked(&mut self, cx: &OracleContext, token: &str, params: &Value) {
         if self.tokens.len() < MAX_TOKENS || self.tokens.contains_key(token) {
@@ -95,7 +96,7 @@ impl ProgressChecks {
         }
     }
 
-    /// Judges one progress frame, alone and against the frame before it (L1).
+    /// Judges one progress frame, and compares it with the frame before it. Invariant L1.
     fn frame(&mut self, cx: &OracleContext, params: &Value, out: &mut FindingSink) {
         let number = |name: &str| params.get(name).and_then(Value::as_u64);
         let (Some(token), Some(progress)) = (text(params, "progressToken"), number("progress"))
@@ -139,15 +140,15 @@ impl ProgressChecks {
         }
     }
 
-    /// Whether every token is known. Clients outside the transcript may have sent others.
+    /// Returns whether every token is known. Clients outside the transcript may have sent further tokens.
     fn knows_all(&self, cx: &OracleContext) -> bool {
         !cx.options.foreign
             && self.tokens.len() < MAX_TOKENS
             && !cx.conns.values().any(ConnectionRecord::partial)
     }
 
-    /// Judges, at rest, whether progress has ended (L1). It has to once the requested channel exists or was
-    /// refused, and no frame has come for as long as a host may take.
+    /// Judges, when the host is at rest, whether progress has ended. Progress has to end once the requested
+    /// channel exists or was refused, and no frame has arrived for as long as a host may take. Invariant L1.
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let root = cx.channels.find(ROOT);
         for ((conn, token), told) in self.told.iter_mut().filter(|(_, told)| !told.ended) {

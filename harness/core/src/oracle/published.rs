@@ -17,7 +17,7 @@ use super::step::OracleStep;
 
 /// Upper bound for the URIs that are remembered.
 const MAX_URIS: usize = 4_096;
-/// The scheme of URIs that belong to no single client.
+/// The scheme of URIs that do not belong to a single client.
 const SHARED: &str = "file:";
 
 /// The client that published each URI, with the line.

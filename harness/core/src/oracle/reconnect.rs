@@ -40,8 +40,8 @@ pub(super) struct ReconnectChecks {
     dropped: HashMap<Arc<str>, u64>,
     /// The connections between their reconnect and the first fence after it.
     returning: HashMap<ConnId, ReturningClient>,
-    /// The replays that no live action has followed yet: the `lastSeenServerSeq` of the request, and the line
-    /// of the answer.
+    /// The replays after which no live action has arrived yet: the `lastSeenServerSeq` of the request, and the
+    /// line of the answer.
     ahead: HashMap<ConnId, (u64, u64)>,
 }
 
@@ -54,7 +54,7 @@ struct NotifiedClient {
 
 #[derive(Clone, Copy)]
 struct ReturningClient {
-    /// The entries between which the client was away.
+    /// The entry at which the client disconnected; `to` is the entry at which it reconnected.
     from: u64,
     to: u64,
     line: u64,
@@ -121,8 +121,8 @@ impl ReconnectChecks {
         }
     }
 
-    /// Judges a replay that follows a number which the host has never reached, perhaps because it was restarted
-    /// (M5).
+    /// Judges a replay after a number that the host has never reached, for example because it was restarted.
+    /// Invariant M5.
     fn future(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if delivery.envelope.rejected {
             return;
@@ -141,7 +141,7 @@ impl ReconnectChecks {
         }
     }
 
-    /// Judges whether a reconnected client receives a notification of the gap (M4).
+    /// Judges whether a reconnected client receives a notification from the time of its absence. Invariant M4.
     fn told(&mut self, cx: &OracleContext, seen: &Arc<SeenFrame>, out: &mut FindingSink) {
         let (conn, line, tick) = (cx.now.conn, cx.now.line, cx.now.tick);
         if let Some(gap) = self.returning.get(&conn) {
@@ -188,7 +188,8 @@ fn reconnected(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &
     }
 }
 
-/// Judges whether a replay is ordered, restricted to the requested channels, and complete (M1 and M5).
+/// Judges whether a replay is ordered, complete, and restricted to the requested channels. Invariants M1 and
+/// M5.
 fn replay(
     cx: &OracleContext,
     answer: &ReconnectAnswer<'_>,
@@ -257,8 +258,8 @@ fn replay(
     uncovered(Rule::ReplayComplete, &within, "expected a replay of every action", out);
 }
 
-/// Returns the actions that the replay lacks: others had received them before the request was sent, or they
-/// come before the last action of the replay.
+/// Returns the actions that the replay lacks. Other connections received these actions before the request was
+/// sent, or their numbers are below the last number of the replay.
 fn missed(
     cx: &OracleContext,
     answer: &ReconnectAnswer<'_>,
@@ -281,7 +282,7 @@ fn missed(
     };
     let known = cx.log.after(seen_to).filter(|(seq, logged)| owed(*seq, logged));
     let missed = known.filter(|(seq, _)| replayed.binary_search(seq).is_err());
-    // Decoding is expensive, so that only the few remaining actions are decoded.
+    // Decoding is expensive, so only the few remaining actions are decoded.
     let missed = missed.filter(|(_, logged)| {
         let value = logged.value();
         let envelope = value.as_deref().and_then(ActionEnvelope::read);
@@ -290,7 +291,7 @@ fn missed(
     missed.map(|(seq, logged)| (seq, logged.line)).collect()
 }
 
-/// Judges `missing` in the answer with a replay (M3).
+/// Judges the member `missing` in the answer with a replay. Invariant M3.
 fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSink) {
     let lines = [answer.request.line, cx.now.line];
     let protocol = cx.here().and_then(|conn| conn.protocol);
@@ -306,7 +307,7 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
         let channel = cx.channels.find(uri).and_then(|id| Some((id, cx.channel(id)?)));
         let (weight, line) = match channel.and_then(|(id, channel)| served(cx, id, channel)) {
             _ if *uri == ROOT => (Weight::Essential, 0),
-            // The host may no longer allow this client to see the channel.
+            // The host may no longer permit this client to see the channel.
             Some(line) => (Weight::Note, line),
             None => continue,
         };
@@ -325,7 +326,7 @@ fn missing(cx: &OracleContext, answer: &ReconnectAnswer<'_>, out: &mut FindingSi
     }
 }
 
-/// Judges whether an answer with snapshots has one for every channel (M3).
+/// Judges whether an answer with snapshots has one for every channel. Invariant M3.
 fn snapshots<'a>(
     cx: &OracleContext,
     answer: &ReconnectAnswer<'a>,
@@ -351,8 +352,8 @@ fn snapshots<'a>(
     }
 }
 
-/// Returns what identifies a notification: its method, and the session. For an added session the rest of the
-/// summary may differ.
+/// Returns the identity of a notification: its method, and the session. For an added session, other members of
+/// the summary may differ.
 fn news(seen: &SeenFrame) -> Option<(Option<&str>, &Value)> {
     let message = seen.message()?;
     let params = message.params();

@@ -1,9 +1,9 @@
 //! Checks requests that must fail: creation of an existing session, subscription to a disposed channel, unknown
 //! methods.
 //!
-//! A session is known to exist after an answer to a request for it that was sent after every disposal. If
-//! clients outside the transcript may have disposed of it, a connection that would have received the removal is
-//! required too.
+//! A session is known to exist if the host answered a request about it that was sent after every disposal. If
+//! clients outside the transcript may have disposed of the session, a recorded connection is also necessary
+//! that would have received the removal.
 //!
 //! Knows: sessions and disposals by URI. Never knows: states, lists.
 //!
@@ -31,7 +31,7 @@ use super::step::OracleStep;
 const DUPLICATE: &str = "session.create.duplicate";
 const GONE: &str = "subscribe.unknown-resource";
 const METHOD: &str = "jsonrpc.method-not-found";
-/// The scheme of the relay to MCP servers, whose methods are those of the server.
+/// The scheme of channels that relay messages of MCP servers. The server defines the methods of such a channel.
 const MCP: &str = "mcp:";
 /// Upper bound for the sessions that are remembered.
 const MAX_SESSIONS: usize = 4_096;
@@ -47,11 +47,12 @@ pub(super) struct RefusalChecks {
 struct SessionExistence {
     /// The entry and the line that prove that the session existed.
     there: Option<(u64, u64)>,
-    /// The line of the first answer that confirmed its creation, unless a client has disposed of it since.
+    /// The line of the first answer that confirmed the creation; `None` if a client has disposed of the session
+    /// since.
     created: Option<u64>,
-    /// The entry of the last request to dispose of it.
+    /// The entry of the last request to dispose of the session.
     disposed: u64,
-    /// Whether, at the last request to create it, a connection would have received its removal.
+    /// Whether a connection would have received the removal of the session at the last request to create it.
     watched: bool,
 }
 
@@ -128,8 +129,8 @@ impl RefusalChecks {
         }
     }
 
-    /// Judges whether `createSession` fails at a URI in use (B7). Of two open requests only one may succeed:
-    /// the one answered later counts as the second.
+    /// Judges whether `createSession` fails at a URI in use. Of two open requests only one may succeed; the
+    /// request that is answered later counts as the second. Invariant B7.
     fn created(
         &mut self,
         cx: &OracleContext,
@@ -164,8 +165,8 @@ impl RefusalChecks {
     }
 }
 
-/// Whether some connection would receive the removal of a session: one that follows it with its chats, or one
-/// that is subscribed to the root channel.
+/// Returns whether some connection would receive the removal of a session: a connection that follows the
+/// session with its chats, or that is subscribed to the root channel.
 fn is_watched(cx: &OracleContext, session: &str) -> bool {
     let followed = cx.channels.find(session).and_then(|session| SessionFamily::of(cx, session));
     let chats = followed
@@ -175,7 +176,8 @@ fn is_watched(cx: &OracleContext, session: &str) -> bool {
     chats || root.is_some_and(|sub| sub.certain && sub.ending.is_none())
 }
 
-/// Judges whether `subscribe` fails for a disposed channel, until a client creates it anew (B7).
+/// Judges whether `subscribe` fails for a disposed channel, until a client creates the channel again. Invariant
+/// B7.
 fn gone(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut FindingSink) {
     let channel = target(request.params()).and_then(|uri| cx.channels.find(uri));
     let Some(channel) = channel.and_then(|id| cx.channel(id)) else { return };
@@ -191,8 +193,8 @@ fn gone(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut Findi
     }
 }
 
-/// Judges whether a method that no version has fails (B7). Host and clients may have agreed on an extension, so
-/// that it is only noted.
+/// Judges whether a method that no version has fails. Host and clients may have agreed on an extension, so a
+/// success is a note. Invariant B7.
 fn unknown(cx: &OracleContext, request: &OpenRequest, served: bool, out: &mut FindingSink) {
     let method = request.method.as_str();
     let relayed = text(request.params(), "channel").is_some_and(|uri| uri.starts_with(MCP));

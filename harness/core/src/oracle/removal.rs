@@ -1,4 +1,4 @@
-//! Checks that nothing comes on the channel of a removed resource.
+//! Checks that no message arrives on the channel of a removed resource.
 //!
 //! Knows: removals, by number or by their position on a connection. Never knows: states.
 
@@ -20,7 +20,7 @@ use super::context::OracleContext;
 use super::members::text;
 use super::step::{ActionDelivery, OracleStep};
 
-/// Upper bound for the removed channels and for the requested disposals that are remembered.
+/// Upper bound for the removed channels, and for the requested disposals, that are remembered.
 const MAX_GONE: usize = 1_024;
 /// The actions that may still arrive as part of a session's removal.
 const LAST_WORDS: &[&str] =
@@ -31,7 +31,7 @@ const MAX_VAIN: usize = 1_024;
 /// The requirement about dispatches to a channel that was disposed of.
 const IGNORED: &str = "dispatch.disposed-channel-ignored";
 
-/// The removed channels, and the channels that a client asked to dispose of.
+/// The removed channels, and the channels that a client requested to dispose of.
 #[derive(Default)]
 pub(super) struct RemovalChecks {
     gone: VecDeque<GoneResource>,
@@ -39,7 +39,7 @@ pub(super) struct RemovalChecks {
     vain: VecDeque<VainDispatch>,
 }
 
-/// A dispatch to a channel that the client knew to be removed.
+/// A dispatch to a channel whose removal the client knew.
 struct VainDispatch {
     conn: ConnId,
     channel: ChannelId,
@@ -54,12 +54,13 @@ struct GoneResource {
     line: u64,
 }
 
-/// The moment from which on nothing may arrive.
+/// The moment after which nothing may arrive on a channel.
 #[derive(Clone, Copy, PartialEq)]
 enum SilentSince {
-    /// After this number.
+    /// Nothing may arrive with a higher number than this.
     Number(u64),
-    /// After a notification or an answer, which carry no number, on the connection that received it.
+    /// The removal was a notification or an answer, which carry no number. Nothing may arrive later on the
+    /// connection that received it.
     Notice(ConnId),
 }
 
@@ -140,8 +141,8 @@ impl RemovalChecks {
         self.taken(cx, session);
     }
 
-    /// Records that the current connection was told of a removal. The chats of a removed session are removed
-    /// with it.
+    /// Records that the current connection was notified of a removal. The chats of a removed session are
+    /// removed with the session.
     fn taken(&mut self, cx: &OracleContext, channel: ChannelId) {
         let since = SilentSince::Notice(cx.now.conn);
         let chats = cx.channel(channel).map_or(&[][..], |channel| &channel.chats);
@@ -163,7 +164,7 @@ impl RemovalChecks {
         self.vain.push_back(VainDispatch { conn, channel, client_seq, lines });
     }
 
-    /// Judges a rejection: a dispatch to a removed channel should get no answer.
+    /// Judges a rejection: the host should not answer a dispatch to a removed channel.
     fn answered(
         &mut self,
         cx: &OracleContext,
@@ -192,7 +193,7 @@ impl RemovalChecks {
         }
     }
 
-    /// Records actions that remove a channel or bring one back.
+    /// Records actions that remove a channel or add it again.
     fn removed(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>) {
         let action = delivery.envelope.action;
         let since = SilentSince::Number(delivery.envelope.seq);
@@ -202,8 +203,8 @@ impl RemovalChecks {
                 let Some(chat) = chat.and_then(|uri| cx.channels.find(uri)) else {
                     return;
                 };
-                // If any connection speaks a version with moves, the chat may live on in a session that nobody
-                // follows: older versions see a move as a removal.
+                // If any connection uses a version in which chats can move, the chat may continue in a session
+                // that no connection follows: older versions see a move as a removal.
                 let moves = |protocol: &Protocol| protocol.has(ProtocolFeature::ChatMoves);
                 let mut spoken = cx.conns.values().filter_map(|conn| conn.protocol);
                 let known = cx.here().is_some_and(|conn| conn.protocol.is_some());
@@ -230,7 +231,7 @@ impl RemovalChecks {
         };
         let root = cx.channels.find(ROOT).and_then(|root| cx.channel(root));
         let fold = root.and_then(|root| root.fold.as_ref());
-        // A state that already includes this action does not show the earlier list.
+        // A state that already includes this action no longer contains the earlier list.
         let before =
             fold.filter(|fold| matches!(since, SilentSince::Number(seq) if fold.seq < seq));
         let before = before.and_then(|fold| fold.state.get("terminals"));
@@ -265,7 +266,7 @@ impl RemovalChecks {
         self.gone.push_back(GoneResource { channel, since, line });
     }
 
-    /// Judges whether an action comes after the removal of its channel (A12).
+    /// Judges whether an action arrives after the removal of its channel. Invariant A12.
     fn after(&mut self, cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
         if self.gone.is_empty() || LAST_WORDS.contains(&delivery.envelope.action_type) {
             return;
@@ -290,7 +291,7 @@ impl RemovalChecks {
     }
 }
 
-/// Whether a chat is the default chat of its session, which cannot be moved.
+/// Returns whether a chat is the default chat of its session, which cannot be moved.
 fn is_default(cx: &OracleContext, session: ChannelId, chat: ChannelId) -> bool {
     let seen = cx.followed(session).and_then(|fold| text(&fold.state, "defaultChat"));
     seen.is_some_and(|uri| uri == cx.uri(chat))

@@ -1,8 +1,8 @@
-//! Detects when a session is at rest, so that the host has sent every action that follows from another one.
+//! Detects when a session is at rest: the host has sent every action that results from earlier actions.
 //!
 //! A host is at rest after some time without any frame. A busy host never rests, although most of its sessions
-//! do. A session is at rest if, for a longer time, no frame concerned it or may have, and no request about it
-//! is open.
+//! do. A session is at rest if no request about it is open and, for a longer time, no frame has concerned the
+//! session or could have concerned it.
 //!
 //! Knows: which session a frame concerns. Never knows: rules.
 //!
@@ -24,10 +24,11 @@ use super::envelope::{channel_of, is_action, target};
 use super::members::text;
 use super::step::OracleStep;
 
-/// How long nothing may happen in a session of a busy host before the session counts as at rest. The
-/// specification gives no figure. The time is longer than for an idle host.
+/// The time without activity after which a session of a busy host counts as at rest. The specification states
+/// no such time. This time is longer than the time for an idle host.
 const REST: Duration = Duration::from_secs(3);
-/// Upper bound for the sessions that wait to rest; further ones are not judged.
+/// Upper bound for the active sessions that are remembered until they are at rest. Further sessions are not
+/// judged.
 const MAX_WAITING: usize = 4_096;
 /// The methods that change no session.
 const READING: &[&str] = &["ping", "listSessions", "listResources"];
@@ -37,20 +38,20 @@ const ALOOF: &[&str] = &["otlp/", "resource"];
 /// The subject of a frame.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum FrameSubject {
-    /// No session.
+    /// The frame concerns no session.
     Nothing,
-    /// One session, or its chats.
+    /// The frame concerns one session or its chats.
     Session(ChannelId),
-    /// Any session.
+    /// The frame may concern any session.
     Anything,
 }
 
-/// The sessions that were active and wait to rest.
+/// The sessions with recent activity, which are not at rest yet.
 #[derive(Default)]
 pub(super) struct SessionRests {
     /// The time of the last activity in each waiting session.
     last: foldhash::HashMap<ChannelId, Duration>,
-    /// The same sessions, each with the time at which it was added or last examined.
+    /// The sessions of `last`, each with the time at which it was added or last examined.
     queue: VecDeque<(Duration, ChannelId)>,
     /// The time of the last activity that may concern any session.
     anything: Duration,
@@ -141,8 +142,8 @@ impl OracleContext {
         self.rests.disturb(self.now.at, about);
     }
 
-    /// Whether every request that may concern this session was answered, except those that have waited so long
-    /// that no answer is expected.
+    /// Returns whether every request that may concern this session was answered, except requests that have been
+    /// open for so long that no answer is expected.
     fn is_answered(&self, session: ChannelId, at: Duration) -> bool {
         let open = self.conns.iter().filter(|(_, conn)| !conn.closed && !conn.stale);
         // The open requests of a connection with a gap are unknown.

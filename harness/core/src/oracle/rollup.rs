@@ -1,7 +1,7 @@
-//! Checks that a session's `inputNeeded` collects everything that its chats wait for.
+//! Checks that a session's `inputNeeded` contains everything that its chats wait for.
 //!
-//! A host updates `inputNeeded` with other actions than the chats. The two are therefore compared when the
-//! session is at rest.
+//! A host updates `inputNeeded` with other actions than the chats. The checks therefore compare the two when
+//! the session is at rest.
 //!
 //! Knows: folded sessions and chats. Never knows: who answers.
 //!
@@ -23,7 +23,7 @@ use super::masks::plain;
 use super::members::{given, list, repeated, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// Upper bound for the entries that are remembered because they differ from their chat.
+/// Upper bound for the remembered entries that differ from their chat.
 const MAX_UNLIKE: usize = 256;
 
 /// The entries that have differed from their chat ever since they were set.
@@ -42,7 +42,7 @@ struct UnlikeEntry {
     /// The line at which the fold of the chat began.
     since_line: u64,
     /// The chat's own version of the request or call when it was last seen; `None` if the chat was never seen
-    /// to wait for it.
+    /// with it.
     seen: Option<Value>,
 }
 
@@ -124,7 +124,8 @@ impl RollupChecks {
         });
     }
 
-    /// Judges an entry that is removed (H2 and H3): at some time it must have equalled what its chat waits for.
+    /// Judges an entry that is removed: at some time the entry must have equalled what its chat waits for.
+    /// Invariants H2 and H3.
     fn leaves(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         if folding.envelope.action_type != "session/inputNeededRemoved" {
             return;
@@ -175,7 +176,8 @@ impl RollupChecks {
     }
 }
 
-/// Whether a chat has a call with this id in any status. It is `true` for entries without a call.
+/// Returns whether a chat has a call with this id in any status. The result is `true` for entries without a
+/// call.
 fn knows_call(chat: &Value, entry: &Value) -> bool {
     let Some(id) = given(entry, "toolCall").and_then(|call| text(call, "toolCallId")) else {
         return true;
@@ -190,8 +192,8 @@ fn member_of(entry: &Value) -> &'static str {
     if text(entry, "kind") == Some("chatInput") { "request" } else { "toolCall" }
 }
 
-/// Whether an entry equals what its chat waits for. Members unknown to the tables may occur in only one of the
-/// two.
+/// Returns whether an entry equals what its chat waits for. Members that the tables do not define may occur in
+/// only one of the two.
 fn is_copy(chat: &ChannelFold, block: &ChatBlock<'_>, entry: &Value) -> bool {
     known_part(chat, entry, block.value)
         == known_part(chat, entry, given(entry, member_of(entry)).unwrap_or(&Value::Null))
@@ -218,8 +220,8 @@ fn fold(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) 
     }
 }
 
-/// Judges whether an answer or a completion concerns an open request (H1). Another check judges whether a turn
-/// is active.
+/// Judges whether an answer or a completion concerns an open request. Another check judges whether a turn is
+/// active. Invariant H1.
 fn open_only(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let fold = cx.folded(folding.channel);
     let (Some(fold), Some(id)) = (fold, text(folding.envelope.action, "requestId")) else {
@@ -238,7 +240,7 @@ fn open_only(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingS
     out.broken(Rule::OpenRequests, message, &lines);
 }
 
-/// Judges one entry (H2): the status of its tool call fits its kind.
+/// Judges one entry: the status of its tool call fits its kind. Invariant H2.
 fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
     use ToolCallStatus::{AuthRequired, PendingConfirmation, PendingResultConfirmation, Running};
     let allowed: &[ToolCallStatus] = match text(entry, "kind") {
@@ -281,17 +283,17 @@ fn fits(cx: &OracleContext, entry: &Value, out: &mut FindingSink) {
 /// A request or tool call that a chat waits for.
 struct ChatBlock<'a> {
     kind: &'static str,
-    /// The id of the turn; empty for an input request.
+    /// The id of the turn; an empty text for an input request.
     turn: &'a str,
     id: &'a str,
     /// The value that the session's entry repeats.
     value: &'a Value,
-    /// Whether the session has to have an entry for it.
+    /// Whether the session has to have an entry for this request or call.
     required: bool,
 }
 
 impl ChatBlock<'_> {
-    /// Whether an entry concerns this request or call.
+    /// Returns whether an entry concerns this request or call.
     fn is(&self, entry: &Value) -> bool {
         let (turn, id) = match text(entry, "kind") {
             Some("chatInput") => ("", given(entry, "request").and_then(|it| text(it, "id"))),
@@ -305,7 +307,7 @@ impl ChatBlock<'_> {
     }
 }
 
-/// Compares the entries of a session with its chats (H2 and H3).
+/// Compares the entries of a session with its chats. Invariants H2 and H3.
 fn compare(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
     if !family.fold.protocol.has(ProtocolFeature::InputNeeded) {
         return;
@@ -357,8 +359,8 @@ fn compare(cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink
     gone(cx, family, entries, out);
 }
 
-/// Judges whether an entry concerns a chat of the session (H3). A chat that no message has ever named does not
-/// exist.
+/// Judges whether an entry concerns a chat of the session. A chat that no message has ever named does not
+/// exist. Invariant H3.
 fn of_a_chat(
     cx: &OracleContext,
     uri: &str,
@@ -381,7 +383,7 @@ fn of_a_chat(
     out.broken(Rule::RollupStale, message, &[session.base_line, session.last_line, line]);
 }
 
-/// Judges entries whose chat has left the session's catalogue (H3).
+/// Judges entries whose chat was removed from the session's catalogue. Invariant H3.
 fn gone(cx: &OracleContext, family: &SessionFamily<'_>, entries: &[Value], out: &mut FindingSink) {
     let catalogue: Vec<&str> =
         family.entries().iter().filter_map(|chat| text(chat, "resource")).collect();
@@ -403,7 +405,7 @@ fn gone(cx: &OracleContext, family: &SessionFamily<'_>, entries: &[Value], out: 
     }
 }
 
-/// The kinds of entries that are compared. Newer versions may have others.
+/// The kinds of entries that are compared. Newer versions may have other kinds.
 const KINDS: [&str; 4] =
     ["chatInput", "toolConfirmation", "toolClientExecution", "toolAuthentication"];
 
@@ -466,8 +468,8 @@ fn blocks(chat: &Value) -> Vec<ChatBlock<'_>> {
     asked.chain(waiting).collect()
 }
 
-/// Returns the open requests of a chat. Up to 0.5.2 they are a list of the chat, later they are parts of the
-/// active turn.
+/// Returns the open requests of a chat. Up to 0.5.2 the requests are a list of the chat; in later versions they
+/// are parts of the active turn.
 fn requests(chat: &Value) -> impl Iterator<Item = &Value> {
     let parts = given(chat, "activeTurn").map_or(&[][..], |turn| list(turn, "responseParts"));
     let open = |part: &&Value| {

@@ -1,6 +1,6 @@
 //! Defines the rows of the catalogue of checks, and how a breach names the requirement that it breaks.
 //!
-//! Knows: weights. Never knows: any one check.
+//! Knows: weights. Never knows: the rule of any check.
 //!
 //! Start at [`CheckRow`] and [`CheckRule`].
 
@@ -11,28 +11,28 @@ use crate::verdict::{FindingSubject, Weight};
 pub struct CheckRow {
     /// The id of the check, such as `sequence.grows`. Ids are never reused.
     pub id: &'static str,
-    /// The weight of a breach. A finding may weigh less, never more.
+    /// The weight of a breach. A finding may have a smaller weight, but never a greater weight.
     pub weight: Weight,
     /// The ids of the requirements in the ledger that the check exercises.
     pub requirements: &'static [&'static str],
     /// The requirements with separate counts of observations and breaches. A breach of another requirement does
-    /// not affect them, and only frames about them count as observations.
+    /// not affect these counts, and only frames about the requirement count as observations.
     pub apart: &'static [&'static str],
-    /// The invariant that it implements, such as `A1`.
+    /// The invariant that the check implements, such as `A1`.
     pub invariant: &'static str,
-    /// The rule in one sentence, the reason for its weight, and its source.
+    /// The description of the rule, the reason for its weight, and its source.
     pub doc: &'static str,
-    /// The chosen interpretation if the specification is open.
+    /// The chosen interpretation, if the specification leaves a question open.
     pub open: Option<&'static str>,
 }
 
 /// A rule that has a row in a catalogue.
 pub(super) trait CheckRule: Copy {
-    /// Returns the index of its row in the catalogue of its protocol.
+    /// Returns the index of the rule's row in the catalogue of its protocol.
     fn place(self) -> usize;
-    /// Returns its row.
+    /// Returns the row of the rule.
     fn row(self) -> &'static CheckRow;
-    /// Returns the requirement that a breach of it breaks.
+    /// Returns the requirement that a breach of the rule breaks.
     fn subject(self) -> FindingSubject {
         FindingSubject::Unnamed
     }
@@ -41,7 +41,7 @@ pub(super) trait CheckRule: Copy {
         debug_assert!(self.row().requirements.contains(&requirement), "{requirement}");
         RuleOf { rule: self, subject: FindingSubject::Requirement(requirement) }
     }
-    /// Restricts the rule to this requirement; `None` stands for a breach that no requirement of the row
+    /// Restricts the rule to this requirement. `None` stands for breaches that no requirement of the row
     /// covers.
     fn about(self, requirement: Option<&'static str>) -> RuleOf<Self> {
         match requirement {
@@ -51,7 +51,8 @@ pub(super) trait CheckRule: Copy {
     }
 }
 
-/// A rule restricted to one requirement of its row, or to breaches that none of them covers.
+/// A rule that is restricted to one requirement of its row, or to breaches that no requirement of the row
+/// covers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleOf<R> {
     rule: R,

@@ -1,8 +1,8 @@
 //! Compares values by meaning: null, an empty list and an absent member are equal, 3 equals 3.0, and `_meta` is
 //! ignored.
 //!
-//! The comparison copies nothing. It has the same result as a comparison of the values that `plain` in
-//! [`super::masks`] returns.
+//! The comparison copies nothing. The result of the comparison equals the result of comparing the values that
+//! `plain` in [`super::masks`] returns.
 //!
 //! Knows: JSON. Never knows: the purpose of the values.
 
@@ -10,12 +10,12 @@ use crate::wire::canonical::INSTANT;
 use crate::wire::json::{Map, Value};
 use crate::wire::timestamp;
 
-/// The member that any implementation may fill freely.
+/// The member that any implementation may use for its own data.
 pub(super) const META: &str = "_meta";
 /// A whole number below this bound is exact as a floating-point number.
 const EXACT: f64 = 1e15;
 
-/// Whether a value counts as absent.
+/// Returns whether a value counts as absent.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -24,7 +24,7 @@ fn is_nothing(value: &Value) -> bool {
     }
 }
 
-/// Whether two optional members are equal by meaning.
+/// Returns whether two optional members are equal by meaning.
 pub(super) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
     let (one, other) = (one.filter(|it| !is_nothing(it)), other.filter(|it| !is_nothing(it)));
     match (one, other) {
@@ -34,7 +34,7 @@ pub(super) fn same(one: Option<&Value>, other: Option<&Value>) -> bool {
     }
 }
 
-/// Whether two lists are equal by meaning.
+/// Returns whether two lists are equal by meaning.
 pub(super) fn same_items(one: &[Value], other: &[Value]) -> bool {
     one.len() == other.len()
         && one.iter().zip(other).all(|(one, other)| same(Some(one), Some(other)))
@@ -55,7 +55,7 @@ fn same_members(one: &Map, other: &Map) -> bool {
     let says = |member: &(&crate::wire::json::Text, &Value)| {
         member.0.as_str() != META && !is_nothing(member.1)
     };
-    // Nearly always both have the same members in the same order, so that no lookup is needed.
+    // Nearly always both objects have the same members in the same order, and no lookup is needed.
     let mut across = other.iter();
     let found = one.iter().filter(says).try_fold(0, |count, (name, value)| {
         let beside = across.find(says).filter(|(beside, _)| *beside == name);
@@ -65,8 +65,8 @@ fn same_members(one: &Map, other: &Map) -> bool {
     found.is_some_and(|count: usize| count == other.iter().filter(says).count())
 }
 
-/// Whether two members of this name are equal apart from their spelling: a whole number with or without a
-/// fraction of zero, or a time in different forms of ISO 8601. Every other difference counts.
+/// Returns whether two members of this name are equal apart from their spelling: a whole number with or without
+/// a zero fraction, or a time in different forms of ISO 8601. Every other difference makes the members unequal.
 pub(super) fn written_alike(name: &str, one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

@@ -3,7 +3,7 @@
 //! The shape checks judge JSON types, including times that older versions write as numbers. Only the host's own
 //! values are judged: an action with an origin carries a client's values.
 //!
-//! Knows: which members hold which form. Never knows: what the values mean.
+//! Knows: the form of each member. Never knows: what the values mean.
 //!
 //! Start at [`members_of`].
 
@@ -27,7 +27,7 @@ enum ScalarForm {
 
 use ScalarForm::{Count, Time, Uri};
 
-/// Members with their forms. Dots separate the steps of a path; a list in a path stands for each of its items.
+/// Members with their forms. Dots separate the steps of a path. A path continues into each item of a list.
 type ScalarMembers = &'static [(&'static str, ScalarForm)];
 
 const SUMMARY: ScalarMembers = &[
@@ -43,8 +43,8 @@ const SUMMARY: ScalarMembers = &[
 const RUN: ScalarMembers =
     &[("createdAt", Time), ("startedAt", Time), ("completedAt", Time), ("scheduledFor", Time)];
 
-/// Returns the member of an action that holds values (empty for the action itself), and the values in it;
-/// `None` for other actions.
+/// Returns the member of an action that holds values, and the values in this member; `None` for other actions.
+/// The member is empty if the action itself holds the values.
 fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     Some(match action_type {
         "root/activeSessionsChanged" => ("", &[("activeSessions", Count)]),
@@ -75,7 +75,7 @@ fn members_of(action_type: &str) -> Option<(&'static str, ScalarMembers)> {
     })
 }
 
-/// The values in states of any kind.
+/// The members of states of any kind that have a form.
 const STATE: ScalarMembers = &[
     ("resource", Uri),
     ("modifiedAt", Time),
@@ -91,7 +91,7 @@ const STATE: ScalarMembers = &[
     ("entries.modifiedAt", Time),
 ];
 
-/// The checks of scalars. They need no state beyond the step.
+/// The checks of scalars. These checks need no state beyond the step.
 pub(super) struct ScalarChecks;
 
 impl CheckFamily for ScalarChecks {
@@ -135,7 +135,7 @@ fn all(cx: &OracleContext, holder: &Value, members: ScalarMembers, out: &mut Fin
     }
 }
 
-/// Judges the values at a path (L8). `rest` is the part of the path that is still to be followed.
+/// Judges the values at a path. `rest` is the part of the path that is not followed yet. Invariant L8.
 fn one(
     cx: &OracleContext,
     value: &Value,
@@ -170,7 +170,7 @@ fn one(
     }
 }
 
-/// Whether a text has a scheme, a colon, and no spaces. Source: RFC 3986, section 3.
+/// Returns whether a text has a scheme, a colon, and no spaces. Source: RFC 3986, section 3.
 fn is_uri(text: &str) -> bool {
     let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
     let inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');

@@ -1,8 +1,8 @@
-//! Checks that secrets stay secret: no frame of the host holds a token that a client sent.
+//! Checks that secrets stay secret: no frame of the host contains a token that a client sent.
 //!
 //! The checks search for tokens of `authenticate`, client secrets in an authentication challenge, and secrets
-//! that the caller adds. They skip texts that are short enough to occur by accident, and texts with spaces,
-//! which are no tokens.
+//! that the caller adds. The checks ignore texts that are short enough to occur by accident, and texts with
+//! spaces, which are not tokens.
 //!
 //! Knows: secrets, frames. Never knows: the purpose of a secret.
 //!
@@ -21,7 +21,7 @@ use super::step::{ActionDelivery, OracleStep};
 
 /// The minimum length of a secret that is searched for, in bytes.
 pub const MIN_SECRET: usize = 12;
-/// Upper bound for the secrets that are searched for; later ones are ignored.
+/// Upper bound for the secrets that are searched for. Later secrets are ignored.
 pub(super) const MAX_SECRETS: usize = 32;
 
 /// The secrets that are searched for.
@@ -33,18 +33,18 @@ pub(super) struct SecretChecks {
 struct KnownSecret {
     /// The text as it appears in a frame, with JSON escapes.
     text: String,
-    /// The line that revealed it to the host or the client.
+    /// The line in which the secret occurred first.
     line: u64,
-    /// Whether a challenge of the host named it, so that later challenges may name it too.
+    /// Whether a challenge of the host contained the secret. A later challenge may contain such a secret too.
     challenge: bool,
 }
 
-/// Whether the checks search for a secret.
+/// Returns whether the checks search for a secret.
 pub fn is_looked_for(secret: &str) -> bool {
     form(secret).is_some()
 }
 
-/// Returns a secret as it appears in a frame; `None` if it is too short or no token.
+/// Returns a secret as it appears in a frame; `None` if the secret is too short or is not a token.
 pub(super) fn form(secret: &str) -> Option<String> {
     if secret.len() < MIN_SECRET || secret.contains(char::is_whitespace) {
         return None;
@@ -85,7 +85,7 @@ impl SecretChecks {
         }
     }
 
-    /// Searches a frame of the host for secrets (L9).
+    /// Searches a frame of the host for secrets. Invariant L9.
     fn look(&self, cx: &OracleContext, frame: &Frame, out: &mut FindingSink) {
         if self.secrets.is_empty() && cx.secrets.is_empty() {
             return;

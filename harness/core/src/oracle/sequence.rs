@@ -1,4 +1,5 @@
-//! Checks `serverSeq` numbers: they grow, each stands for one action, and they never go back.
+//! Checks `serverSeq` numbers: the numbers grow, each number belongs to one action, and the counter never goes
+//! back.
 //!
 //! Knows: the log and the connections' last numbers. Never knows: what actions do.
 
@@ -15,7 +16,7 @@ use super::members::{given, list};
 use super::same::written_alike;
 use super::step::{ActionDelivery, OracleStep};
 
-/// The checks of numbers. They need no state beyond the context.
+/// The checks of `serverSeq` numbers. These checks need no state beyond the context.
 pub(super) struct SequenceChecks;
 
 impl CheckFamily for SequenceChecks {
@@ -84,7 +85,7 @@ impl CheckFamily for SequenceChecks {
     }
 }
 
-/// Judges whether the numbers in an answer are not negative (A10).
+/// Judges whether no number in an answer is negative. Invariant A10.
 fn negative(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut FindingSink) {
     let listed = list(result, "snapshots").iter().chain(given(result, "snapshot"));
     let numbers = listed.filter_map(|snapshot| snapshot.get("fromSeq"));
@@ -99,7 +100,8 @@ fn negative(cx: &OracleContext, request: &OpenRequest, result: &Value, out: &mut
     }
 }
 
-/// Judges whether `initialize.serverSeq` is not below the snapshots in the same answer (A10).
+/// Judges whether `initialize.serverSeq` is at least the `fromSeq` of each snapshot in the same answer.
+/// Invariant A10.
 fn welcomed(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -122,8 +124,9 @@ fn welcomed(
     }
 }
 
-/// Judges whether a new action has a number above the counter at the time of the subscription (A10). The
-/// snapshot includes everything up to that counter, so that a later action with a lower number contradicts it.
+/// Judges whether a new action has a greater number than the counter had at the time of the subscription. The
+/// snapshot includes everything up to that counter, so a later action with a lower number contradicts it.
+/// Invariant A10.
 fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let sub = cx.here().and_then(|conn| conn.subs.get(&delivery.channel));
     let Some((sub, (counter, line))) = sub.and_then(|sub| Some((sub, sub.counter?))) else {
@@ -150,7 +153,7 @@ fn covered(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingS
 /// The requirement about the `serverSeq` of the handshake.
 const WELCOME: &str = "lifecycle.initialize.serverseq-matches-snapshots";
 
-/// Judges whether numbers grow on a connection (A1).
+/// Judges whether numbers grow on a connection. Invariant A1.
 fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let Some(conn) = cx.here() else {
         return;
@@ -177,7 +180,7 @@ fn grows(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSin
     }
 }
 
-/// Judges whether a number stands for the same action on every connection (A2).
+/// Judges whether a number belongs to the same action on every connection. Invariant A2.
 fn one_envelope(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     let seq = delivery.envelope.seq;
     let Some((conn, logged)) = cx.here().zip(cx.log.get(seq)) else {
@@ -213,7 +216,7 @@ fn one_envelope(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut Fin
     }
 }
 
-/// Judges whether the actions of a channel arrive in the order of their numbers (A3).
+/// Judges whether the actions of a channel arrive in the order of their numbers. Invariant A3.
 fn order(cx: &OracleContext, delivery: &ActionDelivery<'_>, out: &mut FindingSink) {
     if delivery.envelope.rejected {
         return;

@@ -1,8 +1,8 @@
-//! Checks lists of sessions: one answer with the later notifications equals the next answer.
+//! Checks lists of sessions: one answer, updated by the later notifications, equals the next answer.
 //!
-//! Each connection has its own list, because notifications go only to subscribers. Lists, and summaries with
-//! their sessions, are compared only if the host was at rest at the time of the request, because a host may
-//! delay its summaries.
+//! Each connection has its own list, because notifications go only to subscribers. Lists are compared only if
+//! the host was at rest at the time of the request, because a host may delay its summaries. Summaries are
+//! compared with their sessions under the same condition.
 //!
 //! Knows: lists, notifications, folded sessions. Never knows: catalogues of chats.
 //!
@@ -40,7 +40,7 @@ use super::step::OracleStep;
 const MAX_LISTED: usize = 4_096;
 /// Upper bound for the lists that are remembered, one per connection.
 const MAX_LISTS: usize = 256;
-/// The requests that change nothing, so that the host stays at rest.
+/// The requests that change nothing, so the host stays at rest.
 const READING: &[&str] = &["listSessions", "subscribe", "ping", "initialize", "unsubscribe"];
 /// The params of a `listSessions` that requests the complete list.
 const WHOLE: &[&str] = &["channel", "limit", "_meta"];
@@ -52,17 +52,17 @@ const LAGGING: &[&str] = &["modifiedAt", "changes", "activity", "_meta"];
 /// The requirement that changes of a summary are announced.
 const CHANGED: &str = "root.summaryChanged.emitted";
 
-/// The session list of each connection, and what has happened since.
+/// The session list of each connection, and the later events that affect it.
 #[derive(Default)]
 pub(super) struct SessionListChecks {
     lists: LiteMap<ConnId, SessionListRecord>,
-    /// Whether nothing that could change a list has happened since the host was at rest.
+    /// Whether the host was at rest, and nothing that could change a list has happened since.
     at_rest: bool,
     /// The sessions that clients created, by URI.
     created: HashMap<String, CreatedSession>,
     /// The summary changes announced since the host was at rest, by the URI of the session.
     changed: HashMap<String, LatestSummaryValues>,
-    /// The sessions that a list lacks although they had been announced, with the lines of the finding.
+    /// The sessions that a list lacks although the host had announced them, with the lines of the finding.
     missing: HashMap<String, [u64; 3]>,
 }
 
@@ -70,15 +70,15 @@ struct CreatedSession {
     client: Option<Arc<str>>,
     tick: u64,
     line: u64,
-    /// Whether the session was ready and at rest, so that every later list has to contain it.
+    /// Whether the session was ready and at rest. Every later list has to contain such a session.
     settled: bool,
 }
 
 /// The latest values of a summary that any connection received.
 struct LatestSummaryValues {
     protocol: &'static Protocol,
-    /// The last fence of the connection that received the first value, as an entry. Older subscriptions are
-    /// owed the values.
+    /// The entry of the last fence of the connection that received the first value. The host owes the values to
+    /// all subscriptions that are older than this entry.
     cause: u64,
     /// The values by member, each with its line.
     members: LiteMap<String, (Value, u64)>,
@@ -91,7 +91,7 @@ struct SessionListRecord {
     line: u64,
 }
 
-/// Whether a session is ready.
+/// Returns whether a session is ready.
 fn is_ready(family: &SessionFamily<'_>) -> bool {
     text(&family.fold.state, "lifecycle") == Some("ready")
 }
@@ -102,15 +102,15 @@ struct OwnSessionState<'a> {
     uri: &'a str,
     state: &'a Value,
     protocol: &'static Protocol,
-    /// Whether the state comes from a snapshot at this moment. A folded state may be out of date in its
-    /// activity and in what the host marks as read.
+    /// Whether the state comes from a snapshot at this moment. In a folded state, the activity and the read
+    /// flags may be out of date.
     fresh: bool,
 }
 
 struct KnownSession {
-    /// The summary; null if the session was removed, or was announced before any list.
+    /// The summary; null if the session was removed, or if it was announced before any list.
     summary: Value,
-    /// The line of its last announcement or change.
+    /// The line of the session's last announcement or change.
     line: u64,
     announced: bool,
     removed: bool,
@@ -176,7 +176,7 @@ impl CheckFamily for SessionListChecks {
 }
 
 impl SessionListChecks {
-    /// Judges an answer, alone and against the known list (I5).
+    /// Judges an answer, and compares it with the known list. Invariant I5.
     fn listed(
         &mut self,
         cx: &OracleContext,
@@ -217,7 +217,7 @@ impl SessionListChecks {
         self.lists.insert(cx.now.conn, SessionListRecord { known, line });
     }
 
-    /// Judges whether announcements occur once and in order (I5).
+    /// Judges whether announcements occur once and in order. Invariant I5.
     fn notified(
         &mut self,
         cx: &OracleContext,
@@ -300,8 +300,8 @@ impl SessionListChecks {
     }
 
     /// Remembers the sessions that a complete list lacks although they were created before the request and
-    /// announced on this connection (I5). Another client may just have removed such a session; that is known
-    /// once the host is at rest.
+    /// announced on this connection. Another client may just have removed such a session; this is known once
+    /// the host is at rest. Invariant I5.
     fn announced(&mut self, cx: &OracleContext, request: &OpenRequest, items: &[Value]) {
         let Some(list) = self.lists.get(&cx.now.conn) else { return };
         let listed: foldhash::HashSet<&str> =
@@ -316,7 +316,7 @@ impl SessionListChecks {
         }
     }
 
-    /// Reports the remembered sessions that were not removed after all (I5).
+    /// Reports the remembered sessions that were not removed. Invariant I5.
     fn still_missing(&mut self, out: &mut FindingSink) {
         let mut missing: Vec<_> = self.missing.drain().collect();
         missing.sort_unstable_by_key(|(_, lines)| *lines);
@@ -329,8 +329,9 @@ impl SessionListChecks {
         }
     }
 
-    /// Judges whether a complete list contains the sessions that the same client created (I5). A session may be
-    /// absent until it is ready. Its own channel or the root channel shows that it still exists.
+    /// Judges whether a complete list contains the sessions that this client created. A session may be absent
+    /// from lists until it is ready. The session's own channel or the root channel shows that the session still
+    /// exists. Invariant I5.
     fn contains(
         &mut self,
         cx: &OracleContext,
@@ -397,8 +398,8 @@ impl SessionListChecks {
         }
     }
 
-    /// Judges, at rest, whether every other connection that knows a session received its latest summary values
-    /// (I12).
+    /// Judges, when the host is at rest, whether every other connection that knows a session received its
+    /// latest summary values. Invariant I12.
     fn spread(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let Some(root) = cx.channels.find(ROOT) else { return };
         let mut changed: Vec<(String, LatestSummaryValues)> = self.changed.drain().collect();
@@ -419,8 +420,8 @@ impl SessionListChecks {
                 out.seen(Rule::AnnouncedToAll.of(CHANGED));
                 let mut differing = Vec::new();
                 let mut lines = vec![sub.line, known.line, cx.now.line];
-                // A change is not owed to a connection whose list is newer. Such a list may also hold values
-                // that no change can clear.
+                // The host does not owe a change to a connection whose list is newer. Such a list may also
+                // contain values that no change can clear.
                 let told = changed.members.iter().filter(|(_, (_, line))| list.line < *line);
                 for (name, (value, line)) in told {
                     if given(&known.summary, name).and_then(plain) != plain(value) {
@@ -443,7 +444,7 @@ impl SessionListChecks {
         }
     }
 
-    /// Compares a session's snapshot with its summaries; the host is at rest (I6).
+    /// Compares a session's snapshot with its summaries; the host is at rest. Invariant I6.
     fn snapshot(
         &self,
         cx: &OracleContext,
@@ -457,15 +458,15 @@ impl SessionListChecks {
         }
     }
 
-    /// Compares a followed session with its summaries when the host comes to rest (I6).
+    /// Compares a followed session with its summaries when the host is at rest. Invariant I6.
     fn followed(&self, cx: &OracleContext, family: &SessionFamily<'_>, out: &mut FindingSink) {
         let ChannelFold { state, protocol, .. } = family.fold;
         let own = OwnSessionState { uri: family.uri, state, protocol, fresh: false };
         self.agrees(cx, own, &family.lines(), out);
     }
 
-    /// Compares a session's state with every list that holds the session in the same version (I6). The meaning
-    /// of a status differs between versions.
+    /// Compares a session's state with every list that contains the session in the same version. The meaning of
+    /// a status differs between versions. Invariant I6.
     fn agrees(
         &self,
         cx: &OracleContext,
@@ -537,8 +538,8 @@ impl KnownSession {
 }
 
 impl SessionListRecord {
-    /// Compares the list, updated by the announcements since, with a new answer (I5). A partial update cannot
-    /// clear a member, so that members absent from the answer are not compared.
+    /// Compares the list, updated by the later announcements, with a new answer. A partial update cannot clear
+    /// a member, so members that the answer lacks are not compared. Invariant I5.
     fn compare(&self, cx: &OracleContext, items: &[Value], out: &mut FindingSink) {
         out.seen(Rule::ListAgrees);
         let protocol = cx.here().and_then(|conn| conn.protocol);
@@ -608,8 +609,8 @@ fn projected(chats: &Value) -> Value {
     chats.as_array().into_iter().flatten().map(entry).collect()
 }
 
-/// Compares `activeSessions` with the number of listed sessions (I7). The specification does not define which
-/// sessions are active.
+/// Compares `activeSessions` with the number of listed sessions. The specification does not define which
+/// sessions are active. Invariant I7.
 fn active_count(cx: &OracleContext, listed: usize, out: &mut FindingSink) {
     let root = cx.channels.find(ROOT).and_then(|root| cx.followed(root));
     let Some(root) = root else {
@@ -628,7 +629,7 @@ fn active_count(cx: &OracleContext, listed: usize, out: &mut FindingSink) {
     }
 }
 
-/// Whether the current connection receives every notification of the root channel.
+/// Returns whether the current connection receives every notification of the root channel.
 fn subscribed(cx: &OracleContext) -> bool {
     let root = cx.channels.find(ROOT);
     let sub = root.and_then(|root| cx.here()?.subs.get(&root));

@@ -15,10 +15,10 @@ use super::check::{CheckFamily, FindingSink};
 use super::context::OracleContext;
 use super::step::OracleStep;
 
-/// Upper bound for the errors of one frame that a message names; it only counts the others.
+/// Upper bound for the errors of one frame that a message names. Further errors are only counted.
 const MAX_NAMED: usize = 3;
 
-/// The checks of shapes. They keep no state.
+/// The checks of shapes. These checks keep no state.
 pub(super) struct ShapeChecks;
 
 impl CheckFamily for ShapeChecks {
@@ -83,7 +83,7 @@ fn host(
         };
         out.broken(Rule::ShapeHost.about(requirement), message, &line);
     }
-    // One finding for each requirement that the frame breaks.
+    // Each requirement that the frame breaks gets one finding.
     let hard = || errors.iter().filter(|error| !error.soft);
     let mut told: Vec<Option<&'static str>> = Vec::new();
     for error in hard() {
@@ -103,7 +103,8 @@ fn host(
     }
 }
 
-/// Whether the frame is a rejection, which repeats the client's own action. Soft errors in it are the client's.
+/// Returns whether the frame is a rejection, which repeats the client's own action. Soft errors in a rejection
+/// are the client's.
 fn is_refusal(seen: &SeenFrame) -> bool {
     seen.message().is_some_and(|message| message.params()["rejectionReason"].is_string())
 }
@@ -135,7 +136,7 @@ const NOTIFIED: &str = "channel.present-on-notifications";
 const ASKED: &str = "channel.present-on-server-requests";
 const SNAPSHOT: &str = "snapshot.schema-valid";
 
-/// The code of an error for a missing token.
+/// The error code for a missing token.
 const AUTH_REQUIRED: i64 = -32007;
 
 /// Returns the requirements that a frame exercises.

@@ -1,5 +1,5 @@
 //! Checks side channels to MCP servers: a side channel has at least one capability, and ends when a change of
-//! the server's state no longer names it.
+//! the server's state no longer names the channel.
 //!
 //! Knows: the customizations of folded sessions. Never knows: the messages to a server.
 //!
@@ -15,7 +15,7 @@ use super::customizations::with_children;
 use super::members::{given, list, text};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The checks of side channels. They need no state beyond the context.
+/// The checks of side channels. These checks need no state beyond the context.
 pub(super) struct SideChannels;
 
 impl CheckFamily for SideChannels {
@@ -39,7 +39,7 @@ fn servers(session: &Value) -> impl Iterator<Item = &Value> {
     all.filter(|item| text(item, "type") == Some("mcpServer"))
 }
 
-/// Judges the servers that an action may have changed (L11).
+/// Judges the servers that an action may have changed. Invariant L11.
 fn folded(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let changed = match folding.envelope.action_type {
         "session/mcpServerStateChanged" => text(folding.envelope.action, "id"),
@@ -54,7 +54,7 @@ fn folded(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink
     servers(&fold.state).filter(meant).for_each(|server| capable(server, &lines, out));
 }
 
-/// Judges whether a server with a side channel has a capability (L11).
+/// Judges whether a server with a side channel has a capability. Invariant L11.
 fn capable(server: &Value, lines: &[u64], out: &mut FindingSink) {
     if given(server, "channel").is_none() {
         return;
@@ -72,7 +72,7 @@ fn capable(server: &Value, lines: &[u64], out: &mut FindingSink) {
     }
 }
 
-/// Judges whether a side channel has gone that the last change of state omitted (L11).
+/// Judges whether a side channel has ended that the last change of state omitted. Invariant L11.
 fn compare(comparison: &StateComparison<'_>, out: &mut FindingSink) {
     for server in servers(comparison.snapshot).filter(|server| given(server, "channel").is_some()) {
         let id = text(server, "id");

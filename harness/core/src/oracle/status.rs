@@ -1,8 +1,8 @@
-//! Checks the `status` of chats and sessions: it has exactly one activity, which follows the content, and
-//! flags, which do not.
+//! Checks the `status` of chats and sessions: a status has exactly one activity, which follows the content, and
+//! flags, which do not depend on the content.
 //!
-//! The reducers derive a chat's activity themselves. The checks judge what hosts write into snapshots,
-//! catalogues and lists. A snapshot is judged by its own content, because it shows a single moment.
+//! The reducers derive a chat's activity themselves. The checks judge the statuses in snapshots, catalogues and
+//! lists, which hosts write. A snapshot is judged by its own content, because it shows a single moment.
 //!
 //! Knows: the bits, snapshots, folded states. Never knows: who changed them.
 //!
@@ -25,7 +25,7 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
 use super::step::{OracleStep, StateComparison};
 
-/// The checks of statuses. They need no state beyond the context.
+/// The checks of statuses. These checks need no state beyond the context.
 pub(super) struct StatusChecks;
 
 impl CheckFamily for StatusChecks {
@@ -85,7 +85,8 @@ fn chats(cx: &OracleContext, summary: Option<&Value>, out: &mut FindingSink) {
     }
 }
 
-/// Judges whether a status has exactly one activity (G3). Bits above the known flags belong to newer versions.
+/// Judges whether a status has exactly one activity. Bits above the known flags belong to newer versions.
+/// Invariant G3.
 fn one_activity(cx: &OracleContext, holder: Option<&Value>, out: &mut FindingSink) {
     let status = holder.and_then(|holder| holder.get("status")).and_then(Value::as_u64);
     let (Some(holder), Some(status)) = (holder, status) else {
@@ -135,8 +136,8 @@ fn activity(holder: &Value) -> Option<u64> {
     Some(holder.get("status")?.as_u64()? & ACTIVITY_MASK)
 }
 
-/// Judges whether a chat's activity follows its turn (G1). After a failed turn both Idle and Error are
-/// legal until the next change of the turns.
+/// Judges whether a chat's activity follows its turn. After a failed turn both Idle and Error are legal until
+/// the next change of the turns. Invariant G1.
 fn derived(
     cx: &OracleContext,
     channel: ChannelId,
@@ -162,8 +163,8 @@ fn derived(
     }
 }
 
-/// Judges whether a session's activity follows its chats (G2). The specification leaves open whether waiting or
-/// failing comes first: both are accepted.
+/// Judges whether a session's activity follows its chats. The specification does not say whether waiting or
+/// failure has priority, so both are legal. Invariant G2.
 fn aggregated(cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSink) {
     let chats = list(state, "chats");
     let (Some(found), false) = (activity(state), chats.is_empty()) else {
@@ -193,8 +194,9 @@ fn aggregated(cx: &OracleContext, uri: &str, state: &Value, out: &mut FindingSin
     }
 }
 
-/// Judges the activity of a summary (G2). A summary does not show what waits outside its chats, and only
-/// `defaultChat` shows which chat decides, so that other summaries are not judged.
+/// Judges the activity of a summary. A summary does not show what the session waits for outside its chats, and
+/// only `defaultChat` shows which chat determines the activity. Summaries without `defaultChat` are not judged.
+/// Invariant G2.
 fn summarised(cx: &OracleContext, uri: &str, summary: &Value, out: &mut FindingSink) {
     let chats = list(summary, "chats");
     let default = text(summary, "defaultChat");
@@ -207,8 +209,8 @@ fn summarised(cx: &OracleContext, uri: &str, summary: &Value, out: &mut FindingS
     }
 }
 
-/// Judges whether a session with an entry in `inputNeeded` for a person says so in its status (G5). Entries of
-/// unknown kinds do not count.
+/// Judges whether the status of a session shows that it waits, if `inputNeeded` has an entry for a person.
+/// Entries of unknown kinds are ignored. Invariant G5.
 fn waits(
     cx: &OracleContext,
     channel: ChannelId,
@@ -239,7 +241,7 @@ fn waits(
     }
 }
 
-/// Compares the flags of a snapshot with those of the fold, which only actions have changed (G4).
+/// Compares the flags of a snapshot with the flags of the fold, which only actions have changed. Invariant G4.
 fn flags(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     let read = match comparison.kind {
         ChannelKind::Chat => "chat/isReadChanged",
@@ -253,7 +255,7 @@ fn flags(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Finding
     let (Some(folded), Some(found)) = (bits(comparison.folded), bits(comparison.snapshot)) else {
         return;
     };
-    // A host that also speaks a newer version may change flags for which this version has no action.
+    // A host that also supports a newer version may change flags that no action of this version changes.
     let flags = [
         ("IsArchived", IS_ARCHIVED, read.replace("Read", "Archived"), Weight::Essential),
         (

@@ -1,6 +1,6 @@
-//! The steps that the checks handle: the meaning of an entry.
+//! The steps that the checks handle: the meaning of a transcript entry.
 //!
-//! The context emits a step just before the step takes effect, so that a check sees the state before it.
+//! The context emits a step just before the step takes effect, so a check sees the state before it.
 //!
 //! Knows: connections, channels, envelopes. Never knows: rules.
 
@@ -25,9 +25,9 @@ pub(super) enum OracleStep<'a> {
     Frame {
         seen: &'a Arc<SeenFrame>,
         sender: MessageOrigin,
-        /// The errors that the version's tables report.
+        /// The errors that the tables of the version report.
         errors: &'a [ShapeError],
-        /// Whether a version was known, so that its tables were used.
+        /// Whether a version was known and its tables were used.
         checked: bool,
     },
     /// The host answered a request.
@@ -59,9 +59,9 @@ pub(super) enum OracleStep<'a> {
     },
     /// The host answered a reconnect with a result.
     Reconnected { request: &'a OpenRequest, result: &'a Value },
-    /// A connection's subscription to one channel ends, or may end with the channel.
+    /// A connection's subscription to one channel ends, or may end because the channel ends.
     Ending { conn: ConnId, channel: ChannelId },
-    /// The host answered a request that was sent at this tick, so that everything that the host sent before it
+    /// The host answered a request that was sent at this tick. Everything that the host sent before it
     /// processed the request has arrived.
     Fence { sent: u64 },
     /// An accepted action is about to be folded.
@@ -70,15 +70,15 @@ pub(super) enum OracleStep<'a> {
     Folded { folding: ActionFolding<'a>, outcome: &'a ActionOutcome },
     /// A snapshot can be compared with the fold.
     Compared(StateComparison<'a>),
-    /// The host is at rest: for a while no connection had traffic and no request was open, so that delayed work
-    /// is done. `touched` are the sessions that changed since the last time.
+    /// The host is at rest: for a while no connection had traffic and no request was open, so delayed work is
+    /// done. `touched` holds the sessions that changed since the last step of this kind.
     Rest { touched: &'a [ChannelId] },
-    /// These sessions are at rest: for a while nothing concerned them and no request about them was open,
-    /// whatever happened elsewhere. A host at rest has all its sessions at rest.
+    /// These sessions are at rest: for a while no traffic concerned them and no request about them was open.
+    /// Traffic of other sessions does not matter. If a host is at rest, all its sessions are at rest.
     SessionsAtRest { sessions: &'a [ChannelId] },
     /// A message was exchanged below the host.
     Below { way: BelowEvent, seen: &'a Arc<SeenFrame> },
-    /// The transcript lacks some traffic of this connection: earlier knowledge about the host and the
+    /// The transcript lacks some traffic of this connection. Earlier knowledge about the host and the
     /// connection is unreliable.
     Gap,
     /// A connection ended.
@@ -89,17 +89,17 @@ pub(super) enum OracleStep<'a> {
 
 /// A step that every family of checks receives.
 pub(super) const RARE: u8 = 0;
-/// [`OracleStep::Frame`], which only the families that ask for it receive.
+/// The bit of [`OracleStep::Frame`], which only the families that request this step receive.
 pub(super) const FRAME: u8 = 1;
-/// [`OracleStep::Envelope`], likewise.
+/// The bit of [`OracleStep::Envelope`], which only the families that request this step receive.
 pub(super) const ENVELOPE: u8 = 2;
-/// [`OracleStep::Folding`], likewise.
+/// The bit of [`OracleStep::Folding`], which only the families that request this step receive.
 pub(super) const FOLDING: u8 = 4;
-/// [`OracleStep::Folded`], likewise.
+/// The bit of [`OracleStep::Folded`], which only the families that request this step receive.
 pub(super) const FOLDED: u8 = 8;
 
 impl OracleStep<'_> {
-    /// Returns the bit of a frequent step; [`RARE`] for all others.
+    /// Returns the bit of a frequent step; [`RARE`] for all other steps.
     #[inline]
     pub(super) fn frequency(&self) -> u8 {
         match self {
@@ -127,7 +127,7 @@ pub(super) struct ActionDelivery<'a> {
     pub replayed: Option<usize>,
 }
 
-/// An action and the state before it.
+/// An action, and the state before it.
 #[derive(Clone, Copy)]
 pub(super) struct ActionFolding<'a> {
     pub envelope: ActionEnvelope<'a>,
@@ -135,7 +135,7 @@ pub(super) struct ActionFolding<'a> {
     pub protocol: &'static Protocol,
     /// The line of the action.
     pub line: u64,
-    /// Whether it arrived live, not in a replay.
+    /// Whether the action arrived live and not in a replay.
     pub live: bool,
 }
 
@@ -144,9 +144,9 @@ pub(super) struct StateComparison<'a> {
     pub channel: ChannelId,
     pub kind: ChannelKind,
     pub protocol: &'static Protocol,
-    /// The earlier snapshot with the accepted actions after it.
+    /// The earlier snapshot, with the later accepted actions folded onto it.
     pub folded: &'a Value,
-    /// The later snapshot. If it was behind, it was folded up to the same number.
+    /// The later snapshot. If the snapshot was behind the fold, it was folded up to the same number.
     pub snapshot: &'a Value,
     /// The `fromSeq` of the later snapshot.
     pub from_seq: u64,

@@ -1,7 +1,7 @@
 //! Maintains subscriptions: each starts with a response and ends with a fence.
 //!
-//! A fence is the response to a request that was sent after the `unsubscribe`: everything that the host sent before it
-//! processed the `unsubscribe` has then arrived.
+//! A fence is the response to a request that was sent after the `unsubscribe`. When the fence arrives,
+//! everything that the host sent before it processed the `unsubscribe` has arrived.
 //!
 //! Knows: the context. Never knows: rules.
 
@@ -22,12 +22,12 @@ pub(super) struct SnapshotArrival<'a> {
     pub seen: &'a Arc<SeenFrame>,
     pub place: SnapshotPlace,
     pub request: &'a OpenRequest,
-    /// Whether older turns may be omitted on purpose.
+    /// Whether the host may have omitted older turns.
     pub windowed: bool,
 }
 
 impl OracleContext {
-    /// Handles a successful `initialize`, whose snapshots are subscriptions.
+    /// Handles a successful `initialize`, each of whose snapshots begins a subscription.
     pub(super) fn initialized(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -43,7 +43,7 @@ impl OracleContext {
         self.listed(seen, request, result, &wanted, emit);
     }
 
-    /// Takes in `result.snapshots`. A wanted channel without a snapshot has no state, or does not exist.
+    /// Reads `result.snapshots`. A requested channel without a snapshot has no state, or does not exist.
     fn listed(
         &mut self,
         seen: &Arc<SeenFrame>,
@@ -114,7 +114,7 @@ impl OracleContext {
     ) {
         emit(self, &OracleStep::Reconnected { request, result });
         let conn = self.here_mut();
-        // The specification leaves open what happens to older subscriptions of the connection.
+        // The specification does not say what happens to older subscriptions of the connection.
         for (_, sub) in &mut conn.subs {
             sub.certain = false;
         }
@@ -166,7 +166,7 @@ impl OracleContext {
         }
     }
 
-    /// Handles a new handshake of a client. The specification leaves open whether the host still serves the
+    /// Handles a new handshake of a client. The specification does not say whether the host still serves the
     /// client's older connections.
     fn superseded(&mut self) {
         let here = self.now.conn;
@@ -192,7 +192,7 @@ impl OracleContext {
         }
     }
 
-    /// Adds a subscription of the current connection, and replaces an older one.
+    /// Adds a subscription of the current connection, and replaces an older subscription to the channel.
     fn enter(&mut self, channel: ChannelId, mut sub: SubscriptionRecord) {
         let id = self.now.conn;
         let conn = self.here_mut();
@@ -266,7 +266,7 @@ impl OracleContext {
         self.adopt_if_uncovered(channel);
     }
 
-    /// Announces that the subscriptions of every connection to the channel may end with it.
+    /// Announces that every subscription to the channel may end because the channel may end.
     pub(super) fn ending(&self, channel: ChannelId, emit: StepEmitter<'_>) {
         let subscribers = self.channel(channel).map_or(&[][..], |known| &known.subscribers);
         for conn in subscribers {
@@ -274,7 +274,7 @@ impl OracleContext {
         }
     }
 
-    /// Makes the subscriptions to a channel uncertain: they may end, or belong to another channel with the same
+    /// Makes the subscriptions to a channel uncertain: they may end, or belong to a new channel with the same
     /// URI.
     pub(super) fn unsettle(&mut self, channel: ChannelId) {
         let Some(known) = self.channels.get_mut(channel) else {
@@ -298,7 +298,7 @@ pub(super) fn uris(value: Option<&Value>) -> Vec<&str> {
     items.into_iter().flatten().filter_map(Value::as_str).map(canonical).collect()
 }
 
-/// Whether the params of a `subscribe` allow the host to merge actions.
+/// Returns whether the params of a `subscribe` allow the host to merge actions.
 pub(super) fn may_merge(params: &Value) -> bool {
     let latency = params.get("delivery").and_then(|delivery| delivery.get("maxLatencyMs"));
     latency.and_then(Value::as_f64).is_some_and(|ms| ms > 0.0)

@@ -1,10 +1,10 @@
 //! Checks telemetry: the payload of each signal, and the level of log records.
 //!
-//! A channel's level is known by its URI: the host's template, expanded with the name of each level. The
-//! addresses of canvases are known from their states. No log record may hold one, whichever of the two comes
-//! first.
+//! The URI of a channel shows its level: the URI is the host's template, expanded with the name of a level. The
+//! states of canvases show the addresses of canvases. No log record may contain such an address, whichever of
+//! the two arrives first.
 //!
-//! Knows: templates, severities. Never knows: the content of logs, or who listens.
+//! Knows: templates, severities. Never knows: the content of logs, or who receives them.
 //!
 //! Start at [`TelemetryChecks`].
 
@@ -45,24 +45,25 @@ const SCHEME: &str = "ahp-otlp:";
 /// The number of spellings of a level's name: lower case and upper case.
 const CASES: usize = 2;
 
-/// Upper bound for the addresses, and for the log records that are searched again for a new address.
+/// Upper bound for the kept addresses, and for the kept log records, which are searched again for each new
+/// address.
 const MAX_KEPT: usize = 200;
-/// The minimum length of an address. A shorter one may occur by accident.
+/// The minimum length of an address. A shorter address may occur by accident.
 const MIN_ADDRESS: usize = 10;
 
 /// The address at which a canvas is shown.
 struct CanvasAddress {
     url: String,
-    /// The address with escaped slashes, as JSON also allows.
+    /// The address with escaped slashes, which JSON also permits.
     escaped: String,
-    /// The line that holds it.
+    /// The line that contains the address.
     line: u64,
 }
 
-/// The levels of channels, and the addresses that log records may not hold.
+/// The levels of channels, and the addresses that log records may not contain.
 #[derive(Default)]
 pub(super) struct TelemetryChecks {
-    /// The lowest severity of each channel that a level expands to, by connection.
+    /// The URIs that the host's template expands to, each with the lowest severity of its level, by connection.
     levels: HashMap<ConnId, Vec<(String, u64)>>,
     /// The known addresses of canvases.
     addresses: Vec<CanvasAddress>,
@@ -100,7 +101,7 @@ impl CheckFamily for TelemetryChecks {
 }
 
 impl TelemetryChecks {
-    /// Records the address of a canvas, and searches the kept log records for it.
+    /// Records the address of a canvas, and searches the kept log records for this address.
     fn shown(&mut self, cx: &OracleContext, canvas: &Value, out: &mut FindingSink) {
         let Some(url) = canvas["url"].as_str().filter(|url| url.len() >= MIN_ADDRESS) else {
             return;
@@ -117,7 +118,7 @@ impl TelemetryChecks {
         self.addresses.push(address);
     }
 
-    /// Searches new log records for the known addresses, and keeps them.
+    /// Searches new log records for the known addresses, and keeps the log records.
     fn logged(&mut self, cx: &OracleContext, seen: &SeenFrame, out: &mut FindingSink) {
         for address in &self.addresses {
             unaddressed(address, cx.now.line, &seen.frame, out);
@@ -181,7 +182,7 @@ impl TelemetryChecks {
     }
 }
 
-/// Judges whether log records hold the address of a canvas.
+/// Judges whether log records contain the address of a canvas.
 fn unaddressed(address: &CanvasAddress, line: u64, frame: &Frame, out: &mut FindingSink) {
     let Frame::Text(text) = frame else { return };
     let CanvasAddress { url, escaped, line: told } = address;

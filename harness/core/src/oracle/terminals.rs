@@ -1,9 +1,9 @@
-//! Checks terminals: commands come in pairs, a terminal exits once, its output is clean, and the root's list
-//! agrees with it.
+//! Checks terminals: commands start and finish in pairs, a terminal exits once, its output is clean, and the
+//! list in the root state agrees with the terminal.
 //!
-//! The record of a terminal begins with its state and is updated by its actions, so that the cost of a frame
-//! does not grow with the earlier output. The comparison of snapshots judges whether all observers have the
-//! same output, and lets either side drop what scrolled away.
+//! The record of a terminal begins with its state and is updated by its actions, so the cost of a frame does
+//! not grow with the earlier output. The comparison of snapshots judges whether all observers have the same
+//! output; either state may lack output that scrolled away.
 //!
 //! Knows: folded terminals and the root. Never knows: what a program prints.
 //!
@@ -28,14 +28,17 @@ use super::memory::ChatMemory;
 use super::same::same;
 use super::step::{ActionFolding, OracleStep};
 
-/// Upper bound for the commands of one terminal that are remembered; beyond it the finished ones are forgotten.
+/// Upper bound for the commands of one terminal that are remembered. Above this bound, finished commands are
+/// dropped.
 const MAX_COMMANDS: usize = 1_024;
-/// Upper bound for the terminals that wait for the host to be at rest.
+/// Upper bound for the created terminals, and for the refused subscriptions, that are kept until the host is at
+/// rest.
 const MAX_WAITING: usize = 1_024;
-/// The two spellings of the start of an operating system command (OSC): two characters, or one.
+/// The two spellings of the start of an operating system command (OSC): a sequence of two characters, or one
+/// character.
 const BEGINNINGS: [&str; 2] = ["\u{1b}]", "\u{9d}"];
-/// The OSC sequences by which shells report to editors. The numbers 133 and 633 have no other use; 1337 also
-/// serves images and other purposes.
+/// The OSC sequences with which shells report to editors. The numbers 133 and 633 have no other use; 1337 also
+/// has other purposes, such as images.
 const MARKERS: [&str; 6] = [
     "133;",
     "633;",
@@ -44,20 +47,23 @@ const MARKERS: [&str; 6] = [
     "1337;SetMark",
     "1337;ShellIntegrationVersion=",
 ];
-/// The replacement character for bytes that are no UTF-8.
+/// The replacement character for bytes that are not UTF-8.
 const REPLACEMENT: char = '\u{fffd}';
-/// The members of a terminal that the list repeats. Older versions have `exitCode` instead of a lifecycle.
+/// The members of a terminal that the list in the root state repeats. Older versions have `exitCode` instead of
+/// a lifecycle.
 const LISTED: [&str; 4] = ["title", "claim", "lifecycle", "exitCode"];
 
-/// The records of terminals, and the changes since the host was at rest.
+/// The records of terminals, and the changes since the host was last at rest.
 #[derive(Default)]
 pub(super) struct TerminalChecks {
     shells: ChatMemory<TerminalRecord>,
-    /// Whether a terminal or the list has changed since the host was at rest.
+    /// Whether a terminal or the list has changed since the host was last at rest.
     touched: bool,
-    /// The terminals created since then, with the line and the connection of the answer.
+    /// The terminals created since the host was last at rest, each with the line and the connection of the
+    /// answer.
     made: Vec<(ChannelId, u64, ConnId)>,
-    /// The terminals whose subscription was refused since then, with the line of the refusal.
+    /// The terminals whose subscription was refused since the host was last at rest, each with the line of the
+    /// refusal.
     refused: Vec<(ChannelId, u64)>,
 }
 
@@ -66,15 +72,15 @@ pub(super) struct TerminalChecks {
 struct TerminalRecord {
     /// The line of the snapshot that the record begins with.
     base: u64,
-    /// The commands by id, with the lines of their ends; 0 for a running command.
+    /// The commands by id, each with the line of its end; 0 for a running command.
     commands: foldhash::HashMap<String, u64>,
-    /// The id of the last command that has begun and not finished.
+    /// The id of the last command that has begun and has not finished.
     open: Option<String>,
-    /// Whether some commands are not remembered.
+    /// Whether the record lacks some commands.
     forgets: bool,
-    /// The line that proves its exit.
+    /// The line that proves the exit of the terminal.
     exited: Option<u64>,
-    /// The end of the output, if it may be the start of a marker.
+    /// The end of the output, if this end may be the start of a marker.
     tail: String,
 }
 
@@ -125,7 +131,7 @@ impl TerminalChecks {
         }
     }
 
-    /// Records a created terminal, and forgets an earlier terminal at the same URI.
+    /// Records a created terminal, and removes the record of an earlier terminal with the same URI.
     fn made(&mut self, cx: &OracleContext, params: &Value) {
         let channel = replaced("createTerminal", params).and_then(|(uri, _)| cx.channels.find(uri));
         let Some(channel) = channel else {
@@ -138,8 +144,8 @@ impl TerminalChecks {
         }
     }
 
-    /// Records a refused subscription to a listed terminal. Only the error for unknown resources counts; others
-    /// may concern permissions.
+    /// Records a refused subscription to a listed terminal. Only the error for unknown resources is recorded,
+    /// because other errors may concern permissions.
     fn subscribed(&mut self, cx: &OracleContext, params: &Value, code: Option<i64>) {
         let gone = code.is_some() && code == ErrorCode::by_name("NotFound");
         let uri = target(params).filter(|_| gone);
@@ -150,7 +156,7 @@ impl TerminalChecks {
         }
     }
 
-    /// Compares, at rest, the list with the terminals (K4).
+    /// Compares the list with the terminals when the host is at rest. Invariant K4.
     fn rest(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         if !std::mem::take(&mut self.touched) {
             return;
@@ -177,7 +183,7 @@ impl TerminalChecks {
             out.broken(Rule::TerminalsListed, message, &[lines[0], lines[1], line]);
         }
         for (channel, line, maker) in made {
-            // The connection that follows the list has to be alive still, which its later frames show.
+            // The connection that follows the list has to be alive, which its later frames prove.
             let listens = |(id, conn): (&ConnId, &ConnectionRecord)| {
                 cx.covers(root_id, *id)
                     && (*id == maker || conn.last_any.is_some_and(|(_, last)| last > line))
@@ -219,7 +225,7 @@ impl TerminalRecord {
     fn begin(&mut self, fold: &ChannelFold) {
         let first = std::mem::replace(&mut self.base, fold.base_line) == 0;
         let content = list(&fold.state, "content");
-        // The content that scrolled away may have held commands.
+        // The content that scrolled away may have included commands.
         self.forgets |= first && !content.is_empty();
         for command in commands(content) {
             let Some(id) = text(command, "commandId") else {
@@ -247,7 +253,7 @@ impl TerminalRecord {
         }
     }
 
-    /// Judges actions after the exit (K3).
+    /// Judges actions after the exit. Invariant K3.
     fn after_exit(&self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let name = seen.folding.envelope.name;
         let weight = match name {
@@ -265,7 +271,8 @@ impl TerminalRecord {
         }
     }
 
-    /// Judges the start of a command: its id is new, and the command before it has finished (K1 and K2).
+    /// Judges the start of a command: its id is new, and the previous command has finished. Invariants K1 and
+    /// K2.
     fn executed(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(id) = text(seen.folding.envelope.action, "commandId") else {
             return;
@@ -289,7 +296,7 @@ impl TerminalRecord {
         self.open = Some(id.to_owned());
     }
 
-    /// Judges the end of a command: the command is running (K1).
+    /// Judges the end of a command: the command is running. Invariant K1.
     fn finished(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(id) = text(seen.folding.envelope.action, "commandId") else {
             return;
@@ -320,7 +327,7 @@ impl TerminalRecord {
         }
     }
 
-    /// Judges the output (K5 and K6). A marker may be split across two actions.
+    /// Judges the output. A marker may be split into two actions. Invariants K5 and K6.
     fn printed(&mut self, seen: &TerminalAction<'_>, out: &mut FindingSink) {
         let Some(data) = text(seen.folding.envelope.action, "data") else {
             return;
@@ -355,8 +362,8 @@ impl TerminalRecord {
     }
 }
 
-/// Judges the commands in a state (K1): the terminal declares command detection, and each command has its own
-/// id.
+/// Judges the commands in a state: the terminal declares command detection, and each command has its own id.
+/// Invariant K1.
 fn flagged(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let mut parts = commands(list(state, "content")).peekable();
     if parts.peek().is_none() {
@@ -377,7 +384,7 @@ fn flagged(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Find
     }
 }
 
-/// Judges whether an entry of the list agrees with its terminal, and whether the terminal exists (K4).
+/// Judges whether an entry of the list agrees with its terminal, and whether the terminal exists. Invariant K4.
 fn agrees(
     cx: &OracleContext,
     entry: &Value,
@@ -403,7 +410,7 @@ fn agrees(
         let Some((listed, own)) = given(entry, name).zip(given(&terminal.state, name)) else {
             continue;
         };
-        // Members unknown to the tables may occur in only one of the two.
+        // Members that the tables do not define may occur in only one of the two.
         let known = |value: &Value| {
             let mut state = json!({});
             state[name] = value.clone();
@@ -421,8 +428,8 @@ fn agrees(
     }
 }
 
-/// Whether one connection receives both the list and the terminal. Only then the two states have the same age,
-/// even if that connection is silently dead.
+/// Returns whether one connection receives both the list and the terminal. Only such a connection shows both
+/// states at the same moment, even if the connection is silently dead.
 fn both_follow(cx: &OracleContext, terminal: ChannelId) -> bool {
     let subscribers = cx.channel(terminal).map_or(&[][..], |channel| &channel.subscribers);
     let root = cx.channels.find(ROOT);
@@ -450,7 +457,7 @@ fn complete(command: &Value) -> bool {
     command.get("isComplete").and_then(Value::as_bool) == Some(true)
 }
 
-/// Returns the text from each OSC start on, with and without the start.
+/// Returns the text after each OSC start, both with and without the start.
 fn sequences(data: &str) -> impl Iterator<Item = (&str, &str)> {
     BEGINNINGS.into_iter().flat_map(move |beginning| {
         data.match_indices(beginning).filter_map(move |(at, _)| {
@@ -466,7 +473,8 @@ fn marker(data: &str) -> Option<&'static str> {
         .find_map(|(_, rest)| MARKERS.into_iter().find(|marker| rest.starts_with(marker)))
 }
 
-/// Returns the end of the output from the point at which a marker may have begun; empty if there is none.
+/// Returns the end of the output, from the point at which a marker may have begun; empty if no marker may have
+/// begun.
 fn beginning(data: &str) -> &str {
     if data.ends_with('\u{1b}') {
         return "\u{1b}";

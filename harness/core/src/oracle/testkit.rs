@@ -1,8 +1,8 @@
 //! A compact script language for transcripts, for tests.
 //!
 //! Each line is one event: `A hello 5` opens a connection and performs the handshake, `A sub chat 5`
-//! subscribes, `A got chat 6 start t1` delivers an action, `A sends chat 1 start t1` dispatches one. [`play`]
-//! defines all words.
+//! subscribes, `A got chat 6 start t1` delivers an action, `A sends chat 1 start t1` dispatches an action.
+//! [`play`] defines all words.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ struct TestPlayer {
     findings: Vec<Finding>,
     line: u64,
     at: Duration,
-    /// The current connection of each client, by the client's word.
+    /// The current connection of each client. The key is the client's word in the script.
     conns: Vec<(String, u32)>,
     next_conn: u32,
     next_id: u64,
@@ -147,8 +147,8 @@ impl TestPlayer {
         self.message(who, false, json!({"id": 0, "result": result}));
     }
 
-    /// Reconnects. `A back 5 root,chat ok got chat 6 title x; got chat 7 ..` has a replay; `A back 5 root,chat
-    /// missing=chat` names missing channels.
+    /// Reconnects a client. `A back 5 root,chat ok got chat 6 title x; got chat 7 ..` has a replay; `A back 5
+    /// root,chat missing=chat` names missing channels.
     fn back(&mut self, who: &str, rest: &str) {
         self.open(who);
         let mut parts = rest.splitn(4, ' ');

@@ -1,4 +1,4 @@
-//! Tests of every check, with traffic that keeps its rule and traffic that breaks it.
+//! Tests of every check, with traffic that keeps the check's rule and traffic that breaks it.
 
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ fn shapes() {
         &["shape.null-optional"],
     );
     assert_eq!(only(&soft, "shape.null-optional").weight, Weight::Should);
-    // Errors of the client are noted, and never count against the host.
+    // Errors of the client are notes, and never findings against the host.
     let ours = check("A hello 0\nA > hello\nA > [{}]\nA > 5\nA > {\"id\":[]}", &[]);
     let report = ours.reports.iter().find(|it| it.check == "shape.harness").unwrap();
     assert_eq!((report.findings.len(), report.breaches()), (2, 4));
@@ -219,14 +219,14 @@ fn numbers() {
         &["sequence.real-time"],
     );
     assert_eq!(only(&said, "sequence.real-time").weight, Weight::Note);
-    // A host that others operate may be restarted unseen, but not under an open connection.
+    // A host that other people operate may be restarted unseen, but not while a connection is open.
     let foreign = OracleOptions { foreign: true, ..OracleOptions::default() };
     let script = "A hello 0\nA got root 7 agents\nA close\nB hello 1\nB got root 2 agents";
     check_with(foreign, script, &[]);
     check(script, &["sequence.real-time"]);
     let script = "A hello 0\nA got root 7 agents\nB hello 1";
     check_with(foreign, script, &["sequence.real-time"]);
-    // After a restart the host may restart its numbers.
+    // After a restart, the host may begin its numbers again.
     check("A hello 0\nA got root 7 agents\nrestart\nA close\nB hello 0\nB got root 1 agents", &[]);
 }
 
@@ -239,7 +239,7 @@ fn fanout() {
     assert_eq!(only(&said, "fanout.complete").lines, [6, 7, 9]);
     play("A got root 1 sessions\nB barrier\nB barrier", &complete);
     play("B got root 2 agents\nA got root 1 sessions\nA got root 2 agents", &complete);
-    // The other client has not subscribed yet, has left, or may still receive the action.
+    // The other client has not subscribed yet, has unsubscribed, or may still receive the action.
     play("A got root 1 sessions", &[]);
     play("B unsub root\nA got root 1 sessions\nB barrier", &[]);
     play("B close\nA got root 1 sessions", &[]);
@@ -247,7 +247,7 @@ fn fanout() {
         "A got root 1 agents\nC hello 1\nA got root 2 agents\nC got root 2 agents\nB got root 1 agents\nB got root 2 agents",
         &[],
     );
-    // The specification leaves open whether a host still serves an older connection of the same client.
+    // The specification does not say whether a host still serves an older connection of the same client.
     play("A2 hello 0\nA2 got root 1 sessions\nB got root 1 sessions\nA barrier", &[]);
     let only_subscribed = ["fanout.subscribed-only"];
     check("A hello 0\nA got session 1 title x", &only_subscribed);
@@ -260,7 +260,8 @@ fn fanout() {
     );
     check("A hello 5\nA got root 5 agents", &["fanout.after-snapshot"]);
     check("A hello 0\nA sub session 0\nA got session 1 agents", &["fanout.family"]);
-    // The kind of a channel is learnt from traffic, not guessed from a scheme that the host chose.
+    // The oracle learns the kind of a channel from traffic, and does not guess it from a scheme that the host
+    // chose.
     check(
         r#"A hello 0
         A ask 1 subscribe {"channel":"ahp-session:/1/changes"}
@@ -299,7 +300,7 @@ fn dispatches() {
         "A sends session 1 title x\nA sends session 2 title y\nA echo session 1 A 2 title y",
         &settled,
     );
-    // The settlement is not due yet, the client is not subscribed, or the dispatch is malformed.
+    // The host need not settle the dispatch yet, the client is not subscribed, or the dispatch is malformed.
     play("A sends session 1 title x\nA barrier", &[]);
     play("A sends chat 1 start t1\nwait 11\nA barrier", &[]);
     play("A sends session 1 {\"type\":\"session/frob\"}\nwait 11\nA barrier", &[]);
@@ -331,7 +332,7 @@ fn dispatches() {
     let applied = r#"B sub session 1 {"provider":"p","title":"x","status":1,"lifecycle":"ready","activeClients":[],"chats":[{"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:00.000Z"}]}"#;
     let said = play(&format!("{refused}{applied}"), &["dispatch.rejection-without-effect"]);
     assert_eq!(only(&said, "dispatch.rejection-without-effect").weight, Weight::Must);
-    // A reused `clientSeq` is settled again, and a rejection has no `serverSeq` of its own.
+    // The host settles a reused `clientSeq` again, and a rejection has no `serverSeq` of its own.
     let again = "A sends session 1 title x\nA refused session 1 A 1 title x\n".repeat(2);
     play(&format!("{again}A sends session 2 title y\nA echo session 2 A 2 title y"), &[]);
     play("A sends root 1 agents\nA echo root 1 A 1 agents", &["dispatch.client-dispatchable-only"]);
@@ -351,7 +352,7 @@ fn snapshots() {
     let agrees = ["state.snapshot-agrees"];
     let (x, y) = (titled("x", ""), titled("y", ""));
     let none = titled("", "");
-    // Snapshots for the same client and for another one, ahead of the fold and behind it.
+    // Snapshots for the same client and for another client, ahead of the fold and behind the fold.
     play(&format!("A got session 1 title x\nA sub session 1 {x}"), &[]);
     let said = play(&format!("A got session 1 title x\nA sub session 1 {y}"), &agrees);
     let finding = only(&said, "state.snapshot-agrees");
@@ -376,7 +377,7 @@ fn snapshots() {
         ),
         &[],
     );
-    // A snapshot that waited while the fold continued from a later one.
+    // This snapshot waited while the fold continued from a later snapshot.
     check(
         &format!(
             "A hello 0\nA sub session 0\nB hello 1\nB sub session 1 {none}\nB got session 2 title x\n\
@@ -431,7 +432,7 @@ fn turns() {
     let again = "A sends chat 1 start t1\nA echo chat 2 A 1 start t1";
     let said = play(again, &["turns.one-active"]);
     assert_eq!(only(&said, "turns.one-active").weight, Weight::Note);
-    // Both the fold and the host lose the first turn, so that nobody will ever see it again.
+    // Both the fold and the host lose the first turn, so no client will ever see it again.
     let replaced = r#"A got chat 2 start t2
         A got chat 3 end t2
         A sub chat 3 {"resource":"ahp-chat:/1","title":"","status":1,"modifiedAt":"2026-01-01T00:00:01.005Z","turns":[{"id":"t2","startedAt":"2026-01-01T00:00:01.000Z","duration":5,"state":"complete","message":{"text":"hi","origin":{"kind":"user"}},"responseParts":[]}]}"#;
@@ -494,7 +495,7 @@ fn reconnects() {
         "B back 1 root,session missing= got session 2 title z; got session 3 title c; got session 4 title d",
         &["sequence.one-envelope"],
     );
-    // An action lost between the replay and the first live action.
+    // An action is lost between the replay and the first live action.
     play(
         &format!(
             "B back 1 root,session missing= {all}\nA got session 5 title e\nA got session 6 title f\nB got session 6 title f"
@@ -503,7 +504,7 @@ fn reconnects() {
     );
     let missing = ["reconnect.missing"];
     play("A unsub session\nA barrier\nB back 1 root,session missing=session", &[]);
-    // Another client is subscribed to the channel: only noted.
+    // Another client is subscribed to the channel, so the finding is a note.
     play("B back 1 root,session missing=session", &missing);
     play(&format!("B back 1 root,session missing=root {all}"), &missing);
     play("B back 1 root missing=session", &missing);
@@ -558,7 +559,7 @@ fn findings_are_bounded() {
         ));
         same.push_str("\nA < {}");
     }
-    // Similar findings are reported once, with their number.
+    // Similar findings are reported once, with a count.
     let said = play(OracleOptions::default(), &same);
     let report = said.reports.iter().find(|it| it.check == "shape.host").unwrap();
     assert_eq!((report.findings.len(), report.breaches(), report.left_out), (1, 150, 0));

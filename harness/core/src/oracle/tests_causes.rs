@@ -1,4 +1,5 @@
-//! Tests of the checks of causes, removals, ids and starts, with traffic that keeps and traffic that breaks them.
+//! Tests of the checks of causes, removals, ids and starts, with traffic that keeps each rule and traffic that
+//! breaks it.
 
 use super::tests::{check, only};
 use crate::verdict::Weight;
@@ -21,7 +22,7 @@ fn effects_before_the_echo_are_findings() {
     let other = "B hello 0\nB sub chat 0\nA sends chat 1 start t1\nB echo chat 1 A 1 start t1\n\
                  B got chat 2 part t1 p1\nA echo chat 1 A 1 start t1\nA got chat 2 part t1 p1";
     play(other, &[]);
-    // The number is lower than one that was received before the dispatch.
+    // The number is lower than a number that was received before the dispatch.
     let low = "A hello 0\nB hello 0\nA got root 5 agents\nB got root 5 agents\nC hello 5\n\
                C sub session 5\nB sub session 5\nB sends session 1 title x\n\
                C echo session 4 B 1 title x";
@@ -43,11 +44,12 @@ fn actions_after_a_removal_are_findings() {
         ),
         &[],
     );
-    // Another connection has not been told yet, or the URI belongs to a new session.
+    // The other connection was not notified yet, or the URI belongs to a new session.
     play(&format!("B hello 0\nB sub session 0\n{gone}\nB got session 1 title x"), &[]);
     let again = r#"A ask 1 createSession {"channel":"ahp-session:/1"}"#;
     play(&format!("{gone}\n{again}\nA ok 1\nA got session 1 title x"), &[]);
-    // A removed chat counts as gone if somebody disposed of it; otherwise it may have been moved.
+    // A removed chat counts as gone only if a client disposed of it; in any other case the chat may have been
+    // moved.
     let chat = r#"A got session 3 {"type":"session/chatRemoved","chat":"ahp-chat:/1"}
         A got chat 4 start t1"#;
     play(chat, &[]);

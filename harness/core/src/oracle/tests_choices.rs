@@ -1,5 +1,5 @@
 //! Tests of legal variants: several spellings of the same content break no check. A counterexample in each test
-//! breaks one.
+//! breaks a check.
 
 use super::tests::{check, only};
 use crate::verdict::Weight;
@@ -74,7 +74,7 @@ fn an_older_snapshot_may_arrive_late() {
         "A got session 2 title two".to_owned(),
     ];
     check(&script.join("\n"), &[]);
-    // If the actions in between are known, the older snapshot is compared too.
+    // The older snapshot is compared too if the actions in between are known.
     let known = [
         "B hello 0".to_owned(),
         "A hello 0".to_owned(),
@@ -113,7 +113,7 @@ fn a_number_is_the_same_with_an_empty_fraction() {
     };
     play("2.0", &[]);
     play("3.0", &["jsonrpc.no-stray-response"]);
-    // The number of an action is read in either spelling, so that the checks see it.
+    // The number of an action is read in either spelling, so the checks see the action.
     let action = |seq: &str| {
         format!(
             r#"A < {{"jsonrpc":"2.0","method":"action","params":{{"channel":"ahp-root://","serverSeq":{seq},"action":{{"type":"root/agentsChanged","agents":[]}}}}}}"#

@@ -1,5 +1,5 @@
-//! Tests of what a host owes at a disposal, and of when a session counts as at rest, with traffic that
-//! keeps and traffic that breaks each rule.
+//! Tests of the host's duties at a disposal, and of the moment at which a session counts as at rest. Traffic
+//! keeps and breaks each rule.
 
 use super::tests::{check, only};
 use super::{OracleOptions, testkit};
@@ -24,7 +24,8 @@ fn a_disposal_does_not_settle_dispatches() {
     play(&format!("{chat}\n{DISPOSAL}\nA ok 1"), &[settled]);
 }
 
-/// What the snapshot of a session weighs that says another title than the one before, in a capture without some clients.
+/// Returns the weight of the finding for a snapshot with a different title, in a capture that lacks some
+/// clients.
 fn weight_of_another_title(script: &str) -> Weight {
     let options = OracleOptions { foreign: true, ..OracleOptions::default() };
     let other =
@@ -37,12 +38,12 @@ fn weight_of_another_title(script: &str) -> Weight {
 fn a_difference_after_an_unseen_disposal_is_only_noted() {
     let start = "A hello 0\nA sub session 0\nA got session 1 title x";
     assert_eq!(weight_of_another_title(start), Weight::Essential);
-    // Who follows a session is told of its chats, which go with it.
+    // A subscriber of a session is notified of its chats, which are disposed of with the session.
     let deaf = "A hello 0\nA unsub root\nA barrier\nA sub session 0\nA got session 1 title x";
     assert_eq!(weight_of_another_title(deaf), Weight::Essential);
     let removal = r#"A got session 2 {"type":"session/chatRemoved","chat":"ahp-chat:/1"}"#;
     assert_eq!(weight_of_another_title(&format!("{deaf}\n{removal}")), Weight::Note);
-    // Another connection hears of it, from before the last action on.
+    // Another connection would be notified; it was subscribed before the last action.
     assert_eq!(
         weight_of_another_title(&format!("B hello 0\n{deaf}\n{removal}")),
         Weight::Essential
@@ -56,10 +57,10 @@ fn a_disposal_does_not_excuse_lost_actions() {
         "B hello 0\nB sub session 0\nB sub chat 0\nB got chat 1 start t1\nB got chat 2 end t1\n";
     let complete = "fanout.complete";
     play(&format!("{lost}A got chat 2 end t1\n{DISPOSAL}\nA ok 1"), &[complete]);
-    // The answer arrives after everything that was sent before the request.
+    // The answer arrives after everything that the host sent before the request.
     play(&format!("{lost}{DISPOSAL}\nA ok 1"), &[complete]);
     play(&format!("{lost}A got chat 1 start t1\nA got chat 2 end t1\n{DISPOSAL}\nA ok 1"), &[]);
-    // Nothing proves that the actions should have arrived by then.
+    // Nothing proves that the actions should have arrived by now.
     play(&format!("{DISPOSAL}\n{lost}A ok 1"), &[]);
 }
 
@@ -71,12 +72,12 @@ fn the_answer_to_a_disposal_ends_the_channel() {
     play(&format!("{DISPOSAL}\nA got chat 1 start t1\nA ok 1"), &[]);
     let refused = r#"A < {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}"#;
     play(&format!("{DISPOSAL}\n{refused}\nA got chat 1 start t1"), &[]);
-    // A dispatch after the removal gets no answer; one from before may get one.
+    // A dispatch after the removal gets no answer; a dispatch before the removal may get an answer.
     let sent = "A sends session 1 title x";
     let said = play(&format!("{gone}\n{sent}\nA refused session 0 A 1 title x"), &[removal]);
     assert_eq!(only(&said, removal).lines, [9, 10, 11]);
     play(&format!("{sent}\n{gone}\nA refused session 0 A 1 title x"), &[]);
-    // Another connection has not been told. Whether it may subscribe is the subject of another check.
+    // The other connection was not notified. Another check judges whether it may subscribe.
     let other = format!("B hello 0\nB sub session 0\n{gone}\nB got session 1 title x");
     play(&other, &[]);
 }
@@ -135,7 +136,7 @@ fn chat_updated_carries_a_status_that_the_chat_has() {
     play(&format!("wait 2\n{}", turn(2)), &["catalog.mirrors-chats"]);
     // A status from before the first snapshot may still be in transit.
     play(&turn(2), &[]);
-    // The entry may follow late: the chat has had that status since the previous update.
+    // The entry may arrive late: the chat has had that status since the previous update.
     let (running, over) = (update(3, 8), update(4, 1));
     let turn = format!("wait 2\nA got chat 1 start t1\nA got chat 2 end t1\n{running}\n{over}");
     play(&turn, &[]);
@@ -149,7 +150,7 @@ fn a_session_is_at_rest_while_the_host_is_busy() {
     play(&format!("{start}{pings}"), &stale);
     play(&format!("{start}wait 2\nB barrier"), &stale);
     play(&format!("{start}{}", "wait 0.9\nB barrier\n".repeat(3)), &[]);
-    // The answer to an open request about the session may still change it.
+    // The answer to an open request about the session may still change the session.
     let asked = r#"B ask 7 disposeChat {"channel":"ahp-session:/1","chat":"ahp-chat:/9"}"#;
     play(&format!("{start}{asked}\n{pings}"), &[]);
 }

@@ -1,4 +1,4 @@
-//! Tests of what a host owes while requests are open: to a reconnecting client, to two clients with the same
+//! Tests of the host's duties while requests are open: to a reconnecting client, to two clients with the same
 //! request, and before any handshake. Traffic keeps and breaks each rule.
 
 use super::testkit::TestVerdict;
@@ -7,7 +7,7 @@ use super::tests::{check, only};
 /// Two clients with the same channels; the second client disconnects.
 const START: &str = "A hello 0\nA sub session 0\nA sub chat 0\nB hello 0\nB sub session 0\nB sub chat 0\n\
                      A got chat 1 start t1\nB got chat 1 start t1\nB close\nB2 open\n";
-/// The second client requests what it has missed since the first action.
+/// The second client requests the actions that it has missed since the first action.
 const ASKED: &str = r#"B2 > {"jsonrpc":"2.0","id":9,"method":"reconnect","params":{"channel":"ahp-root://","clientId":"B","lastSeenServerSeq":1,"subscriptions":["ahp-session:/1","ahp-chat:/1"]}}"#;
 
 fn returns(between: &str, replayed: &str, after: &str, expected: &[&str]) -> TestVerdict {
@@ -28,7 +28,7 @@ fn actions_during_a_reconnect_are_not_lost() {
     let turn = "A got chat 2 end t1";
     let later = "A got session 3 title 3\nB2 got session 3 title 3\nB2 barrier";
     let complete = ["fanout.complete"];
-    // The action is in the replay, or comes after it.
+    // The action is in the replay, or arrives after the replay.
     returns(turn, "", &format!("B2 got chat 2 end t1\n{later}"), &[]);
     let end = r#"{"channel":"ahp-chat:/1","serverSeq":2,"action":{"type":"chat/turnComplete","turnId":"t1","duration":5}}"#;
     returns(turn, end, later, &[]);
@@ -74,7 +74,7 @@ fn errors_before_the_handshake_are_judged_by_json_rpc() {
         );
     };
     refused(r#"{"code":-32600,"message":"the handshake comes first"}"#, &[]);
-    // Which further members an error with this code has depends on the version.
+    // The version determines which further members an error with this code has.
     refused(r#"{"code":-32005,"message":"no"}"#, &[]);
     refused(r#"{"code":-32600}"#, &shape);
     refused(r#"{"code":"no","message":"no"}"#, &shape);
@@ -101,11 +101,11 @@ fn two_concurrent_creations_of_a_session_must_not_both_succeed() {
     let said = check(&format!("{both}A ok 5\nB ok 6"), &["requests.refused"]);
     assert_eq!(only(&said, "requests.refused").lines, [8, 9, 10]);
     check(&format!("{both}A ok 5\n{refused}"), &[]);
-    // The session was disposed of between the two requests, or may have been.
+    // The session was disposed of, or may have been disposed of, between the two requests.
     let disposal = r#"A ask 7 disposeSession {"channel":"ahp-session:/9"}"#;
     check(&format!("{both}A ok 5\n{disposal}\nA ok 7\nB ok 6"), &[]);
     check(&format!("{both}{disposal}\nA ok 7\nA ok 5\nB ok 6"), &[]);
-    // A snapshot before the answer to the creation proves no second session.
+    // A snapshot before the answer to the creation does not prove a second session.
     let subscribed = r#"A ask 8 subscribe {"channel":"ahp-session:/9"}"#;
     check(&format!("{start}{}\n{subscribed}\nA ok 5", create("A", 5)), &[]);
 }

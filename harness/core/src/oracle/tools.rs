@@ -1,6 +1,6 @@
 //! Checks the life cycle of tool calls against the table of transitions.
 //!
-//! Statuses are read from the folded state, just before an action is folded.
+//! The checks read a status from the folded state, just before an action is folded.
 //!
 //! Knows: folded chats, the table. Never knows: who decided.
 
@@ -148,7 +148,8 @@ impl ToolDecisionChecks {
     }
 }
 
-/// Judges whether a decision is the first of its kind (F4). Returns `true` if it is a repetition.
+/// Judges whether a decision is the first of its kind. Returns `true` if the decision is a repetition.
+/// Invariant F4.
 fn again(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,
@@ -172,7 +173,7 @@ fn again(
         let message = format!(
             "expected only one `{name}` for the tool call `{call}` of `{uri}`, found a second one"
         );
-        // Only for confirmations the specification says that a second one MUST be rejected.
+        // The specification requires the rejection of a second decision (MUST) only for confirmations.
         let weight = match decision {
             ToolDecision::Confirmed => Weight::Must,
             ToolDecision::Completed | ToolDecision::ResultConfirmed => Weight::Essential,
@@ -186,8 +187,8 @@ fn again(
     false
 }
 
-/// Judges whether finished turns hold only completed or cancelled calls (F8). Unknown statuses belong to newer
-/// versions.
+/// Judges whether finished turns have only completed or cancelled calls. Unknown statuses belong to newer
+/// versions. Invariant F8.
 fn finished(cx: &OracleContext, channel: ChannelId, turns: &[Value], out: &mut FindingSink) {
     for turn in turns {
         for call in list(turn, "responseParts").iter().filter_map(|part| given(part, "toolCall")) {

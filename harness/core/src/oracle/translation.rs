@@ -1,10 +1,11 @@
-//! Compares both sides of a host: what its clients see and decide, and what reaches the agent below.
+//! Compares both sides of a host: the state and the decisions of its clients, and the traffic of the agent
+//! below the host.
 //!
 //! A turn above and a conversation below belong together if the prompt contains the message of the turn. Tool
 //! calls are matched in order by the longest text of their input, because hosts assign their own ids.
 //!
-//! The two sides use different sockets, which have no common order. No finding therefore depends on which of
-//! two lines came first, with one exception: a tool that ran before our own client even sent its decision.
+//! The two sides use different sockets, which have no common order. Therefore no finding depends on the order
+//! of two lines, with one exception: a tool that ran before our own client even sent its decision.
 //!
 //! Knows: folded chats, facts of conversations. Never knows: ACP, models.
 //!
@@ -27,21 +28,21 @@ use super::context::OracleContext;
 use super::members::{list, text};
 use super::step::{ActionFolding, OracleStep};
 
-/// Upper bound for the turns and conversations that are remembered; further ones are not judged.
+/// Upper bound for the turns and conversations that are remembered. Further ones are not judged.
 const MAX_TURNS: usize = 4_096;
-/// Upper bound for the turns that wait for their prompt.
+/// Upper bound for the turns that are kept until their prompt is seen.
 const MAX_WAITING: usize = 256;
-/// Upper bound for the prompts that wait for their turn.
+/// Upper bound for the prompts that are kept until their turn is seen.
 const MAX_EARLY: usize = 32;
 /// Upper bound for the calls of a turn, on each side.
 const MAX_CALLS: usize = 1_000;
-/// Upper bound in bytes for a prompt, and for the answer to it; longer ones are not compared.
+/// Upper bound in bytes for a prompt, and for the answer to a prompt. Longer texts are not compared.
 const MAX_TEXT: usize = 1 << 20;
-/// Upper bound in bytes for all texts that are not judged yet; texts beyond it are not compared.
+/// Upper bound in bytes for all texts that are not judged yet. Further texts are not compared.
 const MAX_TEXTS: usize = 64 << 20;
 /// The number of characters of a text that a message shows.
 const SHOWN: usize = 60;
-/// How long a cancel may take to reach the agent. The specification gives no figure.
+/// The time that a cancel may take to reach the agent. The specification states no limit.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The turns above and the conversations below that were seen so far.
@@ -56,7 +57,7 @@ pub(super) struct TranslationChecks {
     early: Vec<String>,
     /// The number of bytes of text that are kept.
     bytes: usize,
-    /// The chats whose turn was cancelled while the agent has not been seen to receive the cancel.
+    /// The chats whose turn was cancelled, if no traffic shows yet that the agent received the cancel.
     cancelled: Vec<ChannelId>,
 }
 
@@ -74,9 +75,9 @@ struct ClientTurn {
 
 /// The end of a turn.
 enum TurnEnd {
-    /// The turn completed. `said` is its text; `None` if the state does not hold all of it.
+    /// The turn completed. `said` is its text; `None` if the state does not contain the whole text.
     Complete { said: Option<String>, line: u64 },
-    /// The turn ended early, so that missing parts prove nothing.
+    /// The turn ended early, so missing parts prove nothing.
     Short,
 }
 
@@ -97,7 +98,7 @@ struct CallAbove {
 /// A conversation with the agent.
 #[derive(Default)]
 struct AgentTalk {
-    /// Whether it is a conversation with the model stand-in. An agent may change what a model says.
+    /// Whether the conversation is with the model stand-in. An agent may change the output of a model.
     model: bool,
     chat: Option<ChannelId>,
     prompt: String,
@@ -155,7 +156,7 @@ impl CheckFamily for TranslationChecks {
     }
 }
 
-/// Judges the names of the tools that a model is offered (N6).
+/// Judges the names of the tools that the agent offers to a model. Invariant N6.
 fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
     let tools = list(record, "tools");
     if tools.is_empty() {
@@ -174,7 +175,7 @@ fn offered(cx: &OracleContext, record: &Value, out: &mut FindingSink) {
 }
 
 impl TranslationChecks {
-    // The side above the host
+    // The functions for the side above the host.
 
     fn above(&mut self, cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
         let (chat, action, line) = (folding.channel, folding.envelope.action, folding.line);
@@ -247,7 +248,7 @@ impl TranslationChecks {
         }
         self.turns
             .insert(chat, ClientTurn { text: said.to_owned(), line, ..ClientTurn::default() });
-        // The prompt may have been seen before its turn.
+        // The prompt may have arrived before its turn.
         let fits = |talk: &AgentTalk| talk.chat.is_none() && talk.prompt.contains(said);
         match self.early.iter().position(|key| self.talks.get(key).is_some_and(fits)) {
             Some(at) => {
@@ -275,7 +276,7 @@ impl TranslationChecks {
         self.judge_ended(cx, chat, out);
     }
 
-    // The side below the host
+    // The functions for the side below the host.
 
     fn below(
         &mut self,
@@ -361,7 +362,7 @@ impl TranslationChecks {
         Some((turn, self.talks.get(turn.talk.as_ref()?)?))
     }
 
-    // Judgements
+    // The functions that judge both sides.
 
     /// Judges a turn once it has ended on both sides.
     fn judge_ended(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
@@ -373,7 +374,7 @@ impl TranslationChecks {
         }
     }
 
-    /// Judges a turn, unless it was judged before.
+    /// Judges a turn, unless the turn was judged before.
     fn judge(&mut self, cx: &OracleContext, chat: ChannelId, out: &mut FindingSink) {
         let Some((turn, talk)) = self.pair(chat).filter(|(turn, _)| !turn.judged) else {
             return;
@@ -395,7 +396,7 @@ impl TranslationChecks {
             turn.judged = true;
             turn.calls = Vec::new();
         }
-        // Frees the judged texts, but keeps what shows the end of a cancelled turn.
+        // Frees the judged texts, but keeps the fields that show the end of a cancelled turn.
         if let Some(talk) = key.and_then(|key| self.talks.get_mut(&key)) {
             self.bytes = self.bytes.saturating_sub(talk.bytes);
             let (chat, ended, stopped) = (talk.chat, talk.ended, talk.stopped);
@@ -403,7 +404,7 @@ impl TranslationChecks {
         }
     }
 
-    /// Judges, for each cancelled turn, whether the agent has received the cancel in time (N5).
+    /// Judges, for each cancelled turn, whether the agent has received the cancel in time. Invariant N5.
     fn look_for_cancels(&mut self, cx: &OracleContext, out: &mut FindingSink) {
         let mut waiting = std::mem::take(&mut self.cancelled);
         waiting.retain(|chat| {
@@ -450,7 +451,7 @@ impl AgentTalk {
         self.texts.push(String::new());
     }
 
-    /// Keeps a text if there is room for it, and returns the number of bytes kept.
+    /// Keeps a text if there is room for it, and returns the number of bytes that were kept.
     fn said(&mut self, said: &str, room: bool) -> usize {
         let room = room && self.bytes + said.len() <= MAX_TEXT;
         self.whole &= room;
@@ -484,7 +485,8 @@ impl AgentTalk {
     }
 }
 
-/// Returns the text of a turn that is about to complete. Texts that the state keeps elsewhere are not compared.
+/// Returns the text of a turn that is about to complete. The result does not contain texts that the state keeps
+/// elsewhere.
 fn complete(cx: &OracleContext, folding: &ActionFolding<'_>) -> TurnEnd {
     let state = cx.folded(folding.channel).map(|fold| &fold.state);
     let turn = state.and_then(|state| state.get("activeTurn"));
@@ -508,7 +510,7 @@ fn matched(above: &[CallAbove], below: &[CallBelow]) -> Vec<Option<usize>> {
 }
 
 impl CallAbove {
-    /// Whether the input contains a text, plain or with JSON escapes.
+    /// Returns whether the input contains a text, plain or with JSON escapes.
     fn has(&self, leaf: &str) -> bool {
         let quoted = Value::from(leaf).to_text();
         let inner = quoted.trim_start_matches('"').trim_end_matches('"');
@@ -516,7 +518,7 @@ impl CallAbove {
     }
 }
 
-/// Judges whether a call ran only with permission (N2 and N3).
+/// Judges whether a call ran only with permission. Invariants N2 and N3.
 fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink) {
     let id = &above.id;
     match (above.denied, call.ran) {
@@ -532,7 +534,7 @@ fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink
             }
         }
         (None, Some(ran)) if above.asked => {
-            // A client that is not ours may have approved before the call ran.
+            // A client that the harness does not control may have approved the call before the call ran.
             let early = above.sent.map_or(!above.approved, |sent| ran < sent);
             out.seen(Rule::RunsApproved);
             if early {
@@ -548,7 +550,7 @@ fn decided(uri: &str, above: &CallAbove, call: &CallBelow, out: &mut FindingSink
     }
 }
 
-/// Judges whether each call below is exactly one call above (N1).
+/// Judges whether each call below matches exactly one call above. Invariant N1.
 fn told_once(
     uri: &str,
     end: u64,
@@ -587,8 +589,8 @@ fn told_once(
     }
 }
 
-/// Judges whether the text of the agent arrives above, complete and in order (N4). The host may change white
-/// space.
+/// Judges whether the text of the agent arrives above, complete and in order. The host may change white space.
+/// Invariant N4.
 fn text_arrived(uri: &str, lines: [u64; 2], said: &str, talk: &AgentTalk, out: &mut FindingSink) {
     let rule = Rule::TextArrives;
     let bare = |text: &str| text.split_whitespace().collect::<String>();

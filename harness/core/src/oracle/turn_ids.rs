@@ -1,7 +1,7 @@
-//! Checks ids within a chat: a turn's id stands for one turn, a part's id for one part; also checks that errors
-//! arrive as `chat/error`.
+//! Checks ids within a chat: the id of a turn belongs to one turn, and the id of a part to one part. The checks
+//! also judge whether errors arrive as `chat/error`.
 //!
-//! The ids of a chat are kept beside its fold, and read again only if the fold begins anew. The cost of an
+//! The ids of a chat are kept beside its fold, and are read again only if the fold restarts. The cost of an
 //! action therefore does not depend on the history.
 //!
 //! Knows: folded chats, snapshots. Never knows: who sent an action.
@@ -30,7 +30,7 @@ struct TurnIdChat {
     /// The line of the snapshot that the fold began with; 0 if the turns have to be read again.
     base: u64,
     turns: foldhash::HashSet<Text>,
-    /// The id of the turn that `parts` belongs to, and the line of the fold's snapshot.
+    /// The id of the turn with the parts in `parts`, and the line of the fold's snapshot.
     active: Option<(Text, u64)>,
     /// The ids of the active turn's parts, and whether each is a tool call.
     parts: foldhash::HashMap<Text, bool>,
@@ -79,7 +79,7 @@ impl TurnIds {
 }
 
 impl TurnIdChat {
-    /// Judges whether a new turn has a new id (E4).
+    /// Judges whether a new turn has a new id. Invariant E4.
     fn start(
         &mut self,
         cx: &OracleContext,
@@ -95,7 +95,7 @@ impl TurnIdChat {
             self.base = fold.base_line;
             self.turns = list(&fold.state, "turns").iter().filter_map(id).map(Text::from).collect();
         }
-        // Another check judges a start of the active turn.
+        // Another check judges a repeated start of the active turn.
         if active == Some(turn) {
             return;
         }
@@ -127,7 +127,7 @@ impl TurnIdChat {
         }
     }
 
-    /// Judges a part that is no tool call (E5 and E7).
+    /// Judges a part that is not a tool call. Invariants E5 and E7.
     fn part(
         &mut self,
         cx: &OracleContext,
@@ -156,8 +156,8 @@ impl TurnIdChat {
         }
     }
 
-    /// Judges the id of a tool call against the text parts (E5). The check of transitions judges it against
-    /// other calls.
+    /// Judges the id of a tool call against the ids of text parts. The check of transitions compares it with
+    /// other calls. Invariant E5.
     fn call(
         &mut self,
         cx: &OracleContext,
@@ -194,7 +194,7 @@ impl TurnIdChat {
     }
 }
 
-/// Judges the ids in a snapshot (E4 and E5).
+/// Judges the ids in a snapshot. Invariants E4 and E5.
 fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut FindingSink) {
     let lines = [cx.now.line];
     let uri = cx.uri(channel);
@@ -227,8 +227,8 @@ fn snapshot(cx: &OracleContext, channel: ChannelId, state: &Value, out: &mut Fin
     }
 }
 
-/// Returns the weight of two parts with the same id. That a text part and a tool call need different ids is
-/// only inferred.
+/// Returns the weight of a finding about two parts with the same id. The specification only implies that a text
+/// part and a tool call need different ids.
 fn weight(call: bool, other: bool) -> Weight {
     if call == other { Weight::Essential } else { Weight::Note }
 }
@@ -237,7 +237,8 @@ fn id(value: &Value) -> Option<&str> {
     text(value, "id")
 }
 
-/// Returns the id of a text part or of a tool call, and whether it is a tool call; `None` for other parts.
+/// Returns the id of a text part or of a tool call, and whether the part is a tool call; `None` for other
+/// parts.
 fn named(part: &Value) -> Option<(&str, bool)> {
     if let Some(call) = part.get("toolCall") {
         return Some((text(call, "toolCallId")?, true));

@@ -1,5 +1,5 @@
-//! Checks how turns begin and how long they take: their session is ready, the host has a reason to start them,
-//! and their duration is not longer than observed.
+//! Checks how turns begin and how long they take: the session of a turn is ready, the host has a reason to
+//! start the turn, and the stated duration is not longer than the observed duration.
 //!
 //! Knows: folded chats and sessions, requests that create chats. Never knows: the content of a turn.
 
@@ -19,7 +19,8 @@ use super::step::{ActionFolding, OracleStep};
 
 /// Upper bound for the requested chats that are remembered.
 const MAX_CHATS: usize = 4_096;
-/// How much longer than observed a turn's stated duration may be, because its start may have arrived late.
+/// The amount by which the stated duration of a turn may exceed the observed duration, because the start may
+/// have arrived late.
 const TOLERANCE: Duration = Duration::from_secs(10);
 
 /// The requested chats, and the starts of the active turns.
@@ -28,7 +29,7 @@ pub(super) struct TurnStarts {
     /// The chats that a client requested, by URI, and whether each begins with a message.
     made: foldhash::HashMap<Text, bool>,
     started: ChatMemory<Option<StartedTurn>>,
-    /// The last session that was reported as not ready, so that it is reported once.
+    /// The last session that was reported as not ready, to report each session once.
     unready: Option<ChannelId>,
 }
 
@@ -79,13 +80,13 @@ impl TurnStarts {
                 self.explained(cx, folding, fold, out);
                 self.start(cx, folding, fold, out);
             }
-            // A resumed turn began before it was resumed.
+            // A resumed turn began before the action that resumes it.
             "turnResume" => self.started.forget(folding.channel),
             _ => self.end(cx, folding, fold, out),
         }
     }
 
-    /// Judges whether a turn that the host starts has a reason (E9).
+    /// Judges whether a turn that the host starts has a reason. Invariant E9.
     fn explained(
         &mut self,
         cx: &OracleContext,
@@ -143,7 +144,7 @@ impl TurnStarts {
         }
     }
 
-    /// Judges the duration of a turn at its end (E10).
+    /// Judges the duration of a turn at its end. Invariant E10.
     fn end(
         &mut self,
         cx: &OracleContext,
@@ -181,7 +182,7 @@ impl TurnStarts {
         }
     }
 
-    /// Judges whether a turn starts when its session is ready (E8).
+    /// Judges whether a turn starts when its session is ready. Invariant E8.
     fn ready(
         &mut self,
         cx: &OracleContext,

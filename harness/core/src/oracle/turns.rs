@@ -1,6 +1,7 @@
-//! Checks the life cycle of turns: one is active at a time, its actions name it, and it ends once.
+//! Checks the life cycle of turns: one turn is active at a time, the actions of a turn name it, and a turn ends
+//! once.
 //!
-//! The active turn is read from the folded state, just before an action is folded.
+//! The checks read the active turn from the folded state, just before an action is folded.
 //!
 //! Knows: folded chats. Never knows: who sent an action.
 
@@ -24,17 +25,17 @@ enum TurnActionRole {
     Start,
     Resume,
     End,
-    /// Belongs to the active turn and names it.
+    /// The action belongs to the active turn and names the turn.
     Within,
-    /// Appends text to a part of this kind.
+    /// The action appends text to a part of this kind.
     Append(&'static str),
-    /// Belongs to the active turn without naming it.
+    /// The action belongs to the active turn without naming the turn.
     Unnamed,
-    /// Drops turns from the history.
+    /// The action removes turns from the history.
     Truncate,
 }
 
-/// The actions about turns. Source: chat-channel.md; the tool-call actions have their own table.
+/// The actions about turns. Source: chat-channel.md. Actions about tool calls have their own table.
 const ROLES: &[(&str, TurnActionRole)] = &[
     ("turnStarted", TurnActionRole::Start),
     ("turnResume", TurnActionRole::Resume),
@@ -72,7 +73,7 @@ struct TurnChat {
     ended: Vec<(String, u64)>,
     /// The turns that another turn replaced, with the lines of both starts.
     replaced: Vec<(String, u64, u64)>,
-    /// The id and the line of the active turn's start.
+    /// The id of the active turn, and the line of its start.
     started: Option<(String, u64)>,
 }
 
@@ -131,7 +132,7 @@ impl TurnChecks {
         }
     }
 
-    /// Judges whether a replaced turn is in the history of a snapshot (the second half of E3).
+    /// Judges whether a replaced turn is in the history of a snapshot. This is the second half of invariant E3.
     fn compare(
         &mut self,
         cx: &OracleContext,
@@ -226,7 +227,7 @@ impl TurnChat {
         }
     }
 
-    /// Judges whether an action names the active turn (E2), and returns the result.
+    /// Judges whether an action names the active turn, and returns the result. Invariant E2.
     fn within(
         &self,
         cx: &OracleContext,
@@ -273,7 +274,7 @@ fn inactive(
     out.broken(Rule::ActiveOnly, message, &lines);
 }
 
-/// Judges whether text is appended to an existing part of the right kind (E6).
+/// Judges whether text is appended to an existing part of the right kind. Invariant E6.
 fn append(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,
@@ -287,7 +288,7 @@ fn append(
     out.seen(Rule::PartBeforeAppend);
     let parts = state.get("activeTurn").and_then(|turn| turn.get("responseParts"));
     let parts = parts.and_then(Value::as_array);
-    // Text nearly always goes to the newest part, so that the search starts there.
+    // Text nearly always goes to the newest part, so the search starts there.
     let named = |part: &&Value| part.get("id").and_then(Value::as_str) == Some(id);
     let part = parts.into_iter().flatten().rev().find(named);
     let found = match part.map(|part| part.get("kind").and_then(Value::as_str)) {

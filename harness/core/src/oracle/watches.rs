@@ -1,5 +1,5 @@
-//! Checks resource watches: batches are not empty and concern the watched root, and the watch stays as
-//! requested.
+//! Checks resource watches: batches are not empty and concern the watched root, and the description of a watch
+//! equals the request.
 //!
 //! Knows: requested watches, events. Never knows: files.
 //!
@@ -22,7 +22,7 @@ use super::members::{given, list, text};
 use super::same::same;
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The members that describe a watch: their names in its state and in its request.
+/// The members that describe a watch: each with its name in the state and its name in the request.
 const DESCRIPTOR: [(&str, &str); 4] = [
     ("root", "uri"),
     ("recursive", "recursive"),
@@ -74,7 +74,8 @@ impl WatchChecks {
         }
     }
 
-    /// Judges whether a watch's state is as requested (L4). Members absent from the request are up to the host.
+    /// Judges whether the state of a watch equals the request. The host chooses members that the request does
+    /// not have. Invariant L4.
     fn snapshot(
         &self,
         cx: &OracleContext,
@@ -105,7 +106,7 @@ impl WatchChecks {
     }
 }
 
-/// Judges whether a batch has changes, all below the root of the watch (L4).
+/// Judges whether a batch has changes, all below the root of the watch. Invariant L4.
 fn batch(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink) {
     let changes = given(folding.envelope.action, "changes");
     let items = changes.map_or(&[][..], |changes| match changes {
@@ -140,7 +141,7 @@ fn batch(cx: &OracleContext, folding: &ActionFolding<'_>, out: &mut FindingSink)
     }
 }
 
-/// Judges whether the description of a watch stays the same (L4).
+/// Judges whether the description of a watch stays the same. Invariant L4.
 fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     out.seen(Rule::WatchDescriptor);
     let differs = |(name, _): &(&str, &str)| {
@@ -154,7 +155,7 @@ fn compare(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut Findi
     }
 }
 
-/// Normalises a URI: decodes escapes and ignores case, which hosts spell differently.
+/// Normalises a URI: decodes escapes and ignores case, because hosts spell URIs differently.
 fn plain(uri: &str) -> String {
     String::from_utf8_lossy(&percent::decoded(uri)).to_ascii_lowercase()
 }

@@ -1,8 +1,8 @@
-//! Checks the history of a chat in pieces: a subscription without a window receives all of it, and pages that
-//! are loaded later are older and in order.
+//! Checks histories of chats that arrive in pages: a subscription without a window receives all turns, and
+//! pages that are loaded later are older and in order.
 //!
-//! A page goes to all subscribers, whatever their windows, so that it may repeat turns that some already have;
-//! reducers skip those. Only what no window can explain is a finding.
+//! A page goes to all subscribers, whatever their windows, so a page may repeat turns that some subscribers
+//! already have; reducers skip these turns. A finding is reported only if no window can explain the history.
 //!
 //! Knows: folded chats, snapshots. Never knows: how many turns a client requested.
 //!
@@ -21,10 +21,10 @@ use super::context::OracleContext;
 use super::members::{given, list, repeated, text};
 use super::step::{ActionFolding, OracleStep, StateComparison};
 
-/// The member whose presence means that there are older turns.
+/// The member whose presence means that older turns exist.
 const CURSOR: &str = "turnsNextCursor";
 
-/// The checks of windows. They need no state beyond the context.
+/// The checks of windows. These checks need no state beyond the context.
 pub(super) struct WindowChecks;
 
 impl CheckFamily for WindowChecks {
@@ -54,7 +54,7 @@ fn id(turn: &Value) -> Option<&str> {
 const PREPEND: &str = "chat.fetchTurns.prepend";
 const CLEARED: &str = "chat.fetchTurns.cursor-cleared";
 
-/// Judges a page of older turns (L7).
+/// Judges a page of older turns. Invariant L7.
 fn loaded(
     cx: &OracleContext,
     folding: &ActionFolding<'_>,
@@ -78,7 +78,7 @@ fn loaded(
         return out.broken(Rule::HistoryPages.of(PREPEND), message, &lines);
     }
     let all = is_whole(fold);
-    // The page holds older turns first, then turns that the fold has, in the fold's order.
+    // The page contains older turns first, then turns that the fold has, in the fold's order.
     let ids: foldhash::HashSet<Option<&str>> = known.iter().map(id).collect();
     let unknown = page.iter().take_while(|turn| !ids.contains(&id(turn))).count();
     let (older, rest) = page.split_at(unknown);
@@ -114,12 +114,12 @@ fn loaded(
     }
 }
 
-/// Whether a fold has every turn.
+/// Returns whether a fold has every turn.
 fn is_whole(fold: &ChannelFold) -> bool {
     !fold.windowed && given(&fold.state, CURSOR).is_none()
 }
 
-/// Judges whether a snapshot without a requested window is complete (L7).
+/// Judges whether a snapshot without a requested window is complete. Invariant L7.
 fn whole(
     cx: &OracleContext,
     request: &OpenRequest,
@@ -148,7 +148,7 @@ fn whole(
     }
 }
 
-/// Judges whether a shortened history has a cursor, and a complete one has none (L7).
+/// Judges whether a shortened history has a cursor, and a complete history has none. Invariant L7.
 fn cut(cx: &OracleContext, comparison: &StateComparison<'_>, out: &mut FindingSink) {
     if comparison.kind != ChannelKind::Chat || !comparison.windowed {
         return;

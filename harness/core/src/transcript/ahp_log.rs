@@ -6,8 +6,8 @@
 //! ```
 //!
 //! The message is the line without that member, byte for byte. An entry with `truncated` is a message that is
-//! only partly known. This harness adds members of its own (`recording`, `order`, `t`, `capture`), so that its
-//! logs hold the same information as a capture, see `CAPTURE_FORMAT.md`.
+//! only partly known. This harness adds more members (`recording`, `order`, `t`, `capture`), so its logs have
+//! the same information as a capture, see `CAPTURE_FORMAT.md`.
 //!
 //! Knows: the lines of captures. Never knows: files, how logs are combined.
 //!
@@ -27,7 +27,7 @@ use crate::wire::timestamp;
 
 use super::{ClosingSide, ConnectionEvent, SeenFrame, line};
 
-/// The member that marks a line as one of a log.
+/// The member that marks a line as a line of a connection log.
 pub const MEMBER: &str = "_ahpLog";
 
 /// One parsed line of a log.
@@ -46,23 +46,23 @@ pub struct LogLine {
 /// The content of a log line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LogContent {
-    /// A message.
+    /// The line is a message.
     Message {
         /// The sender.
         by: ClosingSide,
-        /// The message, byte for byte.
+        /// The text of the message, byte for byte.
         frame: Frame,
     },
-    /// Any other event.
+    /// The line is any other event.
     Event(ConnectionEvent),
 }
 
 /// A position in a recording of this harness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedPlace {
-    /// The id of the recording, the same on each of its lines.
+    /// The id of the recording, which is equal on all of its lines.
     pub recording: String,
-    /// The number of the line, over all connections.
+    /// The number of the line, counted over all connections.
     pub order: u64,
     /// The time since the recording began.
     pub at: Duration,
@@ -116,10 +116,11 @@ impl<'de> Deserialize<'de> for MemberOrder<'de> {
     }
 }
 
-/// Parses a line; `None` if it is not one of a log.
+/// Parses a line; returns `None` if the line does not belong to a connection log.
 ///
 /// # Errors
-/// The reason why the line is malformed. The caller knows the line number.
+/// Returns the reason why the line is malformed. The reason does not name the line; the caller knows the line
+/// number.
 pub fn read(text: &str) -> Result<Option<LogLine>, String> {
     // A cheap search avoids parsing the lines of captures twice.
     if memchr::memmem::find(text.as_bytes(), b"\"_ahpLog\"").is_none() {
@@ -180,7 +181,7 @@ pub fn read(text: &str) -> Result<Option<LogLine>, String> {
     Ok(Some(LogLine { at, connection, content, recorded }))
 }
 
-/// Returns the text of an object without one member; the rest stays byte for byte.
+/// Returns the text of an object without one member. The rest of the text stays unchanged, byte for byte.
 fn without(text: &str, members: &[(String, &RawValue)], place: usize) -> String {
     let end = |index: usize| {
         let raw = members[index].1.get();
@@ -197,10 +198,10 @@ fn without(text: &str, members: &[(String, &RawValue)], place: usize) -> String 
     [&text[..from], &text[to..]].concat()
 }
 
-/// The facts that every line of a recording repeats.
+/// The constant values that every line of a recording repeats.
 #[derive(Clone, Debug)]
 pub struct RecordingFacts {
-    /// The start of the recording, since 1970.
+    /// The start of the recording, as the time since 1970.
     pub epoch: Duration,
     /// The id of the recording.
     pub name: String,
@@ -237,7 +238,7 @@ impl RecordingFacts {
                 line::write(&mut line, None, at, connection, event);
                 let word = line.split("\"dir\":\"").nth(1).and_then(|rest| rest.split('"').next());
                 let word = word.unwrap_or_default();
-                // Viewers of logs show such a line as a notification.
+                // Log viewers show such a line as a notification.
                 let _ = write!(out, "{{\"jsonrpc\":\"2.0\",\"method\":\"$/capture/{word}\"");
             }
         }
@@ -266,8 +267,8 @@ impl RecordingFacts {
     }
 }
 
-/// Returns the text of a frame without its last brace; `None` unless it is an object to which a member can be
-/// added.
+/// Returns the text of a frame without its last brace; `None` if the frame is not an object to which a member
+/// can be added.
 fn opening(seen: &SeenFrame) -> Option<&str> {
     let (Frame::Text(text), DecodedFrame::Message(_)) = (&*seen.frame, &seen.decoded) else {
         return None;
@@ -277,14 +278,14 @@ fn opening(seen: &SeenFrame) -> Option<&str> {
         read.is_ok_and(|MemberOrder(members)| members.iter().any(|(name, _)| name == MEMBER))
     };
     let plain = text.starts_with('{') && !text.contains(['\n', '\r']);
-    // The name of the member may be written with escapes.
+    // The text may spell the name of the member with escapes.
     if !plain || (text.contains(MEMBER) || text.contains("\\u")) && has_member() {
         return None;
     }
     text.strip_suffix('}').filter(|open| !open.ends_with(|last: char| last.is_ascii_whitespace()))
 }
 
-/// Whether a text is a log, judged by its first line.
+/// Returns whether a text is a connection log, judged by its first line.
 pub fn is_log(first: &str) -> bool {
     #[derive(Deserialize)]
     struct MarkedLine {

@@ -1,4 +1,5 @@
-//! One event on one connection. A frame is decoded once, when it enters the transcript, and shared afterwards.
+//! An event on a connection. A frame is decoded once, when it is added to the transcript, and shared
+//! afterwards.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,8 +21,8 @@ impl fmt::Display for ConnId {
 /// A frame and its decoded content.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SeenFrame {
-    /// The frame, byte for byte. It is shared, so that it can be kept without the decoded content, which takes
-    /// about fifteen times the memory.
+    /// The frame, byte for byte. The frame is shared, so it can be kept without the decoded content, which
+    /// takes about fifteen times the memory.
     pub frame: Arc<Frame>,
     /// The decoded content.
     pub decoded: DecodedFrame,
@@ -33,7 +34,7 @@ impl SeenFrame {
         SeenFrame::again(Arc::new(frame))
     }
 
-    /// Decodes a frame that was kept without its content.
+    /// Decodes a frame that was kept without its decoded content.
     pub fn again(frame: Arc<Frame>) -> SeenFrame {
         let decoded = decode(&frame);
         SeenFrame { frame, decoded }
@@ -44,7 +45,7 @@ impl SeenFrame {
         SeenFrame { frame: Arc::new(message.frame()), decoded: DecodedFrame::Message(message) }
     }
 
-    /// Returns the message; `None` if the frame holds none.
+    /// Returns the message; `None` if the frame does not contain a message.
     #[inline]
     pub fn message(&self) -> Option<&Message> {
         match &self.decoded {
@@ -57,9 +58,9 @@ impl SeenFrame {
 /// The side that closed a connection, or that sent a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClosingSide {
-    /// The client, or the harness on its behalf.
+    /// The client, or the harness on the client's behalf.
     Client,
-    /// The host, or the network on its side.
+    /// The host, or the network on the host's side.
     Host,
 }
 
@@ -81,23 +82,23 @@ pub enum ConnectionEvent {
     Received(Arc<SeenFrame>),
     /// The connection was closed.
     Closed {
-        /// The side that closed it.
+        /// The side that closed the connection.
         by: ClosingSide,
         /// The WebSocket close code, if there was one.
         code: Option<u16>,
-        /// The reason beside the code, or the error below the protocol.
+        /// The reason beside the code, or the error of the network or the operating system.
         reason: String,
     },
-    /// A message was cut off, because the connection ended first.
+    /// A message is incomplete, because the connection ended first.
     Cut {
-        /// The sender.
+        /// The sender of the message.
         by: ClosingSide,
         /// The part of the payload that arrived.
         frame: Frame,
     },
     /// The recorder injected a fault into the connection, to test the reaction of both sides.
     Fault {
-        /// The fault, as it was requested.
+        /// The injected fault, as the user requested it.
         what: String,
     },
     /// A message passed between the host and its agent, or between the agent and its model or tools.
@@ -107,13 +108,13 @@ pub enum ConnectionEvent {
         /// The message.
         seen: Arc<SeenFrame>,
     },
-    /// The transcript lacks some traffic of the connection, completely or in part: earlier knowledge about the
-    /// connection may be out of date.
+    /// The transcript lacks some traffic of the connection. Earlier knowledge about the connection may be out
+    /// of date.
     Gap {
         /// The sender of the missing traffic.
         by: ClosingSide,
     },
-    /// The host was restarted: earlier numbers and states are meaningless.
+    /// The host was restarted. Earlier numbers and states are meaningless.
     Restarted,
 }
 
@@ -124,18 +125,20 @@ pub enum BelowEvent {
     ToAgent,
     /// The agent sent a message to the host.
     FromAgent,
-    /// The agent called the model stand-in: a line of the stand-in's log, see `AGENT_SCRIPT.md`.
+    /// The agent called the model stand-in. The content is a line of the stand-in's log, see `AGENT_SCRIPT.md`.
     Model,
-    /// The agent called a tool of the harness: a line of the log of its MCP server, see `AGENT_SCRIPT.md`.
+    /// The agent called a tool of the harness. The content is a line of the log of the harness's MCP server,
+    /// see `AGENT_SCRIPT.md`.
     Tool,
     /// The agent wrote a line to standard error.
     Stderr,
-    /// The result of something that the client did outside the conversation, such as a file or a command.
+    /// The content is the result of something that the client did outside the conversation, such as a file or a
+    /// command.
     Local,
 }
 
 impl BelowEvent {
-    /// Every kind, with its word in a capture.
+    /// Every kind, with its keyword in a capture.
     pub const ALL: [(BelowEvent, &'static str); 6] = [
         (BelowEvent::ToAgent, "c2a"),
         (BelowEvent::FromAgent, "a2c"),
@@ -145,12 +148,12 @@ impl BelowEvent {
         (BelowEvent::Local, "local"),
     ];
 
-    /// Returns its word in a capture.
+    /// Returns the keyword of the kind in a capture.
     pub fn word(self) -> &'static str {
         BelowEvent::ALL.iter().find(|(way, _)| *way == self).map_or("", |(_, word)| word)
     }
 
-    /// Returns the other party, as a capture names the connection.
+    /// Returns the name that a capture gives to the other party of the connection.
     pub fn peer(self) -> &'static str {
         match self {
             BelowEvent::ToAgent | BelowEvent::FromAgent | BelowEvent::Stderr => "agent",
@@ -183,7 +186,8 @@ impl HandshakeLines {
         self.response.first()?.split(' ').nth(1)?.parse().ok()
     }
 
-    /// Returns the subprotocol that the host chose (RFC 6455, 4.2.2), if it chose one.
+    /// Returns the subprotocol that the host chose; `None` if it chose no subprotocol. Source: RFC 6455,
+    /// section 4.2.2.
     pub fn subprotocol(&self) -> Option<&str> {
         self.response.iter().find_map(|line| {
             let (name, value) = line.split_once(':')?;
@@ -195,7 +199,7 @@ impl HandshakeLines {
 /// One line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscriptEntry {
-    /// Its line in the file of the transcript, counted from 1.
+    /// The line number in the file of the transcript, counted from 1.
     pub line: u64,
     /// The time since the transcript began.
     pub at: Duration,

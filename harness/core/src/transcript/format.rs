@@ -1,7 +1,7 @@
-//! The table of the capture format: every kind of line and every member of it.
+//! The table of the capture format: every kind of line and every member of each kind.
 //!
-//! [`schema`] is generated from the table. [`super::line`] writes and reads lines by it. A test compares the
-//! table, the code and the page `CAPTURE_FORMAT.md`.
+//! [`schema`] is generated from the table. [`super::line`] uses the table to write and read lines. A test
+//! compares the table, the code and the page `CAPTURE_FORMAT.md`.
 //!
 //! Knows: names and forms. Never knows: how a line is written or read.
 
@@ -18,24 +18,24 @@ pub enum LineMemberForm {
     Texts,
     /// An even number of hexadecimal digits.
     Hex,
-    /// Seconds.
+    /// A time in seconds.
     Seconds,
     /// A whole number.
     Count,
-    /// `true`, or absent.
+    /// The value `true`; the member is absent otherwise.
     True,
-    /// One of these words.
+    /// A word of this list.
     OneOf(&'static [&'static str]),
 }
 
 /// One member of a line.
 #[derive(Debug)]
 pub struct LineMember {
-    /// Its name.
+    /// The name of the member.
     pub name: &'static str,
-    /// The form of its value.
+    /// The form of the member's value.
     pub form: LineMemberForm,
-    /// Its meaning.
+    /// The meaning of the member.
     pub doc: &'static str,
 }
 
@@ -44,13 +44,13 @@ pub struct LineMember {
 pub struct LineKind {
     /// The value of `dir`.
     pub dir: &'static str,
-    /// Whether it belongs to a connection, and so has a `conn`.
+    /// Whether a line of this kind belongs to a connection, and therefore has a `conn`.
     pub conn: bool,
     /// The members that only this kind has.
     pub members: &'static [LineMember],
-    /// Whether it needs exactly one of `msg`, `raw` and `hex`.
+    /// Whether a line of this kind needs exactly one of the members `msg`, `raw` and `hex`.
     pub frame: bool,
-    /// Its meaning.
+    /// The meaning of the line.
     pub doc: &'static str,
 }
 
@@ -226,7 +226,7 @@ pub const KINDS: &[LineKind] = &[
     },
 ];
 
-/// Whether a text is a keyword of the format.
+/// Returns whether a text is a keyword of the format.
 pub fn is_word(text: &str) -> bool {
     let kinds = KINDS.iter().flat_map(|kind| kind.members);
     let mut members = COMMON.iter().chain(kinds);
@@ -236,7 +236,7 @@ pub fn is_word(text: &str) -> bool {
         || members.any(|member| member.name == text || one_of(member.form))
 }
 
-/// Returns the JSON Schema of one line, which is checked in.
+/// Returns the JSON Schema of one line. A copy of the schema is checked in.
 pub fn schema() -> String {
     let kinds: Value = KINDS.iter().map(kind).collect();
     let about = json!({
@@ -269,7 +269,7 @@ fn kind(kind: &LineKind) -> Value {
         "description": kind.doc,
         "properties": properties,
         "required": ["dir"],
-        // A line with `run` describes the recording or the run. Other tools may add members of their own.
+        // A line with `run` describes the recording or the run. Other tools may add further members.
         "not": {"required": ["run"]},
     });
     if kind.frame {

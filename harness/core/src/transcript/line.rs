@@ -4,7 +4,8 @@
 //! {"t":0.000152,"conn":"A","dir":"c2s","msg":{"jsonrpc":"2.0","id":1,"method":"ping"}}
 //! ```
 //!
-//! [`super::format`] has the table of the members. A name that is opened again is a new connection.
+//! [`super::format`] contains the table of the members. If the name of a connection is opened again, the name
+//! stands for a new connection.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -82,7 +83,7 @@ pub fn write(
     out.push_str("}\n");
 }
 
-/// Whether a frame is JSON that can be embedded in a line.
+/// Returns whether a frame is JSON that can be embedded in a line.
 #[inline]
 fn is_json(decoded: &DecodedFrame) -> bool {
     !matches!(decoded, DecodedFrame::Odd(_) | DecodedFrame::Deep)
@@ -135,8 +136,8 @@ fn digit(value: u8) -> char {
     char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 })
 }
 
-/// Whether JSON text can be read back from a line byte for byte: it has no line break, and no white space
-/// around it.
+/// Returns whether a line can contain this JSON text byte for byte: the text has no line break, and no white
+/// space around it.
 #[inline]
 fn stands_alone(json: &str) -> bool {
     let blank = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_whitespace);
@@ -146,7 +147,7 @@ fn stands_alone(json: &str) -> bool {
 }
 
 /// Appends a number with leading zeros up to `digits` digits. Every frame needs two numbers, and the standard
-/// formatting would cost more than the rest of the line.
+/// formatting would be slower than the rest of the line.
 #[inline]
 fn number(out: &mut String, number: u64, digits: usize) {
     let mut text = [b'0'; 20];
@@ -173,7 +174,7 @@ fn text(out: &mut String, value: &str) {
 /// One parsed line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscriptLine {
-    /// The scenario that is being played, in a run.
+    /// The number of the scenario that is being played, in a transcript of a run.
     pub case: Option<u32>,
     /// The time since the transcript began.
     pub at: Duration,
@@ -195,7 +196,7 @@ pub enum LineError {
          `err`, `local`, `fault`, `gap` or `restart`, found `{0}`"
     )]
     Direction(String),
-    /// A frame without content.
+    /// The line is a frame without content.
     #[error("expected `msg`, `raw` or `hex`, found none of them")]
     NoFrame,
     /// The value of `hex` is not hexadecimal.
@@ -245,7 +246,7 @@ fn even_null<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>
 /// Parses one line.
 ///
 /// # Errors
-/// The reason why the line is malformed. The caller knows the line number.
+/// Returns the reason why the line is malformed. The caller knows the line number.
 pub fn read(line: &str) -> Result<TranscriptLine, LineError> {
     let raw: RawLine<'_> =
         serde_json::from_str(line).map_err(|error| LineError::Malformed(error.to_string()))?;
@@ -268,7 +269,7 @@ pub fn read(line: &str) -> Result<TranscriptLine, LineError> {
         "c2s" => ConnectionEvent::Sent(Arc::new(SeenFrame::new(content(&raw)?))),
         "s2c" => ConnectionEvent::Received(Arc::new(SeenFrame::new(content(&raw)?))),
         "fault" => ConnectionEvent::Fault { what: raw.fault },
-        // A client's missing frame may have changed anything, so that it is the default.
+        // A missing frame of the client may have changed anything, so the client is the default sender.
         "gap" => ConnectionEvent::Gap {
             by: if raw.by.as_deref() == Some("host") {
                 ClosingSide::Host

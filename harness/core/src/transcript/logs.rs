@@ -1,10 +1,10 @@
 //! Combines several logs into one transcript: joins segments, separates connections, drops the second copy of a
 //! connection that was logged at both ends, and orders all entries.
 //!
-//! Within one log the order is that of its lines. Between logs it is that of the times, which have a resolution
-//! of milliseconds: events on connections of different logs within the same millisecond have no known order.
-//! [`ConnectionLogs::in_order`] returns the entries in one of several possible orders. A judge asks for all of
-//! them ([`ConnectionLogs::orders`]) and believes only what holds in each.
+//! Entries of one log have the order of their lines. Entries of different logs have the order of their times,
+//! which have a resolution of milliseconds: events of different logs within the same millisecond have no known
+//! order. [`ConnectionLogs::in_order`] returns the entries in one of several possible orders. A caller judges
+//! all of them ([`ConnectionLogs::orders`]) and keeps only the findings that occur in every order.
 //!
 //! Knows: lines of logs. Never knows: files, rules.
 //!
@@ -28,14 +28,15 @@ use super::{ClosingSide, ConnId, ConnectionEvent, SeenFrame, TranscriptEntry};
 pub const MAX_LOGS: usize = 1_000;
 /// Upper bound for the connections of all logs together.
 const MAX_CONNECTIONS: usize = 100_000;
-/// Upper bound for the bytes of messages of all logs together, which are kept until everything is judged.
+/// Upper bound for the bytes of messages of all logs together. The messages are kept until everything is
+/// judged.
 const MAX_BYTES: usize = 1 << 30;
 /// The methods of a client's first message.
 const HANDSHAKES: [&str; 2] = ["initialize", "reconnect"];
 /// The number of characters of a connection's name that are kept.
 const MAX_NAME: usize = 120;
 
-/// Logs that were read and combined.
+/// The logs that were read and combined.
 #[derive(Debug, Default)]
 pub struct ConnectionLogs {
     /// The files, in the order in which they were read.
@@ -44,12 +45,12 @@ pub struct ConnectionLogs {
     pub connections: Vec<LoggedConnection>,
     /// Remarks about the logs for the user.
     pub notes: Vec<String>,
-    /// Whether some line in the middle of a file was unreadable. The lines before it are kept.
+    /// Whether a line in the middle of a file was unreadable. The lines before it are kept.
     pub broken: bool,
     sources: Vec<LogSource>,
     /// The largest possible error between the times of two logs, in milliseconds.
     skew: i64,
-    /// Whether all logs belong to one recording of this harness, which has numbered its lines.
+    /// Whether all logs belong to one recording of this harness, whose lines are numbered.
     counted: bool,
     /// The number of lines in all files.
     lines: u64,
@@ -59,28 +60,28 @@ pub struct ConnectionLogs {
 /// One file of a log.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LogFile {
-    /// Its name, as the caller gave it.
+    /// The name of the file, as the caller gave it.
     pub name: String,
-    /// The number of lines in the files before it: line numbers run through all files.
+    /// The number of lines in all earlier files: line numbers continue from file to file.
     pub before: u64,
-    /// The index of the log that it is a part of.
+    /// The index of the log that the file is a part of.
     source: usize,
 }
 
 /// One connection of a log.
 #[derive(Clone, Debug)]
 pub struct LoggedConnection {
-    /// Its name in the log.
+    /// The name of the connection in the log.
     pub name: String,
-    /// Whether the log shows its beginning.
+    /// Whether the log contains the beginning of the connection.
     pub whole: bool,
-    /// Whether the log states its beginning and end explicitly.
+    /// Whether the log states the beginning and the end of the connection explicitly.
     exact: bool,
-    /// Whether another log has the same connection from its other end.
+    /// Whether another log contains the same connection, recorded at its other end.
     again: bool,
 }
 
-/// A log, which may consist of several files and hold several connections.
+/// A log, which may consist of several files and contain several connections.
 #[derive(Debug, Default)]
 struct LogSource {
     items: Vec<LogItem>,
@@ -89,9 +90,9 @@ struct LogSource {
 /// One event of a log.
 #[derive(Debug)]
 pub(super) struct LogItem {
-    /// The time in milliseconds since 1970, never before that of the previous event.
+    /// The time in milliseconds since 1970, which is never before the time of the previous event.
     pub at: i64,
-    /// The index of its connection.
+    /// The index of the event's connection.
     pub connection: usize,
     pub line: u64,
     pub content: LogItemSummary,
@@ -110,14 +111,15 @@ pub(super) enum LogItemSummary {
 #[error("{0}")]
 pub struct LogsError(pub String);
 
-/// A file to be read: its name and its content.
+/// A file to be read, as its name and its content.
 pub type LogInput<R> = (String, R);
 
 impl ConnectionLogs {
     /// Reads files of logs, and joins the segments of one log (`NAME.jsonl`, `NAME.1.jsonl` ..).
     ///
     /// # Errors
-    /// A file is not a log, there are too many of them, or two logs may be of one connection but differ.
+    /// Returns an error if a file is not a log, if there are too many logs, or if two logs may contain the same
+    /// connection but differ.
     pub fn read<R: BufRead>(inputs: Vec<LogInput<R>>) -> Result<ConnectionLogs, LogsError> {
         if inputs.len() > MAX_LOGS {
             return Err(LogsError(format!(
@@ -139,7 +141,7 @@ impl ConnectionLogs {
         Ok(logs)
     }
 
-    /// Whether there is no event at all.
+    /// Returns whether the logs contain no event.
     pub fn is_empty(&self) -> bool {
         self.sources.iter().all(|source| source.items.is_empty())
     }
@@ -171,7 +173,7 @@ impl ConnectionLogs {
         Ok(())
     }
 
-    /// Reads one file up to the first unreadable line, and returns whether it reached the end.
+    /// Reads one file up to the first unreadable line, and returns whether the end of the file was reached.
     fn file<R: BufRead>(
         &mut self,
         name: String,
@@ -242,7 +244,7 @@ impl ConnectionLogs {
         let known = reading.open.get(&name).copied();
         let again = match known {
             _ if exact => opens,
-            // One log may hold several consecutive connections of one client.
+            // One log may contain several consecutive connections of one client.
             Some(_) => handshake,
             None => false,
         };
@@ -279,7 +281,7 @@ impl ConnectionLogs {
         Ok(())
     }
 
-    /// Whether every line was numbered by the same recording.
+    /// Returns whether every line has a number of the same recording.
     fn is_counted(&self) -> bool {
         let items = || self.sources.iter().flat_map(|source| &source.items);
         let first = items().next().and_then(|item| item.recorded.as_ref());
@@ -297,7 +299,7 @@ impl ConnectionLogs {
         orders.windows(2).all(|pair| pair[0] != pair[1])
     }
 
-    /// Marks connections that another log has from its other end, so that each is judged once.
+    /// Marks connections that another log contains from their other end, to judge each connection once.
     fn count_once(&mut self) -> Result<(), LogsError> {
         if self.sources.len() < 2 || self.counted {
             return Ok(());
@@ -344,7 +346,7 @@ impl ConnectionLogs {
         items.get(items.binary_search_by_key(&line, |item| item.line).ok()?)
     }
 
-    /// Returns the file and its own line number for a line in the numbering of all files.
+    /// Returns the file, and the line number within the file, for a line in the numbering of all files.
     pub fn place(&self, line: u64) -> String {
         match self.file_of(line) {
             Some(file) => format!("{}:{}", file.name, line - file.before),
@@ -381,7 +383,7 @@ impl ConnectionLogs {
         messages.count() as u64
     }
 
-    /// Whether the logs hold the same information as a capture.
+    /// Returns whether the logs have the same information as a capture.
     pub fn is_exact(&self) -> bool {
         self.connections.iter().all(|connection| connection.exact)
     }
@@ -393,9 +395,10 @@ impl ConnectionLogs {
         Duration::from_millis(if self.counted || self.sources.len() < 2 { 0 } else { steps })
     }
 
-    /// Returns the orders to judge in. Where the times leave the order open, they cover these cases for each log
-    /// and any two other logs: its events come before both, after both, and not between them. The index of a log,
-    /// XORed with an order, is the rank of the log in that order.
+    /// Returns the orders in which the logs are judged. If the times do not determine the order, the orders
+    /// cover these cases for each log and any two other logs: the events of the log come before both, after
+    /// both, and not between them. The index of a log, XORed with an order, is the rank of the log in that
+    /// order.
     pub fn orders(&self) -> Vec<usize> {
         let logs = self.sources.len();
         if logs < 2 || self.counted {
@@ -466,7 +469,7 @@ impl ConnectionLogs {
                 let silent = connection.exact || connection.again;
                 let begins =
                     connection.whole && !silent && first.get(&item.connection) == Some(&index);
-                // How long a connection stayed open after the last line of its log is unknown.
+                // The log does not show how long a connection stayed open after its last line.
                 let ends = !silent && last.get(&item.connection) == Some(&index);
                 let opened = begins.then(|| entry(ConnectionEvent::open(connection.name.clone())));
                 let closed = ConnectionEvent::Closed {
@@ -485,7 +488,7 @@ impl ConnectionLogs {
     pub fn as_capture(&self) -> Vec<(u64, TranscriptLine)> {
         let line = |entry: TranscriptEntry| {
             let name = self.connections[entry.conn.0 as usize].name.clone();
-            // The number distinguishes connections with the same name.
+            // The number distinguishes connections that have the same name.
             let conn = format!("{name} {}", entry.conn.0);
             (entry.line, TranscriptLine { case: None, at: entry.at, conn, event: entry.event })
         };
@@ -533,7 +536,7 @@ impl LogItem {
     }
 }
 
-/// Returns the log that a file belongs to, by its name, and the number of its segment.
+/// Returns the name of the log that a file belongs to, and the number of the file's segment.
 fn segment(name: &str) -> (String, u64) {
     let parts = name.strip_suffix(".jsonl").and_then(|stem| stem.rsplit_once('.'));
     match parts.map(|(log, number)| (log, number.parse())) {
@@ -554,7 +557,7 @@ fn read_line(text: &str) -> Result<LogLine, String> {
     }
 }
 
-/// Whether a client's message begins a connection.
+/// Returns whether a client's message begins a connection.
 fn begins(frame: &Frame) -> bool {
     let names = |word: &str| memchr::memmem::find(frame.bytes(), word.as_bytes()).is_some();
     if !HANDSHAKES.iter().any(|word| names(word)) {

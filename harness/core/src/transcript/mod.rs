@@ -1,4 +1,4 @@
-//! The traffic on the wire, in order: the only basis of every judgement.
+//! The traffic of the connections, in order: the only basis of every judgement.
 //!
 //! A [`TranscriptEntry`] is one event on one connection. [`mod@line`] writes and reads it as a line of JSON, in
 //! the capture format that other recorders use too; [`mod@format`] is the table of that format. [`ahp_log`]

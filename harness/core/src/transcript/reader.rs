@@ -1,7 +1,7 @@
 //! Reads a capture from any source line by line, with bounded memory and clear errors for files of other kinds.
 //!
-//! Reading stops at an unreadable line: a missing part in the middle of a conversation would be blamed on the
-//! host.
+//! Reading stops at an unreadable line, because the host would be blamed for a missing part in the middle of a
+//! conversation.
 //!
 //! Knows: lines. Never knows: files, what a line means.
 //!
@@ -16,7 +16,7 @@ pub const MAX_LINE: usize = 80 << 20;
 /// The number of characters of a line that an error shows.
 const SHOWN: usize = 60;
 
-/// The first bytes of well-known file types that are no captures.
+/// The first bytes of well-known file types that are not captures.
 const OTHERS: [(&[u8], &str); 8] = [
     (b"\x89PNG", "a PNG image"),
     (b"\xff\xd8\xff", "a JPEG image"),
@@ -34,9 +34,9 @@ const OTHERS: [(&[u8], &str); 8] = [
 pub struct CaptureUnreadable {
     /// The number of the line, counted from 1.
     pub line: u64,
-    /// The reason.
+    /// The reason why reading stopped.
     pub reason: String,
-    /// Whether the file ends within this line, so that it was cut off there.
+    /// Whether the file ends within this line, because the file was cut off there.
     pub last: bool,
 }
 
@@ -58,12 +58,12 @@ impl<R: BufRead> TranscriptReader<R> {
     /// Returns the next line that is not blank, with its number; `None` at the end.
     ///
     /// # Errors
-    /// The line is too long, is not UTF-8, or cannot be read; or the file has no lines.
+    /// Returns an error if the line is too long, is not UTF-8, or cannot be read, or if the file has no lines.
     pub fn next_line(&mut self) -> Result<Option<(u64, &str)>, CaptureUnreadable> {
         loop {
             self.buffer.clear();
             self.number += 1;
-            // One byte above the limit, so that a longer line is recognised by its length.
+            // The limit is one byte higher, so a line that is too long is recognised by its length.
             let mut input = (&mut self.input).take(MAX_LINE as u64 + 1);
             let read = input.read_until(b'\n', &mut self.buffer);
             read.map_err(|error| self.unreadable(error.to_string()))?;
@@ -97,7 +97,7 @@ impl<R: BufRead> TranscriptReader<R> {
     /// Returns the next event, and skips lines about the recording.
     ///
     /// # Errors
-    /// The same as for [`next_line`](Self::next_line), or the line is no event.
+    /// Returns the errors of [`next_line`](Self::next_line), and an error if the line is not an event.
     pub fn next_event(&mut self) -> Result<Option<(u64, TranscriptLine)>, CaptureUnreadable> {
         loop {
             let Some((number, text)) = self.next_line()? else {

@@ -1,8 +1,8 @@
 //! Detects two logs of the same connection, one from each end.
 //!
-//! Two logs are of the same connection if each side's messages are the same in both, except messages that one
-//! log lacks at its beginning or end. Times and names do not matter: the clocks may differ, and each end names
-//! the connection itself.
+//! Two logs belong to the same connection if each side's messages are equal in both logs, except messages that
+//! one log lacks at its beginning or end. Times and names do not matter: the clocks may differ, and each end
+//! chooses its own name for the connection.
 //!
 //! Knows: the content of logs. Never knows: files.
 //!
@@ -17,9 +17,9 @@ use crate::wire::message::{DecodedFrame, decode};
 use super::logs::{LogItem, LogItemSummary};
 use super::{ClosingSide, ConnectionEvent};
 
-/// The digest of a message that is only partly known. It matches any message.
+/// The digest of a message that is only partly known. This digest matches any message.
 const ANY: u64 = 0;
-/// Upper bound for the positions at which the shorter list is compared with the longer.
+/// Upper bound for the positions at which the shorter list is compared with the longer list.
 const MAX_PLACES: usize = 64;
 /// Upper bound for the pairs of connections that are compared.
 const MAX_PAIRS: usize = 10_000_000;
@@ -27,16 +27,16 @@ const MAX_PAIRS: usize = 10_000_000;
 /// The messages of a connection as digests.
 #[derive(Debug, Default)]
 pub(super) struct ConnectionDigest {
-    /// The index of its log.
+    /// The index of the log that contains the connection.
     source: usize,
-    /// Its first line.
+    /// The first line of the connection.
     pub line: u64,
-    /// The times of its first and last line.
+    /// The times of the first and the last line of the connection.
     span: Option<(i64, i64)>,
     sent: Vec<u64>,
     received: Vec<u64>,
-    /// Whether it holds an action of the host. No two connections receive the same actions at the same position
-    /// by accident.
+    /// Whether the connection contains an action of the host. No two connections receive the same actions at
+    /// the same position by accident.
     acted: bool,
 }
 
@@ -83,7 +83,7 @@ impl ConnectionDigest {
         spans.is_some_and(|(one, other)| one.0 <= other.1 && other.0 <= one.1)
     }
 
-    /// Whether the messages allow both to be the same connection.
+    /// Returns whether the messages permit that both are the same connection.
     fn agrees(&self, other: &ConnectionDigest) -> bool {
         let sent = contained(&self.sent, &other.sent);
         sent && !self.sent.is_empty() && contained(&self.received, &other.received)
@@ -93,7 +93,7 @@ impl ConnectionDigest {
 /// The reason why duplicate connections cannot be determined.
 #[derive(Debug)]
 pub(super) enum UndecidedReason {
-    /// These two may or may not be the same connection.
+    /// These two connections may or may not be the same connection.
     Pair(usize, usize),
     /// There are too many pairs to compare.
     TooMany,
@@ -110,7 +110,7 @@ pub(super) struct DuplicateConnection {
 /// Returns the connections that occur in two logs.
 ///
 /// # Errors
-/// The duplicates cannot be determined.
+/// Returns the reason why the duplicates cannot be determined.
 pub(super) fn again(
     digests: &[ConnectionDigest],
     names: &[&str],
@@ -143,7 +143,8 @@ pub(super) fn again(
             let together = it.overlaps(with);
             if it.agrees(with) {
                 if together || (it.acted && with.acted) {
-                    // The copy with more messages is kept, otherwise the first.
+                    // The copy with more messages is kept. If both have the same number, the first copy is
+                    // kept.
                     let other_is_shorter = (with.len(), one) < (it.len(), other);
                     let (shorter, longer) =
                         if other_is_shorter { (other, one) } else { (one, other) };
@@ -158,7 +159,7 @@ pub(super) fn again(
     Ok(found)
 }
 
-/// Whether the longer list contains the shorter one as a contiguous part.
+/// Returns whether the longer list contains the shorter list as a contiguous part.
 fn contained(one: &[u64], other: &[u64]) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     let same = |one: u64, other: u64| one == other || one == ANY || other == ANY;

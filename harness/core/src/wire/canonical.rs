@@ -1,7 +1,7 @@
 //! Normalises a value that hosts may write in several ways.
 //!
 //! A time has many spellings (`.06Z`, `.060000Z`, `+00:00`), and a value may have unknown members at any depth,
-//! which clients ignore. Two values that differ in nothing else are equal.
+//! which clients ignore. If two values differ only in this way, their normalised forms are equal.
 //!
 //! Knows: the tables. Never knows: what the value is compared with.
 //!
@@ -15,7 +15,7 @@ use super::timestamp;
 use super::trim::TrimType;
 use super::walk::admits;
 
-/// The suffix of the names of members that hold times.
+/// The suffix of the names of members that contain times.
 pub const INSTANT: &str = "At";
 
 impl Protocol {

@@ -1,6 +1,6 @@
-//! The kinds of channels, and how their URIs and actions are named.
+//! The kinds of channels, and the naming of their URIs and actions.
 
-/// The kind of state that a channel holds.
+/// The kind of state that a channel contains.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ChannelKind {
     /// Agents, terminals and the configuration of the host.
@@ -17,7 +17,7 @@ pub enum ChannelKind {
     Annotations,
     /// A watch on files.
     ResourceWatch,
-    /// A canvas.
+    /// A page that an extension shows.
     Canvas,
     /// The host's automations.
     Automations,
@@ -27,18 +27,18 @@ pub enum ChannelKind {
 
 struct ChannelRow {
     kind: ChannelKind,
-    /// The prefix of its action types, without the slash.
+    /// The prefix of the kind's action types, without the slash.
     family: &'static str,
-    /// The type of its state in the protocol tables.
+    /// The type of the kind's state in the protocol tables.
     state: &'static str,
-    /// The name of its reducer.
+    /// The name of the kind's reducer.
     reducer: &'static str,
-    /// The prefix of its URIs; empty if the host chooses it.
+    /// The prefix of the kind's URIs; empty if the host chooses the prefix.
     uri: &'static str,
 }
 
 /// One row for each kind. Snapshots show the kind of channels with host-chosen schemes (terminals, changesets);
-/// the prefixes here are those of the specification's examples.
+/// for these kinds, the prefixes here come from the specification's examples.
 const ROWS: [ChannelRow; 10] = {
     use ChannelKind::*;
     const fn row(
@@ -91,15 +91,16 @@ impl ChannelKind {
         ROWS.iter().find(named).map(|row| row.kind)
     }
 
-    /// Works as [`ChannelKind::of_uri`], but returns `None` below the URI of a session, where a host may place
-    /// changesets and other channels of the session.
+    /// Returns the kind that a URI's scheme names, like [`ChannelKind::of_uri`]. Returns `None` for a URI below
+    /// the URI of a session, where a host may place changesets and other channels of the session.
     pub fn promised_by(uri: &str) -> Option<ChannelKind> {
         let path = uri.trim_start_matches("ahp-session:").trim_start_matches('/');
         let below = |kind: &ChannelKind| *kind == ChannelKind::Session && path.contains('/');
         ChannelKind::of_uri(uri).filter(|kind| !below(kind))
     }
 
-    /// Returns the kind whose state an action of this type changes, by the part before the slash.
+    /// Returns the kind whose state an action of this type changes. The part of the type before the slash
+    /// determines the kind.
     pub fn of_action(action_type: &str) -> Option<ChannelKind> {
         let family = action_type.split_once('/')?.0;
         ROWS.iter().find(|row| row.family == family).map(|row| row.kind)
@@ -115,7 +116,7 @@ impl ChannelKind {
         self.row().family
     }
 
-    /// Returns the name of the channel's reducer as in the official fixtures, such as `resourceWatch`.
+    /// Returns the name of the channel's reducer in the official fixtures, such as `resourceWatch`.
     pub fn reducer_name(self) -> &'static str {
         self.row().reducer
     }

@@ -1,4 +1,4 @@
-//! JSON-RPC error codes: the standard ones and the protocol's own.
+//! JSON-RPC error codes: the standard codes and the protocol's own codes.
 
 use super::version::Version;
 
@@ -7,11 +7,11 @@ use super::version::Version;
 pub struct ErrorCode {
     /// The number on the wire.
     pub code: i64,
-    /// The specification's name.
+    /// The name in the specification.
     pub name: &'static str,
-    /// The first version that has it.
+    /// The first version that has the code.
     pub since: Version,
-    /// The first version that no longer has it; `None` if all newer versions have it.
+    /// The first version that no longer has the code; `None` if all newer versions have it.
     pub until: Option<Version>,
     /// The first version in which `data` requires this member, with the member's name.
     pub data: Option<(Version, &'static str)>,
@@ -24,7 +24,7 @@ const fn plain(code: i64, name: &'static str) -> ErrorCode {
     ErrorCode { code, name, since: Version::V1, until: None, data: None }
 }
 
-/// Every code a host may answer with. Source: JSON-RPC 2.0 section 5.1; the protocol's error table.
+/// Every code that a host may answer with. Source: JSON-RPC 2.0 section 5.1; the protocol's error table.
 pub const ERROR_CODES: &[ErrorCode] = &[
     plain(-32700, "ParseError"),
     plain(-32600, "InvalidRequest"),
@@ -48,7 +48,7 @@ pub const ERROR_CODES: &[ErrorCode] = &[
 ];
 
 impl ErrorCode {
-    /// Returns the row of a number; `None` if `version` assigns no meaning to it.
+    /// Returns the row of a number; `None` if `version` does not define the number.
     pub fn find(code: i64, version: Version) -> Option<&'static ErrorCode> {
         let known = |row: &&ErrorCode| {
             row.code == code && row.since <= version && row.until.is_none_or(|end| version < end)
@@ -56,7 +56,7 @@ impl ErrorCode {
         ERROR_CODES.iter().find(known)
     }
 
-    /// Returns the number of a name, such as `InvalidParams`.
+    /// Returns the number of the code with this name, such as `InvalidParams`.
     pub fn by_name(name: &str) -> Option<i64> {
         ERROR_CODES.iter().find(|row| row.name == name).map(|row| row.code)
     }

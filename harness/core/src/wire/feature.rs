@@ -1,7 +1,7 @@
-//! The features of the protocol, with the versions that have them: one row per feature, so that no other code
+//! The features of the protocol, with the versions that have them. Each feature is one row, and no other code
 //! compares version numbers.
 //!
-//! Knows: versions. Never knows: the tables, or what a host says it can do.
+//! Knows: versions. Never knows: the tables, or which capabilities a host declares.
 //!
 //! Start at [`ProtocolFeature`].
 
@@ -51,7 +51,7 @@ struct FeatureRow {
 }
 
 features! {
-    /// Every `params` names the channel it is about, and actions carry no URI of their own.
+    /// Every `params` names the channel that it is about, and actions do not contain a URI.
     Channels (0, 2, 0), "changelog 0.2.0";
     /// A `reconnect` replay names the channels that no longer exist.
     Missing (0, 2, 0), "ReconnectReplayResult.missing";
@@ -59,27 +59,27 @@ features! {
     SymmetricResources (0, 2, 0), "changelog 0.2.0";
     /// Sessions name their changesets, which are channels.
     Changesets (0, 2, 0), "changelog 0.2.0";
-    /// Turns live on chat channels; a session keeps a catalogue of chats.
+    /// Turns belong to chat channels; a session keeps a catalogue of chats.
     Chats (0, 4, 0), "chat-channel.md";
-    /// Comments on a session's files are a channel.
+    /// Comments on a session's files have their own channel.
     Annotations (0, 4, 0), "changelog 0.4.0";
     /// The state of a session is flat, without `summary`, and lists its active clients.
     FlatSession (0, 5, 0), "changelog 0.5.0";
     /// A chat keeps a draft of the next message (`chat/draftChanged`).
     Drafts (0, 5, 0), "chat/draftChanged";
-    /// `createSession` takes a progress token and `root/progress` reports on it.
+    /// `createSession` accepts a progress token, and `root/progress` reports the progress.
     Progress (0, 5, 0), "root/progress";
-    /// `subscribe` takes `delivery.maxLatencyMs`: the host may hold back and merge actions.
+    /// `subscribe` accepts `delivery.maxLatencyMs`: the host may delay and merge actions.
     Delivery (0, 5, 1), "SubscriptionDeliveryOptions";
-    /// `subscribe` takes `view.turns`; older turns come with `fetchTurns` as an action.
+    /// `subscribe` accepts `view.turns`; `fetchTurns` loads older turns as an action.
     TurnWindows (0, 5, 1), "SubscribeView, chat/turnsLoaded";
-    /// A session collects what its chats wait for (`session/inputNeededSet`).
+    /// A session lists everything that its chats wait for (`session/inputNeededSet`).
     InputNeeded (0, 5, 1), "session/inputNeededSet";
-    /// A running tool of the client's own raises InputNeeded on the session.
+    /// If a client's own tool runs, the session has the status InputNeeded.
     ClientToolsRaiseInputNeeded (0, 5, 1) until (0, 8, 0), "changelog 0.8.0";
-    /// `listSessions` answers in pages.
+    /// The answer to `listSessions` comes in pages.
     SessionPages (0, 5, 1), "ListSessionsParams.cursor";
-    /// Both sides introduce their software in the handshake.
+    /// Client and host state the names of their software in the handshake.
     Introductions (0, 5, 2), "InitializeParams.clientInfo";
     /// Turns carry `startedAt` and `duration`.
     TurnTimes (0, 6, 0), "changelog 0.6.0";
@@ -91,36 +91,37 @@ features! {
     WorkingDirectories (0, 7, 0), "changelog 0.7.0";
     /// Customizations carry enablement decisions by scope.
     Enablement (0, 8, 0), "changelog 0.8.0";
-    /// A refused handshake has to say which versions the host speaks.
+    /// A refusal of the handshake has to list the versions that the host supports.
     SupportedVersionsRequired (0, 9, 0), "UnsupportedProtocolVersionErrorData";
-    /// A failed turn ends with an error part; `Turn.error` is gone.
+    /// A failed turn ends with an error part; `Turn.error` no longer exists.
     ErrorPart (0, 9, 0), "chat/error, ErrorResponsePart";
-    /// A failed turn may be resumed (`chat/turnResume`).
+    /// A client may resume a failed turn (`chat/turnResume`).
     TurnResume (0, 9, 0), "chat/turnResume";
     /// Reducers take times from actions only, never from a clock.
     DeterministicTimes (0, 9, 0), "changelog 0.9.0";
-    /// Enumerations and unions may grow; readers keep values that they do not know.
+    /// Newer versions may extend enumerations and unions; readers keep values that they do not know.
     OpenEnums (0, 9, 0), "changelog 0.9.0";
-    /// Scheduled and event-driven runs (`automation/*`, `automationRun/*`).
+    /// The host runs automations by schedule or on events (`automation/*`, `automationRun/*`).
     Automations (0, 9, 0), "InitializeResult.automations";
-    /// The host picks the highest offered version inside a caret range it supports, and no other.
+    /// The host chooses the highest offered version inside a caret range that it supports, and no other
+    /// version.
     ExactNegotiation (1, 0, 0), "versioning.md, negotiation";
-    /// A token that is pushed may have a lifetime (`authenticate.expiresIn`).
+    /// A token that a client sends may have a lifetime (`authenticate.expiresIn`).
     TokenLifetimes (1, 0, 0), "AuthenticateParams.expiresIn";
     /// A session summary has a compact catalogue of chats.
     SummaryChats (1, 0, 0), "SessionSummary.chats";
-    /// Chats can be moved and reordered (`moveChat`, `session/chatsReordered`).
+    /// Clients can move and reorder chats (`moveChat`, `session/chatsReordered`).
     ChatMoves (1, 0, 0), "moveChat";
-    /// Chats have read and archived flags of their own.
+    /// Each chat has its own flags for read and archived.
     ChatFlags (1, 0, 0), "chat/isReadChanged, chat/isArchivedChanged";
-    /// A chat lists work that goes on after its tool call has returned.
+    /// A chat lists work that continues after its tool call has returned.
     BackgroundWork (1, 0, 0), "chat/backgroundWorkSet";
-    /// Live canvases are channels. The specification calls them experimental.
+    /// Live canvases have their own channels. The specification calls canvases experimental.
     Canvases (1, 0, 0), "canvas/stateChanged";
 }
 
 impl ProtocolFeature {
-    /// Whether a version of the protocol has the feature.
+    /// Returns whether a version of the protocol has the feature.
     pub fn is_in(self, version: Version) -> bool {
         let row = self.row();
         row.since.standard == version.standard
@@ -128,7 +129,7 @@ impl ProtocolFeature {
             && row.until.is_none_or(|until| version < until)
     }
 
-    /// Returns the name as in the code, such as `TurnWindows`.
+    /// Returns the name in the code, such as `TurnWindows`.
     pub fn name(self) -> &'static str {
         self.row().name
     }

@@ -1,18 +1,18 @@
 //! Text that may come from outside: messages of a target, and text derived from them.
 //!
-//! A [`ForeignText`] has no `Display`. To show it, the caller chooses the function for the place of output. An
-//! invisible character, or one that affects the text around it (a control character, a change of direction, a
-//! zero-width character), is shown as its code point, such as `\u{202e}`.
+//! A [`ForeignText`] has no `Display`. To show the text, the caller chooses the function for the place of
+//! output. An invisible character, or a character that affects the text around it (a control character, a
+//! change of direction, a zero-width character), is shown as its code point, such as `\u{202e}`.
 //!
-//! Start at [`ForeignText`]; [`shown`] is the escape that all of them use, for texts of mixed origin.
+//! Start at [`ForeignText`]; [`shown`] is the escape function behind all others, for texts of mixed origin.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum length in characters of a text that is shown on one line. The number of the omitted characters is
-/// appended.
+/// Maximum length in characters of a text that is shown on one line. The output ends with the number of omitted
+/// characters.
 const LINE: usize = 2_000;
 /// Maximum length in characters of a text that is shown on several lines.
 const LINES: usize = 20_000;
@@ -22,18 +22,18 @@ const COMMANDS: [&str; 3] = ["##[", "##vso[", "##teamcity["];
 /// The prefix of commands that CI services recognise at the beginning of a line, after any spaces.
 const LEADING: &str = "::";
 
-/// Text that may come from outside. Its content can be shown only by the function for the place of output.
+/// Text that may come from outside. Only the function for the place of output can show the content.
 #[derive(Clone, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct ForeignText(String);
 
 impl ForeignText {
-    /// Returns the unchanged text, for comparison, search, or a JSON string. It must never be shown.
+    /// Returns the unchanged text, for comparison, search, or a JSON string. The result must never be shown.
     pub fn raw(&self) -> &str {
         &self.0
     }
 
-    /// Whether the text is empty.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -61,7 +61,7 @@ impl ForeignText {
         xml(&self.lines())
     }
 
-    /// Escapes the text for a message of SARIF: line breaks are kept, and no part of it is a link.
+    /// Escapes the text for a message of SARIF: line breaks are kept, and no part of the text is a link.
     pub fn sarif(&self) -> String {
         self.lines().replace("](", "\\](")
     }
@@ -99,9 +99,9 @@ impl PartialEq<&str> for ForeignText {
 /// The treatment of line breaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LineBreaks {
-    /// Shown as code points.
+    /// Line breaks are shown as code points.
     Shown,
-    /// Kept.
+    /// Line breaks are kept.
     Kept,
 }
 
@@ -125,12 +125,12 @@ pub fn shown(text: &str, breaks: LineBreaks) -> Cow<'_, str> {
     if has_command(&visible) { Cow::Owned(without_commands(&visible)) } else { visible }
 }
 
-/// Escapes a text for XML: it cannot end a CDATA section, and has only characters that XML allows.
+/// Escapes a text for XML: the result cannot end a CDATA section, and has only characters that XML permits.
 pub fn xml(text: &str) -> String {
     shown(text, LineBreaks::Kept).replace("]]>", "]]\\u{3e}")
 }
 
-/// Escapes a text so that it has no meaning in Markdown, on one line.
+/// Escapes a text, on one line, so no character has a meaning in Markdown.
 pub fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in shown(text, LineBreaks::Shown).chars() {
@@ -142,8 +142,8 @@ pub fn markdown(text: &str) -> String {
     out
 }
 
-/// Makes a JSON text safe for a terminal and a log without changing its value: hidden characters, and those that make
-/// a CI command, are escaped as JSON escapes them.
+/// Makes a JSON text safe for a terminal and a log without changing its value. Hidden characters, and
+/// characters that make a CI command, become JSON escapes.
 pub fn json(text: &str) -> Cow<'_, str> {
     let kept = |letter: char| letter == '\n' || !is_hidden(letter);
     if text.chars().all(kept) && !has_command(text) {
@@ -182,21 +182,22 @@ pub fn yaml(quoted: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Whether a character is invisible or affects the text around it. Line breaks and tabs count too.
+/// Returns whether a character is invisible or affects the text around it. Line breaks and tabs belong to these
+/// characters.
 pub fn is_hidden(letter: char) -> bool {
     if letter.is_ascii() {
         return letter.is_ascii_control();
     }
-    // Noncharacters, two at the end of each plane.
+    // These are the noncharacters, two at the end of each plane.
     if u32::from(letter) & 0xfffe == 0xfffe {
         return true;
     }
     matches!(letter,
         '\u{80}'..='\u{9f}'
-        // Spaces that look like other characters or like nothing, and soft hyphens.
+        // These are spaces that look like other characters or like nothing, and soft hyphens.
         | '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{1680}'
         | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        // Spaces, zero-width characters, changes of direction, line separators.
+        // These are spaces, zero-width characters, changes of direction, and line separators.
         | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}'
         | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{fdd0}'..='\u{fdef}' | '\u{fe00}'..='\u{fe0f}'
         | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
@@ -214,7 +215,7 @@ fn has_command(text: &str) -> bool {
         || text.lines().any(|line| line.trim_start().starts_with(LEADING))
 }
 
-/// Escapes the character of each CI command that makes it a command.
+/// Escapes one character of each CI command, so no CI service recognises the command.
 fn without_commands(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     for line in text.split_inclusive('\n') {
@@ -236,7 +237,7 @@ fn without_commands(text: &str) -> String {
     out
 }
 
-/// Returns the first `most` characters of a text, with the number of the omitted ones.
+/// Returns the first `most` characters of a text, with the number of omitted characters.
 fn beginning(text: &str, most: usize) -> Cow<'_, str> {
     // A text never has more characters than bytes.
     if text.len() <= most {
@@ -287,7 +288,7 @@ mod tests {
         assert_eq!(line("a ##[error]b"), "a #\\u{23}[error]b");
         assert_eq!(line("##vso[x]##teamcity[y]"), "#\\u{23}vso[x]#\\u{23}teamcity[y]");
         assert_eq!(line("## Title, a::b"), "## Title, a::b");
-        // Invisible characters do not hide a command either.
+        // An invisible character cannot hide a command.
         assert_eq!(line("#\u{200b}#[error]"), "#\\u{200b}#[error]");
     }
 

@@ -1,11 +1,11 @@
-//! One WebSocket message, as it was on the wire.
+//! One WebSocket message, byte for byte.
 
 use std::borrow::Cow;
 
 /// One WebSocket data message, byte for byte.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Frame {
-    /// A text message. AHP puts one JSON-RPC message into each.
+    /// A text message. In AHP, each text message is one JSON-RPC message.
     Text(String),
     /// A binary message, which has no meaning in AHP.
     Binary(Vec<u8>),
@@ -15,14 +15,14 @@ pub enum Frame {
 
 /// Upper bound for the number of values in a message.
 pub const MAX_VALUES: usize = 200_000;
-/// The size in bytes below which a frame cannot exceed that bound, so that its values are not counted.
+/// The size in bytes below which a frame cannot exceed [`MAX_VALUES`], so its values are not counted.
 const SHORT: usize = 256 << 10;
 
 /// The error for a frame with more values than the harness accepts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("a message of some {values} values, more than the {MAX_VALUES} that the harness takes")]
 pub struct FrameExcess {
-    /// The approximate number of its values.
+    /// The approximate number of values in the frame.
     pub values: usize,
 }
 
@@ -45,13 +45,13 @@ impl Frame {
         self.bytes().len()
     }
 
-    /// Whether the payload is empty.
+    /// Returns whether the payload is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Returns an error if the frame is text with more values than the harness accepts. A value in memory takes
-    /// many times the space of its text, so that the values are counted before parsing. Short frames are not
+    /// many times the space of its text, so the values are counted before parsing. Short frames are not
     /// counted.
     pub fn excess(&self) -> Option<FrameExcess> {
         let text = self.bytes();
@@ -71,7 +71,7 @@ impl Frame {
         (values > MAX_VALUES).then_some(FrameExcess { values })
     }
 
-    /// Returns the payload for a person. Invalid UTF-8 is replaced.
+    /// Returns the payload as a text for people. Invalid UTF-8 is replaced.
     pub fn display(&self) -> Cow<'_, str> {
         match self {
             Frame::Text(text) => Cow::Borrowed(text),

@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0 messages over a lossless value.
 //!
-//! A [`Message`] keeps the whole JSON object and adds its kind, so that parsing loses nothing that a peer sent.
-//! [`decode`] never fails: anything that is no message becomes [`DecodedFrame::Odd`], with the reason.
+//! A [`Message`] keeps the whole JSON object and adds its kind, so parsing loses nothing that a peer sent.
+//! [`decode`] never fails: a frame that is not a message becomes [`DecodedFrame::Odd`], with the reason.
 
 use crate::wire::json::{Map, Value, json};
 
@@ -10,15 +10,16 @@ use super::frame::Frame;
 /// The kind of a JSON object on the wire.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum MessageKind {
-    /// `method` and `id`: expects one response. The id may be null, which JSON-RPC only discourages.
+    /// A request has `method` and `id`, and expects one response. The id may be null, which JSON-RPC only
+    /// discourages.
     Request,
-    /// `method` without `id`: expects no response.
+    /// A notification has `method` without `id`, and expects no response.
     Notification,
-    /// `result` without `error`.
+    /// A successful response has `result` without `error`.
     Success,
-    /// `error` without `result`.
+    /// An error response has `error` without `result`.
     Failure,
-    /// None of these, or a mixture of them.
+    /// The object is none of these kinds, or a mixture of them.
     Malformed,
 }
 
@@ -32,22 +33,23 @@ pub struct Message {
 /// The decoded content of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DecodedFrame {
-    /// One JSON object.
+    /// The frame is one JSON object.
     Message(Message),
-    /// A JSON array, which JSON-RPC calls a batch. AHP never mentions batches.
+    /// The frame is a JSON array, which JSON-RPC calls a batch. AHP never mentions batches.
     Batch(Vec<Value>),
-    /// JSON, but neither an object nor an array.
+    /// The frame is JSON, but neither an object nor an array.
     Scalar(Value),
-    /// Anything else, with the reason.
+    /// The frame is anything else. The text is the reason why the frame is unreadable.
     Odd(String),
-    /// JSON beyond a limit: nested too deep, or with too many values.
+    /// The frame is JSON beyond a limit: nested too deeply, or with too many values.
     Deep,
 }
 
 /// The maximum nesting depth of a JSON text that is parsed.
 pub const MAX_NESTING: usize = 127;
 
-/// Whether a text nests lists and objects beyond the limit. Brackets within strings do not count.
+/// Returns whether a text nests lists and objects more deeply than the limit. Brackets within strings do not
+/// count.
 fn is_deep(text: &str) -> bool {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     text.bytes().any(|byte| {
@@ -63,7 +65,7 @@ fn is_deep(text: &str) -> bool {
     })
 }
 
-/// Decodes a frame. It never fails: an unreadable frame becomes [`DecodedFrame::Odd`].
+/// Decodes a frame. The function never fails: an unreadable frame becomes [`DecodedFrame::Odd`].
 pub fn decode(frame: &Frame) -> DecodedFrame {
     let text = match frame {
         Frame::Text(text) => text,
@@ -90,7 +92,7 @@ pub fn decode(frame: &Frame) -> DecodedFrame {
 }
 
 impl Message {
-    /// Wraps a JSON value as a message. Any value but an object is [`MessageKind::Malformed`].
+    /// Wraps a JSON value as a message. A value that is not an object becomes [`MessageKind::Malformed`].
     pub fn new(value: Value) -> Message {
         let kind = classify(&value);
         Message { value, kind }
@@ -111,7 +113,7 @@ impl Message {
         Message::of([("id", id), ("result", result)])
     }
 
-    /// Creates an error response, without `data` if it is null.
+    /// Creates an error response. If `data` is null, the response has no `data`.
     pub fn failure(id: Value, code: i64, message: &str, data: Value) -> Message {
         let mut error = json!({"code": code, "message": message});
         if !data.is_null() {
@@ -120,7 +122,8 @@ impl Message {
         Message::of([("id", id), ("error", error)])
     }
 
-    /// Creates a message from its members by moving them: `json!` would copy them, including whole states.
+    /// Creates a message from its members by moving them. The macro `json!` would copy them, including whole
+    /// states.
     fn of<const N: usize>(members: [(&str, Value); N]) -> Message {
         let mut object = Map::new();
         object.insert("jsonrpc", Value::from("2.0"));
@@ -145,13 +148,13 @@ impl Message {
         self.value
     }
 
-    /// Returns the unchanged `id`, including null; `None` if the member is absent.
+    /// Returns the unchanged `id`, even if it is null; `None` if the member is absent.
     #[inline]
     pub fn id(&self) -> Option<&Value> {
         self.value.get("id")
     }
 
-    /// Returns the `method`; `None` unless it is a string.
+    /// Returns the `method`; `None` if it is absent or not a string.
     #[inline]
     pub fn method(&self) -> Option<&str> {
         self.value.get("method").and_then(Value::as_str)
@@ -163,7 +166,7 @@ impl Message {
         self.value.get("params").unwrap_or(&Value::Null)
     }
 
-    /// Returns the `result`, including null; `None` if the member is absent.
+    /// Returns the `result`, even if it is null; `None` if the member is absent.
     #[inline]
     pub fn result(&self) -> Option<&Value> {
         self.value.get("result")
@@ -175,7 +178,7 @@ impl Message {
         self.value.get("error")
     }
 
-    /// Returns the `code` of the error; `None` unless it is an integer.
+    /// Returns the `code` of the error; `None` if the code is absent or not an integer.
     pub fn error_code(&self) -> Option<i64> {
         self.error()?.get("code")?.as_i64()
     }

@@ -1,4 +1,4 @@
-//! Percent-encoding of URIs: which characters stay as they are in which part.
+//! Percent-encoding of URIs: the characters that stay unescaped in each part of a URI.
 //!
 //! Knows: RFC 3986. Never knows: what a URI names.
 
@@ -6,14 +6,15 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, percent_encode};
 
-/// Keeps the unreserved characters of RFC 3986: for one segment of a path, or a value.
+/// The set for one segment of a path, or for a value: only the unreserved characters of RFC 3986 stay
+/// unescaped.
 pub const SEGMENT: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Keeps the slashes of a path, too.
+/// The set for a path: slashes also stay unescaped.
 pub const PATH: &AsciiSet = &SEGMENT.remove(b'/');
 
-/// Keeps the reserved characters, too, as `{+name}` of RFC 6570 does.
+/// The set for `{+name}` of RFC 6570: reserved characters also stay unescaped.
 pub const RESERVED: &AsciiSet = &PATH
     .remove(b':')
     .remove(b'?')
@@ -38,7 +39,7 @@ pub fn escaped(text: impl AsRef<[u8]>, kept: &'static AsciiSet) -> String {
     percent_encode(text.as_ref(), kept).to_string()
 }
 
-/// Decodes the escapes of a text. What is no escape stays as it is.
+/// Decodes the escapes of a text. Other characters stay as they are.
 pub fn decoded(text: &str) -> Cow<'_, [u8]> {
     percent_decode_str(text).into()
 }

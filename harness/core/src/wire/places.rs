@@ -1,8 +1,8 @@
 //! Counts how often traffic exercised each item that a table defines: methods, actions, members, words of
 //! enumerations, variants of unions.
 //!
-//! Only items that a message can hold are counted: unreachable types have none. A type has one set of items,
-//! wherever in a message its values stand.
+//! Only items that a message can contain are counted; unreachable types have no items. A type has one set of
+//! items, wherever in a message its values stand.
 //!
 //! Knows: the tables. Never knows: who sent a value, or whether it was allowed; every value passed to
 //! [`TablePlaces`] counts as sent.
@@ -24,9 +24,9 @@ use super::walk::admits;
 pub enum PlaceKind {
     /// A request that was answered with a result, or a notification.
     Method,
-    /// An action that took effect.
+    /// An action that the host accepted.
     Accepted,
-    /// An accepted action that a client had sent.
+    /// An action that a client sent and the host accepted.
     FromClient,
     /// An action of a client that the host rejected.
     Refused,
@@ -61,10 +61,10 @@ impl PlaceKind {
 pub struct TablePlace {
     /// The kind of the item.
     pub kind: PlaceKind,
-    /// Its name: `session/delta accepted`, `SessionState.config`, `TurnState 'error'`,
+    /// The name of the item: `session/delta accepted`, `SessionState.config`, `TurnState 'error'`,
     /// `ResponsePart kind 'contentRef'`, `StringOrMarkdown as an object`.
     pub name: String,
-    /// How often it was seen.
+    /// The number of times that traffic exercised the item.
     pub seen: u64,
 }
 
@@ -116,14 +116,14 @@ impl TablePlaces {
         laying.places
     }
 
-    /// Returns all items in the order of the table: methods first, then types in the order in which they are
-    /// reached.
+    /// Returns all items in the order of the table: first the methods, then the types in the order in which
+    /// they are reached.
     pub fn rows(&self) -> &[TablePlace] {
         &self.rows
     }
 
-    /// Counts a request that was answered with a result, or a notification. An action in the params of a client
-    /// is only a request for one, and is not counted.
+    /// Counts a request that was answered with a result, or a notification. An action in the params of a
+    /// client's message is not counted, because the host may reject it.
     pub fn method(&mut self, name: &str, params: &Value, from_client: bool) {
         let Some(row) = self.protocol.method(name) else { return };
         self.count(PlaceKind::Method, name);
@@ -201,8 +201,8 @@ impl TablePlaces {
         }
     }
 
-    /// Counts a state in a snapshot. If the URI does not show the kind of the channel (before 0.2.0 hosts chose
-    /// the schemes of sessions), the members of the state do.
+    /// Counts a state in a snapshot. If the URI does not show the kind of the channel, the members of the state
+    /// show it. Before 0.2.0, hosts chose the schemes of sessions.
     fn state(&mut self, beside: &Map, state: &Value) {
         let told =
             beside.get("resource").and_then(Value::as_str).and_then(ChannelKind::promised_by);
@@ -215,7 +215,7 @@ impl TablePlaces {
         id.into_iter().for_each(|id| self.value(id, state, false));
     }
 
-    /// Counts an action. A rejected action has no effect, so that its members are not counted.
+    /// Counts an action. A rejected action has no effect, so its members are not counted.
     fn action(&mut self, envelope: &Map, action: &Value) {
         let name = action.get("type").and_then(Value::as_str).unwrap_or_default();
         let Some(row) = self.protocol.action(name) else { return };
@@ -246,7 +246,7 @@ fn data_type(row: &ErrorCode) -> String {
     format!("{}ErrorData", row.name)
 }
 
-/// A builder of the items of a table, each type once.
+/// A builder of the items of a table, which adds each type once.
 struct PlaceLayout {
     places: TablePlaces,
     types: HashMap<TypeId, String>,
@@ -310,7 +310,7 @@ impl PlaceLayout {
                 }
             }
             ValueShape::AnyOf(ids) => {
-                // Alternatives such as `null|object` have no name, and do not count as items.
+                // Alternatives such as `null|object` have no name, and are not counted as items.
                 let named = self.types.contains_key(&id);
                 for (part, alternative) in ids.iter().enumerate() {
                     let name = format!("{label} as {}", protocol.shapes.describe(*alternative));

@@ -1,9 +1,9 @@
 //! The valid methods, actions and types of each version of the protocol, as data.
 //!
-//! The tables are the JSON files under `protocol/`, one for each version. They are generated from the
+//! The tables are the JSON files under `protocol/`, one for each version. The tables are generated from the
 //! specification's types and checked against recorded traffic. A table is parsed on its first use.
 //!
-//! Knows: the tables. Never knows: who sent what, or what came before it.
+//! Knows: the tables. Never knows: who sent a message, or earlier messages.
 //!
 //! Start at [`Protocol::of`]; the checks are in [`validate`](super::validate).
 
@@ -32,20 +32,20 @@ pub struct Protocol {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum MethodKind {
-    /// Exactly one response.
+    /// The method expects exactly one response.
     Request,
-    /// No response.
+    /// The method expects no response.
     Notification,
 }
 
 /// The parties that may originate an action.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum DispatchRight {
-    /// Clients and the host.
+    /// Clients and the host may originate the action.
     Client,
-    /// Only the host, which rejects a client's dispatch.
+    /// Only the host may originate the action; it rejects a client's dispatch.
     Host,
-    /// The sources disagree, so that neither acceptance nor rejection is an error.
+    /// The sources contradict each other, so neither acceptance nor rejection is an error.
     Disputed,
 }
 
@@ -54,15 +54,15 @@ pub enum DispatchRight {
 pub struct ProtocolMethod {
     /// The name on the wire.
     pub name: String,
-    /// Request or notification.
+    /// The kind of the method: request or notification.
     pub kind: MethodKind,
-    /// Whether clients may send it.
+    /// Whether clients may send the method.
     pub from_client: bool,
-    /// Whether hosts may send it.
+    /// Whether hosts may send the method.
     pub from_host: bool,
-    /// The type of its params, such as `SubscribeParams`; see [`Protocol::check_type`].
+    /// The type of the method's params, such as `SubscribeParams`; see [`Protocol::check_type`].
     pub params_type: String,
-    /// The type of its result, such as `SubscribeResult`; `None` for notifications.
+    /// The type of the method's result, such as `SubscribeResult`; `None` for notifications.
     pub result_type: Option<String>,
     pub(super) params: TypeId,
     pub(super) result: Option<TypeId>,
@@ -71,13 +71,13 @@ pub struct ProtocolMethod {
 /// An action of the protocol.
 #[derive(Clone, Debug)]
 pub struct ActionRow {
-    /// Its `type` on the wire.
+    /// The `type` of the action on the wire.
     pub action_type: String,
-    /// The kind of channel whose state it changes.
+    /// The kind of channel whose state the action changes.
     pub channel: ChannelKind,
-    /// The parties that may dispatch it.
+    /// The parties that may dispatch the action.
     pub dispatch: DispatchRight,
-    /// The reason why the row differs from the official types; `None` if it does not.
+    /// The reason why the row differs from the official types; `None` if the row does not differ.
     pub doc: Option<String>,
     pub(super) shape: TypeId,
 }
@@ -94,7 +94,7 @@ const fn source(version: Version, text: &'static str) -> TableSource {
 
 /// The versions that hosts and clients of the harness offer by default, newest first.
 const KNOWN: &[Version] = &[Version::V1_0, Version::V0_9];
-/// Every version that hosts and clients of the harness speak, newest first.
+/// Every version that hosts and clients of the harness support, newest first.
 const PLAYED: &[Version] = &[
     Version::V1_0,
     Version::V0_9,
@@ -130,8 +130,8 @@ static SOURCES: [TableSource; 14] = [
 ];
 
 impl Protocol {
-    /// Returns the table of a version: its own, otherwise the newest whose caret range accepts the version
-    /// (1.7.3 uses the table of 1.0.0). `None` if there is none.
+    /// Returns the table of a version: the version's own table or, if there is none, the newest table whose
+    /// caret range accepts the version (1.7.3 uses the table of 1.0.0). Returns `None` if no table fits.
     ///
     /// Source: versioning.md, caret ranges; minor versions only add to the wire.
     pub fn of(version: Version) -> Option<&'static Protocol> {
@@ -147,7 +147,7 @@ impl Protocol {
         Protocol::of(Version::ACP_1)
     }
 
-    /// Returns the table of a version that the harness speaks, as [`Protocol::of`] does; `None` for other
+    /// Returns the table of a version that the harness supports, as [`Protocol::of`] does; `None` for other
     /// versions, even if they have a table.
     pub fn played(version: Version) -> Option<&'static Protocol> {
         let plays = |known: &Version| *known == version || known.accepts(version);
@@ -160,8 +160,8 @@ impl Protocol {
         KNOWN
     }
 
-    /// Returns every version that hosts and clients of the harness speak, newest first. Tables exist for every
-    /// published version, see [`PUBLISHED`](super::version::PUBLISHED).
+    /// Returns every version that hosts and clients of the harness support, newest first. Tables exist for
+    /// every published version, see [`PUBLISHED`](super::version::PUBLISHED).
     pub fn all_played() -> &'static [Version] {
         PLAYED
     }
@@ -171,7 +171,7 @@ impl Protocol {
         self.version
     }
 
-    /// Whether this version has a feature.
+    /// Returns whether this version has a feature.
     pub fn has(&self, feature: ProtocolFeature) -> bool {
         feature.is_in(self.version)
     }
@@ -223,8 +223,8 @@ impl Protocol {
     }
 }
 
-/// Creates a table without rows, which reports no errors. It stands in for a table file that cannot be parsed;
-/// tests parse all files.
+/// Creates a table without rows, which reports no errors. This table replaces a table file that cannot be
+/// parsed; tests parse all files.
 impl Default for Protocol {
     fn default() -> Protocol {
         Protocol {

@@ -1,7 +1,7 @@
-//! Visits the objects of a message together with the names of their types, so that they can be changed.
+//! Visits the objects of a message together with the names of their types, to change them.
 //!
 //! An object of an unnamed type is visited with an empty name, an unnamed variant with the name of its union.
-//! The visit skips unknown members, and actions that a client sent: a host has to echo those unchanged.
+//! The visit skips unknown members, and actions that a client sent, because a host has to echo these unchanged.
 //!
 //! Knows: the tables. Never knows: what is changed, and whether the result is valid.
 //!
@@ -17,8 +17,8 @@ use super::walk::admits;
 pub type RecordVisitor<'v> = dyn FnMut(&str, &mut Map) + 'v;
 
 impl Protocol {
-    /// Calls `visit` for each object in the params of a notification or request, and in the result of a
-    /// response, whose request had the method `answers`. Outer objects come first.
+    /// Calls `visit` for each object in the params of a notification or a request, and in the result of a
+    /// response. `answers` is the method of the request that a response answers. Outer objects come first.
     pub fn visit_records(
         &self,
         message: &mut Value,
@@ -92,8 +92,9 @@ impl Protocol {
         }
     }
 
-    /// Returns the type of the state in a snapshot, by the URI of its resource. Before 0.2.0 the scheme of a
-    /// session's URI is the provider's name, so that the members of the state decide.
+    /// Returns the type of the state in a snapshot. The URI of the snapshot's resource determines the type.
+    /// Before 0.2.0 the scheme of a session's URI is the provider's name, so the members of the state determine
+    /// the type.
     fn state_beside(&self, snapshot: &Map) -> Option<TypeId> {
         let resource = snapshot.get("resource").and_then(Value::as_str)?;
         let fits = |kind: &ChannelKind| {
@@ -105,7 +106,7 @@ impl Protocol {
         self.shapes.named(kind.state_type())
     }
 
-    /// Returns the row of the action in an envelope; `None` if a client sent it.
+    /// Returns the row of the action in an envelope; `None` if a client sent the action.
     fn host_action_in(&self, envelope: &Map, member: &str) -> Option<&ActionRow> {
         if envelope.get("origin").is_some_and(|origin| !origin.is_null()) {
             return None;

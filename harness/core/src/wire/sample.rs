@@ -1,5 +1,5 @@
-//! Generates random values of the protocol's types: valid by construction, and with few different ids, so that
-//! values refer to each other.
+//! Generates random values of the protocol's types. The values are valid by construction, and have few
+//! different ids, so values refer to each other.
 //!
 //! Every decision is a call of `choose(n)`, which returns a number below `n`. Zero is always the simplest
 //! choice (an optional member is absent, a list is empty, a union has its first variant). An exhausted source
@@ -17,11 +17,11 @@ use super::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape
 
 /// The depth below which no optional members and list items are generated.
 const MAX_DEPTH: usize = 7;
-/// How often [`ValueSampler::spoil`] tries to find an error that the tables detect.
+/// The number of times that [`ValueSampler::spoil`] tries to find an error that the tables detect.
 const SPOIL_TRIES: usize = 8;
 
-/// The pool of ids, which also end the URIs. They are not in alphabetical order, so that sorting becomes
-/// visible.
+/// The pool of ids, which also end the URIs. The ids are not in alphabetical order, so a reducer that sorts
+/// them is detected.
 const IDS: &[&str] = &["m", "z", "a", "k", "b", "y", "c", "x"];
 const TEXTS: &[&str] = &["text", "", "a", "two\nlines", "`**Ä** 𝄞", " "];
 const INTEGERS: &[i64] = &[1, 0, 2, 3, 9_999, -1, 2_147_483_648, 9_007_199_254_740_991];
@@ -33,23 +33,23 @@ const TIMES: &[&str] = &[
     "2026-01-02T04:04:05.678+01:00",
     "1970-01-01T00:00:00.000Z",
 ];
-/// Invalid times. The tables define times as strings, so that these are valid for the tables.
+/// Invalid times. The tables define times as strings, so these texts are valid for the tables.
 const NO_TIMES: &[&str] = &["yesterday", "", "2026-13-45T99:99:99Z"];
-/// The activities of a status, and its flags, the last of which is unknown.
+/// The activities of a status, and its flags. The last flag is unknown.
 const ACTIVITIES: &[u64] = &[1, 2, 8, 24, 0];
 const FLAGS: &[u64] = &[0, 32, 64, 96, 256];
 
 /// Options for the generated values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct SamplingOptions {
-    /// The number of different ids, 1 to 8. Turns, parts, tool calls and chats share them.
+    /// The number of different ids, 1 to 8. Turns, parts, tool calls and chats share these ids.
     pub ids: usize,
-    /// One object in this many has an unknown member; 0 for none.
+    /// The number of objects of which one, on average, has an unknown member; 0 for no unknown members.
     pub unknown: usize,
-    /// One value in this many of an open enum or union is unknown; 0 for none. Members whose presence is
-    /// disputed are absent as often.
+    /// The number of values of open enums and unions of which one, on average, is unknown; 0 for none. Members
+    /// whose presence is disputed are absent with the same frequency.
     pub strange: usize,
-    /// One time in this many is invalid; 0 for none.
+    /// The number of times of which one, on average, is invalid; 0 for none.
     pub timeless: usize,
     /// Whether the objects of one list have different ids.
     pub distinct: bool,
@@ -69,8 +69,8 @@ pub struct ValueSampler<'a> {
 }
 
 impl Protocol {
-    /// Creates a generator for this version's tables. `choose(n)` returns a number below `n`; a larger one
-    /// counts as `n - 1`. The same choices give the same values.
+    /// Creates a generator for this version's tables. `choose(n)` returns a number below `n`; a larger number
+    /// counts as `n - 1`. Equal choices result in equal values.
     pub fn sampler<'a>(
         &'a self,
         sampling: SamplingOptions,
@@ -82,7 +82,7 @@ impl Protocol {
 
 impl ValueSampler<'_> {
     /// Generates a value of a named type, such as `Turn`, or of a type expression that the tables use, such as
-    /// `Turn[]` or `action`. `None` if the table has no such type.
+    /// `Turn[]` or `action`. Returns `None` if the table has no such type.
     pub fn of_type(&mut self, name: &str) -> Option<Value> {
         let id = self.protocol.shapes.named(name)?;
         Some(self.value(id, "", 0))
@@ -106,8 +106,8 @@ impl ValueSampler<'_> {
         (*self.pick(self.ids())).to_owned()
     }
 
-    /// Breaks one member of an action of a known type, so that the tables reject it: the member is missing or
-    /// has another JSON type. Returns whether that worked; otherwise the action is unchanged.
+    /// Breaks one member of an action of a known type, so the tables reject the action: the member is missing
+    /// or has another JSON type. Returns whether a member was broken; if not, the action is unchanged.
     pub fn spoil(&mut self, action: &mut Value) -> bool {
         for _ in 0..SPOIL_TRIES {
             let mut broken = action.clone();
@@ -155,7 +155,7 @@ impl ValueSampler<'_> {
 
     fn record(&mut self, members: &[ObjectMember], depth: usize) -> Value {
         let mut object = Map::new();
-        // The state in a snapshot has the kind that the URI beside it names.
+        // The URI beside the state of a snapshot determines the kind of the state.
         let state = |member: &&ObjectMember| {
             matches!(self.protocol.shapes.get(member.shape), ValueShape::State)
         };
@@ -282,7 +282,8 @@ impl ValueSampler<'_> {
         json!(self.pick(TEXTS))
     }
 
-    /// Generates a number. It never has a fraction of zero, which readers write differently.
+    /// Generates a number. The number never has a fraction of zero, which implementations write in different
+    /// ways.
     fn number(&mut self) -> Value {
         Number::from_f64(*self.pick(NUMBERS)).map_or(json!(1), Value::Number)
     }
@@ -308,7 +309,7 @@ impl ValueSampler<'_> {
         &from[self.below(from.len())]
     }
 
-    /// Returns `true` once in `count` times on average. Zero, the simplest choice, means `false`.
+    /// Returns `true` once in `count` times on average. Zero is the simplest choice and results in `false`.
     fn once_in(&mut self, count: usize) -> bool {
         count > 0 && self.below(count.max(2)) == 1
     }
@@ -362,7 +363,7 @@ fn identity(value: &Value) -> Option<&Value> {
     PATHS.iter().find_map(|path| value.pointer(path))
 }
 
-/// Whether a string member with this name holds ids: `turnId`, `order`, `annotationIds`.
+/// Returns whether a string member with this name contains ids: `turnId`, `order`, `annotationIds`.
 fn is_id(name: &str) -> bool {
     const LISTS: [&str; 2] = ["order", "files"];
     name == "id" || name.ends_with("Id") || name.ends_with("Ids") || LISTS.contains(&name)
@@ -379,7 +380,7 @@ mod tests {
     use crate::wire::validate::ShapeError;
     use crate::wire::version::{PUBLISHED, Version};
 
-    /// Returns choices of a small random generator; the same seed gives the same choices.
+    /// Returns the choices of a small random generator; equal seeds result in equal choices.
     fn choices(mut state: u64) -> impl FnMut(usize) -> usize {
         move |count| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -391,7 +392,7 @@ mod tests {
         SamplingOptions { ids: 3, unknown: 4, strange: 4, timeless: 4, distinct: false }
     }
 
-    /// Keeps the errors except warnings about absent members with disputed presence.
+    /// Returns the errors except warnings about absent members with disputed presence.
     fn hard(mut errors: Vec<ShapeError>) -> Vec<ShapeError> {
         errors.retain(|error| !error.soft || !error.found.contains("nothing"));
         errors

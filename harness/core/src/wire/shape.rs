@@ -1,11 +1,11 @@
-//! The protocol's types as compiled from a table: names are resolved once, to indices.
+//! The protocol's types, compiled from a table: each name is resolved once, to an index.
 //!
 //! A type expression of the tables is `string`, `ChatState`, `Turn[]` (a list), `{Turn}` (an object with any
 //! keys), `'error'` (this text), or `null|object` (one of these).
 //!
 //! Knows: the table format. Never knows: a message, or which version a table is for.
 //!
-//! Start at [`ValueShape`]; [`VersionShapes`] is the arena that holds them.
+//! Start at [`ValueShape`]; [`VersionShapes`] is the arena that contains the types.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -31,15 +31,15 @@ pub(super) enum ValueShape {
     /// A number without a fraction. The specification's own types say `number`, while the crates reject
     /// fractions: a fraction is a soft error.
     Integer,
-    /// A number without a fraction, not negative.
+    /// A number without a fraction that is not negative.
     Natural,
     Number,
-    /// An object of unknown members.
+    /// An object with any members.
     Object,
     Null,
-    /// The state of a channel. The `resource` beside it determines which.
+    /// The state of a channel. The `resource` beside the state determines the kind of state.
     State,
-    /// An action. Its `type` determines which.
+    /// An action. The action's `type` determines its shape.
     Action,
     /// Exactly this string.
     Literal(String),
@@ -47,16 +47,16 @@ pub(super) enum ValueShape {
     Map(TypeId),
     /// An object with these members, and possibly others.
     Record(Vec<ObjectMember>),
-    /// One of these strings, or any string if it is open.
+    /// One of these strings, or any string if the enumeration is open.
     Enum {
         values: Vec<String>,
         open: bool,
     },
-    /// Objects distinguished by one member. The variant without a name is that of objects without the member.
+    /// Objects distinguished by one member. The variant without a name applies to objects without this member.
     Union(TaggedUnion),
     /// Values distinguished by their JSON type.
     AnyOf(Vec<TypeId>),
-    /// An undefined name, which no value matches. Tests ensure that there is none.
+    /// An undefined name, which no value matches. Tests ensure that no table has such a name.
     Unresolved,
 }
 
@@ -93,7 +93,7 @@ impl TaggedUnion {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MemberPresence {
     Required,
-    /// The sources disagree: absence is a soft error.
+    /// The sources contradict each other, so absence is a soft error.
     Expected,
     Optional,
 }
@@ -106,14 +106,14 @@ pub(super) struct ObjectMember {
     pub(super) shape: TypeId,
 }
 
-/// A type as the table defines it.
+/// The entry of a type in the table.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TypeEntry {
-    /// The reason why it differs from the official types.
+    /// The reason why the type differs from the official types.
     #[serde(default)]
     pub(super) doc: Option<String>,
-    /// An action's dispatch rule; types have none.
+    /// The dispatch rule of an action; other types have no such rule.
     #[serde(default)]
     pub(super) dispatch: Option<String>,
     #[serde(default)]
@@ -189,7 +189,7 @@ impl VersionShapes {
         self.arena.get(id.0 as usize).unwrap_or(&ValueShape::Unresolved)
     }
 
-    /// Whether the type is an object without required members.
+    /// Returns whether the type is an object without required members.
     pub(super) fn may_be_empty(&self, id: TypeId) -> bool {
         let optional = |member: &ObjectMember| member.presence == MemberPresence::Optional;
         matches!(self.get(id), ValueShape::Record(members) if members.iter().all(optional))
@@ -219,7 +219,7 @@ impl VersionShapes {
             builtin(text)
         };
         let id = self.add(shape);
-        // Each expression is compiled once, and is a name from here on.
+        // Each expression is compiled once, and its text is a name from now on.
         self.names.insert(text.to_owned(), id);
         id
     }
@@ -252,7 +252,7 @@ impl VersionShapes {
     }
 
     fn add(&mut self, shape: ValueShape) -> TypeId {
-        // A table has some thousand types, so that the cast loses nothing.
+        // A table has some thousand types, so the cast loses nothing.
         let id = TypeId(self.arena.len() as u32);
         self.arena.push(shape);
         id

@@ -1,12 +1,12 @@
 //! Other spellings of the same JSON: numbers, escapes, white space, the order of members.
 //!
-//! Knows: JSON. Never knows: methods, or who writes what and why.
+//! Knows: JSON. Never knows: methods, or who writes which spelling and why.
 //!
 //! Start at [`written`]. Source: RFC 8259.
 
 use super::json::{Number, Value};
 
-/// Calls `visit` for a value and everything in it, outer values first.
+/// Calls `visit` for a value and for every value in it, outer values first.
 pub fn walk(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
     visit(value);
     match value {
@@ -16,7 +16,7 @@ pub fn walk(value: &mut Value, visit: &mut dyn FnMut(&mut Value)) {
     }
 }
 
-/// Up to this number a float represents every integer exactly.
+/// The limit up to which a float represents every integer exactly.
 const EXACT: u64 = 1 << 53;
 
 /// Turns an integer into the same number with a zero fraction, such as `1.0`.
@@ -42,9 +42,9 @@ pub fn add_fractions(message: &mut Value, of: FractionPlace) {
 /// The integers of a message that get a fraction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FractionPlace {
-    /// Its id.
+    /// The integer in the id of the message.
     Id,
-    /// All but its id.
+    /// All integers of the message except the id.
     Rest,
 }
 
@@ -57,8 +57,8 @@ pub fn reverse_members(value: &mut Value) {
     }
 }
 
-/// Writes a whole number that a float represents exactly with an exponent, such as `1e0`; other numbers
-/// unchanged.
+/// Returns a whole number with an exponent, such as `1e0`, if a float represents the number exactly. Returns
+/// the usual spelling of other numbers.
 pub fn with_exponent(number: &Number) -> String {
     match number.as_u64().filter(|whole| *whole < EXACT) {
         Some(whole) => format!("{whole}e0"),
@@ -69,9 +69,9 @@ pub fn with_exponent(number: &Number) -> String {
 /// The spelling of numbers and strings.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafForm {
-    /// Writes a number.
+    /// The function that writes a number.
     pub number: fn(&Number) -> String,
-    /// Writes a string or the name of a member, with its quotation marks.
+    /// The function that writes a string or the name of a member, with its quotation marks.
     pub string: fn(&str) -> String,
 }
 
@@ -111,8 +111,8 @@ pub fn written_in_escapes(value: &Value) -> String {
     written(value, LeafForm { string, ..USUAL })
 }
 
-/// Returns a JSON string in which the characters that `escapes` selects are escaped, besides those that must
-/// be.
+/// Returns a JSON string in which the characters that `escapes` selects are escaped, in addition to the
+/// characters that JSON requires to be escaped.
 pub fn escaped(text: &str, escapes: fn(char) -> bool) -> String {
     let mut out = String::from('"');
     for letter in text.chars() {

@@ -1,8 +1,8 @@
 //! URI templates of RFC 6570, as far as the protocol uses them: expressions of plain variables.
 //!
 //! A host names its telemetry channels by templates, for which the protocol defines the variable `level`. A
-//! variable without a value expands to nothing. Modifiers (`:3`, `*`) are not supported: their expression stays
-//! unexpanded.
+//! variable without a value expands to nothing. Modifiers (`:3`, `*`) are not supported: an expression with a
+//! modifier stays unexpanded.
 //!
 //! Knows: nothing. Never knows: what a variable means.
 //!
@@ -44,7 +44,7 @@ const OPERATORS: &[TemplateOperator] = &[
     operator('&', "&", "&", true, "=", false),
 ];
 
-/// Whether a template has an expression with this variable.
+/// Returns whether a template has an expression with this variable.
 pub fn uses(template: &str, variable: &str) -> bool {
     let probe = "x-probe";
     expand(template, &[(variable, probe)]) != expand(template, &[])
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(expand(template, &values), expected, "{template}");
     }
 
-    // The examples of RFC 6570, section 3.2, with other variables.
+    // Uses the examples of RFC 6570, section 3.2, with other variables.
     #[test]
     fn expands_every_operator() {
         check("ahp-otlp://logs", "ahp-otlp://logs");

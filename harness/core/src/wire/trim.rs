@@ -1,8 +1,8 @@
-//! Removes from a value what one version of the protocol defines and another does not.
+//! Removes members from a value that one version of the protocol defines and another version does not.
 //!
 //! Most additions of a version are members. A sender that builds messages of the newest version for a peer of
-//! an older version need not list them: the tables of both versions do. Members that neither table names are
-//! extensions and stay.
+//! an older version need not list these members, because the tables of both versions do. Members that neither
+//! table names are extensions and stay.
 //!
 //! Knows: the tables. Never knows: what was renamed or moved between two versions.
 //!
@@ -44,7 +44,7 @@ impl Protocol {
         }
     }
 
-    /// Whether the members of a type include one of this name.
+    /// Returns whether a type has a member with this name.
     pub fn has_member(&self, of: TrimType<'_>, member: &str) -> bool {
         let Some(id) = self.type_of(of) else {
             return false;
@@ -70,15 +70,15 @@ impl Protocol {
     }
 }
 
-/// The two versions that a value is trimmed by.
+/// The version that a value is reduced to, and the newer version that the value comes from.
 struct TrimVersions<'p> {
     own: &'p Protocol,
     newer: &'p Protocol,
 }
 
 impl TrimVersions<'_> {
-    /// Trims a value of one type. `tag` is the member that selected the variant of a union. The recursion is
-    /// bounded by the depth of the JSON.
+    /// Reduces a value of one type to the older version. `tag` is the member that selected the variant of a
+    /// union. The recursion is bounded by the depth of the JSON.
     fn value(&self, own: TypeId, newer: TypeId, tag: &str, value: &mut Value) {
         match (self.own.shapes.get(own), self.newer.shapes.get(newer), value) {
             (ValueShape::List(own), ValueShape::List(newer), Value::Array(items)) => {
@@ -111,7 +111,7 @@ impl TrimVersions<'_> {
                     self.value(*own, *newer, tag, value);
                 }
             }
-            // One version allows null, and the other one requires the value.
+            // One version permits null, and the other version requires the value.
             (ValueShape::AnyOf(all), _, value) => {
                 let own = all.iter().find(|id| admits(self.own.shapes.get(**id), value));
                 own.into_iter().for_each(|own| self.value(*own, newer, tag, value));

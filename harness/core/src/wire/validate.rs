@@ -2,9 +2,9 @@
 //!
 //! Only shapes are checked; other code judges whether a message was allowed at that moment. The checks are
 //! lenient: unknown members and unknown variants of open types are legal, as are unknown methods and actions.
-//! Where the sources disagree, an error is at most soft.
+//! If the sources contradict each other, an error is at most soft.
 //!
-//! Knows: messages and the tables. Never knows: a state, a connection, or what came before.
+//! Knows: messages and the tables. Never knows: a state, a connection, or earlier messages.
 //!
 //! Start at [`Protocol::check_message`].
 
@@ -35,13 +35,13 @@ pub enum MessageOrigin {
 /// A member that does not match the tables.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ShapeError {
-    /// Its path, such as `params.action.turnId`; empty for the value itself.
+    /// The path of the member, such as `params.action.turnId`; empty for the value itself.
     pub path: String,
     /// The expected shape, such as "a string".
     pub expected: String,
     /// The actual value, such as "integer `5`" or "nothing".
     pub found: String,
-    /// Whether it deserves only a warning, because the sources are lenient, vague or contradictory.
+    /// Whether the error is only a warning, because the sources are lenient, vague or contradictory.
     pub soft: bool,
 }
 
@@ -57,8 +57,8 @@ impl fmt::Display for ShapeError {
 }
 
 impl Protocol {
-    /// Checks a whole message. `answers` is the method of the request that a response answers; without it only
-    /// the frame of a response is checked.
+    /// Checks a whole message. `answers` is the method of the request that a response answers; if it is `None`,
+    /// only the frame of a response is checked.
     ///
     /// The params of a method that `sender` may not send are not checked.
     pub fn check_message(
@@ -85,7 +85,7 @@ impl Protocol {
         walk.strange.unwrap_or_default()
     }
 
-    /// Checks an action. An unknown type passes; a missing type does not.
+    /// Checks an action. An unknown type is no error; a missing type is an error.
     pub fn check_action(&self, action: &Value) -> Vec<ShapeError> {
         let mut walk = ValueWalk::new(self);
         walk.action(action, &ValuePath::root(""));
@@ -97,13 +97,13 @@ impl Protocol {
         self.check_type(kind.state_type(), state)
     }
 
-    /// Whether this version has a type with this name.
+    /// Returns whether this version has a type with this name.
     pub fn has_type(&self, name: &str) -> bool {
         self.shapes.named(name).is_some()
     }
 
-    /// Checks a value against a type of the tables, such as `Turn` or `Turn[]`. If this version has no such
-    /// type, there are no errors.
+    /// Checks a value against a type of the tables, such as `Turn` or `Turn[]`. Returns no errors if this
+    /// version has no such type.
     pub fn check_type(&self, name: &str, value: &Value) -> Vec<ShapeError> {
         let mut walk = ValueWalk::new(self);
         if let Some(id) = self.shapes.named(name) {
@@ -136,8 +136,9 @@ impl ValueWalk<'_> {
         }
     }
 
-    /// Checks the id. By JSON-RPC 2.0 section 4 it is a string, a number or null. Null is for responses to
-    /// unreadable requests; in a request, and in its response, it is discouraged, as are fractions.
+    /// Checks the id. By JSON-RPC 2.0, section 4, the id is a string, a number or null. Null is meant for
+    /// responses to unreadable requests. In a request and its response, null is discouraged, and so are
+    /// fractions.
     fn id(&mut self, message: &Message) {
         let root = ValuePath::root("");
         let path = root.member("id");
@@ -183,7 +184,7 @@ impl ValueWalk<'_> {
         }
         match params {
             Some(params) => self.value(row.params, params, &path),
-            // JSON-RPC 2.0 section 4: params without required members may be omitted.
+            // By JSON-RPC 2.0, section 4, params without required members may be omitted.
             None if self.protocol.shapes.may_be_empty(row.params) => {}
             None => self.absent(&path, "an object", false),
         }

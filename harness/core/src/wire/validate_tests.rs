@@ -1,4 +1,4 @@
-//! Tests of single messages, and mutations of a sample of every type: each mutation has to be rejected at its
+//! Tests of single messages, and mutations of a sample of every type. Each mutation has to be rejected at its
 //! path.
 
 use crate::wire::json::json;
@@ -7,7 +7,7 @@ use super::*;
 use crate::wire::shape::{MemberPresence, ObjectMember, TaggedUnion, TypeId, ValueShape};
 use crate::wire::version::{PUBLISHED, Version};
 
-/// The depth down to which samples hold their optional members.
+/// The depth up to which samples contain optional members.
 const FULL: usize = 3;
 
 fn protocol() -> &'static Protocol {
@@ -47,7 +47,7 @@ fn record(protocol: &Protocol, members: &[ObjectMember], depth: usize) -> Value 
     let wanted = members
         .iter()
         .filter(|member| depth < FULL || member.presence != MemberPresence::Optional)
-        // A rejected action is judged more softly, and has a test of its own.
+        // A rejected action is judged less strictly, and has its own test.
         .filter(|member| member.name != "rejectionReason");
     object(wanted.map(|member| {
         let value = sample(protocol, member.shape, depth + 1);
@@ -60,7 +60,8 @@ fn tagged(union: &TaggedUnion, tag: &str, mut value: Value) -> Value {
     value
 }
 
-/// Returns values of the type with one error each, with the path of the error below `path`.
+/// Returns values of the type with one error each. Each value is returned with the path of its error below
+/// `path`.
 fn faults(protocol: &Protocol, id: TypeId, path: &str, depth: usize) -> Vec<(String, Value)> {
     let wrong = |value: Value| (path.to_owned(), value);
     match protocol.shapes.get(id) {

@@ -1,7 +1,7 @@
 //! Protocol versions: three numbers, the integer `1` before them, and the ranges that hosts accept.
 //!
-//! A version includes its protocol: those of AHP are plain numbers, and `acp-1` is the Agent Client Protocol,
-//! for which agents are certified.
+//! A version includes its protocol: the versions of AHP are plain numbers, and `acp-1` is the Agent Client
+//! Protocol, for which agents are certified.
 //!
 //! Start at [`PUBLISHED`], the table of all versions of AHP.
 
@@ -39,29 +39,29 @@ impl ProtocolStandard {
 /// The prefix of a version of ACP.
 const ACP_PREFIX: &str = "acp-";
 
-/// A protocol version, `MAJOR.MINOR.PATCH` without leading zeros, or the integer `1`; or `acp-1`.
+/// A protocol version: `MAJOR.MINOR.PATCH` without leading zeros, the integer `1`, or `acp-1`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Version {
     /// The protocol.
     pub standard: ProtocolStandard,
-    /// First number.
+    /// The first number.
     pub major: u64,
-    /// Second number.
+    /// The second number.
     pub minor: u64,
-    /// Third number.
+    /// The third number.
     pub patch: u64,
 }
 
-/// The error for a text that is no protocol version.
+/// The error for a text that is not a protocol version.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("expected a version such as `1.0.0`, found `{found}`")]
 pub struct VersionError {
-    /// The text.
+    /// The text that is not a version.
     pub found: String,
 }
 
-/// Every published version, oldest first. No peer was ever released for 0.1.0 (the package with that number
-/// speaks the integer `1`), but its documents and fixtures were.
+/// Every published version, oldest first. No software was ever released for 0.1.0 (the package with that number
+/// uses the integer `1`), but its documents and fixtures were published.
 pub const PUBLISHED: [Version; 13] = [
     Version::V1,
     Version::V0_1,
@@ -80,34 +80,34 @@ pub const PUBLISHED: [Version; 13] = [
 
 /// The published versions by name, for use in tables.
 impl Version {
-    /// The protocol of spring 2026, whose version is the integer `1` on the wire. It sorts before 0.1.0, and no
-    /// real version of three numbers equals it.
+    /// The protocol of spring 2026, whose version is the integer `1` on the wire. This version sorts before
+    /// 0.1.0, and differs from every real version of three numbers.
     pub const V1: Version = Version::new(0, 0, u64::MAX);
-    /// 0.1.0.
+    /// Version 0.1.0.
     pub const V0_1: Version = Version::new(0, 1, 0);
-    /// 0.2.0.
+    /// Version 0.2.0.
     pub const V0_2: Version = Version::new(0, 2, 0);
-    /// 0.3.0.
+    /// Version 0.3.0.
     pub const V0_3: Version = Version::new(0, 3, 0);
-    /// 0.4.0.
+    /// Version 0.4.0.
     pub const V0_4: Version = Version::new(0, 4, 0);
-    /// 0.5.0.
+    /// Version 0.5.0.
     pub const V0_5: Version = Version::new(0, 5, 0);
-    /// 0.5.1.
+    /// Version 0.5.1.
     pub const V0_5_1: Version = Version::new(0, 5, 1);
-    /// 0.5.2.
+    /// Version 0.5.2.
     pub const V0_5_2: Version = Version::new(0, 5, 2);
-    /// 0.6.0.
+    /// Version 0.6.0.
     pub const V0_6: Version = Version::new(0, 6, 0);
-    /// 0.7.0.
+    /// Version 0.7.0.
     pub const V0_7: Version = Version::new(0, 7, 0);
-    /// 0.8.0.
+    /// Version 0.8.0.
     pub const V0_8: Version = Version::new(0, 8, 0);
-    /// 0.9.0.
+    /// Version 0.9.0.
     pub const V0_9: Version = Version::new(0, 9, 0);
-    /// 1.0.0.
+    /// Version 1.0.0.
     pub const V1_0: Version = Version::new(1, 0, 0);
-    /// The Agent Client Protocol, version 1.
+    /// Version 1 of the Agent Client Protocol.
     pub const ACP_1: Version =
         Version { standard: ProtocolStandard::Acp, major: 1, minor: 0, patch: 0 };
 }
@@ -118,8 +118,8 @@ impl Version {
         Version { standard: ProtocolStandard::Ahp, major, minor, patch }
     }
 
-    /// Returns the index of the version in [`PUBLISHED`]: its own, otherwise that of the newest one that is not
-    /// above it. `None` if the version is below all of them.
+    /// Returns the index of the version in [`PUBLISHED`] or, for an unpublished version, the index of the
+    /// newest published version below it. Returns `None` if the version is below all published versions.
     pub fn place(self) -> Option<usize> {
         if self.standard != ProtocolStandard::Ahp {
             return None;
@@ -135,8 +135,9 @@ impl Version {
         }
     }
 
-    /// Whether a host built for `self` has to understand a peer that speaks `other`: the same
-    /// major version from 1.0.0 on, the same minor version below it, and not older than `self`.
+    /// Returns whether a host built for `self` has to understand a peer that uses `other`. The two need the
+    /// same major version from 1.0.0 on, and the same minor version before 1.0.0; `other` must not be older
+    /// than `self`.
     ///
     /// Source: versioning.md, caret ranges.
     pub fn accepts(self, other: Version) -> bool {

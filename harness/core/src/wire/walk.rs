@@ -15,7 +15,7 @@ use super::validate::{MAX_DEPTH, MAX_ERRORS, ShapeError};
 /// Maximum length in characters of names and texts in messages.
 const MAX_TEXT: usize = 48;
 
-/// A path that is written as text only for an error.
+/// A path that is converted to text only for an error.
 pub(super) struct ValuePath<'a> {
     parent: Option<&'a ValuePath<'a>>,
     step: WalkStep<'a>,
@@ -64,7 +64,7 @@ pub(super) struct ValueWalk<'p> {
     pub(super) errors: Vec<ShapeError>,
     /// Whether all errors are soft at this point.
     lenient: bool,
-    /// The paths of unknown members; `None` if the caller does not ask for them.
+    /// The paths of unknown members; `None` if the caller does not need them.
     pub(super) strange: Option<Vec<String>>,
 }
 
@@ -82,7 +82,7 @@ impl<'p> ValueWalk<'p> {
     ) {
         let soft = soft || self.lenient;
         if self.errors.len() >= MAX_ERRORS {
-            // A hard error replaces a soft one, so that warnings do not hide it.
+            // A hard error replaces a soft error, so warnings do not hide it.
             match self.errors.iter().position(|error| error.soft) {
                 Some(place) if !soft => drop(self.errors.remove(place)),
                 _ => return,
@@ -106,7 +106,7 @@ impl<'p> ValueWalk<'p> {
         self.report(path, expected.into(), "nothing".into(), soft);
     }
 
-    /// Whether no further error can be kept.
+    /// Returns whether no further error can be kept.
     fn is_full(&self) -> bool {
         self.errors.len() >= MAX_ERRORS && self.errors.iter().all(|error| !error.soft)
     }
@@ -213,7 +213,7 @@ impl<'p> ValueWalk<'p> {
                     .and_then(|kind| self.protocol.shapes.named(kind.state_type()));
                 self.value(known.unwrap_or(id), value, path);
             }
-            // A rejected action repeats the client's own content, so that its errors are not the host's.
+            // A rejected action repeats the client's own content, so its errors are not the host's.
             ValueShape::Action if beside.contains_key("rejectionReason") => {
                 self.softly(|walk| walk.action(value, path));
             }
@@ -240,7 +240,7 @@ impl<'p> ValueWalk<'p> {
         }
     }
 
-    /// Checks alternatives. They differ in their JSON type, so that at most one can match.
+    /// Checks alternatives. The alternatives differ in their JSON type, so at most one can match.
     fn any_of(&mut self, id: TypeId, ids: &[TypeId], value: &Value, path: &ValuePath<'_>) {
         let shapes = &self.protocol.shapes;
         match ids.iter().find(|id| admits(shapes.get(**id), value)) {
@@ -265,7 +265,7 @@ impl<'p> ValueWalk<'p> {
     }
 }
 
-/// Whether a value has the JSON type that a shape requires.
+/// Returns whether a value has the JSON type that a shape requires.
 pub(super) fn admits(shape: &ValueShape, value: &Value) -> bool {
     match shape {
         ValueShape::Any => true,

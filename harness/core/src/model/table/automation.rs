@@ -1,4 +1,4 @@
-//! The actions of the automations, and of their runs.
+//! The actions of automations and of automation runs.
 
 use super::{ReductionRow, assigned, replace, upsert};
 use crate::model::payload::PayloadShape;

@@ -1,9 +1,9 @@
 //! The table of actions: one row each, with its channel, its versions and its effect.
 //!
 //! A row applies from its `since` on and before its `until`, or until a later row of the same action replaces
-//! it: the newest row that applies to the negotiated version counts. The version of a row is that of the first
-//! published crate with the action. The registry of the specification dates some of the 1.0.0 rows earlier, but
-//! no 0.9.0 peer can read them.
+//! the row: the newest row that applies to the negotiated version is used. The version of a row is the version
+//! of the first published crate with the action. The registry of the specification names an earlier version for
+//! some of the 1.0.0 rows, but no 0.9.0 peer can read these actions.
 //!
 //! Knows: the reducers of each channel. Never knows: who may send an action.
 //!
@@ -33,81 +33,81 @@ mod terminal;
 /// The effect of one type of action on the state of its channel.
 #[derive(Debug)]
 pub struct ReductionRow {
-    /// The `type`, such as `chat/delta`.
+    /// The `type` of the action, such as `chat/delta`.
     pub action_type: &'static str,
-    /// The kind of channel that it belongs to.
+    /// The kind of channel that the action belongs to.
     pub channel: ChannelKind,
     /// The first version to which the row applies.
     pub since: Version,
     /// The first version without the action; `None` if all newer versions have it.
     pub until: Option<Version>,
-    /// The change of the state.
+    /// The way in which the action changes the state.
     pub effect: ActionEffect,
 }
 
-/// The way in which a state changes: common ways as data, all others as a function.
+/// The way in which a state changes: common changes as data, all other changes as a function.
 #[derive(Debug)]
 pub enum ActionEffect {
     /// Copies a required member of the action into the state.
     Replace {
-        /// Member of the action.
+        /// The name of the action's member.
         from: &'static str,
-        /// Member of the state.
+        /// The name of the state's member.
         to: &'static str,
         /// The required shape.
         shape: PayloadShape,
     },
-    /// Copies an optional member of the action into the state's member of the same name. An absent member
-    /// clears it.
+    /// Copies an optional member of the action into the state's member with the same name. If the action does
+    /// not have the member, the state's member is removed.
     Assign {
-        /// Member of the action and of the state.
+        /// The name of the member in the action and in the state.
         member: &'static str,
         /// The required shape.
         shape: PayloadShape,
     },
-    /// Sets or clears a bit of the status by a boolean member of the action.
+    /// Sets or clears a bit of the status, depending on a boolean member of the action.
     Flag {
-        /// Member of the action.
+        /// The name of the action's member.
         member: &'static str,
-        /// Bit of the status.
+        /// The bit of the status.
         bit: u64,
     },
     /// Replaces the entry with the same key in place, or appends the action's object.
     Upsert {
-        /// Array of the state.
+        /// The name of the state's array.
         list: &'static str,
-        /// Member of the action.
+        /// The name of the action's member.
         entry: &'static str,
-        /// String that identifies an entry.
+        /// The name of the string that identifies an entry.
         key: &'static str,
     },
     /// Removes every entry with this key. An empty array stays.
     Remove {
-        /// Array of the state.
+        /// The name of the state's array.
         list: &'static str,
-        /// String that identifies an entry.
+        /// The name of the string that identifies an entry.
         key: &'static str,
-        /// Member of the action that names the key.
+        /// The name of the action's member that contains the key.
         by: &'static str,
         /// The reason for a no-op if there is no such entry.
         missing: NoOp,
     },
     /// Removes the first entry with this key. Further entries with the same key stay.
     RemoveFirst {
-        /// Array of the state.
+        /// The name of the state's array.
         list: &'static str,
-        /// String that identifies an entry.
+        /// The name of the string that identifies an entry.
         key: &'static str,
-        /// Member of the action that names the key.
+        /// The name of the action's member that contains the key.
         by: &'static str,
         /// The reason for a no-op if there is no such entry.
         missing: NoOp,
     },
-    /// Never changes a state, for this reason. The payload is not read.
+    /// Never changes a state, for this reason. The reducer does not read the payload.
     Ignore(NoOp),
-    /// Applies the effect to the object that holds title and status, which may be the `summary`.
+    /// Applies the effect to the object that contains title and status, which may be the `summary`.
     InSummary(&'static ActionEffect),
-    /// Applies the effect, then writes the wall clock into `modifiedAt`.
+    /// Applies the effect, then writes the wall-clock time into `modifiedAt`.
     Stamped(&'static ActionEffect),
     /// Calls a function, for all other effects.
     Run(fn(&mut Object, &Object) -> ReducerResult),
@@ -116,7 +116,7 @@ pub enum ActionEffect {
 }
 
 impl ActionEffect {
-    /// Changes the state, or leaves it untouched and returns the reason.
+    /// Changes the state, or leaves the state untouched and returns the reason.
     pub(super) fn run(
         &self,
         context: &ReducerContext,
@@ -124,7 +124,7 @@ impl ActionEffect {
         action: &Object,
     ) -> ReducerResult {
         let state = state.as_object_mut().ok_or(NoOp::MalformedState)?;
-        // Checked before any change, so that no effect fails half-way.
+        // The summary is checked before any change, so no effect fails half-way.
         context.summary(state)?;
         self.change(context, state, action)
     }
@@ -193,7 +193,7 @@ const CHANNELS: [&[ReductionRow]; 10] = [
 ];
 
 /// Returns the row of an action in a version; `None` if the version has no such action. An unpublished version
-/// counts as the newest published one below it.
+/// counts as the newest published version below it.
 #[inline]
 pub fn find(version: Version, action_type: &str) -> Option<&'static ReductionRow> {
     entry(version, action_type).map(|reducer| reducer.row)
@@ -209,7 +209,7 @@ pub(super) fn entry(version: Version, action_type: &str) -> Option<ActionReducer
     index.get(version.place()?)?.get(action_type).copied()
 }
 
-/// Returns the rows of a version in the order of their `since`, so that the newest row of an action comes last.
+/// Returns the rows of a version in the order of their `since`: the newest row of an action comes last.
 fn rows_of(version: Version) -> impl Iterator<Item = (&'static str, ActionReducer)> {
     let holds =
         |row: &&ReductionRow| row.since <= version && row.until.is_none_or(|until| version < until);
@@ -236,7 +236,7 @@ const fn upsert(list: &'static str, entry: &'static str, key: &'static str) -> A
     ActionEffect::Upsert { list, entry, key }
 }
 
-/// Builds rows from `Channel since[..until] "action/type" effect;`.
+/// Builds rows from the form `Channel since[..until] "action/type" effect;`.
 macro_rules! row_list {
     ($($channel:ident $since:ident $(.. $until:ident)? $action_type:literal $effect:expr;)*) => {
         &[$($crate::model::table::ReductionRow {

@@ -1,7 +1,7 @@
 //! The actions of the session channel.
 //!
-//! Up to 0.3.0 a session has no chats and holds the turns itself; their actions are in [`OWN_TURNS`]. Up to
-//! 0.4.0 its `summary` holds title, status and times.
+//! Up to 0.3.0 a session has no chats and contains the turns itself; the actions on these turns are in
+//! [`OWN_TURNS`]. Up to 0.4.0 the `summary` of a session contains title, status and times.
 
 use super::{ReductionRow, assigned, flagged, replace, upsert};
 use crate::model::payload::PayloadShape;
@@ -66,7 +66,7 @@ pub(super) const ROWS: &[ReductionRow] = super::row_list! {
         Run(customization::mcp_background_requested);
 };
 
-/// The actions that belong to the chat channel since 0.4.0.
+/// The actions that belong to the chat channel since 0.4.0, and to the session channel before.
 #[rustfmt::skip]
 pub(super) const OWN_TURNS: &[ReductionRow] = super::row_list! {
     Session V1..V0_4 "session/turnStarted" Stamped(&In(turn::started));

@@ -1,5 +1,5 @@
-//! Checks requests for permission: their options, their answers, and what the agent does before and after the
-//! answer.
+//! Checks requests for permission: their options, their answers, and the behaviour of the agent before and
+//! after the answer.
 //!
 //! Knows: calls and decisions. Never knows: how a client decides.
 
@@ -17,7 +17,7 @@ use super::{AgentFold, FindingSink};
 const MAX_OPTIONS: usize = 64;
 
 impl AgentFold {
-    /// Judges a request of the agent for permission, and records it.
+    /// Judges and records a permission request of the agent.
     pub(super) fn asks(
         &mut self,
         params: &Value,
@@ -73,7 +73,7 @@ impl AgentFold {
         }
     }
 
-    /// Records the client's answer to a request for permission.
+    /// Records the client's answer to a permission request.
     pub(super) fn decided(
         &mut self,
         asked: &OpenAgentRequest,
@@ -114,7 +114,7 @@ impl AgentFold {
         let (line, at) = (self.now.line, self.now.at);
         let Some(record) = seen.message().map(Message::value) else { return };
         let leaf = longest(record.get("arguments").unwrap_or(&Value::Null));
-        // If several turns are open, only the input tells which turn the call belongs to.
+        // If several turns are open, only the input shows which turn the call belongs to.
         let open = self.turns_open();
         let Some(conn) = self.busy() else { return };
         out.counts(conn.shook);
@@ -144,7 +144,8 @@ impl AgentFold {
     }
 }
 
-/// Judges the options of a request for permission, and records those that allow and those that are permanent.
+/// Judges the options of a permission request, and records the options that grant permission and the options
+/// that are permanent.
 fn options(options: &[Value], asked: &mut OpenAgentRequest, line: u64, out: &mut FindingSink) {
     out.seen(Rule::OptionsGiven);
     if options.is_empty() {

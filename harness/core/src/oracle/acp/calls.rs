@@ -1,4 +1,4 @@
-//! Checks what the agent reports of tools: calls, their stages, content, locations and terminals.
+//! Checks the agent's reports of tool calls: calls, their stages, content, locations and terminals.
 //!
 //! Knows: calls. Never knows: prompts, except which turn a call belongs to.
 
@@ -24,8 +24,8 @@ enum CallName {
     Permission,
 }
 
-/// How long an agent may take after the end of a turn to release the turn's resources. The specification gives
-/// no figure.
+/// The time that an agent may take after the end of a turn to release the turn's terminals. The specification
+/// states no limit.
 const TIDYING: Duration = Duration::from_secs(1);
 
 impl AgentFold {
@@ -56,7 +56,7 @@ impl AgentFold {
         self.tools_gated(out);
     }
 
-    /// Takes in the call within a request for permission, which also counts as an update.
+    /// Reads the call within a permission request as an update of the call.
     pub(super) fn asked_about(&mut self, session: &str, call: &Value, out: &mut FindingSink) {
         if let Some(id) = text(call, "toolCallId") {
             self.terminals_shown(session, id, call, out);
@@ -77,7 +77,7 @@ impl AgentFold {
         let Some(conn) = self.conn() else { return };
         let whole = conn.whole;
         let Some(session) = conn.session(session) else { return };
-        // The first report of a call may follow its request for permission.
+        // The first report of a call may follow the call's permission request.
         let known = session.calls.get(id).filter(|call| call.told || named != CallName::First);
         let known = known.map(|call| call.line);
         match (named, known) {
@@ -274,7 +274,7 @@ impl AgentSessionState {
         self.begin(id, call);
     }
 
-    /// Marks a call as reported. A request for permission alone is no report.
+    /// Marks a call as reported. A permission request alone is not a report.
     fn told(&mut self, id: &str, named: CallName) {
         let call = self.calls.get_mut(id).filter(|_| named != CallName::Permission);
         let Some(call) = call else { return };
@@ -307,7 +307,7 @@ impl AgentSessionState {
         }
         let name = call.name.take();
         call.fold(update);
-        // The first name stays the reference, so that each later change is one finding.
+        // The first name stays the reference, so each later change causes one finding.
         call.name = name.or(call.name.take());
         if let (Some(asked), CallName::Update) = (call.waits, named) {
             out.seen(Rule::Waits);
@@ -332,8 +332,8 @@ impl AgentSessionState {
             );
             out.broken(Rule::Transitions, message, &[call.line, line]);
         }
-        // A call that was denied or cancelled before it ran never runs. The specification leaves open which
-        // status it is reported with.
+        // A call that was denied or cancelled before it ran never runs. The specification does not say which
+        // status such a call is reported with.
         let stopped =
             call.denied.is_some() || self.turn.as_ref().is_some_and(PromptTurn::is_cancelled);
         let judged = call.ran || !(stopped || call.older);

@@ -1,4 +1,4 @@
-//! Checks capabilities: the handshake, and what the agent may do only if the client offers it.
+//! Checks capabilities: the handshake, and the messages that the agent may send only if the client offers them.
 //!
 //! A check counts as exercised whenever the agent had an opportunity to break it.
 //!
@@ -50,8 +50,8 @@ impl AgentFold {
         }
     }
 
-    /// Judges a message of the agent on a connection that negotiated another version than 1. If only version 1
-    /// has such a message, the agent speaks version 1 and should have chosen it.
+    /// Judges a message of the agent on a connection with another negotiated version than 1. If only version 1
+    /// has such a message, the agent supports version 1 and should have chosen it.
     pub(super) fn speaks_after_all(&mut self, message: &Message, out: &mut FindingSink) {
         let update = &message.params()["update"];
         let ends = message.result().is_some_and(|result| text(result, "stopReason").is_some());
@@ -81,12 +81,12 @@ impl AgentFold {
         }
     }
 
-    /// Returns what the client offers; `None` if the transcript lacks the handshake.
+    /// Returns the capabilities that the client offers; `None` if the transcript lacks the handshake.
     fn offers(&self) -> Option<ClientOffers> {
         self.here().filter(|conn| conn.whole).map(|conn| conn.offers)
     }
 
-    /// Judges whether the client offers to take this kind of update.
+    /// Judges whether the client offers to receive this kind of update.
     pub(super) fn update_gated(&self, update: &Value, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         let (name, offered) = match text(update, "sessionUpdate") {
@@ -126,7 +126,8 @@ impl AgentFold {
         }
     }
 
-    /// Counts the checks that a working tool could have broken by requesting what the client does not offer.
+    /// Counts an observation of the checks that a working tool could have broken with requests for capabilities
+    /// that the client does not offer.
     pub(super) fn tools_gated(&self, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         if !offers.read || !offers.write {
@@ -137,7 +138,7 @@ impl AgentFold {
         }
     }
 
-    /// Counts the checks that the agent could have broken within the turn that ends here.
+    /// Counts an observation of the checks that the agent could have broken within the turn that ends here.
     pub(super) fn turn_gated(&self, out: &mut FindingSink) {
         let Some(offers) = self.offers() else { return };
         if !offers.form || !offers.url {

@@ -3,7 +3,7 @@
 //! [`AgentFold`] reads the entries of a transcript and keeps the [`state`] that the checks need: connections,
 //! sessions, calls, terminals. Each family of checks has a file: [`wire`] for messages, [`calls`] for reports
 //! of tool calls, [`asking`] for permissions, [`turns`] for prompts and cancels, [`sessions`] for session ids,
-//! [`gates`] for capabilities, [`offered`] for what sessions offer.
+//! [`gates`] for capabilities, [`offered`] for the modes, options and commands of sessions.
 //!
 //! The checks read raw JSON, because typed readers of the protocol silently drop malformed members.
 //!
@@ -48,7 +48,8 @@ pub(super) struct AgentFold {
     deadline: Duration,
     conns: LiteMap<ConnId, AgentLinkState>,
     now: EntryPosition,
-    /// Whether the model stand-in or a tool of the harness was seen. Both know what really ran.
+    /// Whether the transcript has a record of the model stand-in or of a tool of the harness. These records
+    /// show which calls really ran.
     witnessed: bool,
     /// Whether the client sends malformed messages on purpose.
     odd_client: bool,
@@ -100,8 +101,8 @@ impl AgentFold {
         self.conns.get(&self.now.conn)
     }
 
-    /// Returns the state of this entry's connection, and creates it if the capture does not show its opening.
-    /// `None` beyond the bound.
+    /// Returns the state of this entry's connection, and creates the state if the capture does not show the
+    /// opening. Returns `None` if [`MAX_CONNS`] is reached.
     fn conn(&mut self) -> Option<&mut AgentLinkState> {
         let id = self.now.conn;
         if self.conns.get(&id).is_none() && self.conns.len() < MAX_CONNS {
@@ -110,7 +111,7 @@ impl AgentFold {
         self.conns.get_mut(&id)
     }
 
-    /// Whether this entry's connection negotiated another version of the protocol.
+    /// Returns whether this entry's connection negotiated another version of the protocol.
     fn is_other(&self) -> bool {
         self.here().is_some_and(|conn| conn.other)
     }
@@ -132,12 +133,12 @@ impl AgentFold {
                         conn.whole = true;
                         conn.offers(&params["clientCapabilities"]);
                     }
-                    // Updates of the session may come before the answer.
+                    // Updates of the session may arrive before the answer.
                     "session/load" | "session/resume" => {
                         conn.make_session(params["sessionId"].as_str().unwrap_or_default());
                     }
                     "session/prompt" => self.prompted(message),
-                    // Both cancel the session's turn.
+                    // Both methods cancel the session's turn.
                     "session/close" | "session/delete" => self.cancel(params),
                     _ => {}
                 }
@@ -172,7 +173,7 @@ impl AgentFold {
                     format!("expected a single message, found a batch of {}", items.len());
                 return out.broken(Rule::Batches, message, &[self.now.line]);
             }
-            // JSON beyond the depth limit may be a valid message, so that it is not judged.
+            // JSON beyond the depth limit may be a valid message, so the frame is not judged.
             DecodedFrame::Deep => return,
             DecodedFrame::Scalar(_) | DecodedFrame::Odd(_) => return self.no_message(seen, out),
         };
@@ -243,7 +244,7 @@ impl AgentFold {
         }
     }
 
-    /// Judges and records an answer of the agent, by the method of its request.
+    /// Judges and records an answer of the agent, depending on the method of the request.
     fn result(&mut self, asked: &OpenAgentRequest, message: &Message, out: &mut FindingSink) {
         if message.error_code() == Some(-32601) && IMPLEMENTED.contains(&asked.method.as_str()) {
             let message =
@@ -281,7 +282,7 @@ impl AgentFold {
         }
     }
 
-    /// Removes a connection, and judges what it leaves open.
+    /// Removes a connection, and judges its open requests and resources.
     fn closed(&mut self, id: ConnId, by: ClosingSide, out: &mut FindingSink) {
         let Some(conn) = self.conns.remove(&id) else { return };
         if !conn.other {
@@ -296,8 +297,8 @@ impl AgentFold {
         sessions.filter(|session| session.turn.is_some()).count()
     }
 
-    /// Returns the connection that a record of the model or of a tool belongs to: the one with an open turn,
-    /// otherwise the latest.
+    /// Returns the connection that a record of the model or of a tool belongs to: the connection with an open
+    /// turn or, without an open turn, the latest connection.
     fn busy(&mut self) -> Option<&mut AgentLinkState> {
         let busy =
             |conn: &AgentLinkState| conn.sessions.values().any(|session| session.turn.is_some());
@@ -310,7 +311,7 @@ impl AgentFold {
 /// The methods that every agent implements.
 const IMPLEMENTED: [&str; 3] = ["initialize", "session/new", "session/prompt"];
 
-/// Turns an id into a map key; `1.0` and `1` have the same key.
+/// Turns an id into a map key. The ids `1.0` and `1` have the same key.
 fn key(id: Option<&Value>) -> String {
     let whole = id.and_then(Value::as_i64).map(|number| number.to_string());
     whole.or_else(|| id.map(Value::to_text)).unwrap_or_default()

@@ -1,6 +1,6 @@
-//! Checks what sessions offer (modes, options, commands), and sessions that are loaded or resumed.
+//! Checks the modes, options and commands that sessions offer, and sessions that are loaded or resumed.
 //!
-//! Knows: what can be set in a session. Never knows: calls.
+//! Knows: the settings of a session. Never knows: calls.
 
 use std::collections::HashSet;
 
@@ -24,7 +24,7 @@ const SAID: [&str; 6] = [
 ];
 
 impl AgentFold {
-    /// Records and judges what a session that was created, loaded or resumed offers.
+    /// Judges and records the modes and options that a session offers when it is created, loaded or resumed.
     pub(super) fn session_begins(
         &mut self,
         asked: &OpenAgentRequest,
@@ -55,7 +55,7 @@ impl AgentFold {
         }
     }
 
-    /// Judges whether options have different ids, and a current value that they list.
+    /// Judges whether the ids of options are unique, and whether each option lists its current value.
     pub(super) fn options_sound(&self, holder: &Value, out: &mut FindingSink) {
         let mut ids = HashSet::new();
         for option in list(holder, "configOptions") {
@@ -83,7 +83,7 @@ impl AgentFold {
         }
     }
 
-    /// Judges an update about what a session offers.
+    /// Judges an update of the modes, options or commands of a session.
     pub(super) fn offer_told(&mut self, session: &str, update: &Value, out: &mut FindingSink) {
         match text(update, "sessionUpdate") {
             Some("current_mode_update") => {
@@ -100,7 +100,7 @@ impl AgentFold {
         }
     }
 
-    /// Judges whether commands have different names without a slash.
+    /// Judges whether the names of commands are unique and do not begin with a slash.
     fn commands_sound(&self, update: &Value, out: &mut FindingSink) {
         let line = [self.now.line];
         let mut names = HashSet::new();
@@ -118,8 +118,8 @@ impl AgentFold {
         }
     }
 
-    /// Judges an update of a session that is being loaded or resumed, or was. Returns `true` if the update
-    /// repeats the earlier conversation, and so is not part of a turn.
+    /// Judges an update of a session that is or was loaded or resumed. Returns `true` if the update repeats the
+    /// earlier conversation and is therefore not part of a turn.
     pub(super) fn told_again(
         &mut self,
         session: &str,

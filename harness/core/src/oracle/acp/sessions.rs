@@ -37,7 +37,7 @@ impl AgentFold {
     }
 
     /// Judges whether a session that the agent names exists. While a session is being created, the agent may
-    /// name it before the client knows its id.
+    /// use its id before the client knows the id.
     pub(super) fn session_known(&mut self, params: &Value, out: &mut FindingSink) {
         let line = self.now.line;
         let Some(id) = text(params, "sessionId") else { return };

@@ -1,7 +1,7 @@
 //! The state of a conversation: connections with their open requests, sessions, calls, terminals.
 //!
-//! Every collection is bounded. What exceeds a bound is not followed, so that an agent that never stops cannot
-//! exhaust memory.
+//! Every collection has an upper bound. Items beyond a bound are not followed, so an agent that never stops
+//! cannot exhaust memory.
 //!
 //! Knows: JSON. Never knows: rules.
 //!
@@ -57,17 +57,18 @@ pub(super) struct ClientOffers {
 pub(super) struct AgentLinkState {
     /// Whether a handshake has succeeded.
     pub(super) shook: bool,
-    /// Whether the handshake chose another version of the protocol, which is not judged.
+    /// Whether the handshake chose another version of the protocol than 1. Such a connection is not judged.
     pub(super) other: bool,
-    /// The lines of `initialize` and of its answer, if version 1 was requested and another was chosen. `None`
-    /// once the agent has shown that it speaks version 1.
+    /// The lines of `initialize` and of its answer, if the client requested version 1 and the agent chose
+    /// another version. `None` once the agent has shown that it supports version 1.
     pub(super) declined: Option<[u64; 2]>,
-    /// Whether the transcript holds the start of the connection or its handshake. Without it, sessions, calls
-    /// and terminals may be older than the transcript, and the client's capabilities are unknown.
+    /// Whether the transcript contains the start of the connection or its handshake. If the transcript lacks
+    /// both, sessions, calls and terminals may be older than the transcript, and the client's capabilities are
+    /// unknown.
     pub(super) whole: bool,
-    /// How long the handshake took, as a measure of the load of the machine.
+    /// The duration of the handshake, which is a measure of the load of the machine.
     pub(super) took: Duration,
-    /// The shortest time that any answer took, except answers to prompts.
+    /// The time of the agent's quickest answer; answers to prompts do not count.
     pub(super) quickest: Option<Duration>,
     pub(super) offers: ClientOffers,
     /// The client's open requests.
@@ -89,7 +90,7 @@ pub(super) struct OpenAgentRequest {
     pub(super) session: String,
     /// The version in the params of `initialize`.
     pub(super) version: Option<u64>,
-    /// The id of the call that needs permission, and those of the options that allow it.
+    /// The id of the call that needs permission, and the ids of the options that grant the permission.
     pub(super) call: String,
     pub(super) allowing: Vec<String>,
     /// The ids of the options whose decision is permanent.
@@ -126,7 +127,7 @@ pub(super) struct ClientTerminal {
     /// Whether a call has shown the terminal.
     pub(super) embedded: bool,
     pub(super) released: Option<u64>,
-    /// Whether the content of a call held the terminal at its release.
+    /// Whether the content of a call included the terminal when the terminal was released.
     pub(super) shown_at_release: bool,
 }
 
@@ -145,7 +146,7 @@ pub(super) struct AgentSessionState {
     /// The line of the answer to a cancelled prompt, until the next prompt.
     pub(super) cancelled: Option<u64>,
     pub(super) calls: LiteMap<String, ReportedCall>,
-    /// The permanent decisions: from the input of the call to the line of the decision.
+    /// The permanent decisions. The key is the input of the call, the value the line of the decision.
     pub(super) always: LiteMap<String, u64>,
     /// The ids of the session's modes.
     pub(super) modes: Vec<String>,
@@ -162,17 +163,17 @@ pub(super) struct PromptTurn {
     pub(super) cancel: Option<TurnCancel>,
     /// Whether `$/cancel_request` named the prompt.
     pub(super) withdrawn: bool,
-    /// Prompts that came before the turn was over and are not answered yet. No text says whether a prompt that comes while
-    /// another one is worked on is refused, waits or joins in, nor which of them a cancel means: once there was one, the
-    /// turn is not judged.
+    /// The number of unanswered prompts that arrived before the turn ended. The specification does not say
+    /// whether an agent refuses such a prompt, queues it, or merges it with the active prompt, nor which prompt
+    /// a cancel refers to. A turn with such a prompt is not judged.
     pub(super) beside: u64,
-    /// There was such a prompt.
+    /// Whether another prompt has arrived during this turn.
     pub(super) crowded: bool,
-    /// Whether the agent has asked for permission within the turn.
+    /// Whether the agent has requested permission within the turn.
     pub(super) asked: bool,
     /// The number of calls that the agent reported.
     pub(super) reported: u64,
-    /// The ids of the calls that the model stand-in asked for.
+    /// The ids of the calls that the model stand-in requested.
     pub(super) wanted: HashSet<String>,
     /// The number of calls that reached the harness's own tool.
     pub(super) called: u64,
@@ -181,7 +182,7 @@ pub(super) struct PromptTurn {
 }
 
 impl PromptTurn {
-    /// Whether the client has cancelled it, or may have.
+    /// Returns whether the client has cancelled the prompt, or may have cancelled it.
     pub(super) fn is_cancelled(&self) -> bool {
         self.cancel.is_some() || self.withdrawn || self.crowded
     }
@@ -192,12 +193,13 @@ impl PromptTurn {
 pub(super) struct TurnCancel {
     pub(super) line: u64,
     pub(super) at: Duration,
-    /// Whether the agent was waiting for the client, so that it cannot have ended the turn before the cancel.
+    /// Whether the agent was waiting for the client. An agent that was waiting cannot have ended the turn
+    /// before the cancel.
     pub(super) waiting: bool,
     /// The duration of the handshake on this connection.
     pub(super) took: Duration,
-    /// The time of the quickest response on this connection: the estimate of how long a cancel, or a response, can be in
-    /// transit.
+    /// The time of the quickest answer on this connection, which estimates how long a cancel or an answer can
+    /// be in transit.
     pub(super) quickest: Duration,
 }
 
@@ -235,7 +237,7 @@ impl CallStage {
         matches!(self, CallStage::Completed | CallStage::Failed)
     }
 
-    /// Whether a call may change from this stage to the next.
+    /// Returns whether a call may change from this stage to the next.
     pub(super) fn leads_to(self, next: CallStage) -> bool {
         self == next
             || match self {
@@ -246,15 +248,15 @@ impl CallStage {
     }
 }
 
-/// A call: the state that its reports add up to, and what happened to it.
+/// A call: the state that results from its reports, and its history.
 #[derive(Debug, Default)]
 pub(super) struct ReportedCall {
     pub(super) turn: u64,
     pub(super) line: u64,
     pub(super) stage: CallStage,
-    /// Whether some report gave `in_progress`.
+    /// Whether some report had the status `in_progress`.
     pub(super) ran: bool,
-    /// Whether some report gave the title.
+    /// Whether some report had the title.
     pub(super) titled: bool,
     /// Whether the first report was an update.
     pub(super) by_update: bool,
@@ -265,13 +267,13 @@ pub(super) struct ReportedCall {
     pub(super) terminals: Vec<String>,
     /// Whether the call may be older than the transcript.
     pub(super) older: bool,
-    /// The line of the request for permission, while its answer is outstanding.
+    /// The line of the permission request, while the answer is outstanding.
     pub(super) waits: Option<u64>,
     /// The line of the denial.
     pub(super) denied: Option<u64>,
     /// The line of the answer to the prompt, if the turn of the call was cancelled.
     pub(super) over: Option<u64>,
-    /// Whether the agent has reported the call, beyond a request for permission.
+    /// Whether the agent has reported the call; a permission request alone is not a report.
     pub(super) told: bool,
     /// Whether the call is included in the reported calls of its turn.
     pub(super) counted: bool,
@@ -323,12 +325,12 @@ impl AgentLinkState {
         }
     }
 
-    /// Whether a session exists, or may be older than the transcript.
+    /// Returns whether a session exists, or may be older than the transcript.
     pub(super) fn has_session(&self, id: &str) -> bool {
         !self.whole || self.sessions.get(id).is_some_and(|session| session.made)
     }
 
-    /// Returns a session, and creates its state if it is new. `None` beyond the bound.
+    /// Returns a session, and creates its state if it is new. Returns `None` if [`MAX_SESSIONS`] is reached.
     pub(super) fn session(&mut self, id: &str) -> Option<&mut AgentSessionState> {
         if self.sessions.get(id).is_none() && self.sessions.len() < MAX_SESSIONS {
             self.sessions.insert(id.to_owned(), AgentSessionState::default());
@@ -345,8 +347,8 @@ impl AgentLinkState {
 }
 
 impl ReportedCall {
-    /// Merges a report into the call. Members that the report omits or gives as null keep their value; a list
-    /// replaces the list before it.
+    /// Merges a report into the call. Members that the report omits or that are null keep their value; a new
+    /// list replaces the old list.
     pub(super) fn fold(&mut self, report: &Value) {
         self.titled |= text(report, "title").is_some();
         if let Some(name) = text(report, "name") {
@@ -362,19 +364,19 @@ impl ReportedCall {
         }
     }
 
-    /// Whether the content holds this terminal.
+    /// Returns whether the content of the call includes this terminal.
     pub(super) fn shows(&self, terminal: &str) -> bool {
         self.terminals.iter().any(|shown| shown == terminal)
     }
 }
 
 impl AgentSessionState {
-    /// Returns the number of the open turn, or of the last one.
+    /// Returns the number of the open turn or, without an open turn, of the last turn.
     pub(super) fn number(&self) -> u64 {
         self.turns
     }
 
-    /// Records a call; ignores it beyond the bound.
+    /// Records a call, or ignores it if [`MAX_CALLS`] is reached.
     pub(super) fn begin(&mut self, id: &str, call: ReportedCall) {
         if self.calls.len() < MAX_CALLS {
             self.calls.insert(id.to_owned(), call);

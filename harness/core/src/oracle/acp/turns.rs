@@ -1,4 +1,4 @@
-//! Checks prompts and their ends, cancels, and the work that goes on meanwhile.
+//! Checks prompts and their ends, cancels, and the work that continues after a cancel.
 //!
 //! Knows: prompts. Never knows: the content of calls.
 
@@ -14,13 +14,14 @@ use super::catalogue::Rule;
 use super::state::{AgentSessionState, EntryPosition, OpenAgentRequest, PromptTurn, TurnCancel};
 use super::{AgentFold, FindingSink, key};
 
-/// An answer may already have been in transit when the cancel was sent if it arrives within this time.
+/// The time after a cancel within which an arriving answer may already have been in transit when the cancel was
+/// sent.
 const ON_ITS_WAY: Duration = Duration::from_millis(250);
-/// How long work may go on after a cancel.
+/// The time for which work may continue after a cancel.
 const STOPPING: Duration = Duration::from_millis(500);
-/// On a busy machine both limits are longer: at least this fraction (one quarter) of the duration of the
-/// agent's handshake. The time of the agent's quickest answer is added to each limit, because the cancel and
-/// the answer may be in transit for as long.
+/// The divisor for the handshake's duration. On a busy machine both limits are longer: at least this fraction
+/// (one quarter) of the duration of the agent's handshake. The time of the agent's quickest answer is added to
+/// each limit, because the cancel and the answer may be in transit for as long.
 const PART: u32 = 4;
 /// Upper bound for the calls of the model stand-in that one turn remembers.
 const MAX_WANTED: usize = 1_000;
@@ -103,7 +104,7 @@ impl AgentFold {
             return;
         }
         let reason = message.result().and_then(|result| text(result, "stopReason"));
-        // After a cancel it is the client that has to answer what is open.
+        // After a cancel, the client has to answer the open requests.
         if turn.asked && !turn.is_cancelled() {
             out.seen(Rule::NothingOpen);
             if let Some(first) = open.first() {
@@ -120,7 +121,7 @@ impl AgentFold {
                 let own = calls.filter(|call| call.turn == turn.number);
                 own.for_each(|call| call.over = Some(line));
             }
-            // `$/cancel_request` cancelled the prompt. The specification leaves open how such a turn ends.
+            // `$/cancel_request` cancelled the prompt. The specification does not say how such a turn ends.
             None if turn.withdrawn => {}
             None => {
                 out.seen(Rule::CancelledOnlyThen);
@@ -167,8 +168,8 @@ impl AgentFold {
         }
     }
 
-    /// Judges a message chunk after its turn was cancelled and answered. A chunk that comes later than the
-    /// deadline may belong to something else.
+    /// Judges a message chunk after its turn was cancelled and answered. A chunk after the deadline may belong
+    /// to something else.
     pub(super) fn late_text(&mut self, session: &str, out: &mut FindingSink) {
         let now = self.now;
         let soon = self.deadline;
@@ -216,11 +217,11 @@ impl AgentFold {
         self.witnessed = true;
         let (line, at) = (self.now.line, self.now.at);
         let Some(record) = seen.message().map(Message::value) else { return };
-        // A request without tools is an auxiliary one, such as for a title.
+        // A request without tools is an auxiliary request, for example for a title.
         if record.get("ended").is_some() || list(record, "tools").is_empty() {
             return;
         }
-        // If several turns are open, nothing tells which turn the request belongs to.
+        // If several turns are open, nothing shows which turn the request belongs to.
         let open = self.turns_open();
         let Some(conn) = self.busy().filter(|_| open <= 1) else { return };
         out.counts(conn.shook);
@@ -306,7 +307,7 @@ fn cancelled(
     }
 }
 
-/// Judges, at the end of a turn, whether every call that was made has been reported.
+/// Judges, at the end of a turn, whether the agent has reported every call that was made.
 fn reported(turn: &PromptTurn, line: u64, out: &mut FindingSink) {
     let made = (turn.wanted.len() as u64).max(turn.called);
     if made == 0 {

@@ -1,4 +1,4 @@
-//! Checks messages as such: lines, envelopes, ids, method names, shapes.
+//! Checks the form of messages: lines, envelopes, ids, method names, shapes.
 //!
 //! Knows: the errors that the tables report. Never knows: what a message means.
 
@@ -14,7 +14,7 @@ use super::catalogue::Rule;
 use super::state::{AgentLinkState, OpenAgentRequest};
 use super::{AgentFold, FindingSink, key};
 
-/// Upper bound for the errors of one message that a finding names. It only counts the others.
+/// Upper bound for the errors of one message that a finding names. Further errors are only counted.
 const MAX_NAMED: usize = 3;
 
 /// The ends of the paths of members that only the unstable schema of November 2026 has.
@@ -44,7 +44,7 @@ const UNSTABLE_NAMES: &[&str] = &[
 ];
 
 impl AgentFold {
-    /// Reports a line that holds no message.
+    /// Reports a line that does not contain a message.
     pub(super) fn no_message(&self, seen: &SeenFrame, out: &mut FindingSink) {
         out.seen(Rule::OnlyMessages);
         let found = match &seen.decoded {
@@ -55,7 +55,7 @@ impl AgentFold {
         out.broken(Rule::OnlyMessages, message, &[self.now.line]);
     }
 
-    /// Returns the request that an answer belongs to; judges an answer without an open request, and returns
+    /// Returns the request that an answer belongs to. Judges an answer without an open request, and returns
     /// `None`.
     pub(super) fn answered(
         &mut self,
@@ -80,7 +80,7 @@ impl AgentFold {
             None if !conn.whole => return None,
             None => (format!("one with the id `{id}`, which no request has"), vec![line]),
         };
-        // JSON-RPC answers an unreadable or invalid request with the id null.
+        // JSON-RPC requires the id null in the answer to an unreadable or invalid request.
         if id != "null" || !matches!(message.error_code(), Some(-32700 | -32600)) {
             let message = format!("expected one answer to each request, found {found}");
             out.broken(Rule::AnsweredOnce, message, &lines);

@@ -10,7 +10,8 @@ pub trait ValueIndex {
     fn find<'v>(&self, value: &'v Value) -> Option<&'v Value>;
     /// Returns the value at this index, mutably.
     fn find_mut<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
-    /// Returns the value at this index, and creates it if a name is absent. Null becomes an object first.
+    /// Returns the value at this index, and creates the value if a name is absent. Null becomes an object
+    /// first.
     fn make<'v>(&self, value: &'v mut Value) -> Option<&'v mut Value>;
 }
 
@@ -31,7 +32,7 @@ impl ValueIndex for str {
     }
 }
 
-/// Implements the index for other types of names.
+/// Implements [`ValueIndex`] for other types of names.
 macro_rules! names {
     ($($name:ty),*) => {$(
         impl ValueIndex for $name {
@@ -109,7 +110,7 @@ impl Value {
         })
     }
 
-    /// Takes the value and leaves null.
+    /// Takes the value out and leaves null in its place.
     pub fn take(&mut self) -> Value {
         std::mem::take(self)
     }
@@ -141,15 +142,16 @@ impl Value {
         }
     }
 
-    /// Returns the number as an unsigned integer of 64 bits, whether it is written `3` or `3.0`; `None` if it
-    /// is none.
+    /// Returns the number as an unsigned 64-bit integer, whether it is written `3` or `3.0`; `None` for other
+    /// values.
     #[inline]
     pub fn as_u64(&self) -> Option<u64> {
         let number = self.as_number()?;
         number.as_u64().or_else(|| u64::try_from(whole(number)?).ok())
     }
 
-    /// Returns the number as a signed integer of 64 bits; `None` if it is none.
+    /// Returns the number as a signed 64-bit integer, whether it is written `3` or `3.0`; `None` for other
+    /// values.
     #[inline]
     pub fn as_i64(&self) -> Option<i64> {
         let number = self.as_number()?;
@@ -196,59 +198,59 @@ impl Value {
         }
     }
 
-    /// Whether it is null.
+    /// Returns whether the value is null.
     #[inline]
     pub fn is_null(&self) -> bool {
         matches!(self, Value::Null)
     }
 
-    /// Whether it is a boolean.
+    /// Returns whether the value is a boolean.
     pub fn is_boolean(&self) -> bool {
         matches!(self, Value::Bool(_))
     }
 
-    /// Whether it is a number.
+    /// Returns whether the value is a number.
     pub fn is_number(&self) -> bool {
         matches!(self, Value::Number(_))
     }
 
-    /// Whether it is an unsigned integer of 64 bits.
+    /// Returns whether the value is an unsigned integer of 64 bits.
     pub fn is_u64(&self) -> bool {
         self.as_u64().is_some()
     }
 
-    /// Whether it is a signed integer of 64 bits.
+    /// Returns whether the value is a signed integer of 64 bits.
     pub fn is_i64(&self) -> bool {
         self.as_i64().is_some()
     }
 
-    /// Whether it is a string.
+    /// Returns whether the value is a string.
     #[inline]
     pub fn is_string(&self) -> bool {
         matches!(self, Value::String(_))
     }
 
-    /// Whether it is a list.
+    /// Returns whether the value is a list.
     pub fn is_array(&self) -> bool {
         matches!(self, Value::Array(_))
     }
 
-    /// Whether it is an object.
+    /// Returns whether the value is an object.
     #[inline]
     pub fn is_object(&self) -> bool {
         matches!(self, Value::Object(_))
     }
 }
 
-/// Returns the integer that a number with an empty fraction stands for; `None` otherwise. JSON does not
-/// distinguish `3` from `3.0`, and a float is exact only below 2^53.
+/// Returns the integer that a number with a zero fraction stands for; `None` for any other number. JSON does
+/// not distinguish `3` from `3.0`, and a float is exact only below 2^53.
 fn whole(number: &Number) -> Option<i64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let float = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < EXACT)?;
     Some(float as i64)
 }
 
-/// Returns the unescaped steps of a JSON pointer; `None` if it does not begin with a slash.
+/// Returns the unescaped steps of a JSON pointer; `None` if the pointer does not begin with a slash.
 fn steps(pointer: &str) -> Option<impl Iterator<Item = String>> {
     let steps = match pointer {
         "" => None,
@@ -265,7 +267,7 @@ fn number(step: &str) -> Option<usize> {
 
 impl<I: ValueIndex> std::ops::Index<I> for Value {
     type Output = Value;
-    /// Returns the value at this index, or null.
+    /// Returns the value at this index; null if there is none.
     #[inline]
     fn index(&self, index: I) -> &Value {
         index.find(self).unwrap_or(&NULL)
@@ -273,7 +275,7 @@ impl<I: ValueIndex> std::ops::Index<I> for Value {
 }
 
 impl<I: ValueIndex> std::ops::IndexMut<I> for Value {
-    /// Returns the value at this index, and creates it if a name is absent.
+    /// Returns the value at this index, and creates the value if a name is absent.
     ///
     /// # Panics
     /// Panics if there can be no such value: a name in a value that is neither an object nor null, or a number

@@ -200,7 +200,7 @@ plain! {
     i32 => (|n: i32| Value::Number(n.into())), as_i64 as i64;
     i64 => (|n: i64| Value::Number(n.into())), as_i64 as i64;
     isize => (|n: isize| Value::Number(n.into())), as_i64 as i64;
-    // JSON has no NaN and no infinity; both become null.
+    // JSON has no NaN and no infinity, so both become null.
     f64 => (|n: f64| Number::from_f64(n).map_or(Value::Null, Value::Number)), as_f64 as f64;
 }
 
@@ -241,7 +241,7 @@ impl PartialEq<Value> for String {
 }
 
 impl fmt::Display for Value {
-    /// Writes the value as JSON; `{:#}` puts every member on a line of its own.
+    /// Writes the value as JSON; `{:#}` writes every member on its own line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = if f.alternate() {
             serde_json::to_string_pretty(self)

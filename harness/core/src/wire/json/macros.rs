@@ -1,11 +1,11 @@
 //! The macro [`json!`](crate::json).
 
 /// Builds a [`Value`](crate::wire::json::Value) from JSON syntax, in which expressions may stand for values:
-/// `json!({"id": id, "params": {"channel": uri}})`. A name is a literal, an identifier or an expression in
-/// parentheses. Expressions are borrowed.
+/// `json!({"id": id, "params": {"channel": uri}})`. The name of a member is a literal, an identifier or an
+/// expression in parentheses. The macro borrows the expressions.
 #[macro_export]
 macro_rules! json {
-    // The members of an object, one after the other.
+    // These arms add the members of an object, one after the other.
     (@members $map:ident) => {};
     (@members $map:ident $name:tt : null $(, $($rest:tt)*)?) => {
         $map.insert($name, $crate::wire::json::Value::Null);
@@ -23,7 +23,8 @@ macro_rules! json {
         $map.insert($name, $crate::wire::json::ToJson::to_json(&$value));
         $crate::json!(@members $map $($($rest)*)?);
     };
-    // The items of a list: the converted ones in brackets, then the remaining ones.
+    // These arms convert the items of a list: the brackets contain the converted items, the remaining items
+    // follow.
     (@items [$($done:expr,)*]) => { ::std::vec![$($done),*] };
     (@items [$($done:expr,)*] null $(, $($rest:tt)*)?) => {
         $crate::json!(@items [$($done,)* $crate::json!(null),] $($($rest)*)?)

@@ -1,20 +1,21 @@
-//! The members of an object: one allocation, searched linearly while it is small.
+//! The members of an object: one allocation, searched linearly while the object is small.
 
 use super::{Text, Value};
 
-/// Up to this number, members keep the order of insertion and are found by their [`NameTags`]. More members are
-/// sorted by name, so that a peer cannot cause a quadratic cost.
+/// The maximum number of members of a small object. The members of a small object keep the order of insertion
+/// and are found by their [`NameTags`]. The members of a larger object are sorted by name, so a peer cannot
+/// cause a quadratic cost.
 const SMALL: usize = NameTags::ROOM;
 
-/// The initial capacity: envelopes and most actions have no more members.
+/// The initial capacity. Envelopes and most actions have no more members than this.
 const USUAL: usize = 6;
 
 /// The members of an object. The order of members does not matter for equality.
 #[derive(Clone, Default)]
 pub struct Map {
-    /// The members, sorted by name if there are more than [`SMALL`].
+    /// The members, sorted by name if their number exceeds [`SMALL`].
     members: Vec<(Text, Value)>,
-    /// The tags of the members; empty if there are more than [`SMALL`].
+    /// The tags of the members; empty if the number of members exceeds [`SMALL`].
     tags: NameTags,
 }
 
@@ -30,7 +31,7 @@ impl Map {
         self.members.len()
     }
 
-    /// Whether there are no members.
+    /// Returns whether the object has no members.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -49,7 +50,7 @@ impl Map {
         self.members.get_mut(place).map(|(_, value)| value)
     }
 
-    /// Whether there is a member with this name.
+    /// Returns whether the object has a member with this name.
     #[inline]
     pub fn contains_key(&self, name: &str) -> bool {
         self.place(name).is_ok()
@@ -101,23 +102,23 @@ impl Map {
         self.members.iter_mut().map(|(name, value)| (&*name, value))
     }
 
-    /// Returns the names.
+    /// Returns the names of the members.
     pub fn keys(&self) -> impl Iterator<Item = &Text> {
         self.members.iter().map(|(name, _)| name)
     }
 
-    /// Returns the values.
+    /// Returns the values of the members.
     pub fn values(&self) -> impl Iterator<Item = &Value> {
         self.members.iter().map(|(_, value)| value)
     }
 
-    /// Returns the values, mutably.
+    /// Returns the values of the members, mutably.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut Value> {
         self.members.iter_mut().map(|(_, value)| value)
     }
 
-    /// Returns the index of a member, or the index at which it would be inserted. Most names are literals, so
-    /// that the compiler computes their tags.
+    /// Returns the index of a member or, as an error, the index at which the member would be inserted. Most
+    /// names are literals, so the compiler computes their tags.
     #[inline]
     fn place(&self, name: &str) -> Result<usize, usize> {
         self.place_of(NameTags::of(name), name)
@@ -135,7 +136,7 @@ impl Map {
         Err(self.members.len())
     }
 
-    /// Adds an absent member at the index that `place` returned, and returns its final index.
+    /// Adds an absent member at the index that `place` returned, and returns the final index of the member.
     fn add(&mut self, place: usize, name: Text, value: Value) -> usize {
         let place = match self.members.len() {
             ..SMALL => {
@@ -180,7 +181,8 @@ impl Map {
     }
 }
 
-/// Whether two names are equal. Names of the protocol are short, and are compared without a function call.
+/// Returns whether two names are equal. Names of the protocol are short, and are compared without a function
+/// call.
 #[inline]
 fn same(known: &str, name: &str) -> bool {
     fn ends<const N: usize>(text: &[u8]) -> Option<([u8; N], [u8; N])> {
@@ -197,8 +199,8 @@ fn same(known: &str, name: &str) -> bool {
     }
 }
 
-/// A tag of four bits for each name, in the order of the names. If a name's tag is absent, the name is absent
-/// too. All tags are compared at once, so that usually only the right name is compared as text.
+/// A tag of four bits for each name, in the order of the names. If no tag equals the tag of a name, the name is
+/// absent. One operation compares all tags, so usually only the right name is compared as text.
 #[derive(Clone, Copy, Default)]
 struct NameTags(u64);
 
@@ -209,8 +211,8 @@ impl NameTags {
     /// The lowest bit of each tag.
     const EACH: u64 = 0x1111_1111_1111_1111;
 
-    /// Returns the tag of a name. It is never 0, which stands for an unused place. The tag uses the length, the
-    /// first and the last letter, in which names usually differ.
+    /// Returns the tag of a name. The tag is never 0, which stands for an unused place. The tag depends on the
+    /// length, the first and the last letter, in which names usually differ.
     #[inline]
     fn of(name: &str) -> u64 {
         let (Some(first), Some(last)) = (name.as_bytes().first(), name.as_bytes().last()) else {
@@ -226,13 +228,13 @@ impl NameTags {
         NameTags(self.0 | NameTags::of(name) << (NameTags::BITS * place))
     }
 
-    /// Removes the tag at a place, and moves the later ones down.
+    /// Removes the tag at a place, and moves the later tags down by one place.
     fn without(self, place: usize) -> NameTags {
         let below = (1 << (NameTags::BITS * place)) - 1;
         NameTags(self.0 & below | self.0 >> NameTags::BITS & !below)
     }
 
-    /// Returns the places with the same tag.
+    /// Returns the places with this tag.
     #[inline]
     fn like(self, tag: u64) -> NameMask {
         let mut differs = self.0 ^ (tag * NameTags::EACH);
@@ -259,8 +261,8 @@ impl Iterator for NameMask {
 /// A builder for a map with many members.
 pub(super) struct MapBuilder {
     map: Map,
-    /// A bit for each name so far; several names may share a bit. A name whose bit is not set is new, so that
-    /// no search is needed.
+    /// A bit for each name so far; several names may share a bit. If the bit of a name is not set, the name is
+    /// new, and no search is needed.
     known: u64,
 }
 
@@ -281,12 +283,13 @@ impl MapBuilder {
         self.known |= bit;
     }
 
-    /// Sorts and deduplicates a large map once at the end. Sorted insertion would have a quadratic cost.
+    /// Sorts and deduplicates a large map once at the end, because sorted insertion would have a quadratic
+    /// cost.
     pub(super) fn finish(self) -> Map {
         let mut map = self.map;
         if map.members.len() > SMALL {
-            // Of several members with one name the last counts. After the reversal it comes first, and the
-            // stable sort keeps it there.
+            // Of several members with one name, the last member is valid. The reversal moves the last member to
+            // the front, and the stable sort keeps it before the others.
             map.members.reverse();
             map.sort();
             map.members.dedup_by(|later, earlier| later.0 == earlier.0);
@@ -328,7 +331,7 @@ impl<N: Into<Text>, const C: usize> From<[(N, Value); C]> for Map {
 
 impl PartialEq for Map {
     fn eq(&self, other: &Map) -> bool {
-        // Equal objects usually have the same order, so that no lookup is needed.
+        // Equal objects usually have the same order, so no lookup is needed.
         let same = |(place, (name, value)): (usize, &(Text, Value))| match other.members.get(place)
         {
             Some((known, theirs)) if known == name => value == theirs,
@@ -351,7 +354,7 @@ pub struct MapEntry<'a> {
 }
 
 impl<'a> MapEntry<'a> {
-    /// Returns the value of the member, and creates it with `make` if it is absent.
+    /// Returns the value of the member. If the member is absent, creates its value with `make`.
     pub fn or_insert_with(self, make: impl FnOnce() -> Value) -> &'a mut Value {
         let MapEntry { map, name } = self;
         let place = match map.place(&name) {
@@ -361,7 +364,7 @@ impl<'a> MapEntry<'a> {
         &mut map.members[place].1
     }
 
-    /// Returns the value of the member, and sets it to `value` if it is absent.
+    /// Returns the value of the member. If the member is absent, sets it to `value`.
     pub fn or_insert(self, value: Value) -> &'a mut Value {
         self.or_insert_with(|| value)
     }
@@ -393,7 +396,7 @@ impl<'a> IntoIterator for &'a Map {
 
 impl std::ops::Index<&str> for Map {
     type Output = Value;
-    /// Returns the member, or null.
+    /// Returns the member; null if it is absent.
     fn index(&self, name: &str) -> &Value {
         self.get(name).unwrap_or(&Value::Null)
     }

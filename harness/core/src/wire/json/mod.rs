@@ -1,13 +1,14 @@
 //! The lossless JSON value of every frame and every state.
 //!
-//! The harness parses, inspects and serialises thousands of frames a second, so that this value is optimised
-//! for small objects: texts of up to 24 bytes, which include all names of the protocol, need no allocation, and
-//! an object is one allocation in the order of arrival. `serde_json` parses and serialises the JSON and
-//! provides the numbers; with its own value type a flooded envelope took half as long again (BENCHMARKS.md).
+//! The harness parses, inspects and serialises thousands of frames a second, so this value is optimised for
+//! small objects: texts of up to 24 bytes, which include all names of the protocol, need no allocation, and an
+//! object is one allocation in the order of arrival. `serde_json` parses and serialises the JSON and provides
+//! the numbers; with the value type of `serde_json`, a flooded envelope took half as long again
+//! (BENCHMARKS.md).
 //!
 //! Knows: JSON. Never knows: the protocol.
 //!
-//! Start at [`Value`]; [`json!`](crate::json) builds one from JSON syntax.
+//! Start at [`Value`]; [`json!`](crate::json) builds a value from JSON syntax.
 
 mod access;
 mod convert;
@@ -33,7 +34,7 @@ pub enum Value {
     Null,
     /// `true` or `false`.
     Bool(bool),
-    /// A number: an integer if it is written as one, otherwise a float.
+    /// A number: an integer if it is written as an integer, otherwise a float.
     Number(Number),
     /// A string.
     String(Text),
@@ -47,7 +48,7 @@ impl Value {
     /// Parses a JSON text.
     ///
     /// # Errors
-    /// The text is not JSON, or is nested deeper than 128 levels.
+    /// Returns an error if the text is not JSON, or is nested deeper than 128 levels.
     pub fn read(text: &str) -> Result<Value, serde_json::Error> {
         serde_json::from_str(text)
     }

@@ -1,4 +1,4 @@
-//! Tests of the value against `serde_json`'s value and against a sorted map.
+//! Tests of the value, compared with `serde_json`'s value and with a sorted map.
 
 use super::*;
 
@@ -51,7 +51,7 @@ fn the_later_of_two_members_counts() {
     assert_eq!(many("99").as_object().map(Map::len), Some(40));
 }
 
-/// The map behaves like a sorted map, on both sides of the border between small and large.
+/// Compares the map with a sorted map, for numbers of members below and above the limit of a small map.
 #[test]
 fn behaves_as_a_map() {
     let mut ours = Map::new();
