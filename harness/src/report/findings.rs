@@ -1,5 +1,5 @@
-//! The report on a subject for its maintainers, in Markdown: each defect once with its smallest case, then the
-//! open points, then the figures.
+//! The report on a subject for its maintainers, in Markdown: each defect with its smallest case, then the open
+//! points, then the figures.
 //!
 //! Knows: the report of `reducers` and the known defects. Never knows: files, how the report was made.
 //!
@@ -15,7 +15,7 @@ use crate::reducers::report::{AgreementTally, SubjectFinding, SubjectReport};
 use crate::verdict::Status;
 use crate::wire::json::json;
 
-/// Formats the whole report. `command` is the command line that produces it.
+/// Formats the whole report. `command` is the command line that produces the report.
 pub fn markdown(report: &SubjectReport, defects: &SubjectDefects, command: &str) -> String {
     let mut out = String::new();
     let name = defects.subject(report.version);
@@ -113,7 +113,7 @@ fn case(out: &mut String, finding: &SubjectFinding) {
     let _ = writeln!(out, "```json\n{}\n```\n", question(finding));
 }
 
-/// Returns the input of a case, without run-specific numbers.
+/// Returns the input of a case, without numbers that differ between runs.
 fn question(finding: &SubjectFinding) -> String {
     let SubjectFinding { what, case, .. } = finding;
     if what.kind == DisagreementKind::Lost {
@@ -136,7 +136,7 @@ fn open_points(out: &mut String, report: &SubjectReport) {
     }
 }
 
-/// Formats the agreement for each type of action, and for those types whose round trips lose something.
+/// Formats the agreement for each type of action, and for each type that loses data in a round trip.
 fn agreement(out: &mut String, report: &SubjectReport) {
     let row = |out: &mut String, name: &str, tally: &AgreementTally| {
         let AgreementTally { agreed, open, total } = tally;
