@@ -1,5 +1,6 @@
-//! `ahp-harness mutants --wire`: injects faults of a host or an agent into captures and counts which of them the always-on
-//! checks miss; with `--legal`, rewrites captures legally and shows what the checks accuse wrongly.
+//! `ahp-harness mutants --wire`: injects faults of a host or an agent into captures and counts the faults that
+//! the always-on checks miss; with `--legal`, makes only rewrites that the protocol permits and shows every
+//! false finding.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,7 @@ pub struct WireOptions {
 }
 
 impl WireOptions {
-    /// Whether `--wire` is given.
+    /// Returns whether `--wire` is given.
     pub(super) fn is_wanted(&self) -> bool {
         self.wire
     }
@@ -172,7 +173,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
     CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
 }
 
-/// Returns the rows of these names, or all.
+/// Returns the rows with these names, or all rows if there are no names.
 fn chosen<T: Copy>(names: &[String], all: Vec<(&'static str, T)>) -> Result<Vec<T>, CommandStop> {
     if names.is_empty() {
         return Ok(all.into_iter().map(|(_, one)| one).collect());
