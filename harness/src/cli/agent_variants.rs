@@ -55,7 +55,7 @@ impl AgentTrials<'_> {
         let accused = results.iter().filter(|result| !result.accused.is_empty()).count();
         let _ = writeln!(
             out,
-            "{} variants and combinations of agents, {} plays of scenarios, in {:.1} s: {} without an accusation, \
+            "{} variants and combinations of agents, {} scenario runs, in {:.1} s: {} without a false finding, \
              {accused} with one",
             results.len(),
             results.iter().map(|result| result.played).sum::<usize>(),

@@ -118,7 +118,7 @@ impl MutantsArguments {
         self.matrix_outcome(context, &suite, &matrix, began)
     }
 
-    /// Prints a matrix, and returns whether the matrix fulfils its rules.
+    /// Prints a matrix, and returns whether its rules hold, as an exit code.
     fn matrix_outcome<F: FaultKind>(
         &self,
         context: &CliContext,

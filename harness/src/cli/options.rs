@@ -64,7 +64,7 @@ pub fn report(text: &str) -> Result<ReportOption, String> {
     }
 }
 
-/// The minimum weight of a broken rule that makes a run fail.
+/// The weight from which on a broken rule makes a run fail.
 #[derive(Args, Clone, Debug, Default)]
 pub struct FailureThreshold {
     /// Fail the run for broken rules of this weight and above: note, should or must; `must` includes what the

@@ -67,8 +67,8 @@ pub struct RecordArguments {
     /// Replace what this regular expression matches in all output (repeatable)
     #[arg(long, value_name = "REGEX")]
     redact: Vec<Regex>,
-    /// Report a finding if this text occurs in a frame of the host, and replace it in all output, for example
-    /// the content of a file that clients may not read (repeatable)
+    /// Report a finding if this text, for example the content of a file that clients may not read, occurs in a
+    /// frame of the host, and replace it in all output (repeatable)
     #[arg(long, value_name = "TEXT")]
     secret: Vec<String>,
     #[command(flatten)]

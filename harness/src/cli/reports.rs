@@ -349,7 +349,7 @@ impl<'a> RunReports<'a> {
         let code = match () {
             () if !self.faults.is_empty() => CommandExit::Fault,
             () if interrupted => CommandExit::Interrupted,
-            // A scenario that was not judged may fail or pass, so the entry stays.
+            // A new baseline makes a run a success only if every scenario was judged.
             () if renewed.is_some() && self.summary.count(Status::Error) == 0 => CommandExit::Ok,
             () if self.summary.failed() || !stale.is_empty() => CommandExit::Failed,
             () => CommandExit::Ok,

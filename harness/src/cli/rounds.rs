@@ -203,9 +203,9 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         queue
     }
 
-    /// Returns the name from which the identifiers of a scenario are made. For the default agent, this is the
-    /// name of the scenario. For another agent, the agent's name is not included, because the host chooses that
-    /// name.
+    /// Returns the name from which the identifiers of a scenario are made: the name of the scenario and, for any
+    /// agent but the default one, the agent's position. The agent's name is not used, because the host chooses
+    /// that name.
     fn name_of(&self, planned: &PlannedScenario) -> String {
         let id = &planned.entry.scenario.id;
         let usual = self.header.provider.as_ref().map(ForeignText::raw);

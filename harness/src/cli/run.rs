@@ -110,7 +110,7 @@ pub struct RunArguments {
     /// Play every scenario this many times
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Playing")]
     repeat: u16,
-    /// The seed of every id, as an earlier run printed it
+    /// The seed from which all ids are generated, as printed by an earlier run
     #[arg(long, help_heading = "Playing")]
     pub(super) seed: Option<u64>,
     /// Let further clients join at random points, subscribe to everything and leave: their snapshots must agree
@@ -146,8 +146,8 @@ pub struct RunArguments {
     /// Replace what this regular expression matches in all output (repeatable)
     #[arg(long, value_name = "REGEX", help_heading = "Judging")]
     redact: Vec<regex_lite::Regex>,
-    /// Report a finding if this text occurs in a frame of the host, and replace it in all output, for example
-    /// the content of a file that clients may not read (repeatable)
+    /// Report a finding if this text, for example the content of a file that clients may not read, occurs in a
+    /// frame of the host, and replace it in all output (repeatable)
     #[arg(long, value_name = "TEXT", help_heading = "Judging")]
     secret: Vec<String>,
     /// How much to print: brief (failures by cause), full (everything), json (one JSON object at the end)

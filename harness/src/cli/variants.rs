@@ -122,8 +122,8 @@ impl VariantsArguments {
         let versions: Vec<_> = versions.iter().map(Version::to_string).collect();
         let _ = writeln!(
             out,
-            "{} variants and combinations at protocol {}, {} plays of scenarios and {} drawn conversations, in \
-             {:.1} s: {} without an accusation, {accused} with one",
+            "{} variants and combinations at protocol {}, {} scenario runs and {} generated conversations, in {:.1} s: \
+             {} without a false finding, {accused} with one",
             results.len(),
             versions.join(", "),
             results.iter().map(|result| result.played).sum::<usize>(),
@@ -267,7 +267,7 @@ fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
 pub(super) fn told(result: &VariantResult, version: Version, out: &mut String) {
     let _ = writeln!(
         out,
-        "{version} {:<32} {} played, {} held, {} untested, {} accused",
+        "{version} {:<32} {} played, {} held, {} untested, {} false findings",
         result.variants.join("+"),
         result.played,
         result.held,
