@@ -43,12 +43,12 @@ pub struct Requirement {
     pub source: &'static str,
     /// The rule, in one or two sentences.
     pub statement: &'static str,
-    /// The argument why a rule without a keyword weighs as much as a MUST. Only essential rows have an
-    /// argument.
+    /// The argument why a rule without a keyword weighs as much as a MUST; `None` for rows that are not
+    /// essential.
     pub argument: Option<&'static str>,
     /// For a rule about reducers: the actions whose vectors test it; `*` means any action.
     pub reducers: &'static [&'static str],
-    /// The reason why nothing can test the requirement; `None` if it is testable.
+    /// The reason why nothing can test the requirement; `None` if the requirement is testable.
     pub excluded: Option<&'static str>,
     /// For a rule about optional behaviour: the behaviour, as a verb phrase such as "asks a client for
     /// something". The rule does not apply to a host that never shows this behaviour.
@@ -65,8 +65,8 @@ pub enum BreachKind {
     /// The content is wrong, or the outcome is the opposite: an error instead of a result, an acceptance
     /// instead of a rejection.
     Outcome,
-    /// The content or outcome is wrong, or no answer arrives. If a host does not answer, it has not decided
-    /// anything, so silence breaks only rules of this kind.
+    /// The content or outcome is wrong, or no answer arrives. A host that does not answer has decided nothing,
+    /// so silence breaks only rules of this kind.
     Silence,
 }
 

@@ -36,7 +36,7 @@ pub struct CliContext {
     held: Option<Arc<Mutex<Vec<CliMessage>>>>,
 }
 
-/// One piece of output.
+/// A piece of output.
 #[derive(Debug)]
 enum CliMessage {
     Out(String),

@@ -26,7 +26,7 @@ impl From<CommandExit> for ExitCode {
     }
 }
 
-/// Why a command stopped before its work was done.
+/// The reason why a command stopped before its work was done.
 #[derive(Debug)]
 pub struct CommandStop {
     /// The exit code.

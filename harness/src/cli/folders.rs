@@ -18,15 +18,15 @@ use crate::run::folders::{CANARY, CANARY_TEXT, FILE, FolderProbe};
 use super::exit::CommandStop;
 use super::oddities::{FOLDER_PREFIX, uri_of};
 
-/// The folders of a run. They are removed when this value is dropped.
+/// The folders of a run, which are removed when this value is dropped.
 pub(super) struct SharedDisk {
     base: TempDir,
 }
 
 impl SharedDisk {
     /// Makes the workspace folder, and the folders whose files may need permission. All folders are siblings,
-    /// as on the reference host, so `..` leads from one to the other. Their names differ from the names of
-    /// every other run, even if both runs have the same seed.
+    /// as on the reference host, so `..` leads from one to the other. The names of the folders differ from the
+    /// names in every other run, even if both runs have the same seed.
     ///
     /// # Errors
     /// Returns an error if the folders cannot be made.
@@ -58,7 +58,7 @@ impl SharedDisk {
 /// The facts about a host that are known before the harness requests files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileHost<'a> {
-    /// Whether the host answers requests for files at all.
+    /// Whether the host answers requests for files.
     pub(super) resources: bool,
     /// Whether the host may share the disk of this machine.
     pub(super) is_local: bool,

@@ -1,7 +1,7 @@
 //! Ends a run against a target that never completes a handshake.
 
-/// The number of scenarios without a handshake after which the run stops. All further scenarios would fail in
-/// the same way.
+/// The number of scenarios without a handshake after which the run stops, because all further scenarios would
+/// fail in the same way.
 const FUSE: u32 = 8;
 
 /// Decides when to stop a run.

@@ -15,7 +15,7 @@ use super::files;
 pub(super) struct SessionFolder(PathBuf);
 
 impl SessionFolder {
-    /// Opens the folder, and makes it if it does not exist.
+    /// Opens the folder, and makes the folder if it does not exist.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be made.

@@ -21,7 +21,7 @@ pub(super) const FOLDER_PREFIX: &str = "ahp-harness-";
 /// The size of the sparse file, in bytes.
 const LARGE: u64 = 1 << 30;
 
-/// The special files of a run. They are removed when this value is dropped.
+/// The special files of a run, which are removed when this value is dropped.
 pub(super) struct RunFolders {
     inside: TempDir,
     outside: TempDir,

@@ -34,7 +34,7 @@ use super::files::replace;
 use super::log_folder::{self, prepared};
 use super::options::{ReportOption, RunReport};
 
-/// The folder for the transcript if no report names a file; it is used only if it exists.
+/// The folder for the transcript if no report names a file. The harness uses this folder only if it exists.
 const FOLDER: &str = "reports";
 
 /// The maximum number of drawings of failed scenarios that brief output keeps.
@@ -181,7 +181,7 @@ impl<'a> RunReports<'a> {
         self.finish(Duration::ZERO, CommandExit::Unreachable, false, &[])
     }
 
-    /// Records that a scenario begins. Its transcript goes to the first file.
+    /// Records that a scenario begins. The scenario's transcript goes to the first file.
     pub(super) fn begin(
         &mut self,
         case: u32,
@@ -229,7 +229,7 @@ impl<'a> RunReports<'a> {
         self.renewed = baseline.map(Path::to_owned);
     }
 
-    /// Records a scenario that was not played. Scenarios with the same reason are counted.
+    /// Records a scenario that was not played, and counts scenarios with the same reason.
     pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut FailureBaseline) {
         if report.status != Status::Skip {
             let known = self.unplayed.iter_mut().find(|(reason, _)| *reason == report.reason);

@@ -84,7 +84,7 @@ pub(super) struct ScenarioScheduler<'r, 'c> {
     number: u32,
     fuse: RunFuse,
     watch: HostWatch,
-    /// The scenarios that ended last, with the times of their ends. Their results are not reported yet.
+    /// The scenarios that ended last and whose results are not reported yet, with the times of their ends.
     recent: VecDeque<(Instant, PlayedCase)>,
 }
 

@@ -93,8 +93,8 @@ pub struct RunArguments {
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
 
-    /// Whether an error to `initialize` means that the host does not support the version, so nothing is played.
-    /// If this is not set, the scenarios report the error.
+    /// Whether nothing is played if the host answers `initialize` with an error, because the host does not
+    /// support the version. If this flag is not set, the scenarios report the error.
     #[arg(skip)]
     pub(super) only_if_spoken: bool,
     /// How many scenarios are played at once over sockets [default: 4]
@@ -168,9 +168,9 @@ pub struct RunArguments {
     pub(super) looks_for_scripts: bool,
 }
 
-/// Returns which of these versions to offer if the user has named none: the versions for which some scenario
-/// holds. If there are none, returns the newest version that any scenario is for, because a scenario of an
-/// older version should be played; if there is no such version, returns all.
+/// Returns which of these versions to offer if the user has named none. These are the versions for which some
+/// scenario holds. If no scenario holds for any of them, the result is the newest older version for which a
+/// scenario holds, or else all versions.
 fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
     let holds = |version: &&Version| entries.iter().any(|it| it.scenario.spec.includes(**version));
     let offered: Vec<Version> = known.iter().filter(holds).copied().collect();
@@ -374,7 +374,8 @@ impl RunArguments {
         self.budget.or(self.is_outside().then_some(usual))
     }
 
-    /// Returns whether the user gave a time budget. If so, the most important scenarios come first.
+    /// Returns whether the user gave a time budget. With a time budget, the most important scenarios come
+    /// first.
     pub(super) fn is_in_a_hurry(&self) -> bool {
         self.budget.is_some() || self.acp.is_some()
     }

@@ -85,7 +85,7 @@ impl ServeArguments {
             let address = listener.local_addr().unwrap_or(self.listen);
             let (_served, _task) = serve(listener, host, behind);
             context.say(&format!("ws://{address}\n"));
-            // The processes that the command started end when the command ends, whatever the reason.
+            // When the command ends for any reason, the processes that it started end as well.
             signalled().await;
             Ok(CommandExit::Ok)
         })

@@ -30,7 +30,7 @@ pub(super) fn supervised() -> Option<ExitCode> {
     linux::watch().ok()
 }
 
-/// Returns `None`, because there is no watcher on this system.
+/// Returns `None`, because this system has no watcher.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn supervised() -> Option<ExitCode> {
     None

@@ -220,8 +220,8 @@ impl RemoteHost {
                 Ok(()) => return None,
                 Err(reason) => said = reason,
             }
-            // The shell that started the host may have ended long ago. This proves nothing about a host that
-            // answers.
+            // The shell that started the host may have ended long ago. The end of the shell proves nothing
+            // about a host that answers.
             if let Some(process) = self.process.lock().await.as_mut()
                 && let Ok(Some(status)) = process.child().try_wait()
             {

@@ -69,8 +69,8 @@ impl RunArguments {
             }
             return all.outcome();
         }
-        // Runs against the embedded host share nothing, so they run on all cores. Their output is printed in
-        // the order of versions.
+        // Runs against the embedded host share nothing, so they run on all cores. The output of the runs is
+        // printed in the order of versions.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let next = AtomicUsize::new(0);
         let ended = AtomicBool::new(false);
@@ -110,7 +110,7 @@ impl RunArguments {
         all.outcome()
     }
 
-    /// Returns the same run at one version, which prints only failures.
+    /// Returns the same run at one version. The returned run prints only failures.
     fn at(&self, version: Version) -> RunArguments {
         let named = |report: &RunReport| match report {
             RunReport::Shared(ReportOption::Junit(path)) => {

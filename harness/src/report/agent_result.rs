@@ -95,7 +95,7 @@ impl AgentResult {
     }
 }
 
-/// The cases of a run that one verdict is based on.
+/// The cases of a run that a verdict is based on.
 pub(super) struct RunView<'a> {
     pub(super) cases: Vec<&'a CaseReport>,
     pub(super) checks: Cow<'a, LiteMap<String, CheckTotal>>,

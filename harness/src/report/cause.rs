@@ -99,7 +99,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// One way in which one rule is broken.
+/// A way in which one rule is broken.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct RuleBreach {
     /// The identity of the breach.
@@ -108,7 +108,7 @@ pub struct RuleBreach {
     /// The check that found the breach; `None` if a step found it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// Other requirements that the same failure breaks.
+    /// The other requirements that the same failure breaks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<String>,
     /// The status of the breach.
@@ -213,7 +213,7 @@ impl FailureCause<'_> {
 pub struct CauseFold {
     breaches: Vec<RuleBreach>,
     known: HashMap<BreachId, usize>,
-    /// The number of breaches that were dropped because there were already [`BREACHES`] different ones.
+    /// The number of breaches that were dropped because [`BREACHES`] different breaches were already kept.
     pub left_out: u64,
 }
 
@@ -224,7 +224,7 @@ pub struct SeenBreach {
     pub id: BreachId,
     /// The check that found the breach; `None` if a step found it.
     pub check: Option<String>,
-    /// Other requirements that the same failure breaks.
+    /// The other requirements that the same failure breaks.
     pub others: Vec<String>,
     /// The status of the breach.
     pub status: Status,
@@ -298,7 +298,7 @@ impl CauseFold {
             let name = match &breach.check {
                 Some(check) => of_check(check, &breach.id.rule, &of_steps),
                 None if blamed => wider(family(&breach.id.rule), &of_steps),
-                // If premises prepare the same thing, they fail for the same reason in every scenario.
+                // Premises that prepare the same thing fail for the same reason in every scenario.
                 None => &breach.id.shape,
             };
             families.entry((name, blamed)).or_default().push(breach);
@@ -334,8 +334,8 @@ pub fn family(rule: &str) -> &str {
     rule.match_indices('.').nth(COMMON - 1).map_or(rule, |(end, _)| &rule[..end])
 }
 
-/// Returns the shortest family that is a prefix of this one. For example, `session.create.duplicate-race`
-/// belongs to `session.create.duplicate`.
+/// Returns the shortest family that is a prefix of the family `own`. For example,
+/// `session.create.duplicate-race` belongs to `session.create.duplicate`.
 fn wider<'a>(own: &'a str, families: &[&'a str]) -> &'a str {
     let begins =
         |it: &&&str| own.strip_prefix(**it).is_some_and(|rest| rest.starts_with(['-', '.']));

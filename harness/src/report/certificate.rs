@@ -597,7 +597,7 @@ impl RequirementResult {
                 _ => known.and_then(|known| known.worst),
             };
             if let Some(broken) = worst.and_then(RequirementOutcome::broken) {
-                // The weight of a check may exceed that of a requirement that it covers.
+                // A check may weigh more than a requirement that the check covers.
                 worse(broken.at_most(self.weight));
                 let mine = |id: &Option<String>| id.as_ref().is_none_or(|id| *id == self.id);
                 self.evidence.extend(findings(check, total, mine));

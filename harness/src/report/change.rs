@@ -22,7 +22,7 @@ pub struct RunChanges {
     pub gone: Vec<RunChange>,
 }
 
-/// One difference between two runs.
+/// A difference between two runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RunChange {
     /// `scenario`, `check` or `requirement`.

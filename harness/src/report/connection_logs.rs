@@ -160,7 +160,7 @@ impl ConnectionLogsState {
     }
 }
 
-/// A recorder that passes each event to several recorders. The line numbers are those of the first recorder.
+/// A recorder that passes each event to several recorders. The first recorder determines the line numbers.
 pub struct RecorderGroup(pub Vec<Box<dyn TranscriptRecorder>>);
 
 impl TranscriptRecorder for RecorderGroup {

@@ -96,12 +96,11 @@ const MANY: usize = 20;
 pub struct ConsoleReport {
     style: DrawStyle,
     kept: TranscriptPlace,
-    /// Whether the report includes findings about the harness's own frames, because the user wrote the
-    /// scenarios.
+    /// Whether the report includes findings about the harness's own frames; set if the user wrote the scenarios.
     own_frames: bool,
     /// The amount of detail.
     format: ConsoleDetail,
-    /// Whether there are too many scenarios for one line per scenario.
+    /// Whether there are too many scenarios for a line per scenario.
     many: bool,
     /// The texts with which requirements and checks are quoted.
     quotes: RuleQuotes,

@@ -31,7 +31,7 @@ pub struct ConversationLine {
     pub what: ForeignText,
     /// The channel of the message; empty if the message has no channel.
     pub channel: ForeignText,
-    /// The frame, shortened if it is long; empty if the line has no frame.
+    /// The frame, shortened if the frame is long; empty if the line has no frame.
     pub text: ForeignText,
     /// The line that this line answers: the request of a response, or the dispatch of an echoed action.
     pub answers: Option<u64>,
@@ -66,9 +66,9 @@ pub enum LineRole {
 pub struct ProofLine {
     /// The number of the line in the file.
     pub line: u64,
-    /// The names of the members in question. These members are never truncated.
+    /// The names of the members in question. Excerpts never truncate these members.
     pub members: Vec<String>,
-    /// The client concerned, if it is known.
+    /// The client that the finding concerns; `None` if the client is unknown.
     pub client: Option<String>,
 }
 
@@ -99,8 +99,8 @@ pub struct DrawnConversation {
 enum AnswerKey {
     /// The connection, whether the host is the requester, and the identifier as JSON.
     Request(String, bool, String),
-    /// The name of the connection and the `clientSeq`. The client identifier is not used, because it is derived
-    /// from the name.
+    /// The name of the connection and the `clientSeq`. The key does not contain the client identifier, because
+    /// the client identifier is derived from the name.
     Dispatch(String, u64),
 }
 
@@ -256,7 +256,7 @@ pub fn about(rows: &[ConversationLine], lines: &[u64]) -> Vec<ConversationLine> 
     places.into_iter().filter_map(row).collect()
 }
 
-/// Returns the last message of the same client before a row. Only messages that led to evidence are considered.
+/// Returns the last message that led to evidence, of the same client and before the row.
 fn said_before(rows: &[ConversationLine], row: &ConversationLine) -> Option<u64> {
     let before = rows.iter().rev().skip_while(|it| it.line >= row.line);
     let mut said = before.filter(|it| it.way == LineDirection::Out && it.role == LineRole::Sent);

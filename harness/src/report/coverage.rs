@@ -176,7 +176,7 @@ pub struct CoveredRequirement {
     /// The kinds of hosts on which a check or scenario tests the requirement.
     pub reached: Vec<HostKind>,
     /// The reason why the requirement is not tested on an external host with every capability; `None` if it is
-    /// tested there.
+    /// tested on such a host.
     pub unreached: Option<String>,
 }
 

@@ -78,8 +78,8 @@ pub struct RunHeader {
     /// The component that plays the agent.
     #[serde(default)]
     pub agent: AgentMode,
-    /// The arguments of the run, quoted for a shell. They include every option that affects a single scenario,
-    /// but neither the selection of scenarios nor the seed. Environment variables replace secrets.
+    /// The arguments of the run, quoted for a shell. The arguments include every option that affects a single
+    /// scenario, but neither the selection of scenarios nor the seed. Environment variables replace secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
     /// The part of the selection that was played, such as `1/4`; `None` if the whole selection was played.
@@ -196,11 +196,12 @@ pub struct CaseReport {
     /// The outage of the host, if the scenario caused one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<HostOutage>,
-    /// The source files, for drawing. They are not serialized, because [`CaseStart`] contains them.
+    /// The source files, for drawing. The report does not serialize the source files, because [`CaseStart`]
+    /// contains them.
     #[serde(skip)]
     pub sources: Vec<SourceFile>,
-    /// The failures with their places, for drawing. The failure that decided the status comes first. They are
-    /// not serialized, because `failure` and `claims` contain the reports.
+    /// The failures with their places, for drawing. The failure that decided the status comes first. These
+    /// failures are not serialized, because `failure` and `claims` contain their reports.
     #[serde(skip)]
     pub drawn: Vec<(FailureReport, StepFailure)>,
 }

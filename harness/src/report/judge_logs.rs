@@ -120,7 +120,7 @@ fn with_certain(
 }
 
 /// Returns the findings of one order that also occur in the other order, for the same messages. If the host
-/// sends a notification to several connections, it counts as the same message on each connection.
+/// sends a notification to several connections, the notification counts as the same message on each connection.
 fn in_both(logs: &ConnectionLogs, findings: Vec<Finding>, others: &[Finding]) -> Vec<Finding> {
     let mut known: HashMap<u64, usize> = HashMap::new();
     let mut classes: HashMap<u64, u64> = HashMap::new();

@@ -31,11 +31,11 @@ pub const UNFINISHED: &str = concat!(
 #[derive(Debug, Default)]
 pub struct JunitReport {
     cases: Vec<JunitCase>,
-    /// The header of the run, if there is a run.
+    /// The header of the run; `None` if the report is not about a run.
     header: Option<RunHeader>,
 }
 
-/// One test case. Its texts are already escaped for XML.
+/// A test case, with texts that are already escaped for XML.
 #[derive(Debug, Default)]
 struct JunitCase {
     name: String,

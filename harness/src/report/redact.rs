@@ -119,8 +119,8 @@ impl SecretRedactor {
     }
 
     /// Removes secrets from any other object in its JSON form; the names of members stay. A short secret is
-    /// only removed if it is a whole word: the token `other` does not change `other-version`, which is a word
-    /// of the harness's own formats.
+    /// only removed if the secret is a whole word: the token `other` does not change `other-version`, which is
+    /// a word of the harness's own formats.
     pub fn object(&self, line: &mut String) {
         self.line(line, true, |_, after| after.starts_with(':'));
     }

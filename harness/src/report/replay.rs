@@ -49,7 +49,8 @@ pub struct JudgedFile {
     pub messages: u64,
     /// Remarks about irregularities of the file.
     pub notes: Vec<String>,
-    /// Whether a line in the middle of the file is unreadable. Only the lines before it were judged.
+    /// Whether a line in the middle of the file is unreadable. The replay judges only the lines before an
+    /// unreadable line.
     pub broken: bool,
     /// The differences between the new verdicts and the verdicts in the file.
     pub differences: Vec<String>,
@@ -138,8 +139,8 @@ struct RunReplay {
     header: Option<RunHeader>,
     cases: LiteMap<u32, ReplayedScenario>,
     foreign: Option<ForeignCapture>,
-    /// Whether the file has the beginning that a recorder of the harness writes, and whether it has its end or
-    /// the end of the run.
+    /// Whether the file begins as a recorder of the harness writes it, and whether the file has its end or the
+    /// end of the run.
     begun: bool,
     ended: bool,
 }
@@ -580,7 +581,7 @@ impl ReplayedScenario {
         }
     }
 
-    /// Takes the next output, if there is one. Returns the output if it has a line in the file.
+    /// Takes the next output; `None` if there is no output, or if the output has no line in the file.
     fn taken(&mut self, at: Duration) -> Option<Option<DriverOutput>> {
         match self.play.poll_output(at)? {
             DriverOutput::Open { conn, client, .. } => {

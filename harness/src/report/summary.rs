@@ -38,8 +38,7 @@ pub struct CheckTotal {
     /// The results of single requirements of the check.
     #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
     pub rules: LiteMap<String, RuleTotal>,
-    /// Whether a breach leaves open which requirement is broken, among the requirements that the check does not
-    /// count separately.
+    /// Whether a breach could be of several requirements, none of which the check counts separately.
     #[serde(default)]
     pub unclear: bool,
     /// The first findings of the check, and the first finding of each requirement. Each has the scenario.
@@ -49,7 +48,7 @@ pub struct CheckTotal {
 /// The result of one requirement of an always-on check over a whole run.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RuleTotal {
-    /// The number of times that the requirement was tested. It is only set if the check counts the requirement
+    /// The number of times that the requirement was tested; 0 unless the check counts the requirement
     /// separately.
     pub observations: u64,
     /// The status of the worst breach; `None` if the requirement was never broken.

@@ -77,7 +77,7 @@ impl CaseMarks {
 }
 
 impl ScenarioCase {
-    /// Records a message if it is the marker of a barrier. Returns whether the message is a marker.
+    /// Returns whether a message is the marker of a barrier, and records the message if so.
     pub(super) fn is_mark(&mut self, at: PeerId, message: &Message) -> bool {
         if self.marks.is_empty() || message.method() != Some("action") {
             return false;

@@ -44,7 +44,7 @@ pub(super) const BUDGET: u32 = 30;
 /// dropped.
 const MAX_ANSWERS: usize = 1_000;
 
-/// One client of the case.
+/// A client of the case.
 #[derive(Debug)]
 pub(super) struct CasePeer {
     pub(super) name: String,
@@ -68,7 +68,8 @@ pub(super) struct CasePeer {
     pub(super) served: AgentClientSide,
 }
 
-/// What the current task waits for. A wait ignores messages in the mailbox up to and including line `looked`.
+/// The event that the current task waits for. A wait ignores messages in the mailbox up to and including line
+/// `looked`.
 #[derive(Debug)]
 pub(super) enum TaskWait {
     Connected(PeerId, OpeningGoal),
@@ -111,9 +112,10 @@ pub(super) enum WaitProgress {
     Failed(Box<StepFailure>),
 }
 
-/// A scenario that is being played. It neither reads a clock nor owns a socket. The `handle_*` methods take
-/// events, [`poll_output`](Self::poll_output) returns what to do until it returns `None`, and
-/// [`next_timeout`](Self::next_timeout) returns when to call [`handle_timeout`](Self::handle_timeout).
+/// A scenario that is being played. A case neither reads a clock nor owns a socket. The `handle_*` methods take
+/// events. [`poll_output`](Self::poll_output) returns the next thing to do, and `None` if there is nothing to
+/// do. [`next_timeout`](Self::next_timeout) returns the time at which [`handle_timeout`](Self::handle_timeout)
+/// is due.
 #[derive(Debug)]
 pub struct ScenarioCase {
     pub(super) setup: CaseSetup,
@@ -145,7 +147,7 @@ pub struct ScenarioCase {
     pub(super) log: StepLog,
     pub(super) decisions: OpenDecisions,
     pub(super) interrupted: bool,
-    /// Whether more steps may be added after all steps were played.
+    /// Whether more steps may follow after all present steps were played.
     pub(super) open_ended: bool,
     pub(super) frames: u64,
     pub(super) bytes: u64,

@@ -29,16 +29,17 @@ pub struct ClaimOutcome {
     pub span: SourceSpan,
     /// The requirements that the claim tests.
     pub rules: Vec<String>,
-    /// How often the claim was tested and held.
+    /// The number of times that the claim was tested and held.
     pub observations: u64,
-    /// The failure of the claim; `None` if it did not fail.
+    /// The failure of the claim; `None` if the claim did not fail.
     pub failure: Option<StepFailure>,
-    /// The reason why the claim was not tested, in one line; empty if it was tested.
+    /// The reason why the claim was not tested, in one line; empty if the claim was tested.
     pub untested: String,
-    /// Whether the reason in `untested` is a choice that the protocol leaves to the host, so that the
+    /// Whether the reason in `untested` is a choice that the protocol leaves to the host. If so, the
     /// requirements do not apply.
     pub inapplicable: bool,
-    /// Whether another claim of the scenario failed, which is probably why this claim is untested.
+    /// Whether another claim of the scenario failed. Such a failure is the probable reason why this claim is
+    /// untested.
     pub follows: bool,
     /// The action or request that the host has to accept in the same run, as listed by
     /// [`ScenarioCase::accepted`]. Without such an acceptance, the refusal that the claim expects proves
@@ -53,7 +54,7 @@ pub(super) struct StepLog {
     broken: Vec<(usize, StepFailure)>,
     left_out: Vec<(usize, String)>,
     refusals: Vec<(usize, String)>,
-    /// What the host has accepted: see [`ScenarioCase::accepted`].
+    /// The actions and requests that the host has accepted, as listed by [`ScenarioCase::accepted`].
     accepted: std::collections::BTreeSet<String>,
     /// The names that a failed step should have bound.
     missing: HashSet<String>,
@@ -134,7 +135,7 @@ impl StepLog {
     }
 }
 
-/// The wildcard for any action or method. It is used if no host may accept the refused action or method itself.
+/// The wildcard for any action or method, used if no host may accept the refused action or method itself.
 const ANY: &str = "*";
 
 impl ScenarioCase {
@@ -221,8 +222,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns whether a step that checks a state received no state. Such a failure says nothing about the
-    /// state's content.
+    /// Returns whether a step that checks a state received no state. A failure without a state is no evidence
+    /// about the state's content.
     pub(super) fn shows_nothing(&self, failure: &StepFailure) -> bool {
         let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
         failure.kind == FailureKind::Outcome

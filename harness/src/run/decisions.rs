@@ -1,8 +1,8 @@
 //! The decisions that a host still needs from its users: tool calls and results that wait for approval, and
 //! questions.
 //!
-//! Whether an agent asks is the agent's choice. If a scenario expects the agent to continue but does not answer
-//! such a question, the scenario has not tested the host.
+//! An agent may choose whether to ask. If a scenario expects the agent to continue but does not answer an open
+//! question, the scenario has not tested the host.
 //!
 //! Knows: actions of chats and sessions. Never knows: what the scenario expects.
 
@@ -11,17 +11,19 @@ use litemap::LiteMap;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 
-/// The maximum number of tracked decisions; decisions beyond this number excuse nothing.
+/// The maximum number of tracked decisions. Decisions beyond this number are ignored, so they explain no
+/// missing message.
 const MAX_DECISIONS: usize = 1_000;
 
 /// The actions that an agent sends only when no decision is pending.
 const NEEDS_DECISIONS: &[&str] =
     &["chat/turnComplete", "chat/error", "chat/turnCancelled", "chat/responsePart", "chat/delta"];
 
-/// A decision about a tool call.
+/// The action that decides about a tool call.
 const CONFIRMED: &str = "chat/toolCallConfirmed";
 
-/// The actions that end a tool call. They may wait for a decision about this call only.
+/// The action that ends a tool call. A pending decision explains the absence of this action only if the
+/// decision is about the same call.
 const END_OF_CALL: &str = "chat/toolCallComplete";
 
 /// The decisions that the host has announced, by the channel and the identifier of the tool call, question or
@@ -36,7 +38,7 @@ struct KnownDecision {
     /// The `serverSeq` of the last action about the decision. Older copies of an action that arrive later at
     /// other clients are ignored.
     seq: u64,
-    /// What is pending; `None` if the host has never asked or the decision is made.
+    /// The pending question; `None` if the host has never asked or the decision is made.
     open: Option<&'static str>,
     /// Whether the decision is about a tool call that has not ended.
     unfinished_call: bool,
@@ -77,8 +79,8 @@ impl OpenDecisions {
                 (action["request"]["id"].as_str(), Some("the answer to a question"), false)
             }
             "chat/inputCompleted" => (action["requestId"].as_str(), None, false),
-            // This action announces pending decisions in chats that no client is subscribed to, such as a
-            // worker's chat. An entry about a client's tool waits for that client, not for a user.
+            // `session/inputNeededSet` announces pending decisions in chats that no client is subscribed to,
+            // such as a worker's chat. An entry about a client's tool waits for that client, not for a user.
             "session/inputNeededSet" if action["request"]["kind"] != "toolClientExecution" => {
                 (action["request"]["id"].as_str(), Some("a decision of the user"), false)
             }
@@ -107,7 +109,7 @@ impl OpenDecisions {
     }
 
     /// Returns whether the last accepted decision about a tool call answers a question that the host has asked
-    /// again. Such a decision is legal although the call already had a decision.
+    /// again. A decision on a repeated question is legal although the call already had a decision.
     pub(super) fn answers_again(&self, channel: &Value, action: &Value) -> bool {
         let (Some(chat), Some(call)) = (channel.as_str(), action["toolCallId"].as_str()) else {
             return false;
@@ -128,7 +130,7 @@ impl OpenDecisions {
     }
 
     /// Returns why messages of these types may be missing: the pending decision and its chat. Returns `None` if
-    /// no pending decision explains their absence.
+    /// no pending decision explains the absence of the messages.
     pub(super) fn holding_up(&self, types: &[String]) -> Option<String> {
         let listed = |names: &[&str]| types.iter().all(|name| names.contains(&name.as_str()));
         let only_calls = match () {

@@ -58,7 +58,7 @@ pub struct DetectedFeature {
     pub offered: bool,
     /// The evidence, for the report.
     pub how: ForeignText,
-    /// The values that scenarios can use, by name. They contain no secrets.
+    /// The values that scenarios can use, by name. The values contain no secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<(String, String)>,
 }
@@ -168,7 +168,8 @@ pub struct DetectionResult {
     /// The provider that sessions have to name to run on the examined agent. `None` if the host has one agent,
     /// or the caller named a provider.
     pub chosen: Option<String>,
-    /// The agents of the host if it has several and the look examined each of them; empty in all other cases.
+    /// The agents of the host if the host has several and the look examined each of them; empty in all other
+    /// cases.
     pub agents: Vec<AgentOfHost>,
     /// The folder that the host names as `defaultDirectory`.
     pub default_directory: Option<String>,
@@ -176,7 +177,7 @@ pub struct DetectionResult {
     pub detected: Option<Vec<DetectedFeature>>,
 }
 
-/// One agent of a host that has several.
+/// An agent of a host that has several agents.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AgentOfHost {
     /// The agent's provider.
@@ -231,7 +232,7 @@ pub enum HandshakeResult {
     Refused(Message),
 }
 
-/// The state machine of one look. It owns no socket.
+/// The state machine of one look. The machine owns no socket.
 #[derive(Debug)]
 pub struct FeatureDetection {
     edge: VersionEdge,
@@ -318,7 +319,7 @@ impl FeatureDetection {
         &self.handshake
     }
 
-    /// Returns the versions that the host named when it refused the offered ones.
+    /// Returns the versions that the host named when it refused the offered versions.
     pub fn supported(&self) -> Vec<String> {
         let HandshakeResult::Refused(answer) = &self.handshake else { return Vec::new() };
         let versions = answer.error().map(|error| &error["data"]["supportedVersions"]);

@@ -53,7 +53,7 @@ pub async fn play(
     let began = Instant::now();
     let mut links = ScenarioLinks::default();
     play.begin(Duration::ZERO);
-    // The latest time at which the play ends. It is set when the user or the time limit interrupts the play.
+    // The latest time at which the play ends; `None` until the user or the time limit interrupts the play.
     let mut until: Option<Duration> = None;
     let mut stopped = pin!(stop.changed());
     // The alarm is only reset if it would fire too late; an early alarm does no harm.

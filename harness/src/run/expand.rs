@@ -201,8 +201,8 @@ pub(super) fn empty(span: SourceSpan) -> ValueTemplate {
     ValueTemplate::fixed(span, json!({}))
 }
 
-/// Returns a map of the usual members and the members of `more`. If both have a member of the same name, the
-/// member of `more` is used.
+/// Returns a map of the usual members and the members of `more`. A member of `more` replaces a usual member of
+/// the same name.
 pub(super) fn merged(
     span: SourceSpan,
     usual: Vec<(&str, ValueTemplate)>,

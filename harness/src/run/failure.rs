@@ -38,7 +38,7 @@ pub enum FailureKind {
     Outcome,
     /// The host did not answer a request or an action of a client.
     Silence,
-    /// The step could not be played. This failure is no evidence about the requirements of the step.
+    /// The step could not be played. A failure of this kind is no evidence about the requirements of the step.
     Trouble,
 }
 

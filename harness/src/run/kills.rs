@@ -41,7 +41,7 @@ use super::play::ScenarioVerdict;
 use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
 
-/// One fault with the names of the checks and scenarios that must trip.
+/// A fault with the names of the checks and scenarios that must trip.
 #[derive(Clone, Copy, Debug)]
 pub struct KillRow<F> {
     /// The fault.
@@ -58,7 +58,7 @@ pub const PURE_PERCENT: usize = 95;
 /// The part of the suite that is played for each fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KillDepth {
-    /// All scenarios. Only this depth shows what trips in addition to the row.
+    /// All scenarios. Only a play of all scenarios shows what trips in addition to the row.
     Whole,
     /// The row's own scenarios first, then others until every name in the row has tripped. The fourth rule is
     /// not judged.
@@ -148,8 +148,8 @@ pub struct KillTable<F> {
     pub rows: FaultNames<F>,
     /// The names that must trip additionally under each fault in versions that lack the subject of its row.
     pub older: FaultNames<F>,
-    /// Whether the version may lack a part of the suite. If so, the matrix ignores a check that the target
-    /// without faults does not exercise.
+    /// Whether the version may lack a part of the suite. For such a version, the matrix ignores a check that
+    /// the target without faults does not exercise.
     pub partial: bool,
     /// The part of the suite that is played for each fault.
     pub depth: KillDepth,
@@ -207,7 +207,7 @@ pub struct KillMatrix<F> {
     pub table: KillTable<F>,
     /// The scenarios that were played.
     pub scenarios: Vec<String>,
-    /// What tripped on targets without faults, each with a description of the target.
+    /// The checks and scenarios that tripped on targets without faults, each with a description of the target.
     pub honest: Vec<(&'static str, TrippedRules)>,
     /// The outcome of each fault.
     pub outcomes: Vec<RowOutcome<F>>,
@@ -360,9 +360,9 @@ impl<F: FaultKind> KillTable<F> {
         [names_of(&self.rows, fault), names_of(&self.older, fault)].concat()
     }
 
-    /// Returns whether the row of a fault is about an absent part of the suite. This is the case if all of the
-    /// row's scenarios are absent or, in a row without scenarios, one of its checks is absent. A name that
-    /// `older` adds must be absent, too.
+    /// Returns whether the row of a fault is about an absent part of the suite. A row is about an absent part
+    /// if all of its scenarios are absent or, in a row without scenarios, if one of its checks is absent. A
+    /// name that `older` adds must be absent, too.
     fn is_foreign(&self, fault: F, absent: impl Fn(&str) -> bool) -> bool {
         let named = names_of(&self.rows, fault);
         let mut scenarios = named.iter().filter(|name| name.contains('/')).peekable();

@@ -1,5 +1,5 @@
-//! Generates identifiers and timestamps. They depend only on a seed and on the time that is passed in, so runs
-//! are reproducible.
+//! Generates identifiers and timestamps from a seed and from the time that is passed in, so runs are
+//! reproducible.
 
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ use super::setup::CaseSetup;
 use super::sim;
 use super::suite::{ScenarioSuite, SuiteEntry};
 
-/// One fault with the names of the checks and scenarios that must trip.
+/// A fault with the names of the checks and scenarios that must trip.
 pub type MutantRow = kills::KillRow<HostFault>;
 
 /// The checks and scenarios that no fault trips in the matrix. Each has the reason. Separate tests, or captures

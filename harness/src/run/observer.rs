@@ -30,7 +30,7 @@ const MAX_OBSERVERS: usize = 12;
 const MAX_AT_ONCE: usize = 3;
 /// The maximum number of channels that an observer subscribes to.
 const MAX_CHANNELS: usize = 64;
-/// The random stream of observers. It is separate from the stream of identifiers.
+/// The random stream of observers, which is separate from the stream of identifiers.
 const PART: u64 = 0x6f62_7365_7276;
 
 /// The observers of a scenario, and the random generator that decides when they join.

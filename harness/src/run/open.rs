@@ -1,4 +1,4 @@
-//! Supports a case whose steps are generated while it is played, and shows its state to the generator.
+//! Supports cases whose steps are generated during the play. The generator may look at the state of the case.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -96,7 +96,7 @@ pub struct TargetAbilities {
     pub version: Version,
     /// The requested profiles.
     pub profiles: Vec<String>,
-    /// Whether the host is the embedded one, whose settings a scenario may choose.
+    /// Whether the target is the embedded host, whose settings a scenario may choose.
     pub embedded: bool,
     /// Whether the host can be restarted.
     pub restarts: bool,
@@ -123,7 +123,7 @@ pub struct PlannedScenario {
     pub cause: SkipCause,
 }
 
-/// One of several agents of a host.
+/// An agent of a host that has several agents.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PlannedAgent {
     /// The agent's position in the host's list, from 1.
@@ -142,8 +142,8 @@ pub enum SkipCause {
     NotApplicable,
     /// The harness or this run cannot play the scenario. The requirements may apply.
     OutOfReach,
-    /// The scenario is for other versions. This reason says nothing about the requirements if another scenario
-    /// tests them.
+    /// The scenario is for other versions. A skip for this reason is no evidence about the requirements if
+    /// another scenario tests them.
     OtherVersion,
 }
 
@@ -376,8 +376,8 @@ fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool 
         || capability == capability::SCRIPTS && scenario.profile == "agent"
 }
 
-/// Returns whether no other scenario may use the host at the same time: the scenario demands this, or restarts
-/// the host.
+/// Returns whether no other scenario may use the host at the same time, because the scenario demands exclusive
+/// use or restarts the host.
 pub fn plays_alone(scenario: &ParsedScenario) -> bool {
     scenario.alone || restarts(scenario)
 }

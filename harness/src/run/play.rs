@@ -42,8 +42,8 @@ impl TranscriptRecorder for CountingRecorder {
     }
 }
 
-/// The connection number of the first peer below the host. Such peers do not use a client's connection. Their
-/// numbers count down from this number.
+/// The connection number of the first peer below the host. Peers below the host do not use a client's
+/// connection. Their connection numbers count down from this number.
 const BELOW: u32 = u32::MAX;
 /// The close code of a connection without a closing handshake (RFC 6455, 7.4.1).
 const ABNORMAL: u16 = 1006;

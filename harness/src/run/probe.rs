@@ -114,7 +114,7 @@ async fn versions(endpoint: &LinkEndpoint, shown: &str, limit: Duration) -> Vec<
     look.supported()
 }
 
-/// How a look ended.
+/// The way in which a look ended.
 enum ProbeResult {
     /// The look was completed, or reached its time limit.
     Over,

@@ -194,8 +194,8 @@ impl ProfileReader<'_> {
         }
     }
 
-    /// Returns the abilities that the harness can trigger. These are all abilities that the stimulus allows,
-    /// unless the profile lists fewer.
+    /// Returns the abilities that the harness can trigger: all abilities that the stimulus allows, unless the
+    /// profile lists fewer.
     fn offers(&mut self, root: &SourceNode, stimulus: AgentMode) -> Vec<&'static str> {
         let Some(node) = root.get("offers") else {
             let all = ABILITIES.iter().copied();

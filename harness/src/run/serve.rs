@@ -34,7 +34,7 @@ const MAX_ASKING: usize = 1_000;
 const MAX_LOOKS: usize = 100;
 /// The maximum number of calls of the harness's own tool that are kept; later calls are only counted.
 const MAX_CALLS: usize = 100;
-/// The first token of file reads. It is far above the tokens of any client's errands.
+/// The first token of file reads, far above the tokens of any client's errands.
 const LOOKS: u64 = 1 << 48;
 /// The time limit of later waits as a multiple of the agent's start time.
 const SLOWER: u32 = 3;
@@ -92,7 +92,7 @@ impl FileLook {
     }
 }
 
-/// What the case observed outside the conversation.
+/// The events that the case observed outside the conversation.
 #[derive(Debug, Default)]
 pub(super) struct CaseWitness {
     /// The usual time limit of a wait, before a slow start of the agent extended it.

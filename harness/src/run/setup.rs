@@ -24,7 +24,7 @@ pub struct CaseSetup {
     pub offers: Vec<String>,
     /// The seed of all identifiers.
     pub seed: u64,
-    /// The name of the case. It distinguishes repetitions of one scenario.
+    /// The name of the case, which distinguishes repetitions of one scenario.
     pub name: String,
     /// The Unix time at which the transcript began.
     pub epoch: Duration,

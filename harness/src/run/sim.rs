@@ -184,8 +184,8 @@ pub fn play(mut play: ScenarioPlay, host: &mut dyn SansIoHost) -> ScenarioVerdic
     play.finish()
 }
 
-/// Plays until nothing is left to do, or nothing more happens before `until`. The function forgets paused
-/// connections when it returns.
+/// Plays until nothing is left to do, or nothing more happens before `until`. Paused connections are forgotten
+/// when the function returns.
 pub fn run(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,

@@ -85,7 +85,7 @@ pub struct MessageFilter {
     pub exact: bool,
     /// The name of a response, and whether the message has to come before or after that response.
     pub beside: Option<(ResponseSide, String)>,
-    /// The position from `beside` with the line of the response. It is set when the wait begins.
+    /// The position from `beside` with the line of the response; `None` until the wait begins.
     pub order: Option<MessageOrder>,
 }
 
@@ -107,7 +107,7 @@ pub struct MessageOrder {
     pub response: u64,
 }
 
-/// Why the position of a message is wrong.
+/// The reason why the position of a message is wrong.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OrderMismatch {
     /// The message came before the response, but has to come after it.
@@ -202,7 +202,7 @@ pub enum FilterMode {
     Look,
 }
 
-/// One act, with the step that the act belongs to.
+/// An act with its step.
 #[derive(Clone, Debug)]
 pub struct StepTask {
     /// The index of the step in the scenario; `None` during the cleanup.
@@ -216,7 +216,7 @@ pub struct StepTask {
     pub prepares: bool,
 }
 
-/// The requests that may start or end a process on the host. These requests take longer than others.
+/// The requests that may start or end a process on the host and therefore take longer than others.
 const SLOW: &[(ProtocolStandard, &str)] = &[
     (ProtocolStandard::Ahp, "createSession"),
     (ProtocolStandard::Ahp, "disposeSession"),
@@ -429,7 +429,7 @@ pub enum TaskAct {
         id: ValuePattern,
         /// The expected outcome; `None` if the host must not respond.
         want: Option<RequestGoal>,
-        /// Whether the host may also not respond before it answers a later `ping`.
+        /// Whether the host may also omit the response and only answer a later `ping`.
         silent: bool,
         /// The names to bind the result to.
         keep: ResultUse,
@@ -487,7 +487,7 @@ impl PermissionReply {
         ("error", PermissionReply::Error),
     ];
 
-    /// Returns the answer of this name; `None` if there is none.
+    /// Returns the answer with this name; `None` if no answer has this name.
     pub fn named(word: &str) -> Option<PermissionReply> {
         PermissionReply::ALL.iter().find(|(known, _)| *known == word).map(|(_, permit)| *permit)
     }

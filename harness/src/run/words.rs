@@ -54,7 +54,7 @@ pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     taken.find_map(|step| of_step(step, &edge, newest))
 }
 
-/// Returns the clients that offer exactly one version of their own. These clients use the vocabulary of their
+/// Returns the clients that offer exactly one version of their own, and therefore use the vocabulary of that
 /// version.
 pub fn of_other_versions(scenario: &ParsedScenario) -> Vec<&String> {
     let offers_one = |step: &&ScenarioStep| {

@@ -49,7 +49,7 @@ pub fn load(path: &str, text: &str, files: &dyn FileSource) -> LoadedFile {
     LoadedFile { sources, scenario, fragment, errors }
 }
 
-/// Reads a scenario that is not in a file. Such a scenario cannot include anything.
+/// Reads a scenario that is not in a file. Such a scenario cannot include fragments.
 pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     let mut errors = Vec::new();
     let files = NoFiles;

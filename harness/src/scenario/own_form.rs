@@ -73,7 +73,7 @@ pub fn chat_uri(id: &str, session: &str, known: Option<(&str, &str)>) -> String 
     std::iter::once(SCHEME.to_owned()).chain(texts).collect()
 }
 
-/// Splits a chat's URI after the scheme into parts; `None` if it contains no identifier.
+/// Splits a chat's URI after the scheme into parts; `None` if the URI contains no identifier.
 fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
     let session = SPELLINGS.iter().find_map(|spelling| {
         let text = spelling.of(owner);

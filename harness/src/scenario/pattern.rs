@@ -192,8 +192,8 @@ pub struct PatternMismatch {
     pub expected: String,
     /// The value found at the path.
     pub found: String,
-    /// Whether the pattern expected the value of a bound name, such as `${chat}`. If a message has another
-    /// value in this place, it is about something else.
+    /// Whether the pattern expected the value of a bound name, such as `${chat}`. A message with another value
+    /// in this place is about another subject.
     pub named: bool,
 }
 

@@ -28,7 +28,7 @@ impl SourceFile {
         SourceFile { name: name.into(), text: text.into() }
     }
 
-    /// Returns the line and the column of a byte. Both count from 1, and columns are in characters.
+    /// Returns the line and the column of a byte, both from 1. Columns count characters.
     pub fn position(&self, byte: u32) -> (usize, usize) {
         let end = (byte as usize).min(self.text.len());
         let before = self.text.get(..end).unwrap_or(&self.text);
@@ -202,12 +202,12 @@ pub enum ScenarioErrorKind {
         /// The version of the tables.
         version: String,
     },
-    /// A `never` without a later barrier. Such a step would forbid the message for no time at all.
+    /// A `never` without a later barrier, which would forbid the message for no time at all.
     #[error(
         "nothing ends this `never`\n(hint: add a `barrier` after it, up to which nothing may come)"
     )]
     NeverWithoutBarrier,
-    /// A second scenario with the same identifier.
+    /// A second scenario with the identifier of another scenario.
     #[error("another scenario is called `{id}` too: {other}")]
     DuplicateScenario {
         /// The identifier of the scenario.
