@@ -21,8 +21,8 @@ use super::target::RemoteHost;
 /// The number of outages after which no further scenario is played. A host that ends again and again would be
 /// restarted for hours.
 const MAX_OUTAGES: u32 = 20;
-/// The time in addition to the duration of a play for which an unused host is watched, and the maximum of this
-/// time. The watch shows whether the host ends by itself.
+/// An unused host is watched for as long as a play took plus `GRACE`, but at most for `MAX_IDLE`, to see
+/// whether the host ends by itself.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 const MAX_IDLE: Duration = Duration::from_secs(30);
 /// The time within which the harness notices the end of all connections that a host closes at once.
@@ -223,7 +223,7 @@ pub(super) trait LonePlayer {
     /// Plays a suspect while nothing else is played. Returns `None` if the suspect cannot be played.
     async fn play_alone(&mut self, suspect: &Self::Suspect) -> Option<Self::Played>;
 
-    /// Returns whether the play restarted the host. If it did, closed connections prove nothing.
+    /// Returns whether the play restarted the host. After a restart, closed connections prove nothing.
     fn restarted(played: &Self::Played) -> bool;
 
     /// Returns the duration of the play.
@@ -269,7 +269,7 @@ pub(super) async fn alone<L: LonePlayer>(
 pub(super) struct TrialResults<P> {
     /// The plays during which the host did not end.
     pub(super) held: Vec<P>,
-    /// The plays that end the host. Each has a description of the outage.
+    /// The plays that end the host, each with a description of the outage.
     pub(super) ended: Vec<(P, String)>,
 }
 

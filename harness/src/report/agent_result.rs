@@ -126,7 +126,7 @@ impl<'a> RunView<'a> {
     }
 
     /// Returns whether the host accepted `twin` anywhere in the run: the same kind of action or request as the
-    /// refused one, but acceptable. Cases with another agent do not count. Messages that every host refuses (an
+    /// refused one, but acceptable. Cases with another agent are left out. Messages that every host refuses (an
     /// action that only hosts dispatch, an unknown method) have no such counterpart.
     pub(super) fn accepted(&self, twin: &str, of: &CaseReport) -> bool {
         let comparable = |case: &&&CaseReport| {

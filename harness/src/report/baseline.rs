@@ -47,7 +47,7 @@ pub struct FailureBaseline {
     scenarios: LiteMap<String, KnownFailure>,
     checks: LiteMap<String, KnownFailure>,
     findings: LiteMap<String, KnownFailure>,
-    /// The new findings. Each has the scenario that showed it first, and the message.
+    /// The new findings, each with the scenario that showed it first, and the message.
     fresh: BTreeMap<String, (String, String)>,
 }
 

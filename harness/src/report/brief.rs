@@ -140,7 +140,7 @@ fn unreached(certificate: &HostCertificate) -> String {
     out
 }
 
-/// Formats the same numbers and reasons in one line; `None` if the run could test every requirement that may
+/// Formats the numbers and reasons of untested requirements in one line; `None` if the run could test every requirement that may
 /// apply.
 pub fn out_of_reach(certificate: &HostCertificate) -> Option<String> {
     let rows = &certificate.out_of_reach;

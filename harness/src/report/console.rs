@@ -82,7 +82,8 @@ pub enum ConsoleDetail {
 const FEW: usize = 20;
 /// The maximum number of lines of a state difference in brief output.
 const DIFF_LINES: usize = 12;
-/// The maximum number of causes that brief output draws. If there are more causes, brief output lists them.
+/// The maximum number of causes that brief output draws. If there are more causes, brief output lists the
+/// causes.
 const DRAWN: usize = 3;
 /// The maximum length of a reason in a scenario's line, in bytes.
 const REASON: usize = 100;

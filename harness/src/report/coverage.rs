@@ -110,8 +110,8 @@ impl<'a> PlayedSuite<'a> {
         PlayedSuite { planned, profiles }
     }
 
-    /// Returns whether the played scenarios exercise the area of a requirement. If they do, an always-on check
-    /// of the requirement has something to observe.
+    /// Returns whether the played scenarios exercise the area of a requirement, so an always-on check of the
+    /// requirement has something to observe.
     fn shows(&self, rule: &Requirement) -> bool {
         self.profiles.contains(&area(rule.id, "core"))
     }

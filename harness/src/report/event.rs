@@ -217,8 +217,8 @@ pub struct ClaimReport {
     pub line: usize,
     /// The status.
     pub status: Status,
-    /// The reason why the claim was not tested; empty if the claim was tested. If the status is `skip`, this is
-    /// the reason why the claim does not apply.
+    /// The reason why the claim was not tested or, if the status is `skip`, why the claim does not apply; empty
+    /// if the claim was tested.
     #[serde(default, skip_serializing_if = "ForeignText::is_empty")]
     pub untested: ForeignText,
     /// The number of times that the claim was tested and held.
@@ -226,8 +226,8 @@ pub struct ClaimReport {
     /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureReport>,
-    /// The action or request that the host must have accepted in the same run. Without such an acceptance, the
-    /// refusal that the step expects proves nothing.
+    /// The action or request that the host must have accepted in the same run. If the host did not accept it,
+    /// the refusal that the step expects proves nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
 }

@@ -237,7 +237,7 @@ impl FinishedCase {
     }
 }
 
-/// Returns the lines of evidence. Each has the names of the members in question.
+/// Returns the lines of evidence, each with the names of the members in question.
 pub fn proofs(report: &CaseReport) -> Vec<ProofLine> {
     let failures = report.failures().map(|failure| (&failure.message, &failure.transcript));
     let findings = report.checks.iter().flat_map(|check| &check.findings);

@@ -48,7 +48,7 @@ pub struct ShownPlaces {
 }
 
 impl ShownPlaces {
-    /// Makes a fold without observations.
+    /// Makes a fold that has not read a transcript yet.
     pub fn of(protocol: &'static Protocol) -> ShownPlaces {
         ShownPlaces { protocol, places: TablePlaces::of(protocol), open: HashMap::new() }
     }
@@ -178,7 +178,7 @@ impl ShownPlaces {
         self.places.rows()
     }
 
-    /// Returns the places that were never seen. Each has the reason if a reason is known.
+    /// Returns the places that were never seen, each with the reason if a reason is known.
     pub fn lacking(&self) -> impl Iterator<Item = (&TablePlace, Option<&'static str>)> {
         let rows = self.rows().iter().filter(|place| place.seen == 0);
         rows.map(|place| (place, why(&place.name, self.version())))

@@ -64,7 +64,7 @@ pub fn is_secret_parameter(name: &str) -> bool {
     SECRET_PARAMETERS.iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 
-/// The secrets and patterns of a run. All clones share them.
+/// The secrets and patterns of a run. All clones share the same secrets and patterns.
 #[derive(Clone, Debug, Default)]
 pub struct SecretRedactor {
     inner: Arc<Mutex<RedactorState>>,

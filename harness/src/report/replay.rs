@@ -599,7 +599,7 @@ impl ReplayedScenario {
     }
 
     /// Returns whether the scenario has begun to open a client's connection. The function takes outputs until
-    /// this is the case.
+    /// it finds the connection or no output is left.
     fn begins(&mut self, at: Duration, client: &str) -> bool {
         while !self.opening.contains(client) {
             match self.taken(at) {

@@ -41,7 +41,7 @@ pub struct CheckTotal {
     /// Whether a breach could be of several requirements, none of which the check counts separately.
     #[serde(default)]
     pub unclear: bool,
-    /// The first findings of the check, and the first finding of each requirement. Each has the scenario.
+    /// The first findings of the check, and the first finding of each requirement, each with the scenario.
     pub shown: Vec<(String, FindingLine)>,
 }
 

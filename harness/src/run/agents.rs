@@ -26,7 +26,7 @@ use super::side::AgentSide;
 use super::sim;
 use super::suite::{ScenarioSuite, SuiteEntry};
 
-/// The checks that no fault of an agent can trip. Each has the reason.
+/// The checks that no fault of an agent can trip, each with the reason.
 pub const EXEMPT: ExemptIds = &[(
     "acp.wire.harness",
     "it judges the harness's own messages, which a fault of the agent cannot change",

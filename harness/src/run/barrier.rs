@@ -1,4 +1,4 @@
-//! Barriers: they decide "nothing else arrived" without sleeping.
+//! Proves by barriers, without sleeping, that no further message arrived.
 //!
 //! A client dispatches a harmless marker action on a chat. When a subscriber has received the marker's
 //! envelope, it has received every envelope with a lower `serverSeq`. Clients that are not subscribed to that
@@ -57,7 +57,7 @@ pub struct CaseMarks {
 }
 
 impl CaseMarks {
-    /// Records the arrival of an envelope. Returns false if the envelope is not a marker.
+    /// Records the arrival of an envelope. Returns whether the envelope is a marker.
     pub(super) fn arrived(&mut self, by: PeerId, seq: u64, at: PeerId, rejected: bool) -> bool {
         if !self.sent.contains(&(by, seq)) {
             return false;

@@ -355,7 +355,7 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// Stops the case on the user's request. Created resources are still cleaned up.
+    /// Stops the case on the user's request. The case still removes the resources that it created.
     pub fn interrupt(&mut self, now: Duration) {
         if self.phase == CasePhase::Playing {
             self.interrupted = true;

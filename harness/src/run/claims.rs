@@ -35,14 +35,14 @@ pub struct ClaimOutcome {
     pub failure: Option<StepFailure>,
     /// The reason why the claim was not tested, in one line; empty if the claim was tested.
     pub untested: String,
-    /// Whether the reason in `untested` is a choice that the protocol leaves to the host. If so, the
-    /// requirements do not apply.
+    /// Whether the reason in `untested` is a choice that the protocol leaves to the host, so the requirements
+    /// do not apply.
     pub inapplicable: bool,
     /// Whether another claim of the scenario failed. Such a failure is the probable reason why this claim is
     /// untested.
     pub follows: bool,
     /// The action or request that the host has to accept in the same run, as listed by
-    /// [`ScenarioCase::accepted`]. Without such an acceptance, the refusal that the claim expects proves
+    /// [`ScenarioCase::accepted`]. If the host does not accept it, the refusal that the claim expects proves
     /// nothing. `None` if the claim expects no refusal.
     pub twin: Option<String>,
 }
@@ -340,8 +340,8 @@ impl ScenarioCase {
     /// choice.
     fn choice(&self, stop: &StepFailure) -> Option<&str> {
         let step = self.setup.scenario.steps.get(stop.step?)?;
-        // A host may omit a message or not support a version. If the host answers any other request with an
-        // error, this is no choice.
+        // A host may omit a message or not support a version. An error in answer to any other request is not a
+        // choice of the host.
         let free = matches!(step.verb, StepVerb::Await | StepVerb::Expect | StepVerb::Initialize);
         let chosen = match stop.kind {
             FailureKind::Content => true,

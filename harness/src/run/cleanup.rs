@@ -20,7 +20,7 @@ const CREATORS: &[(&str, &str, &str)] = &[
     ("createSession", "channel", "disposeSession"),
 ];
 
-/// The requests that create a file or a folder. Each has the params member that holds the URI.
+/// The requests that create a file or a folder, each with the params member that holds the URI.
 const MAKERS: &[(&str, &str)] = &[
     ("resourceMkdir", "uri"),
     ("resourceWrite", "uri"),

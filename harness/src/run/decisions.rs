@@ -1,7 +1,7 @@
 //! The decisions that a host still needs from its users: tool calls and results that wait for approval, and
 //! questions.
 //!
-//! An agent may choose whether to ask. If a scenario expects the agent to continue but does not answer an open
+//! An agent may choose whether to ask a user. If a scenario expects the agent to continue but does not answer an open
 //! question, the scenario has not tested the host.
 //!
 //! Knows: actions of chats and sessions. Never knows: what the scenario expects.

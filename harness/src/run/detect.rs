@@ -243,7 +243,8 @@ pub struct FeatureDetection {
     every: bool,
     /// The result of the handshake, until an agent is chosen.
     result: Value,
-    /// The agents that the look still has to try. The first agent is the current one.
+    /// The agents that the look still has to try. The first of these agents is the one that the look is trying
+    /// now.
     candidates: VecDeque<String>,
     /// The agents that the look has tried. The text says why an agent created no session.
     tried: Vec<(String, Option<String>)>,
@@ -336,7 +337,7 @@ impl FeatureDetection {
     }
 
     /// Stops waiting for the agent that is being tried, and tries the next agent. Disposes of the session,
-    /// because the host may still create it. Returns whether an agent was being tried.
+    /// because the host may still create it. Returns whether the look was waiting for an agent.
     pub fn give_up(&mut self) -> bool {
         let waited = !self.candidates.is_empty();
         if waited {

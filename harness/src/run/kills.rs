@@ -129,7 +129,7 @@ fn bare(name: &str) -> &str {
     name.strip_prefix(UNTESTED).unwrap_or(name)
 }
 
-/// The ids of checks and scenarios that no fault trips. Each has the reason.
+/// The ids of checks and scenarios that no fault trips, each with the reason.
 pub type ExemptIds = &'static [(&'static str, &'static str)];
 
 /// The faults, each with the names in its row.
@@ -160,7 +160,7 @@ pub struct KillTable<F> {
 pub struct TrippedRules {
     /// The checks with a finding, each with the weight of its worst finding.
     pub checks: LiteMap<&'static str, Weight>,
-    /// The scenarios that neither passed nor were skipped. Each has its status.
+    /// The scenarios that neither passed nor were skipped, each with its status.
     pub scenarios: LiteMap<String, Status>,
     /// The checks that were exercised.
     pub exercised: HashSet<&'static str>,
@@ -491,7 +491,7 @@ impl<F: FaultKind> KillMatrix<F> {
         self.table.killable().filter(here).filter(|id| !self.is_killed(id)).collect()
     }
 
-    /// Returns the checks whose worst finding was lighter than the check's weight. Each has the weight of that
+    /// Returns the checks whose worst finding was lighter than the check's weight, each with the weight of that
     /// finding.
     pub fn checks_grazed(&self) -> Vec<(&'static str, Weight)> {
         let worst = |id| self.outcomes.iter().filter_map(|one| one.tripped.checks.get(id)).max();
@@ -508,7 +508,7 @@ impl<F: FaultKind> KillMatrix<F> {
         scenarios.filter(|id| !self.is_killed(id)).filter(|id| !exempt(id)).collect()
     }
 
-    /// Returns the names in rows that match neither a check nor a scenario of the suite. Each has its fault.
+    /// Returns the names in rows that match neither a check nor a scenario of the suite, each with its fault.
     pub fn unknown_names(&self, suite: &ScenarioSuite) -> Vec<(F, &'static str)> {
         let known = |name: &str| {
             let id = bare(name);

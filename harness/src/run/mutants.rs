@@ -29,8 +29,8 @@ use super::suite::{ScenarioSuite, SuiteEntry};
 /// A fault with the names of the checks and scenarios that must trip.
 pub type MutantRow = kills::KillRow<HostFault>;
 
-/// The checks and scenarios that no fault trips in the matrix. Each has the reason. Separate tests, or captures
-/// in `corpus/captures`, break these checks.
+/// The checks and scenarios that no fault trips in the matrix, each with the reason. Separate tests, or
+/// captures in `corpus/captures`, break these checks.
 pub const EXEMPT: ExemptIds = &[
     (
         "shape.harness",
@@ -46,7 +46,8 @@ pub const EXEMPT: ExemptIds = &[
         "only the model stand-in receives the offered tools, and no agent uses it in the \
          simulation",
     ),
-    // No fault breaks the claims of these scenarios. Faults that break only their premises do not count.
+    // No fault breaks the claims of these scenarios. The matrix does not count faults that break only premises
+    // of the scenarios.
     (
         "handshake/notifications-wait-for-the-handshake",
         "no fault lets a host act on a notification that comes before the handshake",

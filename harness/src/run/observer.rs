@@ -134,7 +134,7 @@ impl ScenarioCase {
         });
     }
 
-    /// Handles an opened connection. Returns whether it belongs to an observer.
+    /// Handles an opened connection. Returns whether the connection belongs to an observer.
     pub(super) fn observer_opened(&mut self, conn: ConnId) -> bool {
         let offers = json!(self.setup.offers);
         let Some(observer) = self.observer(conn) else {
@@ -154,7 +154,7 @@ impl ScenarioCase {
         true
     }
 
-    /// Handles a received message. Returns whether it was for an observer.
+    /// Handles a received message. Returns whether the message was for an observer.
     pub(super) fn observer_told(&mut self, conn: ConnId, message: Option<&Message>) -> bool {
         let created: Vec<String> = self.created.channels().map(str::to_owned).collect();
         let Some(observer) = self.observer(conn) else {
@@ -193,7 +193,7 @@ impl ScenarioCase {
         true
     }
 
-    /// Handles the end of a connection. Returns whether it belonged to an observer.
+    /// Handles the end of a connection. Returns whether the connection belonged to an observer.
     pub(super) fn observer_gone(&mut self, conn: ConnId) -> bool {
         let found = self.observer(conn).is_some();
         if let Some(observers) = &mut self.observers {

@@ -137,10 +137,10 @@ pub struct PlannedAgent {
 #[serde(rename_all = "kebab-case")]
 pub enum SkipCause {
     /// The target does not offer the subject of the scenario, or the user did not request the scenario's
-    /// profile. The requirements do not apply.
+    /// profile, so the requirements do not apply.
     #[default]
     NotApplicable,
-    /// The harness or this run cannot play the scenario. The requirements may apply.
+    /// The harness or this run cannot play the scenario, but the requirements may apply.
     OutOfReach,
     /// The scenario is for other versions. A skip for this reason is no evidence about the requirements if
     /// another scenario tests them.

@@ -339,7 +339,7 @@ impl ScenarioPlay {
         self.at(now);
     }
 
-    /// Interrupts the play. `why` is the reason.
+    /// Interrupts the play. `why` is the reason for the interruption.
     pub fn interrupt(&mut self, now: Duration, why: &str) {
         let at = self.at(now);
         why.clone_into(&mut self.ended_early);

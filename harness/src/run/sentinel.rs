@@ -1,5 +1,5 @@
-//! The sentinel: an idle connection that stays open during a run. If the host closes it, the host has ended or has closed
-//! all connections.
+//! The sentinel: an idle connection that stays open during a run. If the host closes the sentinel, the host has
+//! ended or has closed all connections.
 //!
 //! Knows: sockets. Never knows: scenarios.
 //!

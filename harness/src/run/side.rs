@@ -42,8 +42,8 @@ pub struct AgentSide {
     /// The prompt for an agent that cannot follow scripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The conditions under which the agent asks for permission; `None` if they are unknown. Scenarios that
-    /// need a request for permission use them.
+    /// The conditions under which the agent asks for permission; `None` if the conditions are unknown.
+    /// Scenarios that need a request for permission create these conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asking: Option<AskingSetup>,
 }

@@ -237,8 +237,8 @@ fn pass(
     play.timeout(now);
 }
 
-/// Performs one action of the agent. Returns false if the agent has none. The tools of the agent only report
-/// what they would do, because there are no files in memory.
+/// Performs one action of the agent. Returns false if the agent has no action to perform. The tools of the
+/// agent only report what they would do, because there are no files in memory.
 fn from_agent(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,

@@ -56,7 +56,7 @@ pub struct VariantResult {
 pub struct WrongAccusation {
     /// The weight of a breach.
     pub weight: Weight,
-    /// The first scenario that reported it.
+    /// The first scenario that reported the rule as broken.
     pub scenario: String,
     /// The message of the first finding.
     pub message: String,

@@ -497,8 +497,8 @@ impl ScenarioCase {
         let Some(peer) = self.peers.get(id) else {
             return WaitProgress::Done;
         };
-        // Of all bindings, only the last received `serverSeq` changes during a wait. If the filter uses it, all
-        // messages are checked again.
+        // Of all bindings, only the last received `serverSeq` changes during a wait. If the filter uses this
+        // number, all messages are checked again.
         let looked = if filter.uses_numbers() { 0 } else { looked };
         let anything = ValuePattern::anything(filter.span);
         let pattern = filter.params.as_ref().unwrap_or(&anything);

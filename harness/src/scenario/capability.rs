@@ -70,7 +70,8 @@ pub const PROTECTED: &str = "protectedAgent";
 /// Features that every such agent has are not listed.
 pub const EXTRAS: &str = "ahp-script";
 
-/// The capability of an agent that plays the scripts of scenarios. Scenarios of the profile `agent` need it.
+/// The capability of an agent that plays the scripts of scenarios. Scenarios of the profile `agent` need this
+/// capability.
 pub const SCRIPTS: &str = "agentScripts";
 
 /// The capability of a host whose sessions are in creation for a while and then become ready without further

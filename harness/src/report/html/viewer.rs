@@ -53,7 +53,7 @@ pub fn viewer(name: &str, rows: &[ConversationLine], judged: &JudgedFile, left_o
     page.finish()
 }
 
-/// Writes the findings. Each has links to the lines of evidence.
+/// Writes the findings, each with links to the lines of evidence.
 fn findings(page: &mut HtmlPage, rows: &[ConversationLine], judged: &JudgedFile) {
     let failures = judged.cases.iter().flat_map(|case| {
         let failures = case.failures();
