@@ -188,8 +188,8 @@ impl RunAim {
         self.command.is_some() && self.restart_command.is_none()
     }
 
-    /// Returns the target after the requested settings were applied, with the names of version `spec`. A
-    /// command is started first.
+    /// Returns the target after the requested settings were applied, with the names of version `spec`. If the
+    /// target is a command, the command is started first.
     ///
     /// # Errors
     /// Returns an error if the target is not available, if options contradict one another, or if the host

@@ -2,8 +2,8 @@
 //! The scheduler of `run` and the campaigns of `fuzz` share this module.
 //!
 //! The plays that were in progress when the host ended are played again, one at a time. If the host ends again,
-//! the play is repeated on a fresh host. The play is blamed if the host ends once more, and if an unused host
-//! does not end: a host that sometimes ends by itself must not be charged to the play of that moment.
+//! the play is repeated on a fresh host. The play is blamed if the host ends once more while an unused host
+//! does not end: a host that sometimes ends by itself is not the fault of the play of that moment.
 //!
 //! Knows: the target. Never knows: rules, reports.
 //!

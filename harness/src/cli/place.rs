@@ -162,6 +162,6 @@ impl HostControl for ServedHost {
         })
     }
 
-    /// The reference host's agent is released through the protocol.
+    /// Does nothing, because the reference host's agent is released through the protocol.
     fn release(&self, _: &str) {}
 }

@@ -78,7 +78,7 @@ pub struct RecordArguments {
     quiet: bool,
 }
 
-/// The format of a capture.
+/// How a capture is written.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 enum CaptureFormat {
     // Comments here and no docs, which would make the help of every option a paragraph.

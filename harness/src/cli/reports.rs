@@ -80,7 +80,7 @@ pub(super) struct RunReports<'a> {
 }
 
 impl<'a> RunReports<'a> {
-    /// Also reports messages of the user's own scenarios that do not conform to the tables.
+    /// Includes messages of the user's own scenarios that do not conform to the tables.
     pub(super) fn shows_own_frames(&mut self) {
         self.console.shows_own_frames();
     }

@@ -124,7 +124,7 @@ fn question(finding: &SubjectFinding) -> String {
 }
 
 fn open_points(out: &mut String, report: &SubjectReport) {
-    out.push_str("## Open points\n\nNotes are no accusations.\n\n");
+    out.push_str("## Open points\n\nA note is an open point of the specification, not a defect of the subject.\n\n");
     for finding in report.of_status(Status::Note) {
         let point = finding.key.strip_prefix("open ").unwrap_or(&finding.key);
         let (seen, title) = (finding.seen, finding.title());
@@ -300,7 +300,7 @@ Smallest case: `outcome applied, not noop`, seen 2 times: ours `"b"`, the subjec
 
 ## Open points
 
-Notes are no accusations.
+A note is an open point of the specification, not a defect of the subject.
 
 - `y` (2): session/y: `/y` is another, and the specification is open there. Readings: this; that
 

@@ -20,7 +20,7 @@ use super::task::{
 };
 use super::watch::AbsenceWatch;
 
-/// The liveness probe for agents: a method that no agent has, so that every agent has to refuse it.
+/// The liveness probe for agents: a method that no agent has, so every agent has to refuse it.
 const ACP_PING: &str = "_ahp-harness/ping";
 /// The maximum number of frames that one step sends.
 const MAX_TIMES: u64 = 100_000;

@@ -364,7 +364,7 @@ impl ScenarioCase {
         }
     }
 
-    // Peers.
+    // The clients of the case.
 
     pub(super) fn push_peer(&mut self, name: String, client_id: String, mirrors: bool) -> PeerId {
         let seq_name = format!("{name}.seq");
@@ -413,7 +413,7 @@ impl ScenarioCase {
         self.peers.iter_mut().find(|peer| peer.conn == Some(conn))
     }
 
-    // Incoming messages.
+    // The handling of incoming messages.
 
     pub(super) fn message(
         &mut self,
@@ -515,7 +515,7 @@ impl ScenarioCase {
         self.end();
     }
 
-    // Progress.
+    // The progress of the case through its tasks.
 
     /// Fails the current wait if its deadline has passed.
     pub(super) fn expire(&mut self, now: Duration) {

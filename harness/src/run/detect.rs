@@ -36,7 +36,7 @@ use super::mint::IdMinter;
 const CLIENT: &str = "ahp-harness-probe";
 /// A version that no host supports.
 const NO_VERSION: &str = "0.0.0";
-/// JSON-RPC's code for a method that is not implemented.
+/// The JSON-RPC error code for a method that is not implemented.
 const METHOD_NOT_FOUND: i64 = -32601;
 /// The identifier of the `initialize` request. The capability requests have the identifiers after it.
 const HANDSHAKE: u64 = 1;

@@ -94,8 +94,8 @@ impl ScenarioCase {
     }
 
     /// Returns the failure of a claim about a state. The failure is not blamed on the host if the host has
-    /// asked again for the approval of a tool call, and the claim would hold if that call were running. The
-    /// scenario does not answer the second question.
+    /// asked again for the approval of a tool call, and the claim would hold if that call were running: the
+    /// scenario does not answer a repeated question.
     pub(super) fn state_failure(
         &self,
         mut failure: Box<StepFailure>,
