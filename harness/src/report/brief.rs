@@ -140,8 +140,8 @@ fn unreached(certificate: &HostCertificate) -> String {
     out
 }
 
-/// Formats the numbers and reasons of untested requirements in one line; `None` if the run could test every requirement that may
-/// apply.
+/// Formats the numbers and reasons of untested requirements in one line; `None` if the run could test every
+/// requirement that may apply.
 pub fn out_of_reach(certificate: &HostCertificate) -> Option<String> {
     let rows = &certificate.out_of_reach;
     let must: usize = rows.iter().map(|it| it.must.len()).sum();
