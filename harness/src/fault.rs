@@ -1,7 +1,7 @@
 //! Injected faults: the description of a fault, sets of faults, and a macro for tables of faults.
 //!
-//! A component with injected faults has a table made by the macro `faults!`, one row per fault. The code that
-//! implements a rule asks the component's [`FaultSet`] whether to break that rule.
+//! A component with injected faults has a table made by the macro `faults!`, with one row per fault. The code
+//! that implements a rule asks the component's [`FaultSet`] whether to break that rule.
 //!
 //! Knows: nothing. Never knows: which components have faults, what detects them.
 //!
@@ -11,7 +11,7 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-/// The number of words of a set; each word holds 64 faults.
+/// The number of words of a set. Each word has one bit for each of 64 faults.
 const WORDS: usize = 6;
 
 /// A kind of injected fault, such as the faults of the reference host.
@@ -40,7 +40,7 @@ pub struct FaultDescription<F> {
     pub fault: F,
     /// The name on the command line.
     pub name: &'static str,
-    /// The wrong behaviour, in a sentence.
+    /// The wrong behaviour, in one sentence.
     pub doc: &'static str,
 }
 

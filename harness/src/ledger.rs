@@ -1,9 +1,9 @@
-//! The requirements of the specification: identifier, weight, source and argument of each.
+//! The requirements of the specification: identifier, weight, source and argument of each requirement.
 //!
-//! The rows are in `protocol/requirements/<version>.toml`, one table each, sorted by identifier. The build
-//! script compiles them into the binary. Every verdict of the harness refers to one of them: a scenario or a
-//! check names the identifier, and the row gives the weight of a breach. A rule without a keyword that weighs
-//! more than a note has an argument for its weight.
+//! The rows are in `protocol/requirements/<version>.toml`, one table per requirement, sorted by identifier. The
+//! build script compiles the rows into the binary. Every verdict of the harness refers to a row: a scenario or
+//! a check names the identifier, and the row gives the weight of a breach. If a rule without a keyword weighs
+//! more than a note, its row has an argument for the weight.
 //!
 //! Knows: `wire::version`, `verdict::Weight`. Never knows: which check or scenario uses a row.
 //!
@@ -24,30 +24,31 @@ pub struct RequirementLedger {
     rows: &'static [Requirement],
 }
 
-/// A requirement: one rule that a peer can fulfil or break.
+/// A requirement: one rule that a host, client, reducer or agent can fulfil or break.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Requirement {
-    /// The identifier, which is never reused: `area.what-must-hold`.
+    /// The identifier, in the form `area.what-must-hold`. An identifier is never reused.
     pub id: &'static str,
     /// The weight of a breach.
     pub weight: Weight,
-    /// The severity of a breach, which sets the order in which rules get their checks.
+    /// The severity of a breach. Rules with a higher severity got their checks first.
     pub severity: RequirementSeverity,
     /// The party that must fulfil the requirement.
     pub party: BoundParty,
     /// The first version that contains the requirement.
     pub since: Version,
-    /// The last version that contains the requirement; `None` if the newest version still does.
+    /// The last version that contains the requirement; `None` if the newest version contains it.
     pub until: Option<Version>,
     /// The source: document and section, or crate and type.
     pub source: &'static str,
     /// The rule, in one or two sentences.
     pub statement: &'static str,
-    /// The argument why a rule without a keyword weighs as much as a MUST; only essential rows have one.
+    /// The argument why a rule without a keyword weighs as much as a MUST; `None` for rows that are not
+    /// essential.
     pub argument: Option<&'static str>,
     /// For a rule about reducers: the actions whose vectors test it; `*` means any action.
     pub reducers: &'static [&'static str],
-    /// The reason why nothing can test the requirement; `None` if it is testable.
+    /// The reason why nothing can test the requirement; `None` if the requirement is testable.
     pub excluded: Option<&'static str>,
     /// For a rule about optional behaviour: the behaviour, as a verb phrase such as "asks a client for
     /// something". The rule does not apply to a host that never shows this behaviour.
@@ -56,16 +57,16 @@ pub struct Requirement {
     pub breach: BreachKind,
 }
 
-/// The kind of step failure that breaks the rule that the step tests.
+/// The kind of step failure that breaks the rule of the step.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum BreachKind {
-    /// The content is wrong. The rule describes a message, but does not require that it is sent.
+    /// The content is wrong. The rule describes a message, but does not require that the message is sent.
     Content,
     /// The content is wrong, or the outcome is the opposite: an error instead of a result, an acceptance
     /// instead of a rejection.
     Outcome,
-    /// The content or outcome is wrong, or no answer arrives. Silence breaks only rules of this kind, because a
-    /// host that does not answer has not decided anything.
+    /// The content or outcome is wrong, or no answer arrives. A host that does not answer has decided nothing,
+    /// so silence breaks only rules of this kind.
     Silence,
 }
 
@@ -76,16 +77,16 @@ impl Requirement {
     }
 }
 
-/// The harm of a breach.
+/// The severity of a breach: the harm that it causes.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum RequirementSeverity {
-    /// Hardly any harm.
+    /// A breach causes hardly any harm.
     Low,
-    /// Somebody is misled.
+    /// A breach misleads a user or a program.
     Medium,
-    /// Work is lost or states diverge.
+    /// A breach loses work or lets states diverge.
     High,
-    /// A decision of the user is bypassed, or nothing works.
+    /// A breach bypasses a decision of the user, or makes everything fail.
     Critical,
 }
 
@@ -115,15 +116,15 @@ impl fmt::Display for BoundParty {
 
 const LEDGERS: &[RequirementLedger] = include!(concat!(env!("OUT_DIR"), "/ledgers.rs"));
 
-/// The inverse of the largest share of letters that may differ for a suggestion.
+/// The divisor for the share of differing letters in a suggestion: at most one letter in three may differ.
 const ONE_IN: usize = 3;
-/// The maximal length of an identifier for which suggestions are searched, in bytes.
+/// The maximum length of an identifier for which suggestions are searched, in bytes.
 const MAX_ID: usize = 200;
 
 impl RequirementLedger {
-    /// Returns the ledger of a version. A version without its own ledger gets that of the next newer version
-    /// that has one, or else the newest. The members `since` and `until` of a row say whether it applies to the
-    /// version.
+    /// Returns the ledger of a version. A version without its own ledger gets the ledger of the next newer
+    /// version that has one, or else the newest ledger. The members `since` and `until` of a row say whether
+    /// the row applies to the version.
     pub fn of(version: Version) -> &'static RequirementLedger {
         let oldest_first = LEDGERS.iter().rev();
         let mut not_before = oldest_first.filter(|ledger| {
@@ -137,7 +138,7 @@ impl RequirementLedger {
         const { &LEDGERS[0] }
     }
 
-    /// Iterates over the ledgers: those of AHP, newest first, then that of ACP.
+    /// Iterates over the ledgers: first the ledgers of AHP, newest first, then the ledger of ACP.
     pub fn all() -> impl Iterator<Item = &'static RequirementLedger> {
         LEDGERS.iter()
     }
@@ -149,17 +150,18 @@ impl RequirementLedger {
         row.map_or(Weight::Note, |row| row.weight)
     }
 
-    /// Returns the kind of failure that breaks a rule. An author's own requirement is broken by any failure.
+    /// Returns the kind of failure that breaks a rule. Any failure breaks an author's own requirement.
     pub fn breach(id: &str) -> BreachKind {
         RequirementLedger::look_up(id).map_or(BreachKind::Silence, |row| row.breach)
     }
 
-    /// The ledger of the newest version that has an id.
+    /// Returns the ledger of the newest version that contains an identifier.
     pub fn newest_with(id: &str) -> Option<&'static RequirementLedger> {
         LEDGERS.iter().find(|ledger| ledger.find(id).is_some())
     }
 
-    /// The row of an id in the newest version that has it. Reports about one version quote that version's own row.
+    /// Returns the row of an identifier in the newest version that contains it. Reports about one version quote
+    /// that version's own row.
     pub fn look_up(id: &str) -> Option<&'static Requirement> {
         RequirementLedger::newest_with(id)?.find(id)
     }

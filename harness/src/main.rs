@@ -1,4 +1,4 @@
-//! The command line: arguments in, an exit code out.
+//! Runs the command line: takes the arguments and returns an exit code.
 
 use std::process::ExitCode;
 

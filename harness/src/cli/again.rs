@@ -1,5 +1,5 @@
-//! What `run` plays again: failed scenarios, scenarios whose files have changed, and the next one of
-//! `first-steps`.
+//! Determines what `run` plays again: failed scenarios, scenarios whose files have changed, and the next
+//! scenario of `first-steps`.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -18,9 +18,9 @@ pub(super) fn wait_for_change(paths: &[PathBuf], before: &[SeenFile]) {
     }
 }
 
-/// How often the files of `--watch` are polled.
+/// The interval at which the files of `--watch` are polled.
 const LOOK_AGAIN: Duration = Duration::from_millis(300);
-/// The most files that `--watch` polls.
+/// The maximum number of files that `--watch` polls.
 const MAX_WATCHED: usize = 20_000;
 
 /// Returns the time of the last change of each file below the paths.
@@ -40,7 +40,7 @@ pub(super) fn watched(paths: &[PathBuf]) -> Vec<SeenFile> {
     found
 }
 
-/// Returns the scenarios that have something to fix.
+/// Returns the scenarios in which something needs a fix.
 pub(super) fn to_mend(causes: &CauseFold) -> Vec<String> {
     let all = causes.by_cause();
     let scenarios = all.iter().filter(|cause| is_to_mend(cause)).flat_map(FailureCause::scenarios);

@@ -188,7 +188,7 @@ struct AgentMcpArguments {
 impl AgentMcpArguments {
     fn main(self) -> CommandOutcome {
         let mut log = self.log.as_deref().map(appended).transpose()?;
-        // The agent works without a run that listens.
+        // The agent also works if no run listens.
         let mut run = self.run.and_then(|address| std::net::TcpStream::connect(address).ok());
         let mark = std::env::var(mcp::MARK_VARIABLE).ok();
         let mut output = std::io::stdout().lock();
@@ -265,7 +265,7 @@ fn fault(name: &str) -> Result<Fault, String> {
 /// Opens a model stand-in that listens and is ready to be served.
 ///
 /// # Errors
-/// The address, the flavor or the log cannot be used.
+/// Returns an error if the address, the flavor or the log cannot be used.
 pub(super) async fn open(
     address: SocketAddr,
     flavor: &str,
@@ -287,7 +287,7 @@ pub(super) async fn open(
 /// an agent.
 ///
 /// # Errors
-/// The address cannot be used.
+/// Returns an error if the address cannot be used.
 pub(super) async fn hear(
     address: SocketAddr,
     log: Option<&Path>,

@@ -167,7 +167,7 @@ impl AgentCheck {
 }
 
 impl VectorTally {
-    /// Counts a vector, and prints the result of each of its steps.
+    /// Counts a vector, and prints the result of each step of the vector.
     fn add(&mut self, vector: &ContractVector, verdict: &ScenarioVerdict) -> String {
         let results = vector.results(verdict);
         let is_broken = |result: &StepResult| matches!(result, StepResult::Broken(_));

@@ -16,7 +16,7 @@ use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::options;
 
-/// The time that an agent has for an answer.
+/// The time limit of an agent for each answer.
 const LIMIT: &str = "60s";
 
 /// Starts an agent of the Agent Client Protocol, inspects it, and writes a profile for `run --acp` and `certify

@@ -18,14 +18,15 @@ use super::variants::{combination, matrix, told};
 
 use crate::dice::Dice;
 
-/// What is played against the agent's legal variants.
+/// The legal variants of the agent to play, and the share of the scenarios.
 pub(super) struct AgentTrials<'a> {
     pub(super) suite: &'a ScenarioSuite,
-    /// Only these variants, all in one agent.
+    /// The variants to play together in one agent; empty to play all variants.
     pub(super) variants: &'a [String],
     /// The number of random combinations.
     pub(super) random: usize,
-    /// One of how many scenarios is played with a single variant, and with a combination.
+    /// The share of scenarios played with a single variant, and the share played with a combination: one of
+    /// this many.
     pub(super) parts: (usize, usize),
 }
 
@@ -54,7 +55,7 @@ impl AgentTrials<'_> {
         let accused = results.iter().filter(|result| !result.accused.is_empty()).count();
         let _ = writeln!(
             out,
-            "{} variants and combinations of agents, {} plays of scenarios, in {:.1} s: {} without an accusation, \
+            "{} variants and combinations of agents, {} scenario runs, in {:.1} s: {} without a false finding, \
              {accused} with one",
             results.len(),
             results.iter().map(|result| result.played).sum::<usize>(),
@@ -65,7 +66,7 @@ impl AgentTrials<'_> {
         Ok(if accused == 0 { CommandExit::Ok } else { CommandExit::Failed })
     }
 
-    /// Returns the sets of variants to play, each with its part of the scenarios.
+    /// Returns the sets of variants to play, each with a part of the scenarios.
     fn sets(&self, seed: u64) -> Result<Vec<(Vec<&'static AgentVariantRow>, usize)>, CommandStop> {
         let (single, several) = self.parts;
         if !self.variants.is_empty() {
@@ -85,7 +86,7 @@ impl AgentTrials<'_> {
 /// Looks up variants by name.
 ///
 /// # Errors
-/// A name that no variant of the agent has, with the closest one.
+/// Returns the name that no variant of the agent has, with the most similar known name.
 pub(super) fn named(names: &[String]) -> Result<Vec<&'static AgentVariantRow>, CommandStop> {
     let known: Vec<_> = AGENT_VARIANTS.iter().map(|row| row.name).collect();
     let find = |name: &String| {

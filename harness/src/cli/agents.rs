@@ -26,20 +26,20 @@ use super::exit::CommandStop;
 use super::files;
 use super::place::{AgentBehind, AgentSeat, PlayPlace};
 
-/// An ACP agent in a process of its own.
+/// An ACP agent in a separate process.
 pub(super) struct AgentOutside {
     /// The profile that the user wrote.
     pub(super) profile: AgentProfile,
-    /// The servers of ours that the agent uses.
+    /// The harness's own servers that the agent uses.
     pub(super) behind: Arc<AgentBehind>,
     model: String,
     /// The folder of the profile.
     folder: String,
-    /// The address to which our MCP tool reports its calls.
+    /// The address to which the harness's MCP tool reports its calls.
     tool: SocketAddr,
-    /// Our MCP server for agents that are given one by HTTP.
+    /// The harness's MCP server for agents that connect by HTTP.
     servers: Arc<McpHttpServer>,
-    /// What makes the agent ask for permission, as the first look found.
+    /// The settings with which the agent asks for permission, as the first look found them.
     asking: Mutex<Option<AskingSetup>>,
 }
 
@@ -47,11 +47,11 @@ pub(super) struct AgentOutside {
 #[derive(Default)]
 struct PermissionTrial {
     found: Option<AskingSetup>,
-    /// The ways that were tried and in which it did not ask.
+    /// The settings that were tried and with which the agent did not ask.
     tried: Vec<AskingSetup>,
 }
 
-/// Describes whether the agent asks for permission, and how that was found out.
+/// Describes whether the agent asks for permission, and how the first look determined this.
 fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> DetectedFeature {
     let shown = |way: &AskingSetup| match &way.mode {
         Some(mode) => format!("`{}` in the mode `{mode}`", way.offers),
@@ -81,16 +81,16 @@ fn asking_row(trial: &PermissionTrial, facts: &AgentFacts) -> DetectedFeature {
     }
 }
 
-/// The first answer of an agent may take this many wait limits.
+/// The time limit of an agent's first answer, as a multiple of the limit of a wait.
 const STARTING: u32 = 3;
-/// A loopback address with a free port.
+/// The loopback address with port 0, for which the system chooses a free port.
 const FREE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
 impl AgentOutside {
     /// Reads a profile and starts the servers that the agent uses.
     ///
     /// # Errors
-    /// The profile has mistakes, or no port is free.
+    /// Returns an error if the profile has mistakes, or if no port is free.
     pub(super) async fn open(path: &Path, log: Option<&Path>) -> Result<AgentOutside, CommandStop> {
         let name = path.display().to_string();
         let text = files::text(path)?;
@@ -104,7 +104,7 @@ impl AgentOutside {
     /// Starts the servers that the agent of this profile uses; `folder` is the folder of the profile.
     ///
     /// # Errors
-    /// No port is free.
+    /// Returns an error if no port is free.
     pub(super) async fn of(
         profile: AgentProfile,
         folder: Option<&Path>,
@@ -138,18 +138,18 @@ impl AgentOutside {
         self.profile.agent.clone()
     }
 
-    /// Takes a first look: the version that the agent speaks, its name, what it declares, and what makes it ask
-    /// for permission.
+    /// Takes a first look. The result contains the version that the agent supports, its name, what it declares,
+    /// and the settings with which it asks for permission.
     ///
     /// # Errors
-    /// Why nothing can be played at all.
+    /// Returns why nothing can be played.
     pub(super) async fn look(&self, limit: Duration) -> Result<DetectionResult, ProbeError> {
         let shown = self.shown();
         let seat = self.seat(&[], "a first look").map_err(|error| {
             let reason = format!("no folder could be made: {error}");
             ProbeError::Unreachable { url: shown.clone(), reason }
         })?;
-        // The agent may have to be unpacked or compiled first.
+        // The agent may have to be unpacked or compiled before its first answer.
         let limit = limit * STARTING;
         let (found, facts) = probe_agent(&seat.endpoint, &shown, &seat.side, limit).await?;
         let mut detected = self.detected();
@@ -183,7 +183,7 @@ impl AgentOutside {
         trial
     }
 
-    /// Returns the features that the profile gives the agent.
+    /// Returns the features that the profile declares for the agent.
     pub(super) fn detected(&self) -> Vec<DetectedFeature> {
         let row = |name: &&str| {
             let offered = match *name {
@@ -201,11 +201,11 @@ impl AgentOutside {
         ABILITIES.iter().map(row).collect()
     }
 
-    /// Makes a fresh folder for a scenario, and the description of an agent process in it that is not started
-    /// yet.
+    /// Makes a fresh folder for a scenario, and describes an agent process in this folder. The process is not
+    /// started yet.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// Returns an error if the folder cannot be made.
     pub(super) fn seat(&self, needs: &[String], case: &str) -> std::io::Result<AgentSeat> {
         let scratch = Arc::new(ScratchFolder::new(Arc::clone(&self.behind.hub), case)?);
         let (home, work) = (scratch.home(), scratch.work());
@@ -251,14 +251,14 @@ impl AgentOutside {
     /// Returns the place in which a scenario is played.
     ///
     /// # Errors
-    /// As for [`seat`](Self::seat).
+    /// Returns the errors of [`seat`](Self::seat).
     pub(super) fn place(&self, needs: &[String], case: String) -> std::io::Result<PlayPlace> {
         let seat = self.seat(needs, &case)?;
         Ok(PlayPlace::Agent { seat: Box::new(seat), behind: Arc::clone(&self.behind), case })
     }
 
-    /// Returns the command of our MCP server for scenarios that use it. Others do without, since an agent waits
-    /// for its servers before it creates a session.
+    /// Returns the command of the harness's MCP server if the scenario uses it. Other scenarios run without the
+    /// server, because an agent waits for its servers before it creates a session.
     fn server(&self, needs: &[String], case: &str) -> std::io::Result<Vec<String>> {
         if !needs.iter().any(|need| need == "mcp") {
             return Ok(Vec::new());
@@ -270,7 +270,7 @@ impl AgentOutside {
     }
 }
 
-/// Returns environment variables that make programs look for all of the user's files in the fresh home folder.
+/// Returns environment variables that make programs look for the user's files in the fresh home folder.
 fn homes(home: &str) -> Vec<(String, String)> {
     let below = |name: &str, folder: &str| (name.to_owned(), format!("{home}/{folder}"));
     vec![

@@ -1,4 +1,4 @@
-//! The target of a run and its agent: the options that `run` and `fuzz` share.
+//! Reads the target of a run and its agent from the options that `run` and `fuzz` share.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -29,7 +29,7 @@ use super::place::AgentBehind;
 use super::strangers;
 use super::target::{HostVoice, RemoteHost};
 
-/// What scenarios are played against.
+/// The target that scenarios are played against.
 pub(super) enum PlayTarget {
     /// The reference host in memory.
     Embedded,
@@ -41,12 +41,12 @@ pub(super) enum PlayTarget {
     Agents(Box<AgentOutside>),
 }
 
-/// Which of the host's agents sessions are created with.
+/// The choice of the host's agent with which sessions are created.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum ProviderChoice {
-    /// Each of them, one after the other.
+    /// Each agent of the host, one after the other.
     All,
-    /// The agent of this provider.
+    /// The agent with this provider.
     Named(String),
 }
 
@@ -151,7 +151,7 @@ impl RunAim {
     /// Reads the tokens that are given as files.
     ///
     /// # Errors
-    /// A file cannot be read, or holds no token.
+    /// Returns an error if a file cannot be read, or contains no token.
     pub(super) fn with_files(mut self) -> Result<RunAim, CommandStop> {
         let read = |path: &Path| {
             let name = path.display();
@@ -177,22 +177,23 @@ impl RunAim {
         Ok(self)
     }
 
-    /// Whether the target is a host or agent outside of this process.
+    /// Returns whether the target is a host or agent outside of this process.
     pub(super) fn is_outside(&self) -> bool {
         self.url.is_some() || self.command.is_some()
     }
 
-    /// Whether this starts a host that has to end with it. The process of `--restart-command` may outlive the
-    /// run.
+    /// Returns whether the options start a host that has to end with this process. The process of
+    /// `--restart-command` may outlive the run.
     pub(super) fn starts_processes(&self) -> bool {
         self.command.is_some() && self.restart_command.is_none()
     }
 
-    /// Returns the target, started if it is a command, with the requested settings applied in the words of
-    /// `spec`.
+    /// Returns the target after the requested settings were applied, with the names of version `spec`. If the
+    /// target is a command, the command is started first.
     ///
     /// # Errors
-    /// The target is not available, options contradict one another, or the host rejects a setting.
+    /// Returns an error if the target is not available, if options contradict one another, or if the host
+    /// rejects a setting.
     pub(super) async fn configured_target(
         &self,
         context: &CliContext,
@@ -208,10 +209,10 @@ impl RunAim {
         Ok(target)
     }
 
-    /// Returns the target, started if it is a command.
+    /// Returns the target. If the target is a command, the command is started.
     ///
     /// # Errors
-    /// The target is not available, or options contradict one another.
+    /// Returns an error if the target is not available, or if options contradict one another.
     pub(super) async fn target(
         &self,
         context: &CliContext,
@@ -267,7 +268,7 @@ impl RunAim {
         })
     }
 
-    /// Returns the options that name the target, quoted for a shell. Environment variables stand for secrets.
+    /// Returns the options that name the target, quoted for a shell. Environment variables replace secrets.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = Vec::new();
         let mut option = |name: &str, value: String| {
@@ -336,17 +337,17 @@ impl RunAim {
         words
     }
 
-    /// The headers of the WebSocket handshake.
+    /// Returns the headers of the WebSocket handshake.
     fn headers(&self) -> Vec<(String, String)> {
         let own = self.token.iter();
         let own = own.map(|token| ("Authorization".to_owned(), format!("Bearer {token}")));
         self.header.iter().cloned().chain(own).collect()
     }
 
-    /// Puts the special files into the folders that the user named; `None` if the user named none.
+    /// Puts the special files into the folders that the user named; `None` if the user named no folders.
     ///
     /// # Errors
-    /// The files cannot be written.
+    /// Returns an error if the files cannot be written.
     pub(super) fn oddities(&self) -> Result<Option<RunFolders>, CommandStop> {
         let [inside, outside] = &self.files[..] else { return Ok(None) };
         let put = RunFolders::put(inside, outside);
@@ -355,7 +356,7 @@ impl RunAim {
         })
     }
 
-    /// Returns the features that the options provide and that no first look can find.
+    /// Returns the features that the options provide and that no first look can detect.
     pub(super) fn given(&self, oddities: Option<&RunFolders>) -> Vec<DetectedFeature> {
         if !self.is_outside() {
             return sim::given();
@@ -375,7 +376,7 @@ impl RunAim {
         ])
     }
 
-    /// Starts the servers of ours behind a host, and returns the placeholders for `--command`.
+    /// Starts the harness's own servers behind a host, and returns the placeholders for `--command`.
     async fn behind(&self) -> Result<(Arc<AgentBehind>, Vec<(&'static str, String)>), CommandStop> {
         let mut behind = AgentBehind::default();
         let mut words = Vec::new();
@@ -409,7 +410,7 @@ impl RunAim {
     /// Checks the options for a command that uses one provider.
     ///
     /// # Errors
-    /// The user asked for all providers.
+    /// Returns an error if the user asked for all providers.
     pub(super) fn one_provider(&self) -> Result<&RunAim, CommandStop> {
         match self.provider {
             Some(ProviderChoice::All) => Err(CommandStop::usage(
@@ -419,7 +420,7 @@ impl RunAim {
         }
     }
 
-    /// Returns who plays the agent.
+    /// Returns the component that plays the agent.
     pub(super) fn agent(&self) -> AgentMode {
         match (&self.agent_model, &self.agent_acp) {
             (Some(_), _) => AgentMode::Model,

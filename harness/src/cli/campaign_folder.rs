@@ -25,10 +25,11 @@ const FINDINGS: &str = "fuzz";
 pub(super) struct CampaignFolder(pub(super) PathBuf);
 
 impl CampaignFolder {
-    /// Reads the campaign in the folder. Makes the folders and returns `None` if there is none yet.
+    /// Reads the campaign in the folder. If the folder has no campaign yet, makes the folders and returns
+    /// `None`.
     ///
     /// # Errors
-    /// The folder holds something else, or cannot be made.
+    /// Returns an error if the folder contains other files, or cannot be made.
     pub(super) fn open(&self) -> Result<Option<FuzzCampaign>, CommandStop> {
         let path = self.0.join(STATE);
         if let Ok(text) = fs::read_to_string(&path) {
@@ -49,7 +50,7 @@ impl CampaignFolder {
     /// Writes the state of a campaign, atomically: after a crash the file has the old or the new state.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(super) fn save(&self, campaign: &FuzzCampaign) -> Result<(), CommandStop> {
         let path = self.0.join(STATE);
         let fresh = self.0.join(format!("{STATE}.new"));
@@ -70,13 +71,13 @@ impl CampaignFolder {
     /// Writes the scenario of a finding, with a comment before it.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub(super) fn keep(&self, draft: &ScenarioDraft, comment: &str) -> Result<(), CommandStop> {
         let path = self.0.join(format!("{}.yaml", draft.id));
         write(&path, &format!("{comment}{}", draft.text()))
     }
 
-    /// Returns the index of a finding of the same rule whose scenario has the same steps.
+    /// Returns the index of a finding that breaks the same rule with a scenario of the same steps.
     pub(super) fn same(
         &self,
         campaign: &FuzzCampaign,
@@ -96,7 +97,7 @@ impl CampaignFolder {
 /// Writes a file.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Returns an error if the file cannot be written.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), CommandStop> {
     fs::write(path, text).map_err(|error| {
         CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))

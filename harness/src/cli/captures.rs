@@ -1,4 +1,5 @@
-//! Captures and connection logs as arguments: files and folders, and detection of the format.
+//! Opens captures and connection logs that are given as arguments: files and folders, with detection of the
+//! format.
 
 use std::io::{BufRead, BufReader, Cursor, Read as _};
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ type CaptureReader = Box<dyn BufRead>;
 
 /// The input of a command that reads captures.
 pub(super) enum CaptureInput {
-    /// One file that is not a connection log, by its name.
+    /// One file that is not a connection log. The text is the name of the file.
     Capture(String, CaptureReader),
     /// Connection logs, merged.
     Logs(Box<ConnectionLogs>),
@@ -25,7 +26,7 @@ pub(super) enum CaptureInput {
 /// Opens files and folders of files.
 ///
 /// # Errors
-/// A path does not exist or cannot be read, or there are several files and one of them is not a log.
+/// Returns an error if a path does not exist or cannot be read, or if one of several files is not a log.
 pub(super) fn open(paths: &[PathBuf]) -> Result<CaptureInput, CommandStop> {
     let mut files: Vec<PathBuf> = Vec::new();
     for path in paths {
@@ -80,7 +81,7 @@ fn shown(path: &Path) -> String {
     }
 }
 
-/// Lists the logs of a folder by name.
+/// Lists the logs of a folder, sorted by name.
 fn folder(path: &Path) -> Result<Vec<PathBuf>, CommandStop> {
     let name = shown(path);
     let unreadable =
@@ -105,7 +106,7 @@ fn folder(path: &Path) -> Result<Vec<PathBuf>, CommandStop> {
     Ok(files)
 }
 
-/// Reads up to the first line that is not blank. Returns that line, and a reader of the whole file.
+/// Reads up to the first line that is not blank. Returns this line, and a reader of the whole file.
 fn begin(file: InputFile) -> std::io::Result<(String, CaptureReader)> {
     let mut input = BufReader::new(file);
     let mut bytes = Vec::new();

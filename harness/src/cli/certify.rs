@@ -1,4 +1,4 @@
-//! `ahp-harness certify` and `ahp-harness report`: a run, and the reports made from its run.jsonl.
+//! `ahp-harness certify` and `ahp-harness report`: play a run, and make the reports from its run.jsonl.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -25,7 +25,7 @@ use super::files;
 use super::options::ReportOption as Kind;
 use super::run::RunArguments;
 
-/// The most reasons for requirements out of reach that the console lists.
+/// The maximum number of reasons for unreachable requirements that the console lists.
 const REASONS: usize = 8;
 
 /// Plays every profile against a host and writes a certificate.
@@ -137,8 +137,8 @@ fn write(file: &Path, out: &Path) -> Result<(ProfileVerdict, String), CommandSto
     Ok((certificate.verdict(), said(&certificate, out)))
 }
 
-/// Lists which parts of the protocol tables were seen, altogether and with each agent of a host that has
-/// several.
+/// Lists the parts of the protocol tables that the run has shown: in the whole run, and with each agent of a
+/// host that has several.
 fn members(file: &Path, certificate: &HostCertificate) -> String {
     let open = || files::open(file).ok().map(BufReader::new);
     let Some(whole) = open().and_then(|input| ShownPlaces::read(None, input).ok()) else {

@@ -1,4 +1,4 @@
-//! The one place that reads the clock and the environment and writes to the terminal.
+//! The only module that reads the clock and the environment and writes to the terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use crate::report::draw::DrawStyle;
 use crate::report::github::WorkflowCommand;
 use crate::wire::foreign_text::{self, LineBreaks, shown};
 
-/// Returns the time since 1970.
+/// Returns the current Unix time.
 pub(super) fn wall_clock() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
@@ -21,22 +21,22 @@ pub(super) fn wall_clock() -> Duration {
 /// The environment of the process at its start, and its output.
 #[derive(Clone, Debug)]
 pub struct CliContext {
-    /// The time since 1970 at the start.
+    /// The Unix time at which the process started.
     pub epoch: Duration,
     /// The seed of runs without `--seed`.
     pub seed: u64,
-    /// Width and colours of drawings.
+    /// The width and the colours of drawings.
     pub style: DrawStyle,
     /// Whether the process runs in GitHub Actions, which parses the output.
     pub github: bool,
     /// The file of the job summary in GitHub Actions.
     pub step_summary: Option<PathBuf>,
-    /// The buffered output, if this context buffers: several things are done at once, and each prints its
-    /// output in turn.
+    /// The buffered output; `None` if this context prints at once. Several commands can run at the same time
+    /// and print their output in turn.
     held: Option<Arc<Mutex<Vec<CliMessage>>>>,
 }
 
-/// One piece of output.
+/// A piece of output.
 #[derive(Debug)]
 enum CliMessage {
     Out(String),
@@ -51,8 +51,8 @@ impl CliContext {
         let epoch = wall_clock();
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let colour = !plain && std::io::stdout().is_terminal();
-        // The seed is short enough to type. It is random, because several runs may start at the same time, and ids
-        // are made from it.
+        // The seed is short enough to type. The seed is random, because several runs may start at the same
+        // time, and identifiers are made from the seed.
         let seed = RandomState::new().hash_one(epoch) >> 32;
         let github = std::env::var_os("GITHUB_ACTIONS").is_some_and(|value| value == "true");
         let step_summary = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|_| github);
@@ -65,7 +65,7 @@ impl CliContext {
         CliContext { held: Some(Arc::default()), ..self.clone() }
     }
 
-    /// Prints what another context has buffered.
+    /// Prints the output that another context has buffered.
     pub fn say_kept(&self, other: &CliContext) {
         let Some(held) = &other.held else { return };
         for said in std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner)) {
@@ -78,7 +78,7 @@ impl CliContext {
         }
     }
 
-    /// Buffers the output, if this context buffers. Returns whether it does.
+    /// Buffers the output if this context buffers. Returns whether the context buffers.
     fn keeps(&self, said: impl FnOnce() -> CliMessage) -> bool {
         if let Some(held) = &self.held {
             held.lock().unwrap_or_else(PoisonError::into_inner).push(said());
@@ -86,7 +86,7 @@ impl CliContext {
         self.held.is_some()
     }
 
-    /// Appends to the job summary, if there is one.
+    /// Appends to the job summary, if the process has one.
     pub fn summarise(&self, text: &str) {
         let Some(path) = &self.step_summary else { return };
         if self.keeps(|| CliMessage::Summary(text.to_owned())) {
@@ -98,8 +98,8 @@ impl CliContext {
         }
     }
 
-    /// Prints text on standard output. Removes all control sequences but our own colours. A closed pipe is not
-    /// an error.
+    /// Prints text on standard output. Removes all control sequences except the harness's own colours. A closed
+    /// pipe is not an error.
     pub fn say(&self, text: &str) {
         if self.keeps(|| CliMessage::Out(text.to_owned())) {
             return;
@@ -107,7 +107,7 @@ impl CliContext {
         out(&self.visible(text));
     }
 
-    /// Prints a JSON text, which stays valid: what would affect a terminal is escaped as JSON escapes it.
+    /// Prints a JSON text and escapes control characters, so the text remains valid JSON.
     pub fn say_json(&self, text: &str) {
         self.say(&format!("{}\n", foreign_text::json(text)));
     }
@@ -124,7 +124,8 @@ impl CliContext {
         if self.style.colour { with_colours(text) } else { shown(text, LineBreaks::Kept) }
     }
 
-    /// Whether [`CliContext::progress`] shows anything: standard error is a terminal.
+    /// Returns whether [`CliContext::progress`] shows anything, which is the case if standard error is a
+    /// terminal.
     pub fn shows_progress(&self) -> bool {
         std::io::stderr().is_terminal()
     }
@@ -153,8 +154,8 @@ fn out(text: &str) {
     let _ = out.flush();
 }
 
-/// Keeps the colours of a text and removes every other control sequence. Text from outside has lost its colours
-/// before ([`ForeignText`](crate::wire::foreign_text::ForeignText)).
+/// Keeps the colours of a text and removes all other control sequences. Text from outside no longer has
+/// colours, because [`ForeignText`](crate::wire::foreign_text::ForeignText) removes them.
 fn with_colours(text: &str) -> Cow<'_, str> {
     let mut pieces = text.split("\u{1b}[");
     let first = pieces.next().unwrap_or_default();

@@ -1,5 +1,6 @@
-//! `ahp-harness coverage`: what tests each requirement. With `--foreign`: the requirements that cannot be
-//! tested on somebody else's host. With `--members`: the parts of the protocol tables that a run has shown.
+//! `ahp-harness coverage`: shows which tests each requirement has. With `--foreign`: shows the requirements
+//! that cannot be tested on somebody else's host. With `--members`: shows the parts of the protocol tables that
+//! a run has shown.
 
 use std::fmt::Write as _;
 use std::io::BufReader;
@@ -167,7 +168,7 @@ fn foreign_line(row: &CoveredRequirement, why: &str) -> String {
     format!("{:<10} {:<52} {why}\n", summary::word(row.rule.weight), row.rule.id)
 }
 
-/// Describes which parts of the tables were seen.
+/// Describes which parts of the tables a run has shown.
 pub(super) fn shown_summary(shown: &ShownPlaces) -> String {
     let mut out = format!("{}: {} places\n\n", shown.version().title(), shown.rows().len());
     out.push_str(&tallies(shown));
@@ -184,7 +185,7 @@ pub(super) fn shown_summary(shown: &ShownPlaces) -> String {
     out
 }
 
-/// Describes what was seen with one of several agents, and what only with the others.
+/// Describes which parts were seen with one of several agents, and which parts only with the others.
 pub(super) fn agent_summary(provider: &str, shown: &ShownPlaces, whole: &ShownPlaces) -> String {
     let mut out = format!("\nwith the agent {provider}:\n{}", tallies(shown));
     let rows = shown.rows().iter().zip(whole.rows());
@@ -198,7 +199,7 @@ pub(super) fn agent_summary(provider: &str, shown: &ShownPlaces, whole: &ShownPl
     out
 }
 
-/// Counts the places of each kind, and those that were seen.
+/// Counts the places of each kind, and the places of each kind that were seen.
 fn tallies(shown: &ShownPlaces) -> String {
     let mut out = String::new();
     let mut tallies: LiteMap<PlaceKind, (usize, usize)> = LiteMap::new();

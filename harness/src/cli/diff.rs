@@ -1,4 +1,4 @@
-//! `ahp-harness diff`: what got better and worse between two runs.
+//! `ahp-harness diff`: shows what got better and worse between two runs.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;

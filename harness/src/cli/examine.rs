@@ -1,4 +1,4 @@
-//! Examination of a finding before it is reported: whether the text permits the behaviour, whether the finding
+//! Examines a finding before it is reported: whether the text permits the behaviour, whether the finding
 //! reproduces, how small its conversation can become, and whether `run` fails the same way on the file.
 //!
 //! Knows: the target. Never knows: other findings.
@@ -18,11 +18,13 @@ use crate::arb::shrink::{DraftTrial, MAX_TRIES, shrink};
 
 use super::fuzz_target::FuzzTarget;
 
-/// How often a finding is played again at most, and how often it has to reproduce.
+/// The maximum number of times that a finding is played again, and the number of times that it has to
+/// reproduce.
 const AGAIN: u32 = 3;
 const NEEDED: u32 = 2;
 
-/// How long a finding is made small on a target outside: others wait to be examined.
+/// The time limit for minimising a finding on a target outside of this process, because other findings wait to
+/// be examined.
 const SHRINKS_FOR: Duration = Duration::from_secs(45);
 
 /// The result of an examination.
@@ -31,17 +33,18 @@ pub(super) enum ExaminationResult {
     Steady {
         /// The minimised case.
         draft: ScenarioDraft,
-        /// How often the finding reproduced, of how many plays.
+        /// The number of times that the finding reproduced, and the number of plays.
         again: (u32, u32),
     },
-    /// The finding did not reproduce often enough, or not with its file.
+    /// The finding did not reproduce often enough, or `run` did not report it for the scenario file written for
+    /// it.
     Flaky {
-        /// How often the finding reproduced, of how many plays.
+        /// The number of times that the finding reproduced, and the number of plays.
         again: (u32, u32),
     },
     /// The text permits the behaviour: the reference host shows it under this legal variant.
     Permitted(&'static str),
-    /// The finding never reproduces with the wait limits of `run`: the host was only slow.
+    /// The finding never reproduces with the wait limits of `run`, because the host was only slow.
     TooEarly,
 }
 
@@ -52,7 +55,7 @@ pub(super) struct FindingCandidate {
     pub(super) draft: ScenarioDraft,
     /// The seed of the conversation.
     pub(super) seed: u64,
-    /// What was found.
+    /// The finding itself.
     pub(super) finding: FuzzFinding,
     /// Whether the wait limits were shorter than those of `run`.
     pub(super) hurried: bool,
@@ -98,7 +101,7 @@ pub(super) async fn examine(
 }
 
 /// Returns the legal variant under which the reference host breaks the same claim of a scenario. Findings of
-/// always-on checks hold for every host and are not tried.
+/// always-on checks hold for every host, so no variant is tried for them.
 async fn permitted(
     target: &FuzzTarget,
     draft: &ScenarioDraft,
@@ -112,12 +115,12 @@ async fn permitted(
     variant.await.ok().flatten()
 }
 
-/// The trial of the shrinker: whether a candidate still shows the finding, in fresh sessions on the target.
+/// The trial of the shrinker, which tests in fresh sessions whether a candidate still shows the finding.
 struct OnTarget<'a> {
     target: &'a FuzzTarget,
     finding: &'a FuzzFinding,
     played: u64,
-    /// When nothing more is tried.
+    /// The time after which the shrinker tries no further candidate.
     until: Option<Instant>,
 }
 
@@ -139,11 +142,11 @@ impl DraftTrial for OnTarget<'_> {
         if self.until.is_some_and(|until| Instant::now() >= until) {
             return false;
         }
-        // Without the waits that ordered two clients, another outcome is legal.
+        // Without the waits that ordered two clients, the host may legally produce another outcome.
         if self.keeps_premises() && !is_settled(draft) {
             return false;
         }
-        // Behaviour that the reference host shows as well is no finding.
+        // If the reference host shows the behaviour as well, the behaviour is no finding.
         let honest: &EmbeddedGround = &self.target.honest;
         let clean = self.target.is_honest || honest.found(draft).is_empty();
         clean && self.plays(draft).await

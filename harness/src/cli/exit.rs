@@ -3,20 +3,20 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// The exit codes that scripts can rely on.
+/// The exit codes of the program, on which scripts can rely.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum CommandExit {
     /// Everything that was played passed.
     Ok = 0,
-    /// A rule is broken, a scenario could not be tested, or nothing of a capture could be judged.
+    /// A rule is broken, a scenario could not be tested, or no message of a capture could be judged.
     Failed = 1,
     /// The user's input has a mistake, or a selection matches nothing.
     Usage = 2,
     /// The target could not be reached.
     Unreachable = 3,
-    /// A defect of the harness.
+    /// The harness has a defect.
     Fault = 70,
-    /// Interrupted by the user.
+    /// The user interrupted the command.
     Interrupted = 130,
 }
 
@@ -26,7 +26,7 @@ impl From<CommandExit> for ExitCode {
     }
 }
 
-/// Why a command stopped before its work was done.
+/// The reason why a command stopped before its work was done.
 #[derive(Debug)]
 pub struct CommandStop {
     /// The exit code.
@@ -36,17 +36,17 @@ pub struct CommandStop {
 }
 
 impl CommandStop {
-    /// A mistake in the user's input.
+    /// Makes a stop because of a mistake in the user's input.
     pub fn usage(message: impl Display) -> CommandStop {
         CommandStop { code: CommandExit::Usage, message: message.to_string() }
     }
 
-    /// The target cannot be used.
+    /// Makes a stop because the target cannot be used.
     pub fn unreachable(message: impl Display) -> CommandStop {
         CommandStop { code: CommandExit::Unreachable, message: message.to_string() }
     }
 
-    /// A defect of the harness.
+    /// Makes a stop because of a defect of the harness.
     pub fn fault(message: impl Display) -> CommandStop {
         CommandStop { code: CommandExit::Fault, message: message.to_string() }
     }

@@ -1,4 +1,4 @@
-//! `ahp-harness explain`: everything the harness knows about one name.
+//! `ahp-harness explain`: prints everything that the harness knows about one name.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -99,7 +99,7 @@ impl ExplainArguments {
     }
 }
 
-/// Explains one member of an agent's profile, or all.
+/// Explains one member of an agent's profile, or all members.
 fn profile(name: &str) -> Option<String> {
     let rows = |rows: &[(&str, &str)]| -> String {
         rows.iter().map(|(name, says)| format!("  {name}: {says}\n")).collect()
@@ -117,13 +117,13 @@ fn profile(name: &str) -> Option<String> {
     }
 }
 
-/// Explains an operator of patterns with an example; `operators` explains all.
+/// Explains an operator of patterns with an example; the name `operators` explains all operators.
 fn operator(name: &str) -> Option<String> {
     if name == "operators" {
         let lines = OPERATORS.iter().map(|row| format!("  {}: {}\n", row.name, row.doc));
         return Some(format!("operators of patterns in scenarios\n{}", lines.collect::<String>()));
     }
-    // A shell may have removed the `$`.
+    // A shell may have removed the `$` from the name.
     let row = OPERATORS
         .iter()
         .find(|row| row.name == name || row.name.strip_prefix('$') == Some(name))?;
@@ -141,7 +141,7 @@ fn operator(name: &str) -> Option<String> {
     ))
 }
 
-/// Explains one step of the profile first-steps, or all.
+/// Explains one step of the profile first-steps, or all steps.
 fn first_step(name: &str) -> Option<String> {
     let line = |(number, step): (usize, &FirstStep)| {
         format!("  {number:>2} {:<52} {}\n", step.scenario, step.build)
@@ -220,7 +220,7 @@ fn requirement(name: &str, spec: Option<Version>, suite: &ScenarioSuite) -> Opti
     Some(out)
 }
 
-/// Lists the injected faults that have to break one of these rules, which proves that the rule can fail.
+/// Lists the injected faults that have to break one of these rules. Such a fault proves that the rule can fail.
 fn caught_by(out: &mut String, tests: &[&str]) {
     let all = [ProtocolStandard::Ahp, ProtocolStandard::Acp].into_iter().flat_map(named);
     let trips = |row: &(&str, Vec<&str>)| row.1.iter().any(|name| tests.contains(name));
@@ -295,7 +295,7 @@ fn step(name: &str) -> Option<String> {
     Some(out)
 }
 
-/// Explains one capability, or all of them for the member `needs` of a scenario.
+/// Explains one capability, or all capabilities that the member `needs` of a scenario may name.
 fn capability(name: &str) -> Option<String> {
     let asked = |row: &&HostCapability| name == "needs" || row.name == name;
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! Files that a user names, scenarios among them. Every command reads files through this module.
+//! Reads files that a user names, including scenarios. Every command reads files through this module.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -13,14 +13,14 @@ use crate::system::InputFile;
 use super::context::CliContext;
 use super::exit::CommandStop;
 
-/// The largest file that is read as a whole, in bytes. Captures and runs may be longer and are read through
-/// [`open`].
+/// The largest file that is read as a whole, in bytes. Captures and runs may be longer, and [`open`] reads them
+/// piece by piece.
 const MAX_TEXT: u64 = 16 << 20;
 
 /// Opens a file that a user named.
 ///
 /// # Errors
-/// The file does not exist, may not be read, or is neither a regular file nor a pipe.
+/// Returns an error if the file does not exist, may not be read, or is neither a regular file nor a pipe.
 pub fn open(path: &Path) -> Result<InputFile, CommandStop> {
     InputFile::open(path).map_err(|error| unreadable(path, &error))
 }
@@ -28,7 +28,8 @@ pub fn open(path: &Path) -> Result<InputFile, CommandStop> {
 /// Reads a file that a user named.
 ///
 /// # Errors
-/// As for [`open`]; also if the file is too long or not UTF-8, or if nobody writes to the pipe.
+/// Returns the errors of [`open`]. Also returns an error if the file is too long or not UTF-8, or if no process
+/// writes to the pipe.
 pub fn text(path: &Path) -> Result<String, CommandStop> {
     read(path).map_err(|error| unreadable(path, &error))
 }
@@ -46,7 +47,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> CommandStop {
     CommandStop::usage(format!("`{}` could not be read: {}", path.display(), explain(error)))
 }
 
-/// The file system.
+/// The file system as a source of scenario files.
 struct DiskFiles;
 
 impl FileSource for DiskFiles {
@@ -58,7 +59,7 @@ impl FileSource for DiskFiles {
 /// Replaces a file atomically: a reader sees the old or the new content.
 ///
 /// # Errors
-/// The file cannot be written.
+/// Returns an error if the file cannot be written.
 pub fn replace(path: &Path, text: &str) -> Result<(), CommandStop> {
     // A device, such as `/dev/stdout`, cannot be replaced.
     let special = std::fs::metadata(path).is_ok_and(|about| !about.is_file());
@@ -85,7 +86,7 @@ fn explain(error: &std::io::Error) -> String {
 /// Loads the suite: the user's files and folders, or the built-in scenarios.
 ///
 /// # Errors
-/// A path does not exist, a file cannot be read, or a folder has no scenarios.
+/// Returns an error if a path does not exist, a file cannot be read, or a folder has no scenarios.
 pub fn suite(paths: &[PathBuf]) -> Result<ScenarioSuite, CommandStop> {
     if paths.is_empty() {
         return Ok(ScenarioSuite::carried());
@@ -95,10 +96,10 @@ pub fn suite(paths: &[PathBuf]) -> Result<ScenarioSuite, CommandStop> {
     Ok(ScenarioSuite::of(texts, &DiskFiles))
 }
 
-/// Loads the vectors: the user's files and folders, or the built-in ones.
+/// Loads the vectors: the user's files and folders, or the built-in vectors.
 ///
 /// # Errors
-/// As for [`suite`].
+/// Returns the errors of [`suite`].
 pub fn vectors(paths: &[PathBuf]) -> Result<Vec<VectorFile>, CommandStop> {
     if paths.is_empty() {
         return Ok(vector::carried());
@@ -110,7 +111,7 @@ pub fn vectors(paths: &[PathBuf]) -> Result<Vec<VectorFile>, CommandStop> {
     Ok(files)
 }
 
-/// Reads files and folders. Returns names and texts, in order.
+/// Reads files and folders. Returns the names and texts of the files, in order.
 fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandStop> {
     let mut texts = Vec::new();
     for path in paths {
@@ -128,7 +129,8 @@ fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandStop> {
     Ok(texts)
 }
 
-/// Whether a file of a folder is a scenario. The JSON Schema for editors lies beside the scenarios.
+/// Returns whether a file in a folder is a scenario. The JSON Schema for editors is in the same folder as the
+/// scenarios.
 fn is_scenario(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     (name.ends_with(".yaml") || name.ends_with(".json")) && !name.ends_with(".schema.json")
@@ -157,7 +159,7 @@ fn collect(path: &Path, texts: &mut Vec<(String, String)>) -> Result<(), Command
     Ok(())
 }
 
-/// Prints every mistake of the files, with its line.
+/// Prints every mistake in the files, with the line.
 pub fn mistakes(context: &CliContext, broken: &[LoadedFile]) -> String {
     let mut out = String::new();
     for loaded in broken {
@@ -168,7 +170,7 @@ pub fn mistakes(context: &CliContext, broken: &[LoadedFile]) -> String {
     out
 }
 
-/// Prints every mistake of vector files, with its line.
+/// Prints every mistake in vector files, with the line.
 pub fn vector_mistakes(context: &CliContext, files: &[VectorFile]) -> String {
     let mut out = String::new();
     for file in files {
@@ -180,8 +182,8 @@ pub fn vector_mistakes(context: &CliContext, files: &[VectorFile]) -> String {
     out
 }
 
-/// Prints every message that does not conform to the tables of the protocol without `deviates`, and in how many
-/// files. A fragment that several scenarios include is printed once.
+/// Prints every message that does not conform to the tables of the protocol without `deviates`, and the number
+/// of files with such messages. A fragment that several scenarios include is printed once.
 pub fn deviations(context: &CliContext, entries: &[SuiteEntry]) -> (String, usize, usize) {
     let (mut out, mut count, mut files) = (String::new(), 0, 0);
     let mut told = std::collections::HashSet::new();

@@ -1,5 +1,5 @@
-//! The first look at a target, which `run` and `fuzz` share: what the host declares, what it offers without
-//! declaring it, and what clients may do with files there.
+//! Takes the first look at a target, which `run` and `fuzz` share: what the host declares, what it offers
+//! without declaring it, and what clients may do with files there.
 //!
 //! Knows: probes, where they are played. Never knows: what a probe proves.
 //!
@@ -30,7 +30,8 @@ use super::interrupt::interrupts;
 use super::oddities::RunFolders;
 use super::run::RunArguments;
 
-/// The result of a first look at a target. Dropping it removes the folders that it made for scenarios.
+/// The result of a first look at a target. The folders that the look made for scenarios are removed when the
+/// result is dropped.
 pub(super) struct CliFirstLook {
     /// The header of the run.
     pub(super) header: RunHeader,
@@ -41,10 +42,10 @@ pub(super) struct CliFirstLook {
 }
 
 impl RunArguments {
-    /// Takes a first look at a target, to which these versions are offered.
+    /// Takes a first look at a target. `offers` are the versions to offer.
     ///
     /// # Errors
-    /// A probe of the harness does not load, or its folders cannot be made.
+    /// Returns an error if a probe of the harness does not load, or if its folders cannot be made.
     pub(super) async fn first_look(
         &self,
         context: &CliContext,
@@ -67,7 +68,7 @@ impl RunArguments {
         let found = probed.clone().unwrap_or_default();
         let version = found.version.unwrap_or(newest);
         let seed = self.seed.unwrap_or(match target {
-            // The embedded host always behaves the same; a fixed seed makes the run reproducible.
+            // The embedded host always behaves the same, so a fixed seed makes the run reproducible.
             PlayTarget::Embedded | PlayTarget::Loopback => 1,
             PlayTarget::Remote(..) | PlayTarget::Agents(_) => context.seed,
         });
@@ -75,7 +76,7 @@ impl RunArguments {
         detect::told(&mut header.detected, &self.aim.agent_can);
         header.detected.extend(self.probed(target, &header).await?);
         header.agents = self.agents_of(target, &header, found.agents.clone()).await?;
-        // The folders are removed after the run.
+        // The folders are removed after the run, when this value is dropped.
         let (folders, disk) = self.folders(target, &header, &found).await?;
         header.detected.extend(folders);
         let oddities = if self.dry_run { None } else { self.aim.oddities()? };
@@ -122,10 +123,11 @@ impl RunArguments {
         }
     }
 
-    /// Probes what a host outside offers without declaring it, except for what the user has said.
+    /// Probes what a host outside of this process offers without declaring it. Capabilities that the user has
+    /// stated are not probed.
     ///
     /// # Errors
-    /// A probe of the harness does not load.
+    /// Returns an error if a probe of the harness does not load.
     async fn probed(
         &self,
         target: &PlayTarget,
@@ -162,11 +164,11 @@ impl RunArguments {
         Ok(detected)
     }
 
-    /// Returns the agents of a host, if the run is about each of them, with what each offers without declaring
-    /// it.
+    /// Returns the agents of a host, if the run is about each of them. Each agent has the capabilities that it
+    /// offers without declaring them.
     ///
     /// # Errors
-    /// A probe of the harness does not load.
+    /// Returns an error if a probe of the harness does not load.
     async fn agents_of(
         &self,
         target: &PlayTarget,
@@ -188,11 +190,11 @@ impl RunArguments {
         Ok(agents)
     }
 
-    /// Probes what clients of a host outside may do with files, unless the user has said so. Returns the
-    /// folders that were made.
+    /// Probes what clients of a host outside of this process may do with files, unless the user has stated it.
+    /// Returns the folders that were made.
     ///
     /// # Errors
-    /// A probe of the harness does not load, or its folders cannot be made.
+    /// Returns an error if a probe of the harness does not load, or if its folders cannot be made.
     async fn folders(
         &self,
         target: &PlayTarget,

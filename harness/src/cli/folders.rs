@@ -1,6 +1,6 @@
-//! Folders for scenarios about files, on the disk that a host outside may share with the harness.
+//! Makes folders for scenarios about files, on the disk that a host may share with the harness.
 //!
-//! They lie in one temporary folder, which is removed after the run.
+//! The folders are in one temporary folder, which is removed after the run.
 //!
 //! Knows: the disk, which folder shows what. Never knows: how a host is asked.
 //!
@@ -18,18 +18,18 @@ use crate::run::folders::{CANARY, CANARY_TEXT, FILE, FolderProbe};
 use super::exit::CommandStop;
 use super::oddities::{FOLDER_PREFIX, uri_of};
 
-/// The folders of a run. Dropping it removes them.
+/// The folders of a run, which are removed when this value is dropped.
 pub(super) struct SharedDisk {
     base: TempDir,
 }
 
 impl SharedDisk {
-    /// Makes the folders: the workspace, and those whose files may need permission. They are siblings, as those
-    /// of the reference host are, so that `..` leads from one to the other. Their names differ from those of every
-    /// other run, even of one with the same seed.
+    /// Makes the workspace folder, and the folders whose files may need permission. All folders are siblings,
+    /// as on the reference host, so `..` leads from one to the other. The names of the folders differ from the
+    /// names in every other run, even if both runs have the same seed.
     ///
     /// # Errors
-    /// The folders cannot be made.
+    /// Returns an error if the folders cannot be made.
     pub(super) fn make() -> io::Result<SharedDisk> {
         let base = tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir()?;
         let disk = SharedDisk { base };
@@ -55,10 +55,10 @@ impl SharedDisk {
     }
 }
 
-/// What is known of a host before it is asked for files.
+/// The facts about a host that are known before the harness requests files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileHost<'a> {
-    /// Whether the host answers requests for files at all.
+    /// Whether the host answers requests for files.
     pub(super) resources: bool,
     /// Whether the host may share the disk of this machine.
     pub(super) is_local: bool,
@@ -68,11 +68,11 @@ pub(super) struct FileHost<'a> {
     pub(super) default_directory: Option<&'a str>,
 }
 
-/// Finds out what clients of a host may do with files. Returns our folders if the host uses them. `shows` says
-/// whether a probe passes with a folder.
+/// Determines what clients of a host may do with files. Returns the harness's folders if the host uses them.
+/// `shows` says whether a probe passes with a folder.
 ///
 /// # Errors
-/// The folders cannot be made, or a probe cannot be played.
+/// Returns an error if the folders cannot be made, or if a probe cannot be played.
 pub(super) async fn look(
     host: FileHost<'_>,
     shows: impl AsyncFn(FolderProbe, &str) -> Result<bool, CommandStop>,
@@ -176,7 +176,7 @@ mod tests {
         };
         check(found(true, &all).await, [true, true, true, true, true]);
         check(found(true, &own).await, [false, false, false, true, true]);
-        // The harness does not ask for files that it did not put there.
+        // The harness only requests files that it has created itself.
         let elsewhere = [(Workspace, "/given/"), (Denied, "")];
         check(found(true, &elsewhere).await, [false, false, false, false, true]);
         check(found(false, &all).await, [false, false, false, false, false]);
@@ -186,7 +186,7 @@ mod tests {
     fn folders_are_made_and_removed() {
         let disk = SharedDisk::make().unwrap();
         let base = disk.base.path().to_owned();
-        // Two runs at the same time, even with the same seed, do not meet.
+        // Two simultaneous runs have different folders, even with the same seed.
         assert_ne!(SharedDisk::make().unwrap().base.path(), base);
         assert_eq!(fs::read_to_string(base.join("harness").join(CANARY)).unwrap(), CANARY_TEXT);
         assert!(disk.uri("asked").starts_with("file:///"));

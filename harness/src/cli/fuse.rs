@@ -1,6 +1,7 @@
-//! Gives up a target that never completes a handshake.
+//! Ends a run against a target that never completes a handshake.
 
-/// After this many scenarios without a handshake the run stops: the other scenarios would fail in the same way.
+/// The number of scenarios without a handshake after which the run stops, because all further scenarios would
+/// fail in the same way.
 const FUSE: u32 = 8;
 
 /// Decides when to stop a run.

@@ -1,4 +1,4 @@
-//! `ahp-harness fuzz`: drawn conversations against a host or an agent, and what they find, made small.
+//! `ahp-harness fuzz`: plays generated conversations against a host or an agent, and minimises the findings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ use super::options;
 use super::run::RunArguments;
 use super::target::HOST_BUDGET;
 
-/// How long a wait for a host may take unless the user says so.
+/// The default time limit of a wait for a host.
 const HOST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The default duration of a campaign.
@@ -117,24 +117,24 @@ pub struct FuzzArguments {
 impl FuzzArguments {
     pub(super) fn main(mut self, context: &CliContext) -> CommandOutcome {
         self.aim = self.aim.with_files()?;
-        // The first look precedes the campaign, and the last findings are examined after it.
+        // The first look precedes the campaign, and the last findings are examined after the campaign.
         let budget = self.budget().filter(|_| self.is_outside());
         in_time(budget.map(|budget| budget + 2 * LAST_EXAMINATION), self.campaign(context))
     }
 
-    /// Returns the time budget. A campaign against a host outside always has one.
+    /// Returns the time budget. A campaign against a host outside of this process always has a time budget.
     pub(super) fn budget(&self) -> Option<Duration> {
         let bounded = self.sequences.is_some() || self.steps.is_some();
         let usual = if bounded { self.is_outside().then_some(HOST_BUDGET) } else { Some(MINUTE) };
         self.time.or(usual)
     }
 
-    /// Whether the target is not one of this program.
+    /// Returns whether the target is a host or agent outside of this process.
     pub(super) fn is_outside(&self) -> bool {
         self.aim.is_outside() || matches!(self.acp, Some(Some(_)))
     }
 
-    /// Whether it starts processes that have to end with it.
+    /// Returns whether the command starts processes that have to end with it.
     pub(super) fn starts_processes(&self) -> bool {
         self.aim.starts_processes() || matches!(self.acp, Some(Some(_)))
     }
@@ -165,7 +165,7 @@ impl FuzzArguments {
         KnownFindings::parse(&name, &text).map_err(CommandStop::usage)
     }
 
-    /// Returns the target after a first look, which is the same as that of `run`.
+    /// Returns the target after a first look, which is the same as the first look of `run`.
     async fn looked_at(&self, context: &CliContext) -> Result<FuzzTarget, CommandStop> {
         let aim = self.aim.clone();
         let timeout = self.timeout.or(self.acp.is_none().then_some(HOST_TIMEOUT));
@@ -191,7 +191,7 @@ impl FuzzArguments {
                 (planted, EmbeddedGround::of(version, agent, &[]))
             }
         };
-        // An agent with planted faults is judged as any other agent is.
+        // An agent with injected faults is judged like any other agent.
         let is_foreign = match &self.acp {
             Some(_) => is_outside || !self.fault.is_empty(),
             None => is_outside && !self.reference,
@@ -208,13 +208,14 @@ impl FuzzArguments {
         })
     }
 
-    /// The versions that are offered to the target.
+    /// Returns the versions that are offered to the target.
     fn offers(&self, is_outside: bool) -> Result<Vec<Version>, CommandStop> {
         let newest = Protocol::known().first().copied();
         let newest = newest.ok_or_else(|| CommandStop::fault("there are no protocol tables"))?;
         match self.spec {
             _ if self.acp.is_some() => Ok(vec![Version::ACP_1]),
-            // The stage and the embedded host speak these by themselves; of others nothing could be drawn.
+            // The generator and the embedded host only support these versions, so conversations of other
+            // versions cannot be generated.
             Some(version) if !is_outside && !Protocol::all_played().contains(&version) => {
                 Err(CommandStop::usage(format!("conversations of {version} cannot be generated")))
             }
@@ -224,7 +225,7 @@ impl FuzzArguments {
         }
     }
 
-    /// Who draws the conversations.
+    /// Returns the generator of the conversations.
     fn source(&self, target: &FuzzTarget, seed: u64) -> ConversationSource {
         let detected = &target.look.header.detected;
         if self.acp.is_some() {
@@ -256,7 +257,7 @@ impl FuzzArguments {
         }
     }
 
-    /// Returns the campaign in the folder, or a new one.
+    /// Returns the campaign in the folder, or a new campaign.
     fn begin(
         &self,
         context: &CliContext,
@@ -282,7 +283,7 @@ impl FuzzArguments {
     }
 }
 
-/// The faults of these names.
+/// Returns the faults with these names.
 fn faults<F: FaultKind>(names: &[String]) -> Result<Vec<F>, CommandStop> {
     names.iter().map(|name| options::fault(name).map_err(CommandStop::usage)).collect()
 }

@@ -1,4 +1,5 @@
-//! Where drawn conversations are played: on the embedded host or agent, or on one outside just as `run` plays it.
+//! Plays generated conversations: on the embedded host or agent, or on an external target in the same way as
+//! `run`.
 //!
 //! Knows: the target, the first look at it. Never knows: what is generated, and what is kept.
 //!
@@ -37,13 +38,13 @@ pub(super) struct FuzzTarget {
     pub(super) target: PlayTarget,
     /// The result of the first look.
     pub(super) look: CliFirstLook,
-    /// The version that is spoken.
+    /// The protocol version of the conversations.
     pub(super) version: Version,
     /// The reference host with the injected faults.
     pub(super) planted: EmbeddedGround,
     /// The reference host without faults.
     pub(super) honest: EmbeddedGround,
-    /// Whether the target is a foreign host, of which only the first look is known.
+    /// Whether the target is an external host, of which only the result of the first look is known.
     pub(super) is_foreign: bool,
     /// Whether the target is the reference host without faults.
     pub(super) is_honest: bool,
@@ -58,12 +59,12 @@ pub(super) struct PlayedDraft {
 }
 
 impl FuzzTarget {
-    /// Whether the target is in memory.
+    /// Returns whether the target is in memory.
     pub(super) fn is_embedded(&self) -> bool {
         matches!(self.target, PlayTarget::Embedded)
     }
 
-    /// Plays a draft in fresh sessions. `limit` is the wait limit; `None` uses the one of `run`.
+    /// Plays a draft in fresh sessions. `limit` is the wait limit; `None` stands for the wait limit of `run`.
     pub(super) async fn play(
         &self,
         draft: &ScenarioDraft,
@@ -88,7 +89,7 @@ impl FuzzTarget {
     /// Checks that `run` fails on the file of a draft with the same finding.
     ///
     /// # Errors
-    /// Why it does not.
+    /// Returns why `run` does not report this finding.
     pub(super) async fn replays(
         &self,
         draft: &ScenarioDraft,

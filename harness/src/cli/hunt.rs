@@ -1,4 +1,4 @@
-//! A running campaign: chooses the next conversation, examines findings, and keeps the results.
+//! Runs a campaign: chooses the next conversation, examines findings, and keeps the results.
 //!
 //! Knows: the generator, the target, the folder of the campaign. Never knows: how a conversation is generated
 //! or minimised.
@@ -34,30 +34,30 @@ use super::fuzz_target::{FuzzTarget, PlayedDraft};
 use super::interrupt::interrupts;
 use super::lone_trial::{HostWatch, LonePlayer, RECENT, TrialResults, trials};
 
-/// After this many misses an expectation that is not a wait is no longer generated.
+/// The number of misses after which an expectation that is not a wait is no longer generated.
 const ENOUGH: u32 = 2;
-/// The most odd conversations that are listed with their reason.
+/// The maximum number of unexpected conversations that are listed with their reason.
 const SHOWN: usize = 5;
-/// How often the state is written, and how often progress is printed.
+/// The interval at which the state is written, and the interval at which progress is printed.
 const SAVED: Duration = Duration::from_secs(5);
 const SAID: Duration = Duration::from_secs(10);
-/// After this many conversations without new coverage, progress says so.
+/// The number of conversations without new coverage after which the progress line mentions this.
 pub(super) const STALE: u64 = 100;
-/// After `FAMILIAR` conversations without new coverage, `DRAWN` conversations are generated at a time for a
-/// host outside, and the one with the rarest expectations is played.
+/// After `FAMILIAR` conversations without new coverage, `DRAWN` conversations are generated at a time for an
+/// external host, and the conversation with the rarest expectations is played.
 const FAMILIAR: u64 = 5;
 const DRAWN: usize = 3;
-/// A conversation without traffic for `IDLE` counts as waiting. For each conversation that talks, `WAITING` may
-/// be under way.
+/// A conversation without traffic for `IDLE` counts as waiting. For each conversation with traffic, `WAITING`
+/// conversations may be in progress.
 const IDLE: Duration = Duration::from_millis(20);
 const WAITING: usize = 8;
-/// The wait limit is `PATIENCE` times the slowest answer so far, but at least `LEAST`: a fast host needs short
-/// waits.
+/// The wait limit is `PATIENCE` times the slowest answer so far, but at least `LEAST`, because a fast host
+/// needs only short waits.
 const PATIENCE: u32 = 10;
 const LEAST: Duration = Duration::from_millis(300);
 /// The time for examining findings after the budget has run out.
 pub(super) const LAST_EXAMINATION: Duration = Duration::from_secs(60);
-/// How many of the conversations that ended last are suspected when the host ends.
+/// The maximum number of recently ended conversations that are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
 /// A running campaign.
@@ -70,27 +70,29 @@ pub(super) struct FuzzHunt<'a> {
     pub(super) campaign: FuzzCampaign,
     folder: CampaignFolder,
     watch: HostWatch,
-    /// Conversations that are being played.
+    /// The conversations that are being played.
     under_way: Vec<UnderWay>,
     /// The number of the next play.
     plays: u64,
-    /// Findings that wait to be examined.
+    /// The findings that wait to be examined.
     waiting: VecDeque<FindingCandidate>,
-    /// The identities of findings that wait or are being examined, and how often they were found meanwhile.
+    /// The identities of the findings that wait or are being examined. The value is the number of further times
+    /// that the finding occurred.
     pending: BTreeMap<String, u64>,
-    /// Findings that were dismissed: the text permits the behaviour, or the host was only slow.
+    /// The findings that were dismissed: the text permits the behaviour, or the host was only slow.
     dismissed: BTreeSet<String>,
-    /// Findings that the text permits, with the legal variant that shows it.
+    /// The findings that the text permits, each with the legal variant that shows the behaviour.
     pub(super) permitted: BTreeMap<String, &'static str>,
-    /// The conversations that ended last, with the time.
+    /// The conversations that ended last, each with the time of its end.
     recent: VecDeque<(Instant, DrawnSequence)>,
-    /// The first few conversations whose expectations the reference host without faults does not meet, and why.
+    /// The first conversations whose expectations the reference host without faults does not meet, and the
+    /// reasons.
     pub(super) odd: Vec<String>,
-    /// How often each expectation was missed.
+    /// The number of times that each expectation was missed.
     missed: BTreeMap<StepExpectation, u32>,
     /// The slowest answer so far.
     slowest: Duration,
-    /// How long a wait takes in `run`.
+    /// The time limit of a wait in `run`.
     timeout: Duration,
     warned: bool,
 }
@@ -166,7 +168,7 @@ impl<'a> FuzzHunt<'a> {
         self.watch.ready().await;
         loop {
             self.examine_next(&mut examining, stopping);
-            // An examination may take long: the time is looked at while it goes on, too.
+            // An examination may take long, so the time is also checked during an examination.
             if self.is_over(began) {
                 stopping = stopping.or(Some(CommandExit::Ok));
             }
@@ -253,7 +255,7 @@ impl<'a> FuzzHunt<'a> {
         })
     }
 
-    /// Drops the findings that are not examined yet, and says so.
+    /// Drops the findings that are not examined yet, and prints their number.
     fn give_up(&mut self, examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>) {
         let left = self.waiting.len() + examining.len();
         let known = self.waiting.iter().filter(|it| self.campaign.has_cause_of(&it.finding));
@@ -274,7 +276,7 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Whether another conversation may start now.
+    /// Returns whether another conversation may start now.
     fn has_room(
         &mut self,
         playing: &JoinSet<PlayedSequence>,
@@ -285,8 +287,9 @@ impl<'a> FuzzHunt<'a> {
         }
         let jobs = usize::from(self.fuzz.jobs);
         if self.target.is_embedded() || jobs == 1 {
-            // In memory nothing waits, and a campaign is reproducible. With one job, conversations run one at a
-            // time: each may restart the host, and no finding depends on another conversation.
+            // In memory no conversation waits, and a campaign is reproducible. With one job, conversations run
+            // one at a time: each conversation may restart the host, and no finding depends on another
+            // conversation.
             return playing.is_empty();
         }
         let mut talking = 0;
@@ -328,12 +331,13 @@ impl<'a> FuzzHunt<'a> {
         rarest.map(|(_, sequence)| sequence)
     }
 
-    /// Adapts the conversation to the target, and counts what it tests on the reference host.
+    /// Adapts the conversation to the target. Also returns what the conversation tests on the reference host.
     fn fitting(
         &mut self,
         mut sequence: DrawnSequence,
     ) -> Option<(DrawnSequence, BTreeMap<String, u64>)> {
-        // The result on a target without faults is counted when it is played.
+        // A target without faults is the reference host itself, so coverage is counted when the conversation is
+        // played.
         if self.target.is_honest {
             return Some((sequence, BTreeMap::new()));
         }
@@ -343,7 +347,7 @@ impl<'a> FuzzHunt<'a> {
             return None;
         }
         match self.target.is_foreign {
-            // What an agent has to do was drawn as what every agent has to do.
+            // Conversations with agents only claim what holds for every agent, so they need no adaptation.
             true if sequence.draft.is_about_agents() => {}
             true => hold::fit(&mut sequence.draft, &self.campaign.unmet),
             false => hold::loosen(&mut sequence.draft, &self.campaign.unmet),
@@ -396,15 +400,15 @@ impl<'a> FuzzHunt<'a> {
             let times = self.missed.entry(missed.clone()).or_default();
             *times += 1;
             // A wait that was missed once will be missed again. A request that was refused once may succeed
-            // another time.
+            // later.
             let needed = if self.target.is_foreign && missed.is_wait() { 1 } else { ENOUGH };
             if *times >= needed && !self.target.is_honest {
                 self.campaign.unmet.insert(missed);
             }
         }
         if self.target.is_honest {
-            // The expectation was generated on this very host. If the host does not meet it, the generator is
-            // wrong.
+            // The expectation was generated on this host itself. If the host does not meet the expectation, the
+            // generator is wrong.
             if let Some(finding) = found.iter().find(|it| !it.is_of_check()) {
                 self.odd(sequence.seed, finding);
             }
@@ -423,7 +427,7 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Queues a finding for examination, unless it is known.
+    /// Queues a finding for examination, unless the finding is known.
     fn candidate(&mut self, candidate: FindingCandidate) {
         let finding = &candidate.finding;
         let counts = finding.weight >= self.fuzz.weight && !self.known.has(finding);
@@ -447,8 +451,8 @@ impl<'a> FuzzHunt<'a> {
         examining: &mut JoinSet<(FindingCandidate, ExaminationResult)>,
         stopping: Option<CommandExit>,
     ) {
-        // Nothing else is played during an examination: other conversations may hide the finding, and slow the
-        // host.
+        // No conversation is played during an examination: other conversations may hide the finding, and slow
+        // down the host.
         let quiet = self.under_way.is_empty() && examining.is_empty();
         if stopping == Some(CommandExit::Interrupted) || !quiet {
             return;
@@ -462,7 +466,8 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// The next of those that wait: one of a cause of which nothing was found yet, and the heaviest of these.
+    /// Returns the next finding to examine: one with a new cause if there is any, and among these the one with
+    /// the greatest weight.
     fn next_candidate(&mut self) -> Option<FindingCandidate> {
         let rank =
             |it: &FindingCandidate| (!self.campaign.has_cause_of(&it.finding), it.finding.weight);
@@ -510,7 +515,7 @@ impl<'a> FuzzHunt<'a> {
                 Ok(())
             }
             ExaminationResult::TooEarly => {
-                // The wait limit grows, and the finding may be found again.
+                // The wait limit grows, and a later conversation may show the finding again.
                 self.slowest = (self.slowest * 2).min(self.timeout);
                 Ok(())
             }
@@ -572,8 +577,8 @@ impl<'a> FuzzHunt<'a> {
         }
     }
 
-    /// Describes the outage of the host after a conversation, if there was one. Looks only if a connection was
-    /// closed or something was found.
+    /// Describes the outage of the host after a conversation, if there was one. Checks the host only if a
+    /// connection was closed or the conversation has findings.
     async fn outage(&mut self, played: &PlayedSequence) -> Option<String> {
         let verdict = played.played.as_ref().map(|played| &played.verdict);
         let shook = verdict.is_some_and(|verdict| verdict.shook_hands);
@@ -600,7 +605,7 @@ impl<'a> FuzzHunt<'a> {
         while let Some(played) = playing.join_next().await {
             struck.extend(played.ok());
         }
-        // Examinations replay findings on the host that ended, so their results do not count.
+        // Examinations replay findings on the host that ended, so their results are not used.
         while let Some(examined) = examining.join_next().await {
             self.waiting.extend(examined.ok().map(|(candidate, _)| candidate));
         }
@@ -609,7 +614,7 @@ impl<'a> FuzzHunt<'a> {
         struck.into_iter().map(|played| played.sequence).collect()
     }
 
-    /// Restarts the host after an outage, and finds out which of these conversations ends it.
+    /// Restarts the host after an outage, and determines which of these conversations causes the outage.
     async fn after_outage(
         &mut self,
         what: &str,

@@ -1,4 +1,4 @@
-//! The progress line and the summary of a campaign.
+//! Formats the progress line and the summary of a campaign.
 //!
 //! Knows: a campaign and its findings. Never knows: how conversations are generated and played.
 //!
@@ -51,7 +51,7 @@ impl FuzzHunt<'_> {
         for cause in self.campaign.causes() {
             for (place, bucket) in cause.into_iter().enumerate() {
                 let FindingBucket { finding, scenario, times, .. } = bucket;
-                // What has the cause of the finding above stands below it.
+                // Findings with the same cause are indented below the first one.
                 let (indent, verdict) = match place {
                     0 => ("    ", finding.weight.broken().word()),
                     _ => ("        ", "most likely the same:"),

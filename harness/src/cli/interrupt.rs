@@ -1,7 +1,7 @@
-//! Early end of a command: by the user, or because its time budget has run out.
+//! Ends a command early: when the user interrupts it, or when its time budget has run out.
 //!
 //! After the first Ctrl-C the command has two seconds to stop and write its reports. The second Ctrl-C ends the
-//! process and its children at once. SIGTERM and SIGHUP count as a Ctrl-C.
+//! process and its children at once. SIGTERM and SIGHUP have the same effect as a Ctrl-C.
 //!
 //! Start at [`in_time`].
 
@@ -15,11 +15,11 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
 /// The time for stopping after the first Ctrl-C.
 const LEAVING: Duration = Duration::from_millis(1_800);
-/// The time after the budget for ending child processes and writing reports.
+/// The time after the budget in which child processes end and reports are written.
 const CLOSING: Duration = Duration::from_secs(15);
 
-/// Runs a command that meets a target. It ends on Ctrl-C or when the budget has run out, whatever the target
-/// does; the files have the results up to then.
+/// Runs a command that uses a target. The command ends on Ctrl-C or when the budget has run out, whatever the
+/// target does. The files then contain the results so far.
 pub(super) fn in_time(
     budget: Option<Duration>,
     work: impl Future<Output = CommandOutcome>,
@@ -60,7 +60,7 @@ pub(super) fn in_time(
             outcome = work => outcome,
         }
     });
-    // Blocking threads are not waited for.
+    // The shutdown does not wait for blocking threads.
     runtime.shutdown_background();
     outcome
 }
@@ -72,7 +72,7 @@ pub(super) fn interrupts() -> watch::Receiver<bool> {
         if signalled().await {
             let _ = stop.send(true);
         }
-        // The sender is kept until the run ends: a closed channel would look like a signal.
+        // The sender lives until the run ends, because a closed channel would look like a signal.
         stop.closed().await;
     });
     stopped

@@ -155,7 +155,7 @@ impl JudgeArguments {
                         "notes": judged.notes,
                     });
                     if let TranscriptPlace::Logs(logs) = kept {
-                        // Lines are numbered through all files.
+                        // Line numbers count through all files.
                         let place =
                             |file: &LogFile| json!({"file": file.name, "before": file.before});
                         footer["files"] = logs.files.iter().map(place).collect();
@@ -169,7 +169,7 @@ impl JudgeArguments {
     }
 }
 
-/// Returns the result as JSON: as for a run, with the checks, the size of the capture and the notes.
+/// Returns the result as JSON in the form of a run, with the checks, the size of the capture and the notes.
 fn as_value(judged: &JudgedFile, code: CommandExit) -> Value {
     let causes = CauseFold::of(&judged.cases);
     let header = judged.header.clone().unwrap_or_default();
@@ -187,7 +187,7 @@ fn as_value(judged: &JudgedFile, code: CommandExit) -> Value {
     value
 }
 
-/// Parses a published version of either protocol.
+/// Parses a published version of AHP or ACP.
 fn assumed(text: &str) -> Result<Version, String> {
     match text.parse() {
         Ok(Version::ACP_1) => Ok(Version::ACP_1),

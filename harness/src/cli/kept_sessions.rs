@@ -1,4 +1,5 @@
-//! The sessions of the reference agent on disk, for its further processes: a folder, and a file of JSON for each session.
+//! Stores the sessions of the reference agent on disk, for later processes of the agent. The folder has a JSON
+//! file for each session.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +15,10 @@ use super::files;
 pub(super) struct SessionFolder(PathBuf);
 
 impl SessionFolder {
-    /// Makes the folder where it is not there yet.
+    /// Opens the folder, and makes the folder if it does not exist.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// Returns an error if the folder cannot be made.
     pub(super) fn open(path: &Path) -> Result<SessionFolder, CommandStop> {
         std::fs::create_dir_all(path).map_err(|error| {
             CommandStop::usage(format!("`{}` cannot be made: {error}", path.display()))
@@ -25,7 +26,8 @@ impl SessionFolder {
         Ok(SessionFolder(path.to_owned()))
     }
 
-    /// What earlier processes have kept. A file that is no JSON is passed over: its process was killed.
+    /// Reads the sessions that earlier processes have stored. A file with invalid JSON is skipped: the process
+    /// that wrote the file was killed.
     pub(super) fn read(&self) -> Value {
         let entries = std::fs::read_dir(&self.0).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path());
@@ -34,7 +36,8 @@ impl SessionFolder {
         texts.filter_map(|text| Value::read(&text).ok()).collect()
     }
 
-    /// Writes sessions into the folder. One that cannot be written is no reason to fail the client.
+    /// Returns a function that writes sessions into the folder. A session that cannot be written is skipped
+    /// without an error.
     pub(super) fn keeper(self) -> KeepSession {
         Box::new(move |id, kept| {
             let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';

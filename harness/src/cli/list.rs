@@ -1,4 +1,4 @@
-//! `ahp-harness list`: names of scenarios, checks, requirements, faults, variants and versions.
+//! `ahp-harness list`: lists the names of scenarios, checks, requirements, faults, variants and versions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

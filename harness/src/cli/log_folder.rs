@@ -1,4 +1,4 @@
-//! Folders for connection logs.
+//! Makes folders for connection logs.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,11 +12,11 @@ use crate::transcript::ahp_log::RecordingFacts;
 
 use super::exit::CommandStop;
 
-/// Makes the folder if it does not exist. It has to be empty: two recordings in one folder would be read as
-/// one.
+/// Makes the folder if it does not exist. The folder has to be empty, because two recordings in one folder
+/// would be read as one.
 ///
 /// # Errors
-/// The folder cannot be made, or is not empty.
+/// Returns an error if the folder cannot be made, or is not empty.
 pub(super) fn prepared(path: &Path) -> Result<PathBuf, CommandStop> {
     let name = path.display();
     let wrong = |error: std::io::Error| {
@@ -32,8 +32,8 @@ pub(super) fn prepared(path: &Path) -> Result<PathBuf, CommandStop> {
     Ok(path.to_owned())
 }
 
-/// Returns a writer of logs into a folder, which is made at the first write. `what` distinguishes recordings
-/// that begin at the same time.
+/// Returns a writer of logs into a folder. The folder is made at the first write. `what` distinguishes
+/// recordings that begin at the same time.
 pub(super) fn writer(
     folder: PathBuf,
     redactor: SecretRedactor,

@@ -1,9 +1,9 @@
-//! Outages of a host outside: detection, recovery, and the search for the play that ends the host. The
-//! scheduler of `run` and the campaigns of `fuzz` share this module.
+//! Handles outages of an external host: detection, recovery, and the search for the play that ends the host.
+//! The scheduler of `run` and the campaigns of `fuzz` share this module.
 //!
-//! The plays that were under way when the host ended are played again, one at a time. If the host ends again,
-//! the play is repeated on a fresh host. It is blamed if the host ends once more, and does not end when nobody
-//! uses it: a host that sometimes ends by itself must not be charged to the play of that moment.
+//! The plays that were in progress when the host ended are played again, one at a time. If the host ends again,
+//! the play is repeated on a fresh host. The play is blamed if the host ends once more while an unused host
+//! does not end: a host that sometimes ends by itself is not the fault of the play of that moment.
 //!
 //! Knows: the target. Never knows: rules, reports.
 //!
@@ -18,38 +18,39 @@ use crate::run::sentinel::SentinelConnection;
 
 use super::target::RemoteHost;
 
-/// After this many outages nothing more is played: a host that ends again and again would be restarted for hours.
+/// The number of outages after which no further scenario is played. A host that ends again and again would be
+/// restarted for hours.
 const MAX_OUTAGES: u32 = 20;
-/// The control for a host that ends by itself: an unused host is watched for as long as the play took plus `GRACE`, but
-/// at most for `MAX_IDLE`.
+/// An unused host is watched for as long as a play took plus `GRACE`, but at most for `MAX_IDLE`, to see
+/// whether the host ends by itself.
 pub(super) const GRACE: Duration = Duration::from_millis(300);
 const MAX_IDLE: Duration = Duration::from_secs(30);
-/// Connections that a host closes at once may be noticed as closed within this time.
+/// The time within which the harness notices the end of all connections that a host closes at once.
 const TOGETHER: Duration = Duration::from_millis(50);
-/// A play that ended at most this long ago is still suspected when the host ends.
+/// The maximum time since the end of a play for which the play is suspected when the host ends.
 pub(super) const RECENT: Duration = Duration::from_secs(2);
 
-/// The observed state of a target. A target inside of this process always counts as alive.
+/// The observed state of a target. A target inside of this process always counts as running.
 pub(super) struct HostWatch {
     remote: Option<Arc<RemoteHost>>,
     offers: Vec<String>,
     limit: Duration,
     /// Whether the host answered the first look.
     answered: bool,
-    /// Whether the host has completed a handshake since.
+    /// Whether the host has completed a handshake since the first look.
     shook: bool,
     stopped: watch::Receiver<bool>,
     sentinel: Option<SentinelConnection>,
-    /// When the sentinel connection was closed while other connections were open.
+    /// The time at which the sentinel connection was closed while other connections were open.
     cut_at: Option<Instant>,
     outages: u32,
-    /// Why nothing more is played: the host could not be recovered.
+    /// Why no further scenario is played: the host could not be recovered. `None` if scenarios can be played.
     gone: Option<String>,
 }
 
 impl HostWatch {
-    /// Watches a host that is offered these versions and may take `limit` for an answer. `answered`: it
-    /// answered the first look.
+    /// Watches a host that is offered these versions and may take `limit` for an answer. `answered` says
+    /// whether the host answered the first look.
     pub(super) fn new(
         remote: Option<Arc<RemoteHost>>,
         offers: &[String],
@@ -73,12 +74,12 @@ impl HostWatch {
         watch
     }
 
-    /// Whether the target is a host outside.
+    /// Returns whether the target is a host outside of this process.
     pub(super) fn is_outside(&self) -> bool {
         self.remote.is_some()
     }
 
-    /// Returns why nothing more is played.
+    /// Returns why no further scenario is played; `None` if scenarios can be played.
     pub(super) fn gone(&self) -> Option<&str> {
         self.gone.as_deref()
     }
@@ -95,23 +96,24 @@ impl HostWatch {
             remote.map(|remote| SentinelConnection::open(remote.endpoint.clone(), &self.offers));
     }
 
-    /// Waits until the sentinel has completed its handshake: a close before that shows nothing.
+    /// Waits until the sentinel has completed its handshake. A close before the handshake proves nothing about
+    /// the host.
     pub(super) async fn ready(&self) {
         if let Some(sentinel) = &self.sentinel {
             sentinel.ready(self.limit).await;
         }
     }
 
-    /// Whether the sentinel was closed.
+    /// Returns whether the sentinel was closed.
     pub(super) fn is_cut(&self) -> bool {
         self.sentinel.as_ref().is_some_and(SentinelConnection::is_cut)
     }
 
-    /// Describes the outage of the host, if there is one. `dropped`: the host may have closed all connections, since it
-    /// closed those of a play or none was open.
+    /// Describes the outage of the host, if there is one. `dropped` says whether the host may have closed all
+    /// connections: it closed the connections of a play, or no connection was open.
     pub(super) async fn trouble(&mut self, dropped: bool) -> Option<String> {
         let remote = self.remote.clone()?;
-        // A host that never completed a handshake cannot be seen to end.
+        // If a host never completed a handshake, its end cannot be detected.
         let shook = self.shook || self.answered;
         if *self.stopped.borrow() || self.gone.is_some() || !shook {
             return None;
@@ -125,7 +127,7 @@ impl HostWatch {
         let lately = self.cut_at.is_some_and(|at| at.elapsed() < RECENT);
         let what = match trouble {
             Some(what) => Some(format!("the host {what}")),
-            // A host that is restarted at once leaves no other trace.
+            // A restart that takes no time leaves no other trace.
             None if (cut || lately) && dropped => {
                 Some("the host ended every connection and answers again".to_owned())
             }
@@ -149,7 +151,7 @@ impl HostWatch {
         }
     }
 
-    /// Counts an outage and recovers the host. If that fails, nothing more is played.
+    /// Counts an outage and recovers the host. If the recovery fails, no further scenario is played.
     pub(super) async fn recovered(&mut self, what: &str) -> bool {
         (self.sentinel, self.cut_at) = (None, None);
         self.outages += 1;
@@ -172,8 +174,8 @@ impl HostWatch {
         }
     }
 
-    /// Whether a fresh host ends without being used, within the time that a play took. If so, nothing more is
-    /// played.
+    /// Returns whether a fresh host ends without being used, within the time that a play took. If the host
+    /// ends, no further scenario is played.
     async fn ends_by_itself(&mut self, took: Duration) -> bool {
         let idle = (took + took / 4 + GRACE).min(MAX_IDLE);
         self.unless_stopped(tokio::time::sleep(idle)).await;
@@ -189,7 +191,7 @@ impl HostWatch {
         trouble.is_some() || self.is_cut()
     }
 
-    /// Restarts the host if possible, so that earlier plays have no influence.
+    /// Restarts the host if possible, so earlier plays have no influence.
     pub(super) async fn fresh(&mut self) {
         let Some(remote) = self.remote.clone().filter(|remote| remote.restarts()) else { return };
         (self.sentinel, self.cut_at) = (None, None);
@@ -202,9 +204,9 @@ impl HostWatch {
 
 /// The result of playing a suspect alone.
 pub(super) enum LoneTrial<P> {
-    /// The host did not end, or it also ends when the suspect is not played.
+    /// The host did not end, or the host also ends when the suspect is not played.
     Outlived(P),
-    /// The host ended twice; what happened.
+    /// The host ended twice. The text describes what happened.
     Ended(P, String),
 }
 
@@ -212,26 +214,26 @@ pub(super) enum LoneTrial<P> {
 pub(super) trait LonePlayer {
     /// A play that may have ended the host.
     type Suspect;
-    /// The result of playing it.
+    /// The result of playing a suspect.
     type Played;
 
     /// Returns the watch of the host.
     fn watch(&mut self) -> &mut HostWatch;
 
-    /// Plays a suspect while nothing else is played. Returns `None` if it cannot be played.
+    /// Plays a suspect while nothing else is played. Returns `None` if the suspect cannot be played.
     async fn play_alone(&mut self, suspect: &Self::Suspect) -> Option<Self::Played>;
 
-    /// Whether the play restarted the host, so that closed connections show nothing.
+    /// Returns whether the play restarted the host. After a restart, closed connections prove nothing.
     fn restarted(played: &Self::Played) -> bool;
 
-    /// Returns how long the play took.
+    /// Returns the duration of the play.
     fn took(played: &Self::Played) -> Duration;
 
-    /// Records that the result of a play does not count.
+    /// Records that the result of a play is not used.
     fn void(&mut self, played: &Self::Played, reason: &str);
 }
 
-/// Plays a suspect alone; if the host ends, once more on a fresh host.
+/// Plays a suspect alone. If the host ends, plays the suspect once more on a fresh host.
 async fn trial<L: LonePlayer>(
     player: &mut L,
     suspect: &L::Suspect,
@@ -257,7 +259,7 @@ pub(super) async fn alone<L: LonePlayer>(
 ) -> Option<(L::Played, Option<String>)> {
     player.watch().ready().await;
     let played = player.play_alone(suspect).await?;
-    // The host may need a moment until it has ended.
+    // The host may need a moment to end.
     tokio::time::sleep(GRACE).await;
     let outage = player.watch().trouble(!L::restarted(&played)).await;
     Some((played, outage))
@@ -267,12 +269,12 @@ pub(super) async fn alone<L: LonePlayer>(
 pub(super) struct TrialResults<P> {
     /// The plays during which the host did not end.
     pub(super) held: Vec<P>,
-    /// The plays that end the host, with a description of the outage.
+    /// The plays that end the host, each with a description of the outage.
     pub(super) ended: Vec<(P, String)>,
 }
 
-/// Plays the suspects that were under way when the host ended, one at a time; if none of them ends it, those
-/// that had ended shortly before, the latest first.
+/// Plays the suspects that were in progress when the host ended, one at a time. If none of these ends the host,
+/// plays the suspects that had ended shortly before, the latest first.
 pub(super) async fn trials<L: LonePlayer>(
     player: &mut L,
     struck: &[L::Suspect],

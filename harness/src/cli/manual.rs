@@ -1,4 +1,5 @@
-//! `ahp-harness completions` and `ahp-harness man`, generated from the definitions of the command line.
+//! `ahp-harness completions` and `ahp-harness man`: print texts that are generated from the definitions of the
+//! command line.
 
 use std::path::PathBuf;
 

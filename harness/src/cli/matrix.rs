@@ -1,4 +1,4 @@
-//! `ahp-harness matrix`: certificates side by side.
+//! `ahp-harness matrix`: compares certificates in one table.
 
 use std::path::{Path, PathBuf};
 

@@ -35,7 +35,7 @@ impl MergeArguments {
             let name = path.display().to_string();
             files.push((name, BufReader::new(files::open(path)?)));
         }
-        // The output gets its name only when it is complete, since it may replace one of the inputs.
+        // The output gets its final name when it is complete, because it may replace one of the inputs.
         let mut partial = self.out.clone().into_os_string();
         partial.push(".part");
         let partial = PathBuf::from(partial);

@@ -1,4 +1,4 @@
-//! The shell around the harness: arguments, files, processes, the terminal. One file per command.
+//! Connects the harness with arguments, files, processes and the terminal. Each command has one file.
 //!
 //! Knows: everything. Never known by: any other module.
 //!
@@ -153,7 +153,7 @@ enum CliCommand {
 }
 
 impl CliCommand {
-    /// Whether the command starts processes that have to end with it.
+    /// Returns whether the command starts processes that have to end with it.
     fn starts_processes(&self) -> bool {
         match self {
             CliCommand::Run(run) => run.starts_processes(),
@@ -165,7 +165,7 @@ impl CliCommand {
     }
 }
 
-/// Runs the program.
+/// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
     let given =
         match settings::with_settings(std::env::args_os().collect(), &CommandLine::command()) {

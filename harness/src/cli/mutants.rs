@@ -1,4 +1,4 @@
-//! `ahp-harness mutants`: shows that every check and every scenario can fail.
+//! `ahp-harness mutants`: proves that every check and every scenario can fail.
 
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
@@ -29,9 +29,9 @@ use super::files;
 use super::options;
 use super::wire_mutants::WireOptions;
 
-/// The most names of one kind that a summary lists.
+/// The maximum number of names of one kind that a summary lists.
 const SHOWN: usize = 12;
-/// The most broken rules that a summary lists.
+/// The maximum number of broken rules that a summary lists.
 const SHOWN_BROKEN: usize = 40;
 
 /// Plays the suite against the reference host, or the reference agent, with one injected fault at a time: the kill matrix.
@@ -118,7 +118,7 @@ impl MutantsArguments {
         self.matrix_outcome(context, &suite, &matrix, began)
     }
 
-    /// Prints a matrix, and judges it.
+    /// Prints a matrix, and returns whether its rules hold, as an exit code.
     fn matrix_outcome<F: FaultKind>(
         &self,
         context: &CliContext,
@@ -167,7 +167,7 @@ impl MutantsArguments {
         let keep = |row: &PlantedRow<F>| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(file) = file.as_mut() {
-                // A row that could not be written is played again the next time.
+                // If a row could not be written, its fault is played again in the next run.
                 let _ = writeln!(file, "{}", row.value().to_text());
             }
         };
@@ -197,10 +197,10 @@ pub(super) fn written(path: &Path, text: &str) -> Result<(), CommandStop> {
     })
 }
 
-/// The percentage of faults that have to be found.
+/// The minimum percentage of faults that the fuzzer has to find.
 const ENOUGH: usize = 90;
 
-/// Reads the rows of an earlier run with the same effort. Empties the file if there are none.
+/// Reads the rows of an earlier run with the same effort. Empties the file if it contains no such rows.
 fn kept_rows<F: SoughtFault>(
     path: &Path,
     version: Version,
@@ -303,7 +303,7 @@ pub(super) fn on_all_cores(work: &(dyn Fn() + Sync)) {
     });
 }
 
-/// Lists every row: the names in it, the results, and the other rules and scenarios that failed.
+/// Lists every row: the names in the row, the results, and the other rules and scenarios that failed.
 fn full<F: FaultKind>(matrix: &KillMatrix<F>, out: &mut String) {
     for outcome in &matrix.outcomes {
         let verdict = match (outcome.foreign, outcome.is_caught()) {

@@ -1,7 +1,7 @@
-//! Special files on the disk of a host outside, for the time of a run: links that lead out of the clients'
-//! folder, a pipe without a writer, a sparse file of one gibibyte.
+//! Puts special files on the disk of an external host, for the duration of a run: links that lead out of the
+//! clients' folder, a pipe without a writer, a sparse file of one gibibyte.
 //!
-//! They lie in a folder of their own, which is removed after the run.
+//! The special files are in a separate folder, which is removed after the run.
 //!
 //! Start at [`RunFolders::put`].
 
@@ -14,24 +14,24 @@ use tempfile::TempDir;
 use crate::system::{link, pipe};
 use crate::wire::percent;
 
-/// The content of the file outside of the clients' folder. It may not occur in any frame of the host.
+/// The content of the file outside of the clients' folder. No frame of the host may contain this text.
 pub(super) const CANARY: &str = "ahp-harness-canary-7c19d2e0b4";
-/// How the names of all folders begin that the harness makes.
+/// The prefix of the names of all folders that the harness makes.
 pub(super) const FOLDER_PREFIX: &str = "ahp-harness-";
 /// The size of the sparse file, in bytes.
 const LARGE: u64 = 1 << 30;
 
-/// The special files of a run. Dropping it removes them.
+/// The special files of a run, which are removed when this value is dropped.
 pub(super) struct RunFolders {
     inside: TempDir,
     outside: TempDir,
 }
 
 impl RunFolders {
-    /// Puts the files into a folder that clients may use, and into one that they may not.
+    /// Puts the files into a folder that clients may use, and into a folder that clients may not use.
     ///
     /// # Errors
-    /// The files cannot be written.
+    /// Returns an error if the files cannot be written.
     pub(super) fn put(inside: &Path, outside: &Path) -> io::Result<RunFolders> {
         let make = |parent| tempfile::Builder::new().prefix(FOLDER_PREFIX).tempdir_in(parent);
         let folders = RunFolders { inside: make(inside)?, outside: make(outside)? };

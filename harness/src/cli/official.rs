@@ -1,7 +1,7 @@
-//! The official Rust crates as subjects: `reducers --subject official`.
+//! Runs the official Rust crates as subjects: `reducers --subject official`.
 //!
-//! The crate of a version runs in a process of its own, which is this program again. A crate that panics or
-//! hangs is bounded and reported like any other subject.
+//! The crate of a version runs in a separate process of this program. The harness therefore limits and reports
+//! a crate that panics or hangs, like any other subject.
 //!
 //! Start at [`command`]; [`OfficialArguments`] is the process.
 
@@ -29,13 +29,13 @@ const CRATES: &[(Version, &str)] = &[
     (Version::V1_0, "1.0.0"),
 ];
 
-/// A lock file can hold only one crate of 0.5.x. The other versions have packages of their own, to be used as
-/// ordinary subjects.
+/// The advice for versions whose crate this build cannot contain. A lock file can hold only one crate of 0.5.x;
+/// the other versions have separate packages that can be used as ordinary subjects.
 const ALONE: &str = "beside 0.5.2 no other crate of 0.5.x can be linked (hint: --mask-clock --subject \
                      'cargo run -q --release --manifest-path harness/official/{spec}/Cargo.toml', \
                      after one `cargo build` of the same)";
 
-/// Published versions without a crate here, each with what to do instead.
+/// The published versions without a crate in this build, each with the advice what to do instead.
 const WITHOUT: &[(Version, &str)] = &[
     (Version::V0_1, "the crate 0.1.0 speaks the integer version before it (hint: --spec 1)"),
     (Version::V0_5, ALONE),
@@ -56,7 +56,7 @@ pub struct OfficialArguments {
 /// Returns the command that starts the crate of a version.
 ///
 /// # Errors
-/// This build has no crates, or none for the version.
+/// Returns an error if this build has no crates, or no crate for the version.
 pub(super) fn command(version: Version) -> Result<String, CommandStop> {
     crate_of(version)?;
     if !cfg!(feature = "official") {
@@ -72,7 +72,7 @@ pub(super) fn command(version: Version) -> Result<String, CommandStop> {
     Ok(format!("exec '{program}' {NAME} --spec {version}"))
 }
 
-/// Whether the crate of a version reads the machine's clock.
+/// Returns whether the crate of a version reads the machine's clock.
 pub(super) fn reads_clock(version: Version) -> bool {
     version < CLOCKLESS
 }
@@ -93,7 +93,7 @@ impl OfficialArguments {
         crate_of(self.spec)?;
         let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
         match ahp_official::serve(&self.spec.to_string(), &mut input, &mut output) {
-            // The reader of the answers has gone.
+            // The process that reads the answers has ended.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
                 Err(CommandStop::fault(format!("the lines could not be served: {error}")))
             }

@@ -1,4 +1,4 @@
-//! Options that several commands share, and the parsers of their values.
+//! Defines the options that several commands share, and the parsers of their values.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub enum ReportOption {
 /// A report of a run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum RunReport {
-    /// A report that other commands write as well.
+    /// A report that other commands can also write.
     Shared(ReportOption),
     /// The conversations as connection logs in this folder.
     AhpLog(PathBuf),
@@ -37,7 +37,7 @@ pub enum RunReport {
     Sarif(PathBuf),
 }
 
-/// Parses the name of an ability that not every test provider has.
+/// Parses the name of an ability that some test providers do not have.
 pub fn script_ability(name: &str) -> Result<&'static str, String> {
     let names: Vec<&'static str> = EXTRAS.iter().map(|extra| extra.name).collect();
     names.iter().find(|known| **known == name).copied().ok_or_else(|| did_you_mean(name, &names))
@@ -89,7 +89,7 @@ fn fail_on(text: &str) -> Result<FailOn, String> {
     found.ok_or_else(|| format!("expected `note`, `should` or `must`, found `{text}`"))
 }
 
-/// Parses how much the console prints.
+/// Parses the amount of detail that the console prints.
 pub fn format(text: &str) -> Result<ConsoleDetail, String> {
     match text {
         "brief" => Ok(ConsoleDetail::Brief),
@@ -105,7 +105,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     found.ok_or_else(|| "expected a duration such as `500ms` or `2s`".to_owned())
 }
 
-/// Parses a protocol version that the harness plays.
+/// Parses a protocol version that the harness supports.
 pub fn version(text: &str) -> Result<Version, String> {
     let version: Version = text.parse().map_err(|error| format!("{error}"))?;
     if Protocol::played(version).is_some() {
@@ -115,17 +115,17 @@ pub fn version(text: &str) -> Result<Version, String> {
     Err(format!("expected a version that the harness plays, one of {}", known.join(", ")))
 }
 
-/// The versions that a run is about.
+/// The versions that a run tests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SpecOption {
     /// One version.
     One(Version),
-    /// Every version that the host speaks.
+    /// Every version that the host supports.
     All,
 }
 
 impl SpecOption {
-    /// Returns the version, if it is one.
+    /// Returns the version; `None` for all versions.
     pub fn one(self) -> Option<Version> {
         match self {
             SpecOption::One(version) => Some(version),
@@ -134,7 +134,7 @@ impl SpecOption {
     }
 }
 
-/// Parses a protocol version that the harness plays, or `all`.
+/// Parses a protocol version that the harness supports, or `all`.
 pub fn spec(text: &str) -> Result<SpecOption, String> {
     match text {
         "all" => Ok(SpecOption::All),
@@ -185,7 +185,7 @@ pub fn setting(text: &str) -> Result<HostSetting, String> {
     Ok(HostSetting { key: key.to_owned(), value })
 }
 
-/// Parses `RESOURCE=TOKEN`. A token may contain `=`, as Base64 does.
+/// Parses `RESOURCE=TOKEN`. A token may contain `=`, as Base64 text does.
 pub fn credential(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((resource, token)) if !resource.is_empty() => {

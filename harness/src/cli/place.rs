@@ -1,4 +1,4 @@
-//! Where one scenario is played over sockets: the user's host, or a reference host of its own.
+//! Plays one scenario over sockets, against the user's host or against a separate reference host.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ use super::target::RemoteHost;
 
 /// The target of one scenario.
 pub(super) enum PlayPlace {
-    /// The user's host, what we play behind it, and the name of the scenario there.
+    /// The user's host, the harness's servers behind this host, and the name of the scenario for these servers.
     Remote(Arc<RemoteHost>, Arc<AgentBehind>, String),
-    /// An agent under test, in a folder of its own.
+    /// An agent under test, in a separate folder.
     Agent { seat: Box<AgentSeat>, behind: Arc<AgentBehind>, case: String },
     /// A reference host on a loopback port, for this scenario alone.
     Own { endpoint: LinkEndpoint, served: ServedHost, task: JoinHandle<()> },
@@ -35,7 +35,7 @@ impl PlayPlace {
     /// Starts a host on a free loopback port.
     ///
     /// # Errors
-    /// No port is free.
+    /// Returns an error if no port is free.
     pub(super) async fn own(host: Box<dyn SansIoHost + Send>) -> std::io::Result<PlayPlace> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let url = format!("ws://{}", listener.local_addr()?);
@@ -80,7 +80,7 @@ impl PlayPlace {
 }
 
 impl PlayPlace {
-    /// Returns what the scenario knows of the agent.
+    /// Returns the facts about the agent that the scenario uses.
     pub(super) fn side(&self) -> AgentSide {
         match self {
             PlayPlace::Agent { seat, .. } => seat.side.clone(),
@@ -91,15 +91,15 @@ impl PlayPlace {
 
 /// The process and folder of an agent under test.
 pub(super) struct AgentSeat {
-    /// How to connect to the agent.
+    /// The endpoint for connections to the agent.
     pub(super) endpoint: LinkEndpoint,
     /// The folder of the agent.
     pub(super) scratch: Arc<ScratchFolder>,
-    /// What the scenario knows of the agent.
+    /// The facts about the agent that the scenario uses.
     pub(super) side: AgentSide,
 }
 
-/// The environment of an agent: its folder, and the model that it asks.
+/// The environment of an agent: its folder, and the model that the agent uses.
 struct AgentSurroundings<'a> {
     scratch: &'a Arc<ScratchFolder>,
     behind: &'a AgentBehind,
@@ -123,18 +123,18 @@ impl HostControl for AgentSurroundings<'_> {
     }
 }
 
-/// The servers of ours behind a host.
+/// The harness's own servers behind a host.
 #[derive(Default)]
 pub(super) struct AgentBehind {
     /// The stand-in for the agent's model.
     pub(super) stand: Option<Arc<ServedStandIn>>,
-    /// Connects what runs behind the host with the scenarios.
+    /// The hub between the scenarios and the components behind the host.
     pub(super) hub: Arc<AgentHub>,
-    /// Whether anything runs behind the host.
+    /// Whether any component runs behind the host.
     pub(super) heard: bool,
 }
 
-/// A host outside, with the servers of ours behind it, for one scenario.
+/// An external host, with the harness's servers behind it, for one scenario.
 struct OutsideHost<'a> {
     remote: &'a RemoteHost,
     behind: &'a AgentBehind,
@@ -162,6 +162,6 @@ impl HostControl for ServedHost {
         })
     }
 
-    /// The reference host's agent is released through the protocol.
+    /// Does nothing, because the reference host's agent is released through the protocol.
     fn release(&self, _: &str) {}
 }

@@ -1,4 +1,4 @@
-//! `ahp-harness record`: records between clients and their host.
+//! `ahp-harness record`: records the messages between clients and their host.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -67,8 +67,8 @@ pub struct RecordArguments {
     /// Replace what this regular expression matches in all output (repeatable)
     #[arg(long, value_name = "REGEX")]
     redact: Vec<Regex>,
-    /// Report a finding if this text occurs in a frame of the host, and replace it in all output, for example
-    /// the content of a file that clients may not read (repeatable)
+    /// Report a finding if this text, for example the content of a file that clients may not read, occurs in a
+    /// frame of the host, and replace it in all output (repeatable)
     #[arg(long, value_name = "TEXT")]
     secret: Vec<String>,
     #[command(flatten)]
@@ -89,7 +89,7 @@ enum CaptureFormat {
     AhpLog,
 }
 
-/// Where a recording is written.
+/// The destination of a recording.
 #[derive(Clone)]
 enum CaptureSink {
     Capture(RunWriter),
@@ -249,7 +249,7 @@ impl RecordArguments {
     }
 }
 
-/// Messages to print while the recording goes on.
+/// The messages to print during the recording.
 struct RecordMessage {
     context: CliContext,
     console: ConsoleReport,
@@ -257,7 +257,7 @@ struct RecordMessage {
     quiet: bool,
 }
 
-/// Writes and judges the messages on a thread of its own, until the proxy ends.
+/// Writes and judges the messages on a separate thread, until the proxy ends.
 fn judge(
     mut journal: RecordJournal,
     mut noted: UnboundedReceiver<TimedNote>,
@@ -273,7 +273,7 @@ fn judge(
         }
         proxy.done(weight);
         if let (Some(writer), true) = (writer, noted.is_empty()) {
-            // The queue is empty: readers of the file see all of it.
+            // The queue is empty, so a reader of the file sees all messages so far.
             writer.flush();
         }
     }

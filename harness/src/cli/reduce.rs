@@ -1,4 +1,4 @@
-//! `ahp-harness reduce`: our reducers as a process.
+//! `ahp-harness reduce`: runs the harness's reducers as a process.
 
 use std::io::{ErrorKind, stdin, stdout};
 
@@ -34,7 +34,7 @@ impl ReduceArguments {
     pub(super) fn main(self) -> CommandOutcome {
         match reducers::serve(self.spec, &mut stdin().lock(), &mut stdout().lock()) {
             Ok(()) => Ok(CommandExit::Ok),
-            // The reader of the answers has gone.
+            // The process that reads the answers has ended.
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(CommandExit::Ok),
             Err(error) => {
                 Err(CommandStop::fault(format!("the lines could not be served: {error}")))

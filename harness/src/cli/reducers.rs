@@ -1,4 +1,4 @@
-//! `ahp-harness reducers`: compares a reducer with ours.
+//! `ahp-harness reducers`: compares a reducer with the harness's reducers.
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -88,7 +88,7 @@ pub struct ReducersArguments {
     update_baseline: bool,
 }
 
-/// A report to write: one that runs have as well, or the Markdown report for maintainers.
+/// The kind of a report: one of the kinds that `run` supports, or the Markdown report for maintainers.
 #[derive(Clone, Debug)]
 enum ReducersReport {
     Shared(ReportOption),
@@ -193,7 +193,7 @@ impl ReducersArguments {
         Ok(vectors)
     }
 
-    /// Whether the command starts processes that have to end with it.
+    /// Returns whether the command starts processes that have to end with it.
     pub(super) fn starts_processes(&self) -> bool {
         self.subject != official::NAME
     }
@@ -227,7 +227,7 @@ impl ReducersArguments {
         Ok(CommandExit::Ok)
     }
 
-    /// Writes the smallest cases. Returns the file of each key.
+    /// Writes the smallest cases. Returns the file of each case by its key.
     fn write_cases(&self, held: &Held) -> Result<Vec<(String, String)>, CommandStop> {
         let Some(folder) = &self.write else { return Ok(Vec::new()) };
         std::fs::create_dir_all(folder)

@@ -1,4 +1,4 @@
-//! The reports of a run, written while it goes on.
+//! Writes the reports of a run while the run is in progress.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -34,12 +34,12 @@ use super::files::replace;
 use super::log_folder::{self, prepared};
 use super::options::{ReportOption, RunReport};
 
-/// The folder for the transcript if no report names a file; it is used only if it exists.
+/// The folder for the transcript if no report names a file. The harness uses this folder only if it exists.
 const FOLDER: &str = "reports";
 
-/// The most drawings of failed scenarios that brief output keeps.
+/// The maximum number of drawings of failed scenarios that brief output keeps.
 const DRAWINGS: usize = 200;
-/// How often the progress line is updated.
+/// The interval at which the progress line is updated.
 const PROGRESS: Duration = Duration::from_millis(200);
 
 /// The reports of one run.
@@ -51,26 +51,27 @@ pub(super) struct RunReports<'a> {
     writers: Vec<RunWriter>,
     junit: Vec<(PathBuf, JunitReport)>,
     sarif: Vec<(PathBuf, SarifReport)>,
-    /// The folder for connection logs, and the logs that were begun in it.
+    /// The folder for connection logs, and the logs in this folder.
     logs: Option<PathBuf>,
     log_writers: Vec<LogWriter>,
     /// The failures, grouped by cause.
     causes: CauseFold,
-    /// The text about each failed scenario, by number; in brief output only for the first of each cause.
+    /// The text about each failed scenario, by number. In brief output, only the first scenario of each cause
+    /// has a text.
     drawings: LiteMap<u32, String>,
-    /// The number of scenarios, and of those that have ended.
+    /// The number of scenarios, and the number of scenarios that have ended.
     scenarios: usize,
     ended: usize,
-    /// When the progress line was updated last.
+    /// The time of the last update of the progress line.
     progressed: Option<Instant>,
     quiet: bool,
-    /// Whether only files are written.
+    /// Whether the run only writes files and prints nothing.
     silent: bool,
     faults: Vec<String>,
     remarks: Vec<String>,
-    /// Why scenarios were not played, and how many more have the same reason.
+    /// The reasons why scenarios were not played, each with the number of further scenarios with that reason.
     unplayed: Vec<(ForeignText, usize)>,
-    /// The header of the run, and its failures, for the job summary.
+    /// The header and the failures of the run, for the job summary.
     header: RunHeader,
     /// The first scenario that made the run fail.
     first_failure: Option<String>,
@@ -79,7 +80,7 @@ pub(super) struct RunReports<'a> {
 }
 
 impl<'a> RunReports<'a> {
-    /// Also reports messages of the user's own scenarios that do not conform to the tables.
+    /// Includes messages of the user's own scenarios that do not conform to the tables.
     pub(super) fn shows_own_frames(&mut self) {
         self.console.shows_own_frames();
     }
@@ -113,7 +114,7 @@ impl<'a> RunReports<'a> {
                 }
                 RunReport::AhpLog(path) => logs = Some(prepared(path)?),
                 RunReport::Sarif(path) => {
-                    // Without results and not successful, until the run is over.
+                    // Until the run is over, the file says that the run was not successful and has no results.
                     let report = SarifReport::default();
                     let unfinished = report.unfinished(header);
                     replace(path, &redactor.text(&format!("{unfinished:#}\n")))?;
@@ -159,7 +160,7 @@ impl<'a> RunReports<'a> {
         })
     }
 
-    /// Writes the files of a run that could not begin: every scenario is listed, none is judged.
+    /// Writes the files of a run that could not begin. The files list every scenario as not judged.
     pub(super) fn unreachable(
         mut self,
         planned: &[PlannedScenario],
@@ -180,7 +181,7 @@ impl<'a> RunReports<'a> {
         self.finish(Duration::ZERO, CommandExit::Unreachable, false, &[])
     }
 
-    /// Records that a scenario begins; its transcript goes to the first file.
+    /// Records that a scenario begins. The scenario's transcript goes to the first file.
     pub(super) fn begin(
         &mut self,
         case: u32,
@@ -223,12 +224,12 @@ impl<'a> RunReports<'a> {
         }
     }
 
-    /// Writes this baseline at the end.
+    /// Sets the baseline that is written at the end.
     pub(super) fn renew(&mut self, baseline: Option<&Path>) {
         self.renewed = baseline.map(Path::to_owned);
     }
 
-    /// Records a scenario that was not played. Scenarios with the same reason are counted.
+    /// Records a scenario that was not played, and counts scenarios with the same reason.
     pub(super) fn unplayed(&mut self, report: CaseReport, baseline: &mut FailureBaseline) {
         if report.status != Status::Skip {
             let known = self.unplayed.iter_mut().find(|(reason, _)| *reason == report.reason);
@@ -256,8 +257,8 @@ impl<'a> RunReports<'a> {
         self.ended += 1;
         self.summary.add(&report);
         self.causes.add(&report);
-        // A known finding does not stop the run, so the checks are compared with the baseline now and again at
-        // the end.
+        // A known finding does not stop the run, so the baseline is applied to the checks now and again at the
+        // end.
         baseline.settle_checks(&mut self.summary);
         if self.first_failure.is_none() && self.summary.failed() {
             self.first_failure = Some(report.name());
@@ -284,7 +285,7 @@ impl<'a> RunReports<'a> {
         if !held && drawn {
             self.drawings.insert(report.case, self.console.failure(&report));
         }
-        // Causes are grouped again each time; doing so after every scenario would make a run quadratic.
+        // Each update groups the causes again, so an update after every scenario would make a run quadratic.
         let due = self.progressed.is_none_or(|at| at.elapsed() > PROGRESS);
         if !self.silent && due && self.context.shows_progress() {
             self.progressed = Some(Instant::now());
@@ -300,7 +301,7 @@ impl<'a> RunReports<'a> {
         &self.causes
     }
 
-    /// Records a play whose result does not count.
+    /// Records a play whose result is not used.
     pub(super) fn void(&mut self, void: &VoidCase) {
         for writer in &self.writers {
             writer.about("void", void);
@@ -348,7 +349,7 @@ impl<'a> RunReports<'a> {
         let code = match () {
             () if !self.faults.is_empty() => CommandExit::Fault,
             () if interrupted => CommandExit::Interrupted,
-            // A scenario that was not judged may fail or pass.
+            // A new baseline makes a run a success only if every scenario was judged.
             () if renewed.is_some() && self.summary.count(Status::Error) == 0 => CommandExit::Ok,
             () if self.summary.failed() || !stale.is_empty() => CommandExit::Failed,
             () => CommandExit::Ok,

@@ -1,11 +1,11 @@
-//! The order in which the scenarios of a run are played, and what happens when the host ends meanwhile.
+//! Schedules the scenarios of a run, and handles outages of the host.
 //!
-//! The result of a scenario that was being played when the host ended does not count. The host is restarted, and these
-//! scenarios are played again, one at a time, as [`lone_trial`](super::lone_trial) says. If no scenario ends the host
-//! alone, they are played together again, and then in pairs.
+//! The results of the scenarios that were in progress when the host ended are not used. The host is restarted,
+//! and these scenarios are played again, one at a time, as [`lone_trial`](super::lone_trial) describes. If no
+//! scenario alone ends the host, the scenarios are played together again, and then in pairs.
 //!
-//! A host may end a moment after the scenario that ends it. So the result of a scenario is told once the host has
-//! outlived it for a while, and no scenario has two results.
+//! A host may end a moment after the scenario that ends it. The result of a scenario is therefore reported once
+//! the host has run for a while after the scenario, and no scenario has two results.
 //!
 //! Knows: the target, the reports. Never knows: rules.
 //!
@@ -38,16 +38,16 @@ use super::reports::RunReports;
 use super::run::RunArguments;
 use super::target::{embedded, plays_alone};
 
-/// How many of the scenarios that ended last are suspected when the host ends.
+/// The maximum number of recently ended scenarios that are suspected when the host ends.
 const MAX_RECENT: usize = 16;
 
 /// A scenario in the queue.
 #[derive(Clone)]
 pub(super) struct QueuedCase {
-    /// The id of the scenario; from the second round on, with `#` and the number of the round.
+    /// The id of the scenario. From the second round on, `#` and the number of the round follow the id.
     name: String,
     planned: PlannedScenario,
-    /// How often the scenario was played before without passing.
+    /// The number of earlier attempts at which the scenario did not pass.
     attempts: u16,
 }
 
@@ -71,7 +71,7 @@ impl PlayedCase {
     }
 }
 
-/// Plays the scenarios of one run.
+/// The scheduler that plays the scenarios of one run.
 pub(super) struct ScenarioScheduler<'r, 'c> {
     run: &'r RunArguments,
     target: &'r PlayTarget,
@@ -84,7 +84,7 @@ pub(super) struct ScenarioScheduler<'r, 'c> {
     number: u32,
     fuse: RunFuse,
     watch: HostWatch,
-    /// The scenarios that ended last, and when; their results are not told yet.
+    /// The scenarios that ended last and whose results are not reported yet, with the times of their ends.
     recent: VecDeque<(Instant, PlayedCase)>,
 }
 
@@ -130,7 +130,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.watch.ready().await;
         loop {
             while playing.len() < jobs {
-                // A restart, for example, would close the connections of the other scenarios.
+                // A scenario that needs the host for itself waits. A restart, for example, would close the
+                // connections of other scenarios.
                 let next = queue.front().is_some_and(|it| plays_alone(self.target, &it.planned));
                 if !playing.is_empty() && (alone || next) {
                     break;
@@ -182,7 +183,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
     }
 
     fn queue(&self, planned: &[PlannedScenario], repeat: u16) -> VecDeque<QueuedCase> {
-        // With a time budget, the scenarios that test most come first.
+        // With a time budget, the scenarios that test the most severe rules come first.
         let ordered = match self.run.is_in_a_hurry() {
             true => most_first(planned, self.header.version.parse().unwrap_or(Version::ACP_1)),
             false => planned.iter().collect(),
@@ -202,8 +203,9 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         queue
     }
 
-    /// Returns the name from which the ids of a scenario are made. For the default agent it is the name of the
-    /// scenario; the name of another agent is not part of it, since the host chooses that name.
+    /// Returns the name from which the identifiers of a scenario are made: the name of the scenario and, for any
+    /// agent but the default one, the agent's position. The agent's name is not used, because the host chooses
+    /// that name.
     fn name_of(&self, planned: &PlannedScenario) -> String {
         let id = &planned.entry.scenario.id;
         let usual = self.header.provider.as_ref().map(ForeignText::raw);
@@ -213,7 +215,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
     }
 
-    /// Begins a scenario, or reports why it is not played. Returns whether the run can go on.
+    /// Begins a scenario, or reports why the scenario is not played. Returns whether the run can continue.
     async fn begin(&mut self, queued: QueuedCase, playing: &mut JoinSet<PlayedCase>) -> bool {
         let case = self.number;
         self.number += 1;
@@ -276,7 +278,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         enough.or(gone).or(blown)
     }
 
-    /// Takes in a result, which is told once the host has outlived the scenario. One that ends the run is told at once.
+    /// Takes the result of a scenario. The result is reported once the host has run for a while after the
+    /// scenario; a result that ends the run is reported at once.
     fn report(&mut self, played: PlayedCase) {
         self.tell_recent(RECENT);
         let ends_the_run = self.run.fail_fast && played.report.status != Status::Pass;
@@ -291,7 +294,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.recent.push_back((Instant::now(), played));
     }
 
-    /// Tells the results of scenarios that ended so long ago.
+    /// Reports the results of scenarios that ended at least `age` ago.
     fn tell_recent(&mut self, age: Duration) {
         while self.recent.front().is_some_and(|(at, _)| at.elapsed() >= age) {
             if let Some((_, played)) = self.recent.pop_front() {
@@ -311,7 +314,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.reports.case(report, self.baseline);
     }
 
-    /// Queues a failed scenario again if it has retries left; the result before does not count.
+    /// Queues a failed scenario again if it has retries left. The result of the failed attempt is then not
+    /// used.
     fn retried(&mut self, played: &PlayedCase) -> Option<QueuedCase> {
         let QueuedCase { planned, attempts, .. } = &played.queued;
         let broken = played.report.checks.iter().flat_map(|check| &check.findings);
@@ -336,8 +340,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.watch.saw(played.shook_hands);
     }
 
-    /// Describes the outage of the host, if there was one. Looks only if a scenario failed or a connection was
-    /// closed.
+    /// Describes the outage of the host, if there was one. Checks the host only if a scenario failed or a
+    /// connection was closed.
     async fn outage(&mut self, played: &PlayedCase) -> Option<String> {
         let cut = self.watch.is_cut();
         let restarts = plan::restarts(&played.entry().scenario);
@@ -369,7 +373,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         struck
     }
 
-    /// Restarts the host after an outage, and finds out which of these scenarios ends it.
+    /// Restarts the host after an outage, and determines which of these scenarios causes the outage.
     async fn after_outage(&mut self, what: String, struck: Vec<PlayedCase>) {
         if !self.watch.recovered(&what).await {
             let reason = self.watch.gone().unwrap_or_default().to_owned();
@@ -424,7 +428,7 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         }
     }
 
-    /// Reports a scenario whose result does not count.
+    /// Reports a scenario whose result is not used.
     fn unjudged(&mut self, played: &PlayedCase, reason: &str) {
         let case = played.report.case;
         self.void_case(case, reason);
@@ -439,11 +443,10 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         self.reports.void(&VoidCase { case, reason: reason.to_owned() });
     }
 
-    /// Plays scenarios together to find out whether they end the host, then in pairs. Returns the outage and the names of the
-    /// scenarios.
+    /// Plays scenarios together to determine whether they end the host, and then plays them in pairs. Returns
+    /// the outage and the names of the scenarios.
     async fn together(&mut self, queued: &[QueuedCase]) -> Option<(String, Vec<String>)> {
-        // A host that has served the earlier trials may end because of them, for example after a number of
-        // connections.
+        // Earlier trials may cause the end of a host, for example through the number of connections.
         self.watch.fresh().await;
         let all = self.at_once(queued).await?;
         self.watch.recovered(&all).await;
@@ -465,7 +468,8 @@ impl<'r, 'c> ScenarioScheduler<'r, 'c> {
         Some((all, queued.iter().map(|it| it.name.clone()).collect()))
     }
 
-    /// Plays scenarios together without counting their results. Returns the outage of the host, if there was one.
+    /// Plays scenarios together and does not use their results. Returns the outage of the host, if there was
+    /// one.
     async fn at_once(&mut self, queued: &[QueuedCase]) -> Option<String> {
         let mut playing = JoinSet::new();
         for next in queued {
@@ -523,7 +527,7 @@ fn names<'a>(queued: impl Iterator<Item = &'a QueuedCase>) -> String {
     names.join(", ")
 }
 
-/// Why a scenario that was not finished within the time budget has no verdict.
+/// Returns why a scenario has no verdict if it was not finished within the time budget.
 fn over(budget: Option<Duration>) -> String {
     format!("the run's {:?} were over (hint: `--budget`)", budget.unwrap_or_default())
 }

@@ -93,8 +93,8 @@ pub struct RunArguments {
     #[arg(long, help_heading = "Selection")]
     aggressive: bool,
 
-    /// Whether an error to `initialize` means that the host does not speak the version, so that nothing is
-    /// played. Otherwise the scenarios report what is wrong.
+    /// Whether nothing is played if the host answers `initialize` with an error, because the host does not
+    /// support the version. If this flag is not set, the scenarios report the error.
     #[arg(skip)]
     pub(super) only_if_spoken: bool,
     /// How many scenarios are played at once over sockets [default: 4]
@@ -110,7 +110,7 @@ pub struct RunArguments {
     /// Play every scenario this many times
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..), help_heading = "Playing")]
     repeat: u16,
-    /// The seed of every id, as an earlier run printed it
+    /// The seed from which all ids are generated, as printed by an earlier run
     #[arg(long, help_heading = "Playing")]
     pub(super) seed: Option<u64>,
     /// Let further clients join at random points, subscribe to everything and leave: their snapshots must agree
@@ -146,8 +146,8 @@ pub struct RunArguments {
     /// Replace what this regular expression matches in all output (repeatable)
     #[arg(long, value_name = "REGEX", help_heading = "Judging")]
     redact: Vec<regex_lite::Regex>,
-    /// Report a finding if this text occurs in a frame of the host, and replace it in all output, for example
-    /// the content of a file that clients may not read (repeatable)
+    /// Report a finding if this text, for example the content of a file that clients may not read, occurs in a
+    /// frame of the host, and replace it in all output (repeatable)
     #[arg(long, value_name = "TEXT", help_heading = "Judging")]
     secret: Vec<String>,
     /// How much to print: brief (failures by cause), full (everything), json (one JSON object at the end)
@@ -159,17 +159,18 @@ pub struct RunArguments {
     /// Whether the scenarios are played in the order of first-steps.
     #[arg(skip)]
     in_order: bool,
-    /// The scenarios of the last play that have something to fix.
+    /// The scenarios of the last play in which something needs a fix.
     #[arg(skip)]
     failed: Arc<Mutex<Vec<String>>>,
-    /// Whether scenarios of the agent are played only if a first turn shows that it plays scripts.
+    /// Whether scenarios of the profile `agent` are played only if a first turn shows that the agent plays
+    /// scripts.
     #[arg(skip)]
     pub(super) looks_for_scripts: bool,
 }
 
-/// Returns which of these versions to offer if the user has named none: those for which some scenario holds;
-/// else the newest version that any scenario is for, so that a scenario of an older version is played; else
-/// all.
+/// Returns which of these versions to offer if the user has named none. These are the versions for which some
+/// scenario holds. If no scenario holds for any of them, the result is the newest older version for which a
+/// scenario holds, or else all versions.
 fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
     let holds = |version: &&Version| entries.iter().any(|it| it.scenario.spec.includes(**version));
     let offered: Vec<Version> = known.iter().filter(holds).copied().collect();
@@ -181,7 +182,7 @@ fn spoken_of(entries: &[&SuiteEntry], known: &[Version]) -> Vec<Version> {
 }
 
 impl RunArguments {
-    /// Returns a run of everything against a target, with these options and defaults otherwise.
+    /// Returns a run of everything against a target, with these options; all other options have their defaults.
     pub(super) fn of(
         aim: RunAim,
         spec: Option<Version>,
@@ -203,7 +204,7 @@ impl RunArguments {
     /// Returns the same run with all profiles, unless the user named some, and with these additional reports.
     ///
     /// # Errors
-    /// The user selected a part of the suite, which cannot be certified.
+    /// Returns an error if the user selected a part of the suite, because a part cannot be certified.
     pub(super) fn with_everything(
         mut self,
         reports: impl IntoIterator<Item = ReportOption>,
@@ -223,11 +224,11 @@ impl RunArguments {
             self.profile.push("all".to_owned());
             self.looks_for_scripts = true;
         }
-        // All agents of the reference host are one program.
+        // All agents of the reference host are the same program.
         if self.aim.is_outside() {
             self.aim.provider.get_or_insert(ProviderChoice::All);
         }
-        // Frames go to the first transcript, which has to be that of the certificate.
+        // Frames go to the first transcript, which has to be the transcript of the certificate.
         self.report.splice(0..0, reports.into_iter().map(RunReport::Shared));
         Ok(self)
     }
@@ -357,23 +358,24 @@ impl RunArguments {
         outcome
     }
 
-    /// Whether the target is a host or agent outside of this process.
+    /// Returns whether the target is a host or agent outside of this process.
     pub(super) fn is_outside(&self) -> bool {
         self.acp.is_some() || self.aim.is_outside()
     }
 
-    /// Whether the run starts processes that have to end with it.
+    /// Returns whether the run starts processes that have to end with it.
     pub(super) fn starts_processes(&self) -> bool {
         matches!(self.acp, Some(Some(_))) || self.acp.is_none() && self.aim.starts_processes()
     }
 
-    /// Returns the time budget. A run against something outside always has one.
+    /// Returns the time budget. A run against a target outside of this process always has a time budget.
     pub(super) fn budget(&self) -> Option<Duration> {
         let usual = if self.acp.is_some() { AGENT_BUDGET } else { HOST_BUDGET };
         self.budget.or(self.is_outside().then_some(usual))
     }
 
-    /// Whether the user gave a time budget, so that the most important scenarios come first.
+    /// Returns whether the user gave a time budget. With a time budget, the most important scenarios come
+    /// first.
     pub(super) fn is_in_a_hurry(&self) -> bool {
         self.budget.is_some() || self.acp.is_some()
     }
@@ -403,7 +405,7 @@ impl RunArguments {
         }
     }
 
-    /// Returns who plays the agent.
+    /// Returns the component that plays the agent.
     pub(super) fn agent(&self, target: &PlayTarget) -> AgentMode {
         target.profile().map_or(self.aim.agent(), |profile| profile.stimulus)
     }
@@ -521,7 +523,7 @@ impl RunArguments {
         offers: &[String],
     ) -> RunHeader {
         let shared = !target.is_embedded();
-        // In memory, time is virtual: a fixed start makes the run reproducible.
+        // In memory, time is virtual, so a fixed start makes the run reproducible.
         let epoch = match target {
             PlayTarget::Embedded => Duration::from_millis(HostConfig::default().epoch_ms),
             _ => context.epoch,
@@ -538,7 +540,8 @@ impl RunArguments {
             },
             host: found.name.as_deref().map(ForeignText::from),
             version: version.to_string(),
-            // Scenarios offer the version that the host chose; only those about the handshake offer more.
+            // Scenarios offer the version that the host chose; only scenarios about the handshake offer more
+            // versions.
             offers: found
                 .version
                 .map_or_else(|| offers.to_vec(), |version| vec![version.to_string()]),
@@ -566,8 +569,7 @@ impl RunArguments {
         }
     }
 
-    /// Returns the arguments that decide how a scenario goes, quoted for a shell. Environment variables stand
-    /// for secrets.
+    /// Returns the arguments that affect a scenario, quoted for a shell. Environment variables replace secrets.
     fn arguments(&self) -> Vec<String> {
         let mut words: Vec<String> =
             self.paths.iter().map(|path| quoted(&path.display().to_string())).collect();
@@ -603,7 +605,7 @@ impl RunArguments {
         Some(format!("not played: `{first}` failed (--fail-fast)"))
     }
 
-    /// Returns the provider of the sessions that scenarios create; `None` for the default of the host.
+    /// Returns the provider of the sessions that scenarios create; `None` for the host's default provider.
     fn provider_of(
         &self,
         target: &PlayTarget,
@@ -617,7 +619,7 @@ impl RunArguments {
         named.or_else(first).or_else(chosen).or_else(|| scheme(version, found))
     }
 
-    /// Whether each agent of the host is played.
+    /// Returns whether the run plays each agent of the host.
     pub(super) fn plays_every_agent(&self) -> bool {
         self.aim.provider == Some(ProviderChoice::All)
     }
@@ -631,7 +633,7 @@ impl RunArguments {
         detect::token(&header.detected, &given).map(str::to_owned)
     }
 
-    /// The setup of a scenario that begins now.
+    /// Returns the setup of a scenario that begins now.
     pub(super) fn setup(
         &self,
         target: &PlayTarget,
@@ -640,8 +642,8 @@ impl RunArguments {
         name: String,
         side: &AgentSide,
     ) -> CaseSetup {
-        // A host keeps the times that clients send, so they have to be those of the host's clock; the start of
-        // the run may be minutes ago. In memory every scenario begins at the same fixed time.
+        // A host keeps the times that clients send, so these times have to be those of the host's clock; the
+        // start of the run may be minutes ago. In memory every scenario begins at the same fixed time.
         let epoch = match target {
             PlayTarget::Embedded => Duration::from_micros(header.epoch_us),
             _ => wall_clock(),
@@ -664,7 +666,7 @@ impl RunArguments {
         }
     }
 
-    /// Returns where a scenario is played; `None` in memory.
+    /// Returns the place where a scenario is played; `None` in memory.
     pub(super) async fn place(
         &self,
         target: &PlayTarget,

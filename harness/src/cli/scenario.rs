@@ -1,4 +1,4 @@
-//! `ahp-harness scenario`: scenarios made of something else.
+//! `ahp-harness scenario`: makes scenarios from recorded conversations.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ impl FromCapture {
         Ok(lines)
     }
 
-    /// The id is the end of the path, as `check` requires: the last two parts, or the only one.
+    /// Returns the id, which is the end of the path, as `check` requires: the last two parts, or the only part.
     fn id(&self) -> String {
         let first = self.captures.first().map_or(Path::new(""), PathBuf::as_path);
         let path = self.out.as_deref().unwrap_or(first);

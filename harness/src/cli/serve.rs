@@ -1,4 +1,4 @@
-//! `ahp-harness serve`: the reference host on a loopback port.
+//! `ahp-harness serve`: serves the reference host on a loopback port.
 
 use std::net::SocketAddr;
 
@@ -85,7 +85,7 @@ impl ServeArguments {
             let address = listener.local_addr().unwrap_or(self.listen);
             let (_served, _task) = serve(listener, host, behind);
             context.say(&format!("ws://{address}\n"));
-            // However the command ends, the processes that it started end with it.
+            // When the command ends for any reason, the processes that it started end as well.
             signalled().await;
             Ok(CommandExit::Ok)
         })
@@ -129,7 +129,7 @@ impl ServeArguments {
     }
 }
 
-/// Returns the working folder of agents whose session names none.
+/// Returns the working folder for agents whose session names no folder.
 fn working_directory() -> String {
     let here = std::env::current_dir().unwrap_or_default();
     here.display().to_string()

@@ -1,8 +1,8 @@
-//! `ahp-harness.toml`: options that a team would otherwise repeat.
+//! Reads `ahp-harness.toml`, a file of options that a team would otherwise repeat.
 //!
 //! A section has the name of a command, and its members are the long options of that command. An option on the
 //! command line takes precedence, and so does another option that names the target. The section `run` also
-//! holds for `certify`.
+//! applies to `certify`.
 //!
 //! Start at [`with_settings`].
 
@@ -17,13 +17,13 @@ use crate::scenario::source::closest;
 /// The name of the file, in the working folder.
 const FILE: &str = "ahp-harness.toml";
 
-/// Options that each name a target. Two of them on one command line are a mistake.
+/// The options that each name a target. Two of these options on one command line are a mistake.
 const TARGET: [&str; 4] = ["url", "command", "loopback", "acp"];
 
-/// Returns the arguments with those of the file before them.
+/// Returns the arguments, preceded by the arguments from the file.
 ///
 /// # Errors
-/// What is wrong with the file, and where.
+/// Returns what is wrong with the file, with the place.
 pub(super) fn with_settings(
     arguments: Vec<OsString>,
     program: &Command,
@@ -80,7 +80,7 @@ fn merged(
     Ok(arguments)
 }
 
-/// Checks that a section is a command and that its members are options of it.
+/// Checks that a section has the name of a command and that its members are options of that command.
 fn checked(section: &str, members: &Value, program: &Command) -> Result<(), String> {
     let Some(command) = program.find_subcommand(section) else {
         let names = program.get_subcommands().map(Command::get_name);
@@ -105,7 +105,7 @@ fn hint<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> String {
         .unwrap_or_default()
 }
 
-/// Returns the words of one option: several for a list, none for `false`.
+/// Returns the words of one option: several words for a list, none for `false`.
 fn option(name: &str, value: &Value) -> Result<Vec<String>, String> {
     Ok(match value {
         Value::Boolean(true) => vec![format!("--{name}")],

@@ -1,4 +1,4 @@
-//! `ahp-harness show`: the conversation of a scenario, for the terminal.
+//! `ahp-harness show`: shows the conversation of a scenario on the terminal.
 
 use std::fs::File;
 use std::io::BufReader;

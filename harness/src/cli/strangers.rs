@@ -1,7 +1,8 @@
-//! Endpoints for clients with other credentials than those of the run.
+//! Makes endpoints for clients whose credentials differ from the credentials of the run.
 //!
-//! Credentials are the headers and query members that [`redact`] treats as secret. A client without credentials
-//! gets none of them; a client with another token gets that token in their place.
+//! Credentials are the headers and query members that [`redact`] treats as secret. Requests of a client without
+//! credentials are sent without any credentials. Requests of a client with another token have that token in
+//! place of the credentials.
 //!
 //! [`redact`]: crate::report::redact
 
@@ -12,7 +13,7 @@ use crate::transport::websocket::WebSocketEndpoint;
 /// A token that no user has.
 const WRONG: &str = "ahp-harness-is-nobody-00000000";
 
-/// Whether the URL or the headers have credentials.
+/// Returns whether the URL or the headers contain credentials.
 pub(super) fn has_credentials(url: &str, headers: &[(String, String)]) -> bool {
     let of_headers = |(name, value): &(String, String)| secrets_of_header(name, value);
     !secrets_of_target(url).is_empty() || headers.iter().any(|it| !of_headers(it).is_empty())
@@ -36,7 +37,8 @@ pub(super) fn endpoint(
     WebSocketEndpoint { url: url.to_owned(), others: tokens.map(with).into(), headers }
 }
 
-/// Returns URL and headers with this token in place of the credentials, or without any.
+/// Returns the URL and the headers with this token in place of the credentials, or without credentials if there
+/// is no token.
 fn instead(
     url: &str,
     headers: &[(String, String)],

@@ -1,9 +1,10 @@
-//! A reducer as a process: questions on its standard input, answers on its standard output.
+//! Runs a reducer as a process, with questions on its standard input and answers on its standard output.
 //!
-//! The subject is treated as hostile. It runs in a process group of its own, which is killed when it breaks the
-//! protocol. The time and size of every answer are bounded; of its standard error only the end is kept. A
-//! failed subject is restarted, a bounded number of times. Many questions are sent at once; after a failure one
-//! by one, so that the failure is charged to the question that caused it.
+//! The harness treats the subject as hostile. The subject runs in its own process group, which is killed when
+//! the subject breaks the protocol. The time and size of every answer are limited, and only the end of its
+//! standard error is kept. A failed subject is restarted, a limited number of times. Many questions are sent at
+//! once. After a failure, questions are sent one by one, so the failure is charged to the question that caused
+//! it.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -24,26 +25,26 @@ use crate::transport::child;
 use super::exit::CommandStop;
 use super::target::shell;
 
-/// Longest answer to any question, in bytes.
+/// The maximum length of an answer to any question, in bytes.
 const MAX_ANSWER: usize = 32 * 1024 * 1024;
-/// The bound for the answer to a short question, in bytes: a hundred times what most answers need.
+/// The maximum length of an answer to a short question, in bytes: a hundred times the length of most answers.
 const SHORT_ANSWER: usize = 256 * 1024;
-/// An answer may be this many times longer than its question. Answers come by the hundred, so each is bounded
-/// by its question.
+/// The maximum length of an answer as a multiple of the length of its question. Hundreds of answers arrive at
+/// once, so the question limits each answer.
 const ANSWER_FACTOR: usize = 16;
 /// The time from the start of a subject to its first answer, unless the limit for answers is longer.
 const STARTING: Duration = Duration::from_secs(10);
 /// The time for a subject to end after its input was closed.
 const ENDING: Duration = Duration::from_secs(2);
-/// How long to wait for the rest of the standard error of a subject that has ended.
+/// The time to wait for the rest of the standard error of a subject that has ended.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How much of the standard error of a subject is kept, in bytes.
+/// The maximum length of the standard error of a subject that is kept, in bytes.
 const MAX_WORDS: usize = 400;
-/// After this many failures a subject is given up.
+/// The number of failures after which a subject is given up.
 const PATIENCE: u32 = 60;
-/// A timeout counts as this many failures.
+/// The number of failures that a timeout counts as.
 const SILENCE: u32 = 6;
-/// How many questions are asked one by one after a failure.
+/// The number of questions that are asked one by one after a failure.
 const CAREFUL: usize = 64;
 
 /// A subject that is restarted when needed.
@@ -61,7 +62,7 @@ struct SubjectProcessState {
     interrupted: bool,
 }
 
-/// A running process and its children. Dropping it kills them all.
+/// A running process and its children. All of them are killed when this value is dropped.
 struct RunningSubject {
     process: child::ChildProcess,
     input: Option<ChildStdin>,
@@ -73,11 +74,10 @@ struct RunningSubject {
 }
 
 impl SubjectProcess {
-    /// Makes a subject that `sh` starts with this command at the first question. `limit` is the time for an
-    /// answer.
+    /// Makes a subject. `sh` starts the command at the first question. `limit` is the time limit for an answer.
     ///
     /// # Errors
-    /// The runtime cannot be started.
+    /// Returns an error if the runtime cannot be started.
     pub fn new(command: String, limit: Duration) -> Result<SubjectProcess, CommandStop> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -93,7 +93,7 @@ impl SubjectProcess {
         Ok(SubjectProcess { runtime, inner, careful: 0 })
     }
 
-    /// Whether the user has interrupted the command.
+    /// Returns whether the user has interrupted the command.
     pub fn interrupted(&self) -> bool {
         self.inner.interrupted
     }
@@ -145,7 +145,7 @@ impl ReducerSubject for SubjectProcess {
 }
 
 impl SubjectProcessState {
-    /// Asks questions until a failure. Returns the answers before it.
+    /// Asks questions until a failure. Returns the answers before the failure.
     async fn exchange(
         &mut self,
         questions: &[SubjectQuestion],
@@ -154,7 +154,7 @@ impl SubjectProcessState {
             match self.start().await {
                 Ok(running) => self.running = Some(running),
                 Err(fault) => {
-                    // A subject that fails at its start will fail again.
+                    // A subject that fails at its start will fail again at the next start.
                     self.patience = 0;
                     return (Vec::new(), Some(fault));
                 }
@@ -224,7 +224,8 @@ impl RunningSubject {
         let fault = {
             let write = async {
                 if let Some(input) = &mut input {
-                    // A subject that has closed its input closes its output as well, which is noticed there.
+                    // If a subject has closed its input, it also closes its output, and the reader notices
+                    // this.
                     let _ = input.write_all(text.as_bytes()).await;
                     let _ = input.flush().await;
                 }
@@ -265,14 +266,14 @@ impl RunningSubject {
         None
     }
 
-    /// Describes the end of the process and the end of its standard error.
+    /// Describes how the process ended, with the end of its standard error.
     async fn last_words(&mut self) -> String {
         let status = timeout(LAST_WORDS, self.process.child().wait()).await;
         let status = match status {
             Ok(Ok(status)) => format!(" ({status})"),
             _ => " its output".to_owned(),
         };
-        // Gives the listener time to read the rest.
+        // The pause gives the listener time to read the rest.
         tokio::time::sleep(Duration::from_millis(20)).await;
         let words = self.words.lock().map(|words| words.iter().copied().collect::<Vec<u8>>());
         let words = String::from_utf8_lossy(&words.unwrap_or_default()).trim().to_owned();
@@ -280,12 +281,12 @@ impl RunningSubject {
     }
 }
 
-/// Returns the bound for the answer to a question, in bytes.
+/// Returns the maximum length of the answer to a question, in bytes.
 fn room_for(question: &str) -> usize {
     question.len().saturating_mul(ANSWER_FACTOR).clamp(SHORT_ANSWER, MAX_ANSWER)
 }
 
-/// Reads one line of at most `room` bytes, without its end.
+/// Reads one line of at most `room` bytes, without its line break.
 async fn read_line(
     output: &mut BufReader<ChildStdout>,
     room: usize,
@@ -314,7 +315,7 @@ async fn read_line(
     }
 }
 
-/// Keeps the end of what a subject says on its standard error.
+/// Keeps the end of the text that a subject writes to its standard error.
 async fn listen(mut complaints: ChildStderr, words: Arc<Mutex<VecDeque<u8>>>) {
     let mut chunk = [0; 1024];
     while let Ok(count) = complaints.read(&mut chunk).await {

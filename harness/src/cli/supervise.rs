@@ -1,9 +1,10 @@
-//! Two processes for a command that starts others: a worker that does the work, and a watcher.
+//! Runs a command that starts other processes in two processes: a worker that does the work, and a watcher.
 //!
 //! A process of the target can hide: it leaves its group, clears its environment, and waits until its parents
-//! have ended. On Linux such a process is reparented to the worker, and to the watcher if the worker has ended.
-//! If one of the two is killed, the other ends what was started: the watcher notices the end of the worker, and
-//! the system signals the end of the watcher to the worker. On other systems there is only the worker.
+//! have ended. On Linux a hidden process is reparented to the worker, and to the watcher if the worker has
+//! ended. If the worker or the watcher is killed, the other one ends all started processes: the watcher notices
+//! the end of the worker, and the system signals the end of the watcher to the worker. On other systems there
+//! is no watcher.
 //!
 //! Start at [`supervised`].
 
@@ -30,7 +31,7 @@ pub(super) fn supervised() -> Option<ExitCode> {
     linux::watch().ok()
 }
 
-/// Returns `None`: there is no watcher on this system.
+/// Returns `None`, because this system has no watcher.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn supervised() -> Option<ExitCode> {
     None
@@ -50,7 +51,8 @@ mod linux {
 
     use super::WATCHER;
 
-    /// The exit code of a process that a signal ended, less the number of the signal.
+    /// The offset of the exit code for a process that a signal ended: the exit code is this value plus the
+    /// number of the signal.
     const BY_SIGNAL: i32 = 128;
 
     pub(super) fn watch() -> io::Result<ExitCode> {
@@ -67,7 +69,7 @@ mod linux {
             .collect::<io::Result<Vec<_>>>()?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(std::env::args_os().skip(1)).env(WATCHER, std::process::id().to_string());
-        // The worker has a process group of its own, so that a Ctrl-C reaches it once, through this process.
+        // The worker has its own process group, so a Ctrl-C reaches the worker once, through this process.
         let mut worker = lead_group(&mut command).spawn()?;
         let id = worker.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
         let [interrupt, terminate, hang_up] = &mut kinds[..] else { return Ok(BY_SIGNAL) };

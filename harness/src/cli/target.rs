@@ -1,4 +1,4 @@
-//! The host that a run is played against: embedded, at a URL, or started by a command.
+//! Manages the host that a run is played against: embedded, at a URL, or started by a command.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -35,36 +35,38 @@ use super::aim::PlayTarget;
 use super::exit::CommandStop;
 use super::strangers;
 
-/// The time that a started command has until it listens.
+/// The maximum time from the start of a command until it accepts connections.
 const STARTING: Duration = Duration::from_secs(30);
 /// The time that a process group has to end before it is killed.
 const ENDING: Duration = Duration::from_secs(3);
-/// A host counts as hung if it does not answer a handshake within `ANSWERING` wait limits, in `TRIES` attempts. A host that
-/// the harness cannot restart has `RETURNING` wait limits to come back.
+/// A host counts as hung if it does not answer a handshake within `ANSWERING` wait limits, in `TRIES` attempts.
+/// A host that the harness cannot restart has `RETURNING` wait limits to return.
 const ANSWERING: u32 = 2;
 const TRIES: u32 = 2;
 const RETURNING: u32 = 8;
-/// Bytes of a line, and lines of its standard error, that a host may print; the rest is read and forgotten.
+/// The maximum number of bytes of a line, and the maximum number of lines, of a host's standard error that are
+/// printed. The rest is discarded.
 const PRINTED_LINE: usize = 4_096;
 const PRINTED_LINES: usize = 1_000;
-/// The time that a host has to take all settings.
+/// The time limit for a host to apply all settings.
 const SETTING: Duration = Duration::from_secs(10);
 /// The pause between two attempts to connect.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The wait limit for hosts, and the one for agents: an agent may have to be started first, whoever starts it.
+/// The wait limit for hosts, and the wait limit for agents. An agent may have to be started first, by the
+/// harness or by the host.
 const HOST_LIMIT: Duration = Duration::from_secs(2);
 const AGENT_LIMIT: Duration = Duration::from_secs(10);
-/// The time budget of a run against an agent: just below the ten minutes that many CI jobs have.
+/// The time budget of a run against an agent: slightly less than the ten minutes that many CI jobs have.
 pub(super) const AGENT_BUDGET: Duration = Duration::from_secs(570);
-/// The time budget of a run against a host outside, with several agents to play: without it, a host that answers nothing
-/// would take hours.
+/// The time budget of a run against an external host, possibly with several agents. Without a budget, a run
+/// against a host that answers nothing would take hours.
 pub(super) const HOST_BUDGET: Duration = Duration::from_secs(1_800);
-/// How many scenarios are played at once.
+/// The number of scenarios that are played at the same time.
 const JOBS: u16 = 4;
 
 impl PlayTarget {
-    /// The profile of an agent outside.
+    /// Returns the profile of an external agent; `None` for any other target.
     pub(super) fn profile(&self) -> Option<&AgentProfile> {
         match self {
             PlayTarget::Agents(agents) => Some(&agents.profile),
@@ -72,7 +74,7 @@ impl PlayTarget {
         }
     }
 
-    /// The wait limit: the one asked for, else the profile's, else the default.
+    /// Returns the wait limit: the requested limit, or else the limit in the profile, or else the default.
     pub(super) fn limit(
         &self,
         asked: Option<Duration>,
@@ -88,19 +90,19 @@ impl PlayTarget {
         asked.or(own).unwrap_or(usual)
     }
 
-    /// How many scenarios are played at once.
+    /// Returns the number of scenarios that are played at the same time.
     pub(super) fn jobs(&self, asked: Option<u16>) -> usize {
         let own = self.profile().and_then(|profile| profile.jobs);
         usize::from(asked.or(own).unwrap_or(JOBS))
     }
 
-    /// Whether the target is the embedded reference host.
+    /// Returns whether the target is the embedded reference host.
     pub(super) fn is_embedded(&self) -> bool {
         matches!(self, PlayTarget::Embedded | PlayTarget::Loopback)
     }
 }
 
-/// Receives each line that a started host writes to its standard error.
+/// A function that receives each line that a started host writes to its standard error.
 pub type HostVoice = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A host outside this process.
@@ -114,7 +116,7 @@ pub struct RemoteHost {
     said: HostVoice,
     /// The settings to apply before a run and after each restart.
     settings: Vec<HostSetting>,
-    /// The versions that the client offers that applies the settings.
+    /// The protocol versions that the client for the settings offers.
     setting_offers: Vec<String>,
 }
 
@@ -134,7 +136,7 @@ impl RemoteHost {
         }
     }
 
-    /// Adds settings, which a client that offers these versions applies.
+    /// Adds settings. A client that offers these versions applies the settings.
     pub(super) fn with_settings(
         mut self,
         settings: Vec<HostSetting>,
@@ -144,10 +146,10 @@ impl RemoteHost {
         self
     }
 
-    /// Applies the settings that the user asked for.
+    /// Applies the settings that the user requested.
     ///
     /// # Errors
-    /// The first setting that failed, and why.
+    /// Returns the first setting that failed, and the reason.
     pub(super) async fn configure(&self) -> Result<(), String> {
         if self.settings.is_empty() {
             return Ok(());
@@ -155,7 +157,7 @@ impl RemoteHost {
         make_settings(&self.endpoint, &self.setting_offers, &self.settings, SETTING).await
     }
 
-    /// Whether the host may share the disk of this machine.
+    /// Returns whether the host may share the disk of this machine.
     pub(super) fn is_local(&self) -> bool {
         let authority = self.url.split("://").nth(1).unwrap_or_default();
         let authority = authority.split(['/', '?']).next().unwrap_or_default();
@@ -166,10 +168,10 @@ impl RemoteHost {
         ["localhost", "127.0.0.1", "[::1]"].into_iter().any(local)
     }
 
-    /// Starts a host and waits until it listens.
+    /// Starts a host and waits until it accepts connections.
     ///
     /// # Errors
-    /// The command could not be started, ended, or did not listen in time.
+    /// Returns an error if the command could not be started, ended, or did not accept connections in time.
     pub async fn start(
         command: &str,
         headers: Vec<(String, String)>,
@@ -193,12 +195,12 @@ impl RemoteHost {
         })
     }
 
-    /// Whether the harness can restart the host.
+    /// Returns whether the harness can restart the host.
     pub fn restarts(&self) -> bool {
         self.command.is_some() || self.restart_command.is_some()
     }
 
-    /// Returns the URL without its secrets: the query and the user part.
+    /// Returns the URL without its secrets, which are the query and the user part.
     pub fn shown(&self) -> String {
         shown(&self.url)
     }
@@ -210,7 +212,7 @@ impl RemoteHost {
         }
     }
 
-    /// Why the host counts as ended or hung, as a predicate of "the host"; `None` if it answers.
+    /// Returns why the host counts as ended or hung, as a predicate of "the host"; `None` if the host answers.
     pub(super) async fn trouble(&self, offers: &[String], limit: Duration) -> Option<String> {
         let mut said = String::new();
         for _ in 0..TRIES {
@@ -218,7 +220,8 @@ impl RemoteHost {
                 Ok(()) => return None,
                 Err(reason) => said = reason,
             }
-            // The shell that started the host may have ended long ago, which says nothing about a host that answers.
+            // The shell that started the host may have ended long ago. The end of the shell proves nothing
+            // about a host that answers.
             if let Some(process) = self.process.lock().await.as_mut()
                 && let Ok(Some(status)) = process.child().try_wait()
             {
@@ -228,10 +231,10 @@ impl RemoteHost {
         Some(format!("does not answer ({said})"))
     }
 
-    /// Brings back a host that does not answer: restarts it if possible, else waits for it.
+    /// Recovers a host that does not answer: restarts the host if possible, or else waits for it.
     ///
     /// # Errors
-    /// It did not come back, and why.
+    /// Returns the reason why the host did not come back.
     pub(super) async fn recover(&self, offers: &[String], limit: Duration) -> Result<(), String> {
         if self.restarts() {
             return self.again().await;
@@ -248,7 +251,7 @@ impl RemoteHost {
         self.configure().await
     }
 
-    /// Restarts the host and returns when it listens again.
+    /// Restarts the host and returns when the host accepts connections again.
     pub(super) async fn again(&self) -> Result<(), String> {
         if let Some(command) = &self.restart_command {
             let status = restarting(command).await;
@@ -279,7 +282,7 @@ async fn ended(mut process: ChildProcess) {
     process.ask_to_end();
     let gone = async {
         let _ = process.child().wait().await;
-        // The shell that started the host ends at once; the host ends only after its own child processes.
+        // The shell that started the host ends at once, but the host ends only after its own child processes.
         while !process.left().is_empty() {
             sleep(POLL).await;
         }
@@ -315,8 +318,8 @@ fn with_port(command: &str) -> Result<(String, Option<String>), CommandStop> {
     Ok((command, Some(format!("ws://127.0.0.1:{port}"))))
 }
 
-/// Runs the user's command that restarts a host. The process that it leaves running is the host itself, so the harness does
-/// not end it: the command is no [`ChildProcess`].
+/// Runs the user's command that restarts a host. The process that the command leaves running is the host
+/// itself, so the harness does not end it, and the command is not a [`ChildProcess`].
 async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> {
     let mut line = shell(command);
     line.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -324,15 +327,15 @@ async fn restarting(command: &str) -> std::io::Result<std::process::ExitStatus> 
     line.status().await
 }
 
-/// Returns a command that `sh` runs.
+/// Returns a command that is run by `sh`.
 pub(super) fn shell(command: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command);
     shell
 }
 
-/// Starts the command in a process group of its own. Without `{port}` the first `ws://` URL on its standard
-/// output is used.
+/// Starts the command in a separate process group. If the command has no `{port}`, the first `ws://` URL on its
+/// standard output is used.
 async fn launch(
     command: &str,
     url: Option<String>,
@@ -364,7 +367,7 @@ async fn launch(
             },
             (None, None) => return Err("its output cannot be read".to_owned()),
         };
-        // The rest of the output has to be read, since a full pipe would block the host.
+        // The rest of the output has to be read, because a full pipe would block the host.
         if let Some(mut output) = output {
             tokio::spawn(async move {
                 let _ = tokio::io::copy_buf(&mut output, &mut tokio::io::sink()).await;
@@ -412,7 +415,7 @@ async fn bounded_line(output: &mut (impl AsyncBufRead + Unpin)) -> Option<String
     }
 }
 
-/// Repeats what a host writes to its standard error, up to a bound, and reads the rest.
+/// Prints the lines that a host writes to its standard error, up to a limit, and discards the rest.
 async fn repeat(errors: impl tokio::io::AsyncRead + Unpin, said: HostVoice) {
     let mut errors = BufReader::new(errors);
     for _ in 0..PRINTED_LINES {
@@ -425,7 +428,7 @@ async fn repeat(errors: impl tokio::io::AsyncRead + Unpin, said: HostVoice) {
     let _ = tokio::io::copy_buf(&mut errors, &mut tokio::io::sink()).await;
 }
 
-/// Returns the first `ws://` URL of a line.
+/// Returns the first `ws://` URL in a line.
 fn url_in(line: &str) -> Option<String> {
     let start = line.find("ws://").or_else(|| line.find("wss://"))?;
     let rest = &line[start..];
@@ -433,7 +436,7 @@ fn url_in(line: &str) -> Option<String> {
     Some(rest[..end].to_owned())
 }
 
-/// Waits until a connection to the URL is accepted.
+/// Waits until the URL accepts a connection.
 async fn listens(url: &str) -> Result<(), String> {
     let bare = shown(url);
     let address = bare.split_once("://").map_or(bare.as_str(), |(_, rest)| rest);
@@ -450,20 +453,20 @@ async fn listens(url: &str) -> Result<(), String> {
     tried.await.map_err(|_| format!("nothing listened at {address} within {STARTING:?}"))
 }
 
-/// Returns the provider that names sessions in versions without channels: the first that the host has.
+/// Returns the provider that names sessions in versions without channels: the first provider of the host.
 pub(super) fn scheme(version: Version, found: &DetectionResult) -> Option<String> {
     let named =
         Protocol::of(version).is_some_and(|protocol| !protocol.has(ProtocolFeature::Channels));
     found.providers.first().filter(|_| named).cloned()
 }
 
-/// Whether a scenario needs a host for itself that others use as well.
+/// Returns whether a scenario needs exclusive use of a host that other scenarios also use.
 pub(super) fn plays_alone(target: &PlayTarget, planned: &PlannedScenario) -> bool {
     let shared = matches!(target, PlayTarget::Remote(..)) && planned.skip.is_none();
     shared && plan::plays_alone(&planned.entry.scenario)
 }
 
-/// Plays a scenario on a reference host of its own.
+/// Plays a scenario on a separate reference host.
 pub(super) fn embedded(
     play: ScenarioPlay,
     entry: &SuiteEntry,

@@ -34,9 +34,9 @@ use super::mutants::on_all_cores;
 use super::options;
 use super::place::PlayPlace;
 
-/// The most variants in a random combination.
+/// The maximum number of variants in a random combination.
 const MOST: u64 = 8;
-/// How many untested scenarios are named for each set.
+/// The maximum number of untested scenarios that are named for each set.
 const SHOWN: usize = 3;
 
 /// Plays the suite against the reference host, or with `--acp` against the reference agent, with one legal variant at a
@@ -81,17 +81,17 @@ fn parts(text: &str) -> Result<usize, String> {
     number.ok_or_else(|| "expected a whole number above 0".to_owned())
 }
 
-/// A host with some variants, and which part of the suite is played with it.
+/// A host with some variants, and the part of the suite that is played with this host.
 struct VariantSet {
     version: Version,
     rows: Vec<&'static VariantRow>,
-    /// One of how many scenarios is played.
+    /// The share of the scenarios that is played: one of this many.
     part: usize,
 }
 
-/// Plays that wait for sockets at the same time, for each core.
+/// The number of plays for each core that wait for sockets at the same time.
 const WAITING: usize = 6;
-/// The limit of a wait over a socket.
+/// The time limit of a wait over a socket.
 const SOCKET_LIMIT: Duration = Duration::from_secs(5);
 
 impl VariantsArguments {
@@ -122,8 +122,8 @@ impl VariantsArguments {
         let versions: Vec<_> = versions.iter().map(Version::to_string).collect();
         let _ = writeln!(
             out,
-            "{} variants and combinations at protocol {}, {} plays of scenarios and {} drawn conversations, in \
-             {:.1} s: {} without an accusation, {accused} with one",
+            "{} variants and combinations at protocol {}, {} scenario runs and {} generated conversations, in {:.1} s: \
+             {} without a false finding, {accused} with one",
             results.len(),
             versions.join(", "),
             results.iter().map(|result| result.played).sum::<usize>(),
@@ -135,7 +135,7 @@ impl VariantsArguments {
         Ok(if accused == 0 { CommandExit::Ok } else { CommandExit::Failed })
     }
 
-    /// The sets of variants to play at a version. Each set is one host.
+    /// Returns the sets of variants to play at a version. Each set is played on one host.
     fn sets(&self, version: Version, seed: u64) -> Result<Vec<VariantSet>, CommandStop> {
         let set = |rows, part| VariantSet { version, rows, part };
         if !self.variant.is_empty() {
@@ -151,7 +151,7 @@ impl VariantsArguments {
         Ok(sets)
     }
 
-    /// Plays all sets on all cores; the results are in the order of the sets.
+    /// Plays all sets on all cores. The results are in the order of the sets.
     fn play(
         &self,
         suite: &ScenarioSuite,
@@ -216,7 +216,7 @@ impl VariantsArguments {
     }
 }
 
-/// Draws a random combination of rows, each at most once.
+/// Returns a random combination of rows; each row occurs at most once.
 pub(super) fn combination<R>(
     dice: &mut Dice,
     all: &[&'static R],
@@ -237,7 +237,7 @@ pub(super) fn combination<R>(
 /// Looks up variants by name.
 ///
 /// # Errors
-/// A name that no variant has, with the closest one.
+/// Returns the name that no variant has, with the most similar known name.
 pub(super) fn named(names: &[String]) -> Result<Vec<&'static VariantRow>, CommandStop> {
     let known: Vec<_> = VARIANTS.iter().map(|row| row.name).collect();
     let find = |name: &String| {
@@ -249,11 +249,11 @@ pub(super) fn named(names: &[String]) -> Result<Vec<&'static VariantRow>, Comman
     names.iter().map(find).collect()
 }
 
-/// Calls `work` with a player whose hosts listen on loopback ports. If this thread has no runtime, another one does
-/// its work.
+/// Calls `work` with a player whose hosts listen on loopback ports. If this thread has no runtime, the work
+/// runs on another thread.
 fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
-    // Nothing stops the player early.
+    // No signal stops the player early.
     let (_keep, stop) = watch::channel(false);
     let play = |play: ScenarioPlay, host: VariantHost| {
         runtime.block_on(async {
@@ -267,7 +267,7 @@ fn over_sockets(work: &dyn Fn(VariantPlayer<'_>)) {
 pub(super) fn told(result: &VariantResult, version: Version, out: &mut String) {
     let _ = writeln!(
         out,
-        "{version} {:<32} {} played, {} held, {} untested, {} accused",
+        "{version} {:<32} {} played, {} held, {} untested, {} false findings",
         result.variants.join("+"),
         result.played,
         result.held,

@@ -1,7 +1,7 @@
-//! `run --spec all`: plays the suite at every version that the harness plays and the host speaks, one after
-//! another. For the embedded host, several versions are played at once.
+//! `run --spec all`: plays the suite at every version that the harness and the host support, one after another.
+//! For the embedded host, several versions are played at once.
 //!
-//! Each version is a run of its own, with files of its own: `run.jsonl` becomes `run-0.2.0.jsonl`.
+//! Each version is a separate run with separate files: `run.jsonl` becomes `run-0.2.0.jsonl`.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ use super::exit::{CommandExit, CommandOutcome, CommandStop};
 use super::options::{ReportOption, RunReport, SpecOption};
 use super::run::RunArguments;
 
-/// The results of the versions so far.
+/// The results of the versions that were played so far.
 #[derive(Default)]
 struct VersionResults {
     worst: Option<CommandExit>,
@@ -51,8 +51,8 @@ impl VersionResults {
 }
 
 impl RunArguments {
-    /// Plays every version. Skips a version that the host does not speak, and says so; fails if the host speaks
-    /// none.
+    /// Plays every version. If the host does not support a version, prints this and skips the version. Fails if
+    /// the host supports no version.
     pub(super) fn every(&self, context: &CliContext) -> CommandOutcome {
         let mut all = VersionResults::default();
         let versions = Protocol::all_played();
@@ -62,15 +62,15 @@ impl RunArguments {
             while let Some(version) = rest.next().filter(|_| all.goes_on()) {
                 context.say(&format!("\nprotocol {version}\n"));
                 let mut run = self.at(*version);
-                // The time budget is for all versions together.
+                // The time budget covers all versions together.
                 run.budget = self.budget().map(|budget| budget.saturating_sub(began.elapsed()));
                 let outcome = run.main(context);
                 all.add(context, outcome);
             }
             return all.outcome();
         }
-        // Runs against the embedded host share nothing: they run on all cores, and print in the order of
-        // versions.
+        // Runs against the embedded host share nothing, so they run on all cores. The output of the runs is
+        // printed in the order of versions.
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let next = AtomicUsize::new(0);
         let ended = AtomicBool::new(false);
@@ -110,7 +110,7 @@ impl RunArguments {
         all.outcome()
     }
 
-    /// Returns the same run at one version, which prints only failures.
+    /// Returns the same run at one version. The returned run prints only failures.
     fn at(&self, version: Version) -> RunArguments {
         let named = |report: &RunReport| match report {
             RunReport::Shared(ReportOption::Junit(path)) => {
@@ -131,7 +131,7 @@ impl RunArguments {
     }
 }
 
-/// Returns the file of a version: the version precedes the extension.
+/// Returns the file of a version. The version precedes the extension.
 fn of_version(path: &Path, version: Version) -> PathBuf {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or("run");
     let name = match path.extension().and_then(|end| end.to_str()) {

@@ -1,4 +1,4 @@
-//! `ahp-harness view`: a run, capture or log as a page for a browser.
+//! `ahp-harness view`: shows a run, capture or log as a page for a browser.
 
 use std::io::BufRead as _;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use super::captures::{self, CaptureInput};
 use super::context::CliContext;
 use super::exit::{CommandExit, CommandOutcome, CommandStop};
 
-/// The most messages that a page shows.
+/// The maximum number of messages that a page shows.
 const MAX_ROWS: usize = 20_000;
-/// The most bytes of a frame that a page shows.
+/// The maximum number of bytes of a frame that a page shows.
 const FRAME: usize = 1_500;
 
 /// Makes a page of a run.jsonl, a capture or connection logs: a lane for each client, the host and the agent,

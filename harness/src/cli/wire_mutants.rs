@@ -1,5 +1,6 @@
-//! `ahp-harness mutants --wire`: injects faults of a host or an agent into captures and counts which of them the always-on
-//! checks miss; with `--legal`, rewrites captures legally and shows what the checks accuse wrongly.
+//! `ahp-harness mutants --wire`: injects faults of a host or an agent into captures and counts the faults that
+//! the always-on checks miss; with `--legal`, makes only rewrites that the protocol permits and shows every
+//! false finding.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ pub struct WireOptions {
     /// the paths are the captures, and without paths captures are made from the suite and from generated conversations
     #[arg(long, conflicts_with_all = ["fault", "quick", "full", "write", "fuzz"])]
     wire: bool,
-    /// With `--wire`: rewrite captures legally instead; any finding above a note is a wrong accusation
+    /// With `--wire`: make only rewrites that the protocol permits, and report every finding above a note as a false finding
     #[arg(long, requires = "wire", conflicts_with_all = ["at_least", "class_at_least"])]
     legal: bool,
     /// With `--wire`: use only this operator, or this legal rewrite (repeatable)
@@ -47,7 +48,7 @@ pub struct WireOptions {
     /// With `--wire`: the number of generated conversations; with `--acp`, of legal variants of the agent
     #[arg(long, value_name = "N", default_value_t = 60, requires = "wire")]
     drawn: u64,
-    /// With `--wire`: write the capture of each counted mutant, or of each wrong accusation, to this folder
+    /// With `--wire`: write each counted mutant, or each rewritten capture with a false finding, to this folder
     #[arg(long, value_name = "FOLDER", requires = "wire")]
     keep: Option<PathBuf>,
     /// With `--wire`: fail if less than this percentage of all mutants is killed
@@ -59,7 +60,7 @@ pub struct WireOptions {
 }
 
 impl WireOptions {
-    /// Whether `--wire` is given.
+    /// Returns whether `--wire` is given.
     pub(super) fn is_wanted(&self) -> bool {
         self.wire
     }
@@ -172,7 +173,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> CommandStop {
     CommandStop::usage(format!("`{}` could not be written: {error}", path.display()))
 }
 
-/// Returns the rows of these names, or all.
+/// Returns the rows with these names, or all rows if there are no names.
 fn chosen<T: Copy>(names: &[String], all: Vec<(&'static str, T)>) -> Result<Vec<T>, CommandStop> {
     if names.is_empty() {
         return Ok(all.into_iter().map(|(_, one)| one).collect());

@@ -1,5 +1,6 @@
-//! The result of a run for each agent of a host with several agents. It has the same verdicts as the whole run,
-//! from the scenarios played with that agent and the scenarios played once for all agents.
+//! The result of a run for each agent of a host with several agents. Such a result has the same verdicts as the
+//! whole run, and is based on the scenarios played with that agent and the scenarios played once for all
+//! agents.
 //!
 //! Knows: the cases of a run. Never knows: how a rule is judged.
 //!
@@ -26,7 +27,7 @@ use super::summary::{CheckTotal, RunSummary};
 pub struct AgentResult {
     /// The provider of the agent.
     pub provider: String,
-    /// The reason why the agent could not be tested; `None` if it was tested.
+    /// The reason why the agent could not be tested; `None` if the agent was tested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untested: Option<String>,
     /// The verdict on the host with this agent; `None` if the agent was not tested.
@@ -47,7 +48,8 @@ pub struct AgentResult {
 }
 
 impl AgentResult {
-    /// Folds the scenarios played with one agent and the scenarios played once for all agents.
+    /// Makes the result of one agent from the scenarios played with this agent and the scenarios played once
+    /// for all agents.
     pub(super) fn of(agent: &AgentOfHost, run: &FinishedRun, version: Version) -> AgentResult {
         let mut result = AgentResult {
             provider: agent.provider.clone(),
@@ -84,7 +86,7 @@ impl AgentResult {
         self.own.contains(requirement)
     }
 
-    /// Returns the verdict in words, or the reason why there is none.
+    /// Returns the verdict in words, or the reason why the agent has no verdict.
     pub fn words(&self) -> String {
         match (self.verdict, &self.untested) {
             (Some(verdict), _) => verdict.words().to_owned(),
@@ -93,7 +95,7 @@ impl AgentResult {
     }
 }
 
-/// The cases of a run that one verdict is based on.
+/// The cases of a run that a verdict is based on.
 pub(super) struct RunView<'a> {
     pub(super) cases: Vec<&'a CaseReport>,
     pub(super) checks: Cow<'a, LiteMap<String, CheckTotal>>,
@@ -114,7 +116,7 @@ impl<'a> RunView<'a> {
         let mut summary = RunSummary::of(run.header.standard(), FailOn::default());
         cases.iter().for_each(|case| summary.add(case));
         for (id, total) in &mut summary.checks {
-            // A baseline excuses a check over the whole run.
+            // A baseline excuses a check for the whole run.
             let known = run.summary.checks.get(id).and_then(|whole| whole.worst);
             if known == Some(Status::Known) && total.worst.is_some() {
                 total.worst = known;
@@ -123,9 +125,9 @@ impl<'a> RunView<'a> {
         RunView { cases, checks: Cow::Owned(summary.checks) }
     }
 
-    /// Returns whether the host accepted `twin`, the acceptable counterpart of a refused action or request,
-    /// anywhere in the run. Cases with another agent do not count. Messages that every host refuses (an action
-    /// that only hosts dispatch, an unknown method) have no counterpart.
+    /// Returns whether the host accepted `twin` anywhere in the run: the same kind of action or request as the
+    /// refused one, but acceptable. Cases with another agent are left out. Messages that every host refuses (an
+    /// action that only hosts dispatch, an unknown method) have no such counterpart.
     pub(super) fn accepted(&self, twin: &str, of: &CaseReport) -> bool {
         let comparable = |case: &&&CaseReport| {
             of.provider.is_none() || case.provider.is_none() || case.provider == of.provider

@@ -2,8 +2,7 @@
 //!
 //! Start at [`area`].
 
-/// The areas with a profile of their own. The first area that is a prefix of an identifier determines the
-/// profile.
+/// The areas that determine a profile. The first area that is a prefix of an identifier determines the profile.
 const AREAS: &[(&str, &str)] = &[
     ("acp.calls", "tool-calls"),
     ("acp.content", "tool-calls"),
@@ -60,8 +59,8 @@ const AREAS: &[(&str, &str)] = &[
     ("watches", "resources"),
 ];
 
-/// Returns the profile of the scenario, check or requirement with this identifier; `otherwise` if its area has
-/// none.
+/// Returns the profile of the scenario, check or requirement with this identifier; `otherwise` if no area is a
+/// prefix of the identifier.
 pub(super) fn area(id: &str, otherwise: &str) -> String {
     let within = |area: &str| {
         id.strip_prefix(area).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '.']))

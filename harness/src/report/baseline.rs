@@ -47,17 +47,17 @@ pub struct FailureBaseline {
     scenarios: LiteMap<String, KnownFailure>,
     checks: LiteMap<String, KnownFailure>,
     findings: LiteMap<String, KnownFailure>,
-    /// The new findings, each with the scenario that showed it first and its message.
+    /// The new findings, each with the scenario that showed it first, and the message.
     fresh: BTreeMap<String, (String, String)>,
 }
 
 #[derive(Clone, Debug)]
 struct KnownFailure {
     reason: String,
-    /// The scenario that shows the finding, and the finding's message; empty if the file does not give them.
+    /// The first scenario that showed the finding; empty if the file does not name one.
     seen_in: String,
     what: String,
-    /// Whether the failure occurred in this run; `None` if its scenario was not played.
+    /// Whether the failure occurred in this run; `None` if the scenario was not played.
     failed: Option<bool>,
 }
 
@@ -65,7 +65,7 @@ impl FailureBaseline {
     /// Parses a baseline.
     ///
     /// # Errors
-    /// All mistakes in the file, one per line with their place.
+    /// Returns all mistakes in the file, one per line with the place.
     pub fn parse(name: &str, text: &str, suite: &ScenarioSuite) -> Result<FailureBaseline, String> {
         let mut baseline = FailureBaseline::default();
         read_list(name, text, &FORM, &mut |entry| baseline.entry(entry, suite))?;
@@ -99,8 +99,8 @@ impl FailureBaseline {
         }
     }
 
-    /// Applies the baseline to a scenario: a known failure gets the status `known`, and so do known findings of
-    /// its checks.
+    /// Applies the baseline to a scenario: known failures, and known findings of the scenario's checks, get the
+    /// status `known`.
     pub fn settle(&mut self, case: &mut CaseReport, fail_on: FailOn) {
         let judged = !matches!(case.status, Status::Skip | Status::Error);
         if judged {
@@ -174,11 +174,11 @@ impl FailureBaseline {
     }
 
     /// Returns the text of an updated baseline, after this baseline was applied to a run. Entries that still
-    /// fail or were not played keep their reasons, entries that pass are removed, and new findings get the
-    /// reason [`WHY`].
+    /// fail or were not played keep their reasons, entries that no longer fail are removed, and new findings
+    /// get the reason [`WHY`].
     pub fn renewed(&self) -> String {
         let mut out = String::new();
-        // JSON text is valid YAML, whatever characters it contains.
+        // JSON text is valid YAML for all characters.
         let text = |text: &str| serde_json::Value::from(text).to_string();
         for (kind, known) in [("scenario", &self.scenarios), ("check", &self.checks)] {
             for (id, known) in known.iter().filter(|(_, known)| known.failed != Some(false)) {
@@ -208,7 +208,7 @@ impl FailureBaseline {
     }
 }
 
-/// Returns whether a status is a failure that a baseline may list.
+/// Returns whether a failure with this status may be in a baseline.
 fn fails(status: Status, fail_on: FailOn) -> bool {
     status != Status::Error && fail_on.counts(status)
 }

@@ -12,7 +12,7 @@ use super::summary::word;
 use crate::verdict::Weight;
 use crate::wire::foreign_text;
 
-/// The maximal number of broken requirements in the summary.
+/// The maximum number of broken requirements in the summary.
 const LISTED: usize = 50;
 
 /// Formats the certificate as Markdown.
@@ -110,7 +110,7 @@ fn agents(certificate: &HostCertificate) -> String {
     out
 }
 
-/// Returns the requirements whose outcome differs between agents, the heaviest first.
+/// Returns the requirements whose outcome differs between agents, the most severe first.
 pub fn differing(certificate: &HostCertificate) -> impl Iterator<Item = &RequirementResult> {
     let differ = |row: &&RequirementResult| {
         let mut outcomes = row.agents.values();
@@ -140,7 +140,8 @@ fn unreached(certificate: &HostCertificate) -> String {
     out
 }
 
-/// Formats the same in one line; `None` if every requirement that may apply was in reach.
+/// Formats the numbers and reasons of untested requirements in one line; `None` if the run could test every
+/// requirement that may apply.
 pub fn out_of_reach(certificate: &HostCertificate) -> Option<String> {
     let rows = &certificate.out_of_reach;
     let must: usize = rows.iter().map(|it| it.must.len()).sum();
@@ -153,7 +154,7 @@ pub fn out_of_reach(certificate: &HostCertificate) -> Option<String> {
     })
 }
 
-/// Returns the text of a badge, and its colour by name and as a hexadecimal code.
+/// Returns the text of a badge, and the badge's colour by name and as a hexadecimal code.
 fn words(certificate: &HostCertificate) -> (String, &'static str, &'static str) {
     let of = |verdict| certificate.profiles.iter().filter(move |p| p.verdict == verdict).count();
     let all = certificate.profiles.len() - of(ProfileVerdict::NotApplicable);
@@ -167,7 +168,7 @@ fn words(certificate: &HostCertificate) -> (String, &'static str, &'static str) 
     (format!("{words} ({} of {all} profiles)", of(ProfileVerdict::Conformant)), name, colour)
 }
 
-/// Returns the badge as JSON, for services that draw it themselves.
+/// Returns the badge as JSON, for services that draw badges themselves.
 pub fn endpoint(certificate: &HostCertificate) -> Value {
     let (message, colour, _) = words(certificate);
     let label = &certificate.title;

@@ -1,10 +1,11 @@
 //! Groups the failures of a run by cause, the worst first.
 //!
-//! A *breach* is one way in which one rule is broken. It is identified by the rule, the way in which it was
-//! seen, and the shape of its message, without names and numbers. Breaches of neighbouring rules form one
-//! *cause*: `dispatch.table.server-only.chat.delta` and `dispatch.table.server-only.chat.usage` are fixed in
-//! the same place. If an always-on check reports the same frame at which a step of the scenario failed, its
-//! finding is part of the step's breach and not a cause of its own.
+//! A *breach* is one way in which one rule is broken. The identity of a breach consists of the rule, of how the
+//! breach was seen (by a step or a check), and of the message without names and numbers. Breaches of
+//! neighbouring rules form one *cause*: `dispatch.table.server-only.chat.delta` and
+//! `dispatch.table.server-only.chat.usage` are fixed in the same place. If an always-on check reports the frame
+//! at which a step of the scenario failed, the finding of the check is part of the step's breach and not a
+//! separate cause.
 //!
 //! All reports of failures (console, page, JUnit, annotations, baseline) count causes and breaches.
 //!
@@ -35,19 +36,19 @@ pub enum SeenBy {
     Step,
     /// A finding of an always-on check.
     Check,
-    /// A failed premise: it breaks no rule, and the claims that depend on it are untested.
+    /// A failed premise. A premise breaks no rule, but the claims that depend on it are untested.
     Premise,
-    /// A scenario that was not judged.
+    /// Nothing, because the scenario was not judged.
     Nothing,
 }
 
 /// The identity of a breach, within one run and across runs.
 #[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct BreachId {
-    /// The requirement that is broken; the check if its finding names no requirement; the scenario if no rule
-    /// is broken.
+    /// The requirement that is broken. If the finding names no requirement, the rule is the check; if no rule
+    /// is broken, the rule is the scenario.
     pub rule: String,
-    /// The way in which it was seen.
+    /// The way in which the breach was seen.
     pub seen_by: SeenBy,
     /// The message without names, values and numbers.
     pub shape: String,
@@ -55,7 +56,7 @@ pub struct BreachId {
 
 impl fmt::Display for BreachId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // FNV-1a gives the same hash in every build, and a short one for baselines.
+        // FNV-1a gives the same hash in every build, and the hash is short enough for baselines.
         let fold = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
         let seen_by = [self.seen_by as u8];
         let hash = self.shape.as_bytes().iter().chain(&seen_by).fold(0x811c_9dc5, fold);
@@ -79,11 +80,11 @@ pub struct BreachPlace {
     /// The line of the step, from 1; 0 if there is no file.
     #[serde(skip_serializing_if = "is_zero")]
     pub line: usize,
-    /// The expected and the actual behaviour.
+    /// The description of the expected and the actual behaviour.
     pub message: ForeignText,
     /// The lines of the transcript that prove the breach; the last one is decisive.
     pub transcript: Vec<u64>,
-    /// The difference between the states involved, as `-` and `+` lines.
+    /// The difference between the compared states, as `-` and `+` lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<ForeignText>,
     /// The findings of always-on checks about the same frame: the check and its message.
@@ -98,7 +99,7 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// One way in which one rule is broken.
+/// A way in which one rule is broken.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct RuleBreach {
     /// The identity of the breach.
@@ -107,7 +108,7 @@ pub struct RuleBreach {
     /// The check that found the breach; `None` if a step found it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<String>,
-    /// Other requirements that the same failure breaks.
+    /// The other requirements that the same failure breaks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<String>,
     /// The status of the breach.
@@ -116,15 +117,15 @@ pub struct RuleBreach {
     pub weight: Weight,
     /// The number of times that the breach was seen, in all places.
     pub times: u64,
-    /// The number of scenarios in which it was seen.
+    /// The number of scenarios in which the breach was seen.
     pub scenarios: u64,
-    /// The first places, at most [`PLACES`].
+    /// The first places where the breach was seen, at most [`PLACES`].
     pub places: Vec<BreachPlace>,
 }
 
-/// The maximal number of places kept per breach.
+/// The maximum number of places kept per breach.
 const PLACES: usize = 100;
-/// The maximal number of different breaches kept.
+/// The maximum number of different breaches kept.
 const BREACHES: usize = 2_000;
 
 impl RuleBreach {
@@ -157,7 +158,7 @@ impl RuleBreach {
 /// A group of breaches that are fixed in one place.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FailureCause<'a> {
-    /// What the breaches have in common: a requirement, the common prefix of several requirements, or a check.
+    /// The name that the breaches share: a requirement, the common prefix of several requirements, or a check.
     pub family: String,
     /// The breaches, the worst first; never empty.
     pub breaches: Vec<&'a RuleBreach>,
@@ -212,7 +213,7 @@ impl FailureCause<'_> {
 pub struct CauseFold {
     breaches: Vec<RuleBreach>,
     known: HashMap<BreachId, usize>,
-    /// The number of breaches that were dropped because there were already [`BREACHES`] different ones.
+    /// The number of breaches that were dropped because [`BREACHES`] different breaches were already kept.
     pub left_out: u64,
 }
 
@@ -223,7 +224,7 @@ pub struct SeenBreach {
     pub id: BreachId,
     /// The check that found the breach; `None` if a step found it.
     pub check: Option<String>,
-    /// Other requirements that the same failure breaks.
+    /// The other requirements that the same failure breaks.
     pub others: Vec<String>,
     /// The status of the breach.
     pub status: Status,
@@ -234,7 +235,7 @@ pub struct SeenBreach {
 }
 
 impl CauseFold {
-    /// Folds all scenarios of a run.
+    /// Makes a fold over all scenarios of a run.
     pub fn of<'a>(cases: impl IntoIterator<Item = &'a CaseReport>) -> CauseFold {
         let mut causes = CauseFold::default();
         cases.into_iter().for_each(|case| causes.add(case));
@@ -328,24 +329,24 @@ impl CauseFold {
 /// The number of identifier parts that neighbouring rules have in common.
 const COMMON: usize = 3;
 
-/// Returns the family of a rule: its first [`COMMON`] parts, or the whole identifier if it has no more parts.
+/// Returns the family of a rule: its first [`COMMON`] parts, or the whole identifier of a shorter rule.
 pub fn family(rule: &str) -> &str {
     rule.match_indices('.').nth(COMMON - 1).map_or(rule, |(end, _)| &rule[..end])
 }
 
-/// Returns the shortest family that is a prefix of this one. For example, `session.create.duplicate-race`
-/// belongs to `session.create.duplicate`.
+/// Returns the shortest family that is a prefix of the family `own`. For example,
+/// `session.create.duplicate-race` belongs to `session.create.duplicate`.
 fn wider<'a>(own: &'a str, families: &[&'a str]) -> &'a str {
     let begins =
         |it: &&&str| own.strip_prefix(**it).is_some_and(|rest| rest.starts_with(['-', '.']));
     families.iter().filter(begins).min_by_key(|it| it.len()).copied().unwrap_or(own)
 }
 
-/// The maximal number of requirements of a check whose findings may be grouped with the breach of a step.
+/// The maximum number of requirements of a check whose findings may be grouped with the breach of a step.
 const NARROW: usize = 4;
 
-/// Returns the group of a check's finding: the family of the first of its requirements that a step breaks too,
-/// or else the check.
+/// Returns the group of a check's finding: the family of the first requirement of the check that a step breaks
+/// too, or else the check.
 fn of_check<'a>(check: &'a str, rule: &'a str, of_steps: &[&'a str]) -> &'a str {
     let own = family(rule);
     if of_steps.contains(&own) {
@@ -520,8 +521,8 @@ fn weight_of(case: &CaseReport, rules: &[String]) -> Option<Weight> {
     rules.iter().filter_map(weight).max()
 }
 
-/// Returns the message with the name of the client moved from the beginning to the end, so that messages of
-/// different clients compare equal.
+/// Returns the message with the name of the client moved from the beginning to the end. In this form, messages
+/// about different clients compare equal.
 fn plain_message(message: &str) -> String {
     let rest = message.strip_prefix("client `").and_then(|rest| rest.split_once("`: "));
     rest.map_or_else(|| message.to_owned(), |(client, what)| format!("{what} (client {client})"))
@@ -633,7 +634,7 @@ mod tests {
         assert_eq!(cause.family, "dispatch.table.server-only");
         assert_eq!((cause.breaches.len(), cause.times()), (2, 3));
         assert_eq!(cause.scenarios(), ["area/0", "area/1"]);
-        // The number and the client do not belong to the identity of a breach.
+        // The number and the client are not part of the identity of a breach.
         let breach = causes.breaches().first().unwrap();
         assert_eq!((breach.scenarios, breach.id.rule.as_str()), (2, DELTA));
     }

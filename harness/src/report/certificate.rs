@@ -2,11 +2,11 @@
 //! on each profile.
 //!
 //! A requirement *holds* if something tested it and nothing was found against it. In a scenario, each step
-//! counts for the requirements that it names, whatever the results of the other steps. A refusal counts for a
-//! requirement only if the host accepted the same kind of action or request somewhere in the run: a host that
-//! refuses everything has not shown that it knows what to refuse. An always-on check is a rule of its own. If a
-//! finding of a check does not name a requirement, it counts against a requirement only if the check has no
-//! other requirement, because the check cannot say which of several is broken.
+//! tests the requirements that the step names, whatever the results of the other steps. A refusal is evidence
+//! for a requirement only if the host accepted the same kind of action or request somewhere in the run: a host
+//! that refuses everything has not shown that it knows what to refuse. An always-on check is a rule of its own.
+//! If a check has several requirements and its finding names none of them, the finding is evidence against none
+//! of them, because the check cannot say which requirement is broken.
 //!
 //! Start at [`HostCertificate::of`].
 
@@ -39,13 +39,13 @@ pub const FORMAT: u32 = 1;
 /// The result of a run, as a statement about the host.
 #[derive(Clone, Debug, Serialize)]
 pub struct HostCertificate {
-    /// The format of the file.
+    /// The format version of the file.
     pub format: u32,
-    /// Version of the harness.
+    /// The version of the harness.
     pub harness: String,
     /// The target: `embedded`, or a URL without its secrets.
     pub target: ForeignText,
-    /// The name that the host gives itself, if it gives one.
+    /// The name that the host declares for itself; `None` if the host declares no name.
     pub host: Option<ForeignText>,
     /// The protocol version.
     pub version: String,
@@ -82,8 +82,8 @@ pub struct HostCertificate {
     /// The result for each agent of the host, in a run about several agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentResult>,
-    /// The MUST and essential requirements that this run could not test, by reason; the most frequent reason
-    /// comes first.
+    /// The MUST and essential requirements that this run could not test, grouped by reason. The most frequent
+    /// reason comes first.
     pub out_of_reach: Vec<UnreachedRules>,
     /// Every requirement of the version.
     pub requirements: Vec<RequirementResult>,
@@ -128,11 +128,11 @@ impl UnreachedRules {
 pub struct CheckResult {
     /// The identifier of the check.
     pub id: &'static str,
-    /// The weight of its rule.
+    /// The weight of the check's rule.
     pub weight: Weight,
-    /// The profile it belongs to.
+    /// The profile that the check belongs to.
     pub profile: String,
-    /// Its rule, in the words of the version.
+    /// The rule of the check, with actions and notifications named as in this version.
     pub statement: String,
     /// The outcome.
     pub outcome: RequirementOutcome,
@@ -155,9 +155,9 @@ pub struct RequirementResult {
     pub weight: Weight,
     /// The party that must fulfil the requirement.
     pub party: String,
-    /// The profile it belongs to.
+    /// The profile that the requirement belongs to.
     pub profile: String,
-    /// The rule, in the words of the version.
+    /// The rule, with actions and notifications named as in this version.
     pub statement: String,
     /// The source in the specification.
     pub source: String,
@@ -181,13 +181,13 @@ pub struct RequirementResult {
 /// Evidence against a requirement.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct RequirementEvidence {
-    /// The scenario, followed by the agent in brackets if the run has several agents.
+    /// The scenario. In a run about several agents, the agent follows in brackets.
     pub scenario: String,
     /// The always-on check, if the evidence comes from one.
     pub check: Option<&'static str>,
     /// The description of the breach.
     pub message: ForeignText,
-    /// The lines of `run.jsonl` that prove it.
+    /// The lines of `run.jsonl` that prove the breach.
     pub transcript: Vec<u64>,
 }
 
@@ -195,26 +195,27 @@ pub struct RequirementEvidence {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequirementOutcome {
-    /// It was tested and held.
+    /// The requirement was tested and held.
     Pass,
-    /// A MUST or essential rule is broken.
+    /// A MUST or essential requirement is broken.
     Fail,
     /// A SHOULD is broken.
     Warn,
-    /// A rule that is only implied, or open in the specification, did not hold as the harness reads it.
+    /// A requirement that the specification only implies or leaves open did not hold, in the harness's
+    /// interpretation.
     Note,
-    /// It is broken exactly as the baseline lists it.
+    /// The requirement is broken exactly as the baseline lists it.
     Known,
-    /// It applies, but nothing tested it.
+    /// The requirement applies, but nothing tested it.
     Untested,
-    /// It may apply, but this run could not test it: an option was missing, the agent plays no scripts, or the
-    /// harness tests the requirement only on its embedded host.
+    /// The requirement may apply, but this run could not test it: an option was missing, the agent plays no
+    /// scripts, or the harness tests the requirement only on its embedded host.
     OutOfReach,
-    /// It does not apply to this host.
+    /// The requirement does not apply to this host.
     Skip,
-    /// Nothing can test it.
+    /// No test can test the requirement.
     Excluded,
-    /// No scenario and no check of this harness tests it.
+    /// No scenario and no check of this harness tests the requirement.
     Unchecked,
 }
 
@@ -249,7 +250,7 @@ impl RequirementOutcome {
         }
     }
 
-    /// Returns the outcome, but no worse than a breach of a rule of this weight.
+    /// Returns the outcome, but at most as severe as a breach of a rule of this weight.
     fn at_most(self, weight: Weight) -> RequirementOutcome {
         let rank = |outcome| RequirementOutcome::ALL.iter().position(|known| *known == outcome);
         let most = RequirementOutcome::broken(weight.broken()).unwrap_or(RequirementOutcome::Note);
@@ -270,7 +271,7 @@ impl RequirementOutcome {
     }
 }
 
-/// The maximal number of breaches listed per requirement.
+/// The maximum number of breaches listed per requirement.
 const EVIDENCE: usize = 5;
 
 impl HostCertificate {
@@ -311,7 +312,7 @@ impl HostCertificate {
         }
     }
 
-    /// Returns the overall verdict: the worst one of all profiles and all tested agents. A run that was not
+    /// Returns the overall verdict: the worst verdict of all profiles and all tested agents. A run that was not
     /// completed is never conformant.
     pub fn verdict(&self) -> ProfileVerdict {
         let agents = self.agents.iter().filter_map(|agent| agent.verdict);
@@ -394,8 +395,8 @@ impl CheckResult {
     }
 }
 
-/// The profiles of which at least one scenario was played. A profile that the host does not offer is not among
-/// them.
+/// The profiles of which at least one scenario was played. The set does not contain profiles that the host does
+/// not offer.
 pub(super) struct TriedProfiles(HashSet<String>);
 
 impl TriedProfiles {
@@ -415,22 +416,22 @@ impl TriedProfiles {
 /// The profile, party and source of an author's own requirements.
 const OWN: &str = "own";
 
-/// The reason why a requirement was not observed. Of several causes, the strongest counts.
+/// The reason why a requirement was not observed. If there are several causes, the strongest cause is used.
 struct UnmetReason {
     cause: UnmetCause,
     why: String,
 }
 
-/// The causes, the weakest first.
+/// The causes why a requirement was not observed, the weakest first.
 #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 enum UnmetCause {
     /// The scenario is for other versions.
     OtherVersion,
-    /// The scenario or claim does not apply to the host.
+    /// The scenario or the claim does not apply to the host.
     NotApplicable,
     /// The scenario could not be played.
     OutOfReach,
-    /// The scenario was played and did not reach the claim.
+    /// The scenario was played but did not reach the claim.
     Untested,
 }
 
@@ -455,7 +456,7 @@ impl UnmetCause {
     }
 }
 
-/// The reason for a requirement about which the played scenarios show nothing.
+/// The reason for a requirement that the played scenarios did not exercise.
 const UNOBSERVED: &str = "nothing was observed";
 
 impl RequirementResult {
@@ -512,7 +513,8 @@ impl RequirementResult {
         if let Some(reason) = rule.excluded {
             (row.outcome, row.reason) = (RequirementOutcome::Excluded, reason.into());
         } else if rule.party == BoundParty::Reducer {
-            // A host does not expose its reducers; the harness folds the host's actions with its own.
+            // A host does not expose its reducers, so the harness folds the host's actions with its own
+            // reducers.
             row.reason = "`ahp-harness reducers` tests it".into();
             row.outcome = RequirementOutcome::Skip;
         } else {
@@ -595,7 +597,7 @@ impl RequirementResult {
                 _ => known.and_then(|known| known.worst),
             };
             if let Some(broken) = worst.and_then(RequirementOutcome::broken) {
-                // The weight of a check may exceed that of a requirement that it covers.
+                // A check may weigh more than a requirement that the check covers.
                 worse(broken.at_most(self.weight));
                 let mine = |id: &Option<String>| id.as_ref().is_none_or(|id| *id == self.id);
                 self.evidence.extend(findings(check, total, mine));
@@ -638,8 +640,8 @@ impl RequirementResult {
         }
     }
 
-    /// Changes the outcome of an unobserved requirement to "not applicable" if the host offers nothing of its
-    /// profile, or if the host never does what the requirement is about.
+    /// Changes the outcome of an unobserved requirement to "not applicable" if the host offers nothing of the
+    /// requirement's profile, or if the host never shows the behaviour that the requirement is about.
     fn excuse(&mut self, tried: &TriedProfiles, when: Option<&str>) {
         if self.outcome != RequirementOutcome::Untested || self.reason != UNOBSERVED {
             return;

@@ -22,7 +22,7 @@ pub struct RunChanges {
     pub gone: Vec<RunChange>,
 }
 
-/// One difference between two runs.
+/// A difference between two runs.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RunChange {
     /// `scenario`, `check` or `requirement`.
@@ -35,7 +35,8 @@ pub struct RunChange {
     pub after: &'static str,
 }
 
-/// The result of one entry in one run: a word and its badness. `None` means that the entry was not judged.
+/// The result of one entry in one run: the result as a word, and its rank among results; a higher rank is
+/// worse. `None` means that the entry was not judged.
 type RunStanding = (&'static str, Option<u8>);
 
 impl RunChanges {
@@ -78,7 +79,7 @@ impl RunChanges {
     }
 }
 
-/// The badness of a pass.
+/// The rank of a pass.
 const HELD: u8 = 0;
 
 fn badness(status: Status) -> Option<u8> {
@@ -97,7 +98,7 @@ fn scenarios(run: &FinishedRun) -> LiteMap<String, RunStanding> {
     let mut standings: LiteMap<String, RunStanding> = LiteMap::new();
     for case in &run.cases {
         let standing = (case.report.status.word(), badness(case.report.status));
-        // Of several repetitions, the worst counts.
+        // If a scenario was repeated, the worst result counts.
         let known = standings.entry(case.report.name()).or_insert(standing);
         if standing.1 > known.1 {
             *known = standing;
@@ -108,7 +109,7 @@ fn scenarios(run: &FinishedRun) -> LiteMap<String, RunStanding> {
 
 fn checks(run: &FinishedRun) -> LiteMap<String, RunStanding> {
     let standing = |status: Status| match status {
-        // A check without observations is not judged, so it is not worse than a pass.
+        // A check without observations is not judged, so the change from a pass is not a change for the worse.
         Status::Untested => ("not exercised", None),
         status => (status.word(), badness(status)),
     };

@@ -1,4 +1,4 @@
-//! The shell command that plays one scenario of a run again.
+//! Formats the shell command that plays one scenario of a run again.
 //!
 //! Knows: the arguments of the run, from its header. Never knows: the types of the command line.
 //!
@@ -7,7 +7,7 @@
 use super::cause::BreachPlace;
 use super::event::RunHeader;
 
-/// Returns the command that plays one scenario again, as in the run of this header. `provider` and `seed`
+/// Returns the command that plays one scenario again with the options in this header. `provider` and `seed`
 /// override the agent and seed of the header.
 pub fn again(
     header: &RunHeader,
@@ -26,7 +26,7 @@ pub fn again(
     format!("ahp-harness run{arguments}{provider} --profile all --seed {seed} --id {scenario}")
 }
 
-/// Returns the command that reproduces a breach in this place.
+/// Returns the command that reproduces a breach in one place.
 pub fn again_at(header: &RunHeader, place: &BreachPlace) -> String {
     again(header, &place.scenario, place.provider.as_deref(), None)
 }
@@ -40,7 +40,7 @@ pub fn whole(header: &RunHeader) -> String {
     format!("ahp-harness run {arguments} --profile all --seed {}", header.seed)
 }
 
-/// Returns the options for the target, as far as a header from an older version contains them.
+/// Returns the options for the target. A header from an older version may not contain all of them.
 fn target_of(header: &RunHeader) -> String {
     let mut words = Vec::new();
     if ["ws://", "wss://"].iter().any(|scheme| header.target.raw().starts_with(scheme)) {

@@ -1,7 +1,7 @@
 //! Writes a conversation as logs with one file per connection, in the format of VS Code's agent host. Viewers
-//! of such logs open them, and `judge` gives the same result as for a capture.
+//! of such logs open these files, and `judge` gives the same result for them as for a capture.
 //!
-//! Messages between the host and its agent are not written, because they belong to no connection of a client.
+//! Messages between the host and its agent are not written, because no client's connection carries them.
 //!
 //! Knows: lines of logs, redaction. Never knows: where the files are.
 //!
@@ -19,9 +19,10 @@ use crate::transcript::{ConnectionEvent, line};
 
 use super::redact::SecretRedactor;
 
-/// The maximal length of a connection's name in the name of its file, in characters.
+/// The maximum length of a connection's name in a file name, in characters.
 const MAX_NAME: usize = 64;
-/// The number of files that stay open after their connection ends, for later events about it.
+/// The number of files that stay open after the end of their connection, for later events about that
+/// connection.
 const MAX_ENDED: usize = 64;
 /// The name of the log for events without a connection.
 const HOST: &str = "host";
@@ -29,7 +30,7 @@ const HOST: &str = "host";
 /// A function that opens a file by its name.
 pub type OpenFile = Box<dyn FnMut(&str) -> io::Result<Box<dyn Write + Send>> + Send>;
 
-/// A writer of one log per connection. Cheap to clone; all clones write to the same files.
+/// A writer of one log per connection. A clone is cheap, and all clones write to the same files.
 #[derive(Clone)]
 pub struct LogWriter {
     inner: Arc<Mutex<ConnectionLogsState>>,
@@ -90,7 +91,7 @@ impl LogWriter {
     /// Flushes all files.
     ///
     /// # Errors
-    /// The first error since the beginning.
+    /// Returns the first error since the writer was made.
     pub fn finish(&self) -> io::Result<()> {
         self.flush();
         self.with(|inner| inner.error.take().map_or(Ok(()), Err))
@@ -118,7 +119,7 @@ impl ConnectionLogsState {
         if matches!(event, ConnectionEvent::Below { .. }) {
             return Ok(());
         }
-        // Secrets are redacted in the same text as in a capture.
+        // Redaction needs the text in the same form as in a capture.
         let mut text = String::new();
         line::write(&mut text, None, at, client, event);
         self.redactor.event(&mut text);
@@ -159,7 +160,7 @@ impl ConnectionLogsState {
     }
 }
 
-/// A recorder that passes each event to several recorders. The line numbers are those of the first recorder.
+/// A recorder that passes each event to several recorders. The first recorder determines the line numbers.
 pub struct RecorderGroup(pub Vec<Box<dyn TranscriptRecorder>>);
 
 impl TranscriptRecorder for RecorderGroup {

@@ -21,16 +21,16 @@ use super::first::{fix_first, is_to_mend, name, one_line};
 use super::rule_quotes::RuleQuotes;
 use super::summary::{OWN_FRAMES, RunSummary, row, word};
 
-/// The place of the transcript that line numbers refer to.
+/// The place of the transcript to which line numbers refer.
 #[derive(Clone, Debug)]
 pub enum TranscriptPlace {
-    /// No place: the transcript is not kept.
+    /// No place, because the transcript is not kept.
     Nowhere,
     /// One file.
     File(String),
-    /// A folder of logs, whose lines are counted over all connections.
+    /// A folder of logs. Lines are counted over all connections.
     Folder(String),
-    /// Logs that were read.
+    /// Logs that the harness has read.
     Logs(Arc<ConnectionLogs>),
 }
 
@@ -52,7 +52,7 @@ impl TranscriptPlace {
         }
     }
 
-    /// Returns the place of a line.
+    /// Returns the location of a line of the transcript.
     fn place(&self, line: u64) -> String {
         match self {
             TranscriptPlace::Nowhere => format!("line {line}"),
@@ -74,21 +74,22 @@ pub enum ConsoleDetail {
     Brief,
     /// A line for each scenario, and everything that was found.
     Full,
-    /// One JSON object at the end, and no other output.
+    /// One JSON object at the end. No other text is written.
     Json,
 }
 
-/// The number of scenarios above which brief output has no line per scenario.
+/// The maximum number of scenarios for which brief output has a line per scenario.
 const FEW: usize = 20;
-/// The maximal number of lines of a state difference in brief output.
+/// The maximum number of lines of a state difference in brief output.
 const DIFF_LINES: usize = 12;
-/// The number of causes above which brief output lists causes without drawing them.
+/// The maximum number of causes that brief output draws. If there are more causes, brief output lists the
+/// causes.
 const DRAWN: usize = 3;
-/// The maximal length of a reason in a scenario's line, in bytes.
+/// The maximum length of a reason in a scenario's line, in bytes.
 const REASON: usize = 100;
-/// The maximal number of names of missing capabilities in brief output.
+/// The maximum number of names of missing capabilities in brief output.
 const NAMES: usize = 8;
-/// The maximal number of names in a line; a host may declare any number of names.
+/// The maximum number of names in a line, because a host may declare any number of names.
 const MANY: usize = 20;
 
 /// A renderer that writes a run as text, piece by piece.
@@ -96,18 +97,17 @@ const MANY: usize = 20;
 pub struct ConsoleReport {
     style: DrawStyle,
     kept: TranscriptPlace,
-    /// Whether the report includes findings about the harness's own frames, because the user wrote the
-    /// scenarios.
+    /// Whether the report includes findings about the harness's own frames; set if the user wrote the scenarios.
     own_frames: bool,
     /// The amount of detail.
     format: ConsoleDetail,
-    /// Whether there are too many scenarios for one line per scenario.
+    /// Whether there are too many scenarios for a line per scenario.
     many: bool,
-    /// How requirements and checks are quoted.
+    /// The texts with which requirements and checks are quoted.
     quotes: RuleQuotes,
 }
 
-/// Returns the first names, and the number of further names.
+/// Returns the first names and the number of further names, as text.
 fn lines(names: &[ForeignText]) -> Vec<String> {
     let mut lines: Vec<String> = names.iter().take(MANY).map(ForeignText::line).collect();
     if names.len() > MANY {
@@ -116,26 +116,28 @@ fn lines(names: &[ForeignText]) -> Vec<String> {
     lines
 }
 
-/// Returns the capabilities that the host lacks: first those that an option could provide, then the others.
+/// Returns the capabilities that the host does not offer: first the capabilities that an option could provide,
+/// then the others.
 fn lacking(header: &RunHeader) -> (Vec<&DetectedFeature>, Vec<&DetectedFeature>) {
     let lacking = header.detected.iter().filter(|detected| !detected.offered);
     lacking.partition(|detected| detected.how.raw().contains("(hint: "))
 }
 
-/// Returns the option that the hint of a reason names.
+/// Returns the option that is named in the hint of a reason.
 fn hint_in(how: &str) -> Option<String> {
     let (_, hint) = how.split_once("(hint: ")?;
     hint.split_once('`')?.1.split('`').next().map(str::to_owned)
 }
 
 impl ConsoleReport {
-    /// A console that knows where the transcript is kept, and quotes requirements like this.
+    /// Makes a console report. `kept` is the place of the transcript, and `quotes` has the texts of
+    /// requirements and checks.
     pub fn new(style: DrawStyle, kept: TranscriptPlace, quotes: RuleQuotes) -> ConsoleReport {
         let format = ConsoleDetail::Full;
         ConsoleReport { style, kept, own_frames: false, format, many: false, quotes }
     }
 
-    /// Sets the amount of detail for a run of this many scenarios.
+    /// Sets the amount of detail for a run with this number of scenarios.
     pub fn with_format(self, format: ConsoleDetail, scenarios: usize) -> ConsoleReport {
         ConsoleReport { format, many: format == ConsoleDetail::Brief && scenarios > FEW, ..self }
     }
@@ -205,7 +207,7 @@ impl ConsoleReport {
                 let _ = writeln!(text, "not tested: agent {agent}: {why}");
             }
         }
-        // Each capability is named once here; skipped scenarios do not repeat the reason.
+        // The header names each missing capability once, so skipped scenarios do not repeat the reason.
         let hints: Vec<String> =
             with_hint.iter().filter_map(|it| hint_in(&it.how.line())).collect();
         if brief && !hints.is_empty() {
@@ -222,7 +224,7 @@ impl ConsoleReport {
         text
     }
 
-    /// Formats the failures by cause: as drawings if there are few causes, otherwise as a list of at most ten
+    /// Formats the failures by cause: as drawings if there are few causes, or else as a list of at most ten
     /// lines. `drawings` contains the output of [`ConsoleReport::failure`] by scenario number.
     pub fn causes(
         &self,
@@ -362,7 +364,7 @@ impl ConsoleReport {
         out
     }
 
-    /// Formats a finding at the time when it occurs.
+    /// Formats a finding when the finding occurs.
     pub fn found(&self, finding: &Finding) -> String {
         let line = self.finding("", &FindingLine::from(finding));
         format!("{}: {line}", finding.check)

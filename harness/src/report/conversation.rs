@@ -16,7 +16,7 @@ use crate::wire::message::{Message, MessageKind};
 
 use super::excerpt;
 
-/// One line of a transcript, for a person.
+/// One line of a transcript, prepared for a reader.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ConversationLine {
     /// The number of the line in the file.
@@ -29,11 +29,11 @@ pub struct ConversationLine {
     pub way: LineDirection,
     /// A short description of the message.
     pub what: ForeignText,
-    /// The channel of the message; empty if it has none.
+    /// The channel of the message; empty if the message has no channel.
     pub channel: ForeignText,
-    /// The frame, shortened if it is long; empty if there is none.
+    /// The frame, shortened if the frame is long; empty if the line has no frame.
     pub text: ForeignText,
-    /// The line that this one answers: the request of a response, or the dispatch of an echoed action.
+    /// The line that this line answers: the request of a response, or the dispatch of an echoed action.
     pub answers: Option<u64>,
     /// The role of the line in the evidence.
     pub role: LineRole,
@@ -42,7 +42,7 @@ pub struct ConversationLine {
 /// The direction of an event.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LineDirection {
-    /// To the host: from a client, or from the agent.
+    /// To the host, from a client or from the agent.
     Out,
     /// From the host.
     In,
@@ -66,23 +66,24 @@ pub enum LineRole {
 pub struct ProofLine {
     /// The number of the line in the file.
     pub line: u64,
-    /// The names of the members in question, which are never truncated.
+    /// The names of the members in question. Excerpts never truncate these members.
     pub members: Vec<String>,
-    /// The client concerned, if it is known.
+    /// The client that the finding concerns; `None` if the client is unknown.
     pub client: Option<String>,
 }
 
-/// The lane of the host's agent.
+/// The name of the lane of the host's agent.
 pub const AGENT: &str = "agent";
 
-/// The number of rows before and after a line of evidence that are chosen with it.
+/// The number of rows before and after each line of evidence that are also chosen.
 const AROUND: usize = 5;
-/// The maximal number of chosen rows that are not evidence.
+/// The maximum number of chosen rows that are not evidence.
 const CHOSEN: usize = 400;
-/// The maximal numbers of rows in a picture that are not evidence, and of rows that are.
+/// The maximum number of rows in a picture that are not evidence, and the maximum number of rows that are
+/// evidence.
 const BESIDE: usize = 16;
 const PROOFS: usize = 10;
-/// The maximal lengths of frames in bytes: of a frame that is evidence, and of another frame.
+/// The maximum length of a frame that is evidence, and the maximum length of any other frame, in bytes.
 const PROOF_BYTES: usize = 3_000;
 const FRAME_BYTES: usize = 240;
 
@@ -93,21 +94,21 @@ pub struct DrawnConversation {
     messages: Vec<Option<Value>>,
 }
 
-/// The key under which an answer finds its request or dispatch.
+/// The key that connects an answer with its request or dispatch.
 #[derive(Eq, Hash, PartialEq)]
 enum AnswerKey {
     /// The connection, whether the host is the requester, and the identifier as JSON.
     Request(String, bool, String),
-    /// The name of the connection and the `clientSeq`. The client identifier is not used, because it is derived
-    /// from the name.
+    /// The name of the connection and the `clientSeq`. The key does not contain the client identifier, because
+    /// the client identifier is derived from the name.
     Dispatch(String, u64),
 }
 
-/// The open requests and dispatches: the line, and the method or the action's type.
+/// The requests and dispatches without an answer: the line, and the method or the action's type.
 type OpenQuestion = HashMap<AnswerKey, (u64, String)>;
 
 impl DrawnConversation {
-    /// Reads numbered lines and skips unreadable ones.
+    /// Makes a conversation from numbered lines of text. Unreadable lines are skipped.
     pub fn of<'a>(lines: impl IntoIterator<Item = (u64, &'a str)>) -> DrawnConversation {
         let read = |(number, text)| Some((number, line::read(text).ok()?));
         DrawnConversation::of_lines(lines.into_iter().filter_map(read))
@@ -128,8 +129,8 @@ impl DrawnConversation {
         conversation
     }
 
-    /// Returns the line that led to a line of evidence: the line that it answers, or else the last message from
-    /// the client before it.
+    /// Returns the line that led to a line of evidence: the line that the evidence answers, or else the last
+    /// message from the client before the evidence.
     fn led_to(&self, proof: &ProofLine) -> Option<u64> {
         let place = self.rows.iter().position(|row| row.line == proof.line)?;
         let row = self.rows.get(place)?;
@@ -255,7 +256,7 @@ pub fn about(rows: &[ConversationLine], lines: &[u64]) -> Vec<ConversationLine> 
     places.into_iter().filter_map(row).collect()
 }
 
-/// Returns the last message of the same client before a row, if that message led to some evidence.
+/// Returns the last message that led to evidence, of the same client and before the row.
 fn said_before(rows: &[ConversationLine], row: &ConversationLine) -> Option<u64> {
     let before = rows.iter().rev().skip_while(|it| it.line >= row.line);
     let mut said = before.filter(|it| it.way == LineDirection::Out && it.role == LineRole::Sent);
@@ -343,8 +344,8 @@ fn channel_of(message: &Value) -> String {
     named.into_iter().find_map(Value::as_str).unwrap_or_default().to_owned()
 }
 
-/// Returns a short description of a message, and the line that it answers. `from_host` also covers messages to
-/// the agent.
+/// Returns a short description of a message, and the line that the message answers. `from_host` is also set for
+/// messages to the agent.
 fn told(
     message: Option<&Message>,
     conn: &str,

@@ -1,11 +1,11 @@
 //! Coverage of the ledger: which checks, scenarios and vectors test each requirement.
 //!
 //! A requirement is *covered* if an always-on check, a scenario or a vector names it, *excluded* if its row
-//! says why nothing can test it, and *open* otherwise. The scenarios and the catalogue of checks name the
-//! requirements that they test; the kill matrix says which of them are known to detect an injected fault.
+//! says why nothing can test it, and *open* in all other cases. The scenarios and the catalogue of checks name
+//! the requirements that they test; the kill matrix says which of them are known to detect an injected fault.
 //!
-//! A scenario counts only on hosts where it is played, and a step only in versions that it applies to. The set
-//! of played scenarios depends on the host; [`HostKind`] lists the kinds of hosts.
+//! A scenario covers requirements only on hosts where the scenario is played, and a step only in versions that
+//! the step applies to. The set of played scenarios depends on the host; [`HostKind`] lists the kinds of hosts.
 //!
 //! Start at [`LedgerCoverage::of`].
 
@@ -33,11 +33,11 @@ use super::area::{area, or_core};
 pub enum HostKind {
     /// The embedded host, whose settings a scenario may choose.
     Embedded,
-    /// A foreign host with every capability, in a run with every option.
+    /// An external host with every capability, in a run with every option.
     Foreign,
-    /// A foreign host with every capability, except that its agent plays no scripts.
+    /// An external host with every capability, except that its agent plays no scripts.
     WithoutAgent,
-    /// A foreign host with every capability, except that the run has no folders on its disk.
+    /// An external host with every capability, except that the run has no folders on the host's disk.
     WithoutFiles,
 }
 
@@ -92,7 +92,7 @@ impl HostKind {
 
 /// The part of a suite that is played on one kind of host.
 struct PlayedSuite<'a> {
-    /// Each scenario, with the reason if it is not played.
+    /// Each scenario of the suite. If the scenario is not played, the text is the reason.
     planned: Vec<(&'a SuiteEntry, Option<String>)>,
     /// The profiles of which at least one scenario is played.
     profiles: HashSet<String>,
@@ -110,8 +110,8 @@ impl<'a> PlayedSuite<'a> {
         PlayedSuite { planned, profiles }
     }
 
-    /// Returns whether the played scenarios exercise the area of a requirement, so that an always-on check has
-    /// something to observe.
+    /// Returns whether the played scenarios exercise the area of a requirement, so an always-on check of the
+    /// requirement has something to observe.
     fn shows(&self, rule: &Requirement) -> bool {
         self.profiles.contains(&area(rule.id, "core"))
     }
@@ -136,7 +136,7 @@ impl<'a> PlayedSuite<'a> {
             .planned
             .iter()
             .filter(|(entry, _)| entry.scenario.proves.iter().any(|proved| proved == id));
-        // The reason of a scenario for this version is more useful than that of a scenario for another one.
+        // If one scenario is for this version and another is not, the reason of the first is more useful.
         let missing = about.clone().filter(|(_, skip)| skip.is_some());
         let missing = missing.min_by_key(|(entry, _)| !entry.scenario.spec.includes(version));
         let missing = missing.and_then(|(entry, skip)| {
@@ -171,22 +171,23 @@ pub struct CoveredRequirement {
     pub scenarios: Vec<String>,
     /// The number of vectors.
     pub vectors: usize,
-    /// The injected faults that its checks and scenarios must detect.
+    /// The injected faults that the checks and scenarios of the requirement must detect.
     pub faults: Vec<&'static str>,
-    /// The kinds of hosts on which a check or scenario tests it.
+    /// The kinds of hosts on which a check or scenario tests the requirement.
     pub reached: Vec<HostKind>,
-    /// The reason why it is not tested on a foreign host with every capability; `None` if it is tested there.
+    /// The reason why the requirement is not tested on an external host with every capability; `None` if it is
+    /// tested on such a host.
     pub unreached: Option<String>,
 }
 
 /// The coverage of a requirement.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum RequirementStanding {
-    /// Something tests it.
+    /// A check, scenario or vector tests the requirement.
     Covered,
-    /// Nothing can test it, for the reason in its row.
+    /// Nothing can test the requirement; its row has the reason.
     Excluded,
-    /// Nothing tests it.
+    /// Nothing tests the requirement.
     Open,
 }
 
@@ -290,7 +291,7 @@ impl LedgerCoverage {
         LedgerCoverage { version, rows: ledger.map(cover).collect() }
     }
 
-    /// Returns the numbers for each weight and party, the heaviest first.
+    /// Returns the numbers for each weight and party, the heaviest weight first.
     pub fn tallies(&self) -> Vec<((Weight, BoundParty), CoverageTally)> {
         let mut tallies: LiteMap<(Weight, BoundParty), CoverageTally> = LiteMap::new();
         for row in &self.rows {
@@ -302,7 +303,7 @@ impl LedgerCoverage {
         tallies
     }
 
-    /// Returns the open requirements of at least this weight, those of the highest severity first.
+    /// Returns the open requirements of at least this weight, the most severe first.
     pub fn open(&self, weight: Weight) -> Vec<&CoveredRequirement> {
         let open = |row: &&CoveredRequirement| {
             row.standing() == RequirementStanding::Open && row.rule.weight >= weight
@@ -312,8 +313,9 @@ impl LedgerCoverage {
         rows
     }
 
-    /// Returns the requirements of at least this weight that bind a host or an agent, could be tested, and are
-    /// not tested on a foreign host with every capability; the heaviest first. Each has the reason.
+    /// Returns the requirements that could be tested but are not tested on an external host with every
+    /// capability, with the reasons. The list contains only requirements of at least this weight that bind a
+    /// host or an agent; the heaviest come first.
     pub fn unreached(&self, weight: Weight) -> Vec<(&CoveredRequirement, &str)> {
         let rows = self.rows.iter().filter(|row| {
             let bound = matches!(row.rule.party, BoundParty::Host | BoundParty::Agent);

@@ -1,4 +1,4 @@
-//! Draws mistakes and failures with the author's lines.
+//! Draws mistakes and failures, with the lines of the scenario that cause them.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::run::failure::StepFailure;
 use crate::scenario::source::{ScenarioError, SourceFile, SourceSpan};
 use crate::wire::foreign_text::ForeignText;
 
-/// The maximal width of a line of a hint, in columns.
+/// The maximum width of a line of a hint, in columns.
 const HINT_WIDTH: usize = 90;
 
 /// The style of a drawing.
@@ -75,7 +75,7 @@ fn drawn(
     renderer.decor_style(DecorStyle::Unicode).render(&[drawing]) + "\n"
 }
 
-/// Cuts a label at the end of its first line, because a label over many lines hides the text. The ends are
+/// Cuts a label at the end of its first line, because a label over many lines hides the text. The result lies
 /// within the text and on character boundaries, as the drawing library requires.
 fn on_one_line(text: &str, span: SourceSpan) -> Range<usize> {
     let between = |mut byte: usize| {
@@ -89,7 +89,7 @@ fn on_one_line(text: &str, span: SourceSpan) -> Range<usize> {
     start..between((span.end as usize).clamp(start, line_end))
 }
 
-/// Returns the line of a place, with the previous and the next line.
+/// Returns the lines of a place, with the previous and the next line.
 fn with_neighbours(text: &str, place: &Range<usize>) -> Range<usize> {
     let line = text[..place.start].rfind('\n').unwrap_or(0);
     let start = text[..line].rfind('\n').map_or(0, |at| at + 1);
@@ -97,7 +97,7 @@ fn with_neighbours(text: &str, place: &Range<usize>) -> Range<usize> {
     start..ends.nth(1).unwrap_or(text.len())
 }
 
-/// Wraps a hint between words, so that its lines fit on a terminal.
+/// Wraps a hint between words to fit the width of a terminal.
 fn wrapped(hint: &str) -> String {
     let mut out = String::with_capacity(hint.len() + 8);
     let mut column = 0;

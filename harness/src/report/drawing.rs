@@ -10,19 +10,19 @@ use super::conversation::{AGENT, ConversationLine, LineDirection, LineRole};
 use super::draw::DrawStyle;
 use super::first::one_line;
 
-/// The frames that are written out.
+/// The frames that are shown in full.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FrameDetail {
-    /// The frames that are evidence, and the messages that led to them.
+    /// The frames that are evidence, and the messages that led to the evidence.
     Proofs,
     /// All frames.
     All,
 }
 
-/// The width of a line in columns, and the minimal width of a lane.
+/// The width of a line in columns, and the minimum width of a lane.
 const WIDTH: usize = 96;
 const NARROW: usize = 26;
-/// The maximal number of consecutive rows without evidence that are written out.
+/// The maximum number of consecutive rows without evidence that are written out.
 const FEW: usize = 2;
 
 /// Draws the rows.

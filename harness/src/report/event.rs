@@ -21,18 +21,18 @@ use super::outage::HostOutage;
 /// The format of `run.jsonl` that this build writes and reads.
 pub const FORMAT: u32 = 2;
 
-/// The facts that are known before the first scenario.
+/// The facts about a run that are known before the first scenario.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunHeader {
-    /// The format of the file.
+    /// The format version of the file.
     pub format: u32,
-    /// Version of the harness.
+    /// The version of the harness.
     pub harness: String,
     /// The seed of all generated identifiers, for replaying the run.
     pub seed: u64,
     /// The target: `embedded`, or a URL without its secrets.
     pub target: ForeignText,
-    /// The name that the host gives itself, if it gives one.
+    /// The name that the host declares for itself; `None` if the host declares no name.
     pub host: Option<ForeignText>,
     /// The protocol version under test.
     pub version: String,
@@ -51,10 +51,12 @@ pub struct RunHeader {
     /// The properties of the host's configuration that were set before the run, without their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub settings: Vec<String>,
-    /// The requested provider for sessions. With `agents`, it applies to the cases that name no provider.
+    /// The requested provider for sessions. If `agents` is set, this provider applies to the cases that name no
+    /// provider.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<ForeignText>,
-    /// The agents of the host, in a run about each of them: how they differ, and which cannot be tested.
+    /// The agents of the host, in a run about each agent: the differences between them, and which agents cannot
+    /// be tested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentOfHost>,
     /// The versions that the host declares; empty if it declares none.
@@ -63,25 +65,24 @@ pub struct RunHeader {
     /// The providers of the host's agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub providers: Vec<ForeignText>,
-    /// The capabilities of the host, with the evidence for each; empty if no handshake succeeded in the first
-    /// probe.
+    /// The capabilities of the host, each with the evidence; empty if no handshake succeeded in the first look.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub detected: Vec<DetectedFeature>,
-    /// Whether the run had secrets that no frame of the host may contain. The file contains marks in their
-    /// place.
+    /// Whether the run had secrets that no frame of the host may contain. The file contains marks instead of
+    /// the secrets.
     #[serde(default)]
     pub secrets: bool,
-    /// Whether additional clients connected to observe.
+    /// Whether additional clients connected as observers.
     #[serde(default)]
     pub observe: bool,
     /// The component that plays the agent.
     #[serde(default)]
     pub agent: AgentMode,
-    /// The arguments of the run, quoted for a shell. They include everything that affects a single scenario,
-    /// but not the selection of scenarios and not the seed. Environment variables stand for secrets.
+    /// The arguments of the run, quoted for a shell. The arguments include every option that affects a single
+    /// scenario, but neither the selection of scenarios nor the seed. Environment variables replace secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<String>,
-    /// The part of the selection that was played, such as `1/4`; `None` if all of it was.
+    /// The part of the selection that was played, such as `1/4`; `None` if the whole selection was played.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
 }
@@ -98,7 +99,7 @@ impl RunHeader {
     }
 }
 
-/// Returns the protocol and its version as a title, from the written version.
+/// Returns the protocol and its version as a title. `version` is the version as text.
 pub fn title(version: &str) -> String {
     match version.parse::<Version>() {
         Ok(version) => version.title(),
@@ -113,18 +114,18 @@ pub struct CaseStart {
     pub case: u32,
     /// The identifier of the scenario.
     pub scenario: String,
-    /// The name from which its identifiers are derived. It differs between repetitions.
+    /// The name from which the identifiers of the scenario are derived. Repetitions have different names.
     pub name: String,
-    /// The sources of the scenario, the file itself first.
+    /// The source files of the scenario; the scenario's own file comes first.
     pub sources: Vec<SourceText>,
-    /// The seed of its identifiers, if it differs from the header's because several runs were merged.
+    /// The seed of the identifiers, if it differs from the seed in the header because several runs were merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// The start of its run in microseconds since 1970, if it differs from the header's.
+    /// The Unix time of the run's start in microseconds, if it differs from the time in the header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch_us: Option<u64>,
-    /// The provider of its sessions, in a run about each agent of a host; `None` if the scenario does not
-    /// depend on the agent.
+    /// The provider of the scenario's sessions, in a run about each agent of a host; `None` if the scenario
+    /// does not depend on the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// The agent under test, in a run of ACP.
@@ -135,9 +136,9 @@ pub struct CaseStart {
 /// One source file of a scenario.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SourceText {
-    /// Its path.
+    /// The path of the file.
     pub name: String,
-    /// Its text.
+    /// The text of the file.
     pub text: String,
 }
 
@@ -148,7 +149,7 @@ pub struct CaseReport {
     pub case: u32,
     /// The identifier of the scenario.
     pub scenario: String,
-    /// The provider of its sessions, as in [`CaseStart`].
+    /// The provider of the scenario's sessions, as in [`CaseStart`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// The title of the scenario.
@@ -158,9 +159,9 @@ pub struct CaseReport {
     /// The profile of the scenario.
     #[serde(default)]
     pub profile: String,
-    /// The requirements that its steps test.
+    /// The requirements that the steps of the scenario test.
     pub proves: Vec<String>,
-    /// Those of the tested requirements that the author defines.
+    /// The tested requirements that the author defines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<OwnRequirement>,
     /// The status.
@@ -184,7 +185,8 @@ pub struct CaseReport {
     /// The actions and requests that the host accepted, as `dispatch TYPE` and `request METHOD`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accepted: Vec<String>,
-    /// The attempt at which a flaky scenario held; `None` if it held at the first attempt or never.
+    /// The number of the attempt at which a flaky scenario held; `None` if the first attempt held or no attempt
+    /// held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flaky: Option<u16>,
     /// Further remarks.
@@ -194,28 +196,29 @@ pub struct CaseReport {
     /// The outage of the host, if the scenario caused one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<HostOutage>,
-    /// The sources, for drawing; not serialized, because [`CaseStart`] contains them.
+    /// The source files, for drawing. The report does not serialize the source files, because [`CaseStart`]
+    /// contains them.
     #[serde(skip)]
     pub sources: Vec<SourceFile>,
-    /// The failures with their places, for drawing; the one that decided the status comes first. Not serialized
-    /// here, because `failure` and `claims` contain the reports.
+    /// The failures with their places, for drawing. The failure that decided the status comes first. These
+    /// failures are not serialized, because `failure` and `claims` contain their reports.
     #[serde(skip)]
     pub drawn: Vec<(FailureReport, StepFailure)>,
 }
 
-/// The result of a claim, that is, a step that tests a requirement.
+/// The result of a claim: a step that tests a requirement.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ClaimReport {
     /// The requirements.
     pub rules: Vec<String>,
-    /// The file of the step: the scenario's or a fragment's.
+    /// The file of the step, which is the scenario or a fragment.
     pub file: String,
-    /// Its line, from 1.
+    /// The line of the step, from 1.
     pub line: usize,
     /// The status.
     pub status: Status,
-    /// The reason why the claim was not tested or, with the status `skip`, why it does not apply; empty if it
-    /// was tested.
+    /// The reason why the claim was not tested or, if the status is `skip`, why the claim does not apply; empty
+    /// if the claim was tested.
     #[serde(default, skip_serializing_if = "ForeignText::is_empty")]
     pub untested: ForeignText,
     /// The number of times that the claim was tested and held.
@@ -223,26 +226,26 @@ pub struct ClaimReport {
     /// The failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<FailureReport>,
-    /// The action or request that the host must have accepted in the same run; otherwise the refusal that the
-    /// step expects does not count.
+    /// The action or request that the host must have accepted in the same run. If the host did not accept it,
+    /// the refusal that the step expects proves nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<String>,
 }
 
-/// A failed expectation with its place.
+/// A failed expectation with its place in a file.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FailureReport {
-    /// The file: the scenario's or a fragment's.
+    /// The file, which is the scenario or a fragment.
     pub file: String,
-    /// Its line, from 1.
+    /// The line in the file, from 1.
     pub line: usize,
-    /// Its column, from 1.
+    /// The column in the line, from 1.
     pub column: usize,
     /// The description of the failure.
     pub message: ForeignText,
     /// The label for the author's line.
     pub label: ForeignText,
-    /// The requirement that is broken; empty for a premise, which breaks none.
+    /// The requirement that is broken; empty for a premise, which breaks no requirement.
     pub rule: String,
     /// The lines of the transcript.
     pub transcript: Vec<u64>,
@@ -260,29 +263,29 @@ pub struct CheckLine {
     pub apart: LiteMap<String, u64>,
     /// The findings, without duplicates.
     pub findings: Vec<FindingLine>,
-    /// The number of breaches that are in no finding.
+    /// The number of breaches that `findings` does not contain.
     pub left_out: u64,
 }
 
 /// A finding: one rule that was broken.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FindingLine {
-    /// The requirement that is broken; empty if it is none of the check's requirements, `None` if the check
-    /// cannot say which.
+    /// The requirement that is broken; empty if the finding breaks none of the check's requirements, `None` if
+    /// the check cannot say which.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// The weight of the rule.
     pub weight: Weight,
     /// The description of the breach.
     pub message: ForeignText,
-    /// The lines of the transcript that prove it.
+    /// The lines of the transcript that prove the breach.
     pub transcript: Vec<u64>,
-    /// The difference between the states involved.
+    /// The difference between the compared states.
     pub diff: Option<ForeignText>,
     /// Whether the baseline lists this finding.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub known: bool,
-    /// The number of times that this finding occurred; the other members describe the first time.
+    /// The number of times that this finding occurred; the other members describe the first occurrence.
     #[serde(default = "once", skip_serializing_if = "is_once")]
     pub times: u64,
 }
@@ -388,7 +391,7 @@ impl CaseReport {
         }
     }
 
-    /// Returns the failures; the one that decided the status comes first.
+    /// Returns the failures; the failure that decided the status comes first.
     pub fn failures(&self) -> impl Iterator<Item = &FailureReport> {
         let others = self.claims.iter().filter_map(|claim| claim.failure.as_ref());
         let first = self.failure.as_ref();

@@ -1,15 +1,16 @@
-//! Excerpts of messages: on several lines, shortened if long, but never cut before or within the member in
-//! question.
+//! Formats excerpts of messages on several lines. Long messages are shortened, but never before or within the
+//! member in question.
 //!
 //! Start at [`of`].
 
 use crate::wire::json::{Map, Value};
 
-/// The limits of each form: bytes of a text, items of a list, nesting depth. The first form that fits is used.
+/// The limits of each form: bytes of a text, items of a list, nesting depth. The first form that is short
+/// enough is used.
 const FORMS: [(usize, usize, usize); 4] = [(2_000, 100, 64), (160, 12, 64), (80, 4, 6), (40, 2, 4)];
 
 /// Formats a message in at most `most` bytes. `members` are names of members that stay complete wherever they
-/// occur, even if the result becomes longer.
+/// occur, even if the result exceeds the limit.
 pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     let mut text = String::new();
     for form in FORMS {
@@ -26,7 +27,7 @@ pub fn of(message: &Value, members: &[&str], most: usize) -> String {
     }
     match members {
         [] => cut(&text, most),
-        // The member in question must be included, whatever the length.
+        // The excerpt must contain the member in question, whatever its length.
         _ => {
             let after = |from: usize, name: &&str| {
                 let rest = text.get(from..).unwrap_or_default();

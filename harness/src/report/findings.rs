@@ -1,5 +1,5 @@
-//! The report on a subject for its maintainers, in Markdown: each defect once with its smallest case, then the
-//! open points, then the figures.
+//! The report on a subject for its maintainers, in Markdown: each defect with its smallest case, then the open
+//! points, then the figures.
 //!
 //! Knows: the report of `reducers` and the known defects. Never knows: files, how the report was made.
 //!
@@ -15,7 +15,7 @@ use crate::reducers::report::{AgreementTally, SubjectFinding, SubjectReport};
 use crate::verdict::Status;
 use crate::wire::json::json;
 
-/// Formats the whole report. `command` is the command line that produces it.
+/// Formats the whole report. `command` is the command line that produces the report.
 pub fn markdown(report: &SubjectReport, defects: &SubjectDefects, command: &str) -> String {
     let mut out = String::new();
     let name = defects.subject(report.version);
@@ -113,7 +113,7 @@ fn case(out: &mut String, finding: &SubjectFinding) {
     let _ = writeln!(out, "```json\n{}\n```\n", question(finding));
 }
 
-/// Returns the input of a case, without run-specific numbers.
+/// Returns the input of a case, without numbers that differ between runs.
 fn question(finding: &SubjectFinding) -> String {
     let SubjectFinding { what, case, .. } = finding;
     if what.kind == DisagreementKind::Lost {
@@ -124,7 +124,7 @@ fn question(finding: &SubjectFinding) -> String {
 }
 
 fn open_points(out: &mut String, report: &SubjectReport) {
-    out.push_str("## Open points\n\nNotes are no accusations.\n\n");
+    out.push_str("## Open points\n\nA note is an open point of the specification, not a defect of the subject.\n\n");
     for finding in report.of_status(Status::Note) {
         let point = finding.key.strip_prefix("open ").unwrap_or(&finding.key);
         let (seen, title) = (finding.seen, finding.title());
@@ -136,7 +136,7 @@ fn open_points(out: &mut String, report: &SubjectReport) {
     }
 }
 
-/// Formats the agreement for each type of action, and for those types whose round trips lose something.
+/// Formats the agreement for each type of action, and for each type that loses data in a round trip.
 fn agreement(out: &mut String, report: &SubjectReport) {
     let row = |out: &mut String, name: &str, tally: &AgreementTally| {
         let AgreementTally { agreed, open, total } = tally;
@@ -300,7 +300,7 @@ Smallest case: `outcome applied, not noop`, seen 2 times: ours `"b"`, the subjec
 
 ## Open points
 
-Notes are no accusations.
+A note is an open point of the specification, not a defect of the subject.
 
 - `y` (2): session/y: `/y` is another, and the specification is open there. Readings: this; that
 

@@ -1,7 +1,7 @@
-//! A finished run, read back from its file. All later reports are made from it.
+//! A finished run, read from its file. All later reports are made from this data.
 //!
-//! Only the frames that explain a failure are kept: those of scenarios that did not hold, around the lines of
-//! evidence.
+//! Only the frames that explain a failure are kept: frames around the lines of evidence, in scenarios that did
+//! not hold.
 //!
 //! Start at [`FinishedRun::read`].
 
@@ -23,9 +23,9 @@ use super::summary::{CheckTotal, RunSummary};
 /// A run that was written to a file.
 #[derive(Debug, Default)]
 pub struct FinishedRun {
-    /// The facts known before the first scenario.
+    /// The facts that are known before the first scenario.
     pub header: RunHeader,
-    /// The scenarios, in the order of their ends.
+    /// The scenarios, in the order in which they ended.
     pub cases: Vec<FinishedCase>,
     /// The summary of the scenarios.
     pub summary: RunSummary,
@@ -44,7 +44,7 @@ pub struct FinishedCase {
     pub frames: Vec<ConversationLine>,
     /// The number of transcript lines that are not in `frames`.
     pub left_out: u64,
-    /// The seed of its identifiers, if it differs from the header's because several runs were merged.
+    /// The seed of the identifiers, if it differs from the seed in the header because several runs were merged.
     pub seed: Option<u64>,
 }
 
@@ -55,7 +55,7 @@ pub struct RunFooter {
     pub took_ms: u64,
     /// Whether the user interrupted the run.
     pub interrupted: bool,
-    /// Its exit code.
+    /// The exit code of the run.
     pub exit: u8,
     /// The baseline entries that no longer fail.
     #[serde(default)]
@@ -64,16 +64,16 @@ pub struct RunFooter {
     pub checks: LiteMap<String, CheckTotal>,
 }
 
-/// The maximal number of lines kept of a scenario that is still being read.
+/// The maximum number of lines kept of a scenario that is still being read.
 const HELD: usize = 4_000;
-/// The maximal number of bytes of these lines.
+/// The maximum number of bytes of the lines kept of a scenario that is still being read.
 const HELD_BYTES: usize = 16 << 20;
 
 impl FinishedRun {
     /// Reads the file of a run. A file that was cut off is read as far as possible.
     ///
     /// # Errors
-    /// The line and the reason if the file is not the file of a run.
+    /// Returns the line and the reason if the file is not the file of a run.
     pub fn read(input: impl BufRead) -> Result<FinishedRun, String> {
         let mut reading = RunReading::default();
         let mut reader = TranscriptReader::new(input);
@@ -94,11 +94,11 @@ impl FinishedRun {
     }
 }
 
-/// Returns the report and the whole conversation of one scenario. Of several repetitions, it returns the first
-/// that did not hold, or else the first.
+/// Returns the report and the whole conversation of one scenario. If the scenario was repeated, returns the
+/// first repetition that did not hold, or else the first repetition.
 ///
 /// # Errors
-/// The file is unreadable.
+/// Returns an error if the file is unreadable.
 pub fn one(
     input: impl BufRead,
     scenario: &str,
@@ -190,7 +190,7 @@ impl RunReading {
     fn finish(self) -> FinishedRun {
         let mut finished = self.finished;
         finished.header = self.header.unwrap_or_default();
-        // Only the footer contains the checks with the baseline applied.
+        // Only the footer contains the checks after the baseline was applied.
         if let Some(footer) = &finished.footer {
             finished.summary.checks = footer.checks.clone();
         }
@@ -198,7 +198,7 @@ impl RunReading {
     }
 }
 
-/// Returns the number of a line's scenario, which is the first member of the line.
+/// Returns the number of the scenario that a line belongs to, which is the first member of the line.
 pub(super) fn case_of(text: &str) -> Option<u32> {
     let rest = text.strip_prefix("{\"case\":")?;
     rest[..rest.find(',')?].parse().ok()
@@ -237,7 +237,7 @@ impl FinishedCase {
     }
 }
 
-/// Returns the lines of evidence, each with the members in question.
+/// Returns the lines of evidence, each with the names of the members in question.
 pub fn proofs(report: &CaseReport) -> Vec<ProofLine> {
     let failures = report.failures().map(|failure| (&failure.message, &failure.transcript));
     let findings = report.checks.iter().flat_map(|check| &check.findings);

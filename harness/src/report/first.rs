@@ -1,5 +1,5 @@
-//! The list of what to fix first: the causes of a run in at most ten lines, the worst first, and a command that
-//! plays one of them again.
+//! Lists what to fix first: the causes of a run in at most ten lines, the worst first, and a command that plays
+//! one of the failed scenarios again.
 //!
 //! Start at [`fix_first`].
 
@@ -14,10 +14,10 @@ use super::excerpt::beginning;
 use super::summary::RunSummary;
 use crate::verdict::Status;
 
-/// The maximal number of listed causes, including the line with the number of further causes. The heading and
-/// the command make it ten lines.
+/// The maximum number of lines about causes, including the line with the number of further causes. The heading
+/// and the command are two more lines.
 const LINES: usize = 8;
-/// The maximal length of a line's message, in bytes.
+/// The maximum length of a line's message, in bytes.
 const WRONG: usize = 110;
 
 /// Returns whether a cause needs a fix.
@@ -25,7 +25,7 @@ pub fn is_to_mend(cause: &FailureCause<'_>) -> bool {
     matches!(cause.status(), Status::Fail | Status::Error | Status::Untested | Status::Warn)
 }
 
-/// Returns the name of a cause, with the number of rules if there are several.
+/// Returns the name of a cause. If the cause has several rules, the name contains their number.
 pub fn name(cause: &FailureCause<'_>) -> String {
     match cause.rules().len() {
         0 | 1 => cause.family.clone(),
@@ -36,7 +36,7 @@ pub fn name(cause: &FailureCause<'_>) -> String {
 /// Formats the list; empty if nothing needs a fix. `tag` formats a status.
 pub fn fix_first(causes: &CauseFold, header: &RunHeader, tag: impl Fn(Status) -> String) -> String {
     let all = causes.by_cause();
-    // An untested rule is not known to be broken, so it comes last.
+    // An untested rule is not known to be broken, so the list ends with untested rules.
     let (blamed, untested): (Vec<_>, Vec<_>) = all
         .iter()
         .filter(|cause| is_to_mend(cause))
@@ -63,7 +63,7 @@ pub fn fix_first(causes: &CauseFold, header: &RunHeader, tag: impl Fn(Status) ->
     out
 }
 
-/// Returns the first line of a text, at most this many bytes.
+/// Returns the first line of a text, cut to at most this many bytes.
 pub fn one_line(text: &str, most: usize) -> String {
     let line = text.split('\n').next().unwrap_or_default();
     match beginning(line, most) {
@@ -72,7 +72,7 @@ pub fn one_line(text: &str, most: usize) -> String {
     }
 }
 
-/// Returns a run as JSON: its header, its summary and every breach by cause.
+/// Returns a run as JSON: the header, the summary and every breach by cause.
 pub fn as_json(causes: &CauseFold, header: &RunHeader, summary: &RunSummary, exit: u8) -> Value {
     let cause = |cause: &FailureCause<'_>| {
         let breach = |breach: &&RuleBreach| {

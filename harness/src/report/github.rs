@@ -14,7 +14,7 @@ use super::first::{is_to_mend, name};
 use super::redact::SecretRedactor;
 use super::summary::{RunSummary, word};
 
-/// The maximal number of causes in the summary.
+/// The maximum number of causes in the summary.
 const LISTED: usize = 50;
 
 /// Returns GitHub's level for a status; `None` if the status needs no annotation.
@@ -26,8 +26,8 @@ fn level(status: Status) -> Option<&'static str> {
     }
 }
 
-/// A line that GitHub interprets as a command. No other output of the harness can be one
-/// ([`crate::wire::foreign_text`]).
+/// A line that GitHub interprets as a command. [`crate::wire::foreign_text`] ensures that no other output of
+/// the harness is such a line.
 #[derive(Clone, Debug)]
 pub struct WorkflowCommand(String);
 
@@ -37,14 +37,14 @@ impl WorkflowCommand {
         WorkflowCommand(redactor.text(&self.0).into_owned())
     }
 
-    /// Returns the line, including its line break.
+    /// Returns the line, including the line break.
     pub fn line(&self) -> &str {
         &self.0
     }
 
     /// Makes an annotation. `properties` must already be escaped; `message` may be any text.
     fn new(level: &str, properties: &str, message: &str) -> WorkflowCommand {
-        // Redaction adds no line break, so the command stays on one line.
+        // Redaction adds no line break, so the command remains on one line.
         WorkflowCommand(format!("::{level} {properties}::{}\n", data(message)))
     }
 }
@@ -53,7 +53,7 @@ impl WorkflowCommand {
 const SHOWN: usize = 10;
 
 /// Returns the annotations for the worst causes and for stale entries of the baseline. `own` says whether the
-/// scenarios are the user's files, which an annotation can point to.
+/// scenarios are the user's files: an annotation can point to such a file.
 pub fn annotations(
     causes: &CauseFold,
     header: &RunHeader,
@@ -134,7 +134,8 @@ pub fn summary(
     out
 }
 
-/// Escapes text as the message of a workflow command, so that it stays on one line and starts no other command.
+/// Escapes text as the message of a workflow command. The escaped text has one line and starts no other
+/// command.
 fn data(text: &str) -> String {
     shown(text, LineBreaks::Kept).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -1,4 +1,4 @@
-//! `run.jsonl`: the whole run as lines of JSON, written during the run, from header to footer.
+//! Writes `run.jsonl`: the whole run as lines of JSON, written during the run, from header to footer.
 //!
 //! Lines with the member `run` describe the run (`header`, `case`, `result`, `footer`). All other lines are
 //! events of the transcript, in the capture format with the number of their scenario. A file without a footer
@@ -19,7 +19,7 @@ use super::redact::SecretRedactor;
 /// The size of the write buffer, in bytes.
 const WRITE_AT_ONCE: usize = 64 << 10;
 
-/// A writer of a run. Cheap to clone; all clones write to the same place.
+/// A writer of a run. A clone is cheap, and all clones write to the same place.
 #[derive(Clone)]
 pub struct RunWriter {
     inner: Arc<Mutex<JsonlState>>,
@@ -33,7 +33,7 @@ struct JsonlState {
     error: Option<io::Error>,
 }
 
-/// Formats a line of this kind about the run, including its line break.
+/// Formats a line of this kind about the run, including the line break.
 pub fn about(kind: &str, content: &impl Serialize) -> String {
     let mut value = serde_json::to_value(content).unwrap_or_default();
     if let Some(object) = value.as_object_mut() {
@@ -65,7 +65,7 @@ impl RunWriter {
     /// Flushes everything.
     ///
     /// # Errors
-    /// The first error since the beginning.
+    /// Returns the first error since the writer was made.
     pub fn finish(&self) -> io::Result<()> {
         self.with(|inner| {
             let flushed = inner.out.flush();

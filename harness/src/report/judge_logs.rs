@@ -1,5 +1,5 @@
-//! Judges logs of AHP software. Timestamps may leave the order of messages open, so the logs are judged in
-//! every possible order, and a finding counts only if it occurs in all of them.
+//! Judges logs of AHP software. Timestamps may leave the order of messages open. The logs are therefore judged
+//! in every possible order, and only findings that occur in all orders are reported.
 //!
 //! Knows: logs, the oracle. Never knows: where the logs come from.
 //!
@@ -63,7 +63,7 @@ pub fn judge_logs(logs: &ConnectionLogs, assume: Option<Version>, fail_on: FailO
     judged
 }
 
-/// The result of judging one order.
+/// The result of judging the messages in one of their possible orders.
 struct OrderJudgement {
     reports: Vec<CheckReport>,
     findings: Vec<Finding>,
@@ -98,8 +98,8 @@ fn once(
     OrderJudgement { reports, findings, took }
 }
 
-/// Returns the findings that occur in every order, and those findings of the first order that a single log
-/// shows, because these do not depend on the order. They are in the sequence of the first order.
+/// Returns the findings that occur in every order, and the findings that also occur if a single log is judged
+/// alone, because the order of the logs does not affect them. The result has the sequence of the first order.
 fn with_certain(
     logs: &ConnectionLogs,
     kept: Vec<Finding>,
@@ -119,8 +119,8 @@ fn with_certain(
     certain.cloned().collect()
 }
 
-/// Returns the findings of one order that the other order has too, for the same messages. A notification that
-/// the host sends to several connections counts as the same message on each.
+/// Returns the findings of one order that also occur in the other order, for the same messages. If the host
+/// sends a notification to several connections, the notification counts as the same message on each connection.
 fn in_both(logs: &ConnectionLogs, findings: Vec<Finding>, others: &[Finding]) -> Vec<Finding> {
     let mut known: HashMap<u64, usize> = HashMap::new();
     let mut classes: HashMap<u64, u64> = HashMap::new();
@@ -152,8 +152,8 @@ fn in_both(logs: &ConnectionLogs, findings: Vec<Finding>, others: &[Finding]) ->
     kept
 }
 
-/// Returns a key for a line: a hash of the text for a notification of the host, otherwise a hash of the line
-/// number.
+/// Returns a key for a line: a hash of the text if the line is a notification of the host, and otherwise a hash
+/// of the line number.
 fn class(logs: &ConnectionLogs, line: u64) -> u64 {
     let mut hasher = DefaultHasher::new();
     if let Some((ClosingSide::Host, frame)) = logs.message_at(line)

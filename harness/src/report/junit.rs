@@ -1,5 +1,5 @@
-//! JUnit output: a test case for each scenario, for each always-on check over the run, and for each baseline
-//! entry that no longer fails.
+//! Writes JUnit output: a test case for each scenario, for each always-on check over the run, and for each
+//! baseline entry that no longer fails.
 //!
 //! Jenkins, GitLab and GitHub's viewers read different parts of the file. The file and line are therefore
 //! attributes, and the text of a failure contains them as well.
@@ -18,8 +18,8 @@ use super::event::{CaseReport, RunHeader};
 use super::rule_quotes::RuleQuotes;
 use super::summary::{CheckTotal, RunSummary, row, word};
 
-/// The content of the file until the run is over. If the run is killed, a reader of the file sees that it is
-/// not a result.
+/// The content of the file until the run is over. If the run is killed, this content shows that the file is not
+/// a result.
 pub const UNFINISHED: &str = concat!(
     "<?xml version=\"1.0\" encoding=\"utf-8\"?><testsuites><testsuite name=\"scenarios\" tests=\"1\" errors=\"1\" ",
     "failures=\"0\"><testcase name=\"the run\" classname=\"scenarios\" time=\"0\"><error type=\"error\" ",
@@ -31,17 +31,17 @@ pub const UNFINISHED: &str = concat!(
 #[derive(Debug, Default)]
 pub struct JunitReport {
     cases: Vec<JunitCase>,
-    /// The header of the run, if there is a run.
+    /// The header of the run; `None` if the report is not about a run.
     header: Option<RunHeader>,
 }
 
-/// One test case. Its texts are already escaped for XML.
+/// A test case, with texts that are already escaped for XML.
 #[derive(Debug, Default)]
 struct JunitCase {
     name: String,
     class: String,
     file: String,
-    /// The line, from 1; 0 if there is none.
+    /// The line, from 1; 0 if the test case has no line.
     line: usize,
     took_ms: u64,
     outcome: JunitOutcome,
@@ -53,7 +53,7 @@ enum JunitOutcome {
     #[default]
     Passed,
     Skipped(String),
-    /// A failure or, with `error`, an error: its type, a message of one line and the full text.
+    /// A failure or, if `error` is set, an error: the type, a message of one line and the full text.
     Broken {
         error: bool,
         kind: &'static str,
@@ -104,7 +104,7 @@ impl JunitReport {
     /// Writes the file. `stale` contains the baseline entries that no longer fail.
     ///
     /// # Errors
-    /// The output is not writable.
+    /// Returns an error if the output is not writable.
     pub fn write(
         self,
         summary: &RunSummary,
@@ -136,7 +136,7 @@ fn written(
             let mut attributes = vec![("name", (*name).to_owned())];
             attributes.extend(counts(cases.iter()));
             if let Some(header) = header {
-                // Readers of JUnit files expect whole seconds.
+                // Programs that read JUnit files expect whole seconds.
                 let started = header.started.split('.').next().unwrap_or_default();
                 let started = started.trim_end_matches('Z').to_owned();
                 attributes.push(("timestamp", started));
@@ -177,7 +177,7 @@ fn pairs<'a>(attributes: &'a [(&'a str, String)]) -> impl Iterator<Item = (&'a s
     attributes.iter().map(|(name, value)| (*name, value.as_str()))
 }
 
-/// Returns the totals of some test cases.
+/// Returns the totals of these test cases.
 fn counts<'a>(cases: impl Iterator<Item = &'a JunitCase>) -> Vec<(&'static str, String)> {
     let [mut tests, mut failures, mut errors, mut skipped, mut took] = [0_u64; 5];
     for case in cases {
@@ -242,7 +242,7 @@ impl JunitCase {
     }
 }
 
-/// Formats the details of a scenario that did not hold, with the command that plays it again.
+/// Formats the details of a scenario that did not hold, with the command that plays the scenario again.
 fn detail(case: &CaseReport, header: Option<&RunHeader>) -> String {
     let quotes = header.map_or_else(RuleQuotes::newest, RuleQuotes::of_run);
     let mut lines = Vec::new();

@@ -1,5 +1,5 @@
-//! A kill matrix as a page: each rule with the checks and scenarios that test it and the injected faults that
-//! these must detect, and each fault with what detects it.
+//! Formats a kill matrix as a page. The page lists each rule with the checks and scenarios that test the rule
+//! and the injected faults that they must detect, and each fault with the checks and scenarios that detect it.
 //!
 //! Start at [`table`].
 
@@ -34,7 +34,8 @@ pub fn table<F: FaultKind>(matrix: &KillMatrix<F>, suite: &ScenarioSuite) -> Str
             RequirementStanding::Open => "nothing".to_owned(),
         };
         let weight = word(row.rule.weight).to_lowercase();
-        // A fault that is played until it is caught does not show everything that it breaks.
+        // If a fault is played only until it is detected, the result does not show everything that the fault
+        // breaks.
         let faults = match matrix.table.depth {
             KillDepth::Whole => matrix.breakers(row.rule.id),
             KillDepth::Caught => row.faults,

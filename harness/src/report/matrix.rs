@@ -32,7 +32,7 @@ impl CertificateBrief {
     /// Parses a certificate.
     ///
     /// # Errors
-    /// The reason why the text is not a certificate.
+    /// Returns the reason why the text is not a certificate.
     pub fn read(text: &str) -> Result<CertificateBrief, String> {
         let brief: CertificateBrief =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -43,14 +43,14 @@ impl CertificateBrief {
     }
 }
 
-/// Formats the table as Markdown. Each certificate comes with the link to its report; the link is empty if
-/// there is no report.
+/// Formats the table as Markdown. Each certificate has the link to its report; the link is empty if there is no
+/// report.
 pub fn matrix(certificates: &[(String, CertificateBrief)]) -> String {
     let mut columns: LiteMap<&str, ()> = LiteMap::new();
     for (_, brief) in certificates {
         columns.extend(brief.profiles.iter().map(|profile| (profile.name.as_str(), ())));
     }
-    // The profiles that every host has come first.
+    // The profiles that every host has are in the first columns.
     let first = ["core", "agent"];
     let rest = columns.keys().copied().filter(|name| !first.contains(name));
     let columns: Vec<&str> = first.into_iter().chain(rest).collect();

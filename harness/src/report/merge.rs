@@ -1,7 +1,7 @@
 //! Merges the files of several runs into one: the shards of a suite that were played on several machines.
 //!
-//! Lines are copied as they are read; of each run, only the totals and the names of its scenarios are kept in
-//! memory. In a copied line, only the case number and the references to other lines change.
+//! Lines are copied as they are read, and the harness keeps only the totals and the scenario names of each run
+//! in memory. In a copied line, only the case number and the references to other lines change.
 //!
 //! Start at [`merge`].
 
@@ -32,14 +32,14 @@ pub struct MergeResult {
     pub missing: Vec<SelectionShard>,
 }
 
-/// The header members that may differ between the files. All others must be equal.
+/// The members of the header that may differ between the files. All other members must be equal.
 const OWN: [&str; 4] = ["seed", "started", "epoch_us", "shard"];
 
 /// Merges the named files and writes the result to `out`.
 ///
 /// # Errors
-/// An invalid line, a file that was cut off, files from different runs, a scenario that is in two files, or a
-/// write error.
+/// Returns an error if a line is invalid, a file was cut off, the files are from different runs, a scenario is
+/// in two files, or `out` is not writable.
 pub fn merge<R: BufRead>(
     files: Vec<(String, R)>,
     out: &mut impl Write,
@@ -67,7 +67,7 @@ pub fn merge<R: BufRead>(
         summary: RunSummary::of(first.header.standard(), FailOn::default()),
         excused: LiteMap::new(),
         took_ms: 0,
-        // An incomplete merge certifies nothing, like an interrupted run.
+        // An incomplete merge cannot certify a host, as an interrupted run cannot.
         interrupted: !missing.is_empty(),
         exit: 0,
     };
@@ -122,7 +122,8 @@ fn same<R>(one: &MergePart<R>, other: &MergePart<R>) -> Result<(), String> {
         [&left, &right].map(|value| value.as_object().into_iter().flat_map(|map| map.keys()));
     let mut keys: Vec<&String> =
         keys.into_iter().flatten().filter(|key| !OWN.contains(&key.as_str())).collect();
-    // Short members are compared first, because a difference there explains a difference in long members.
+    // Short members are compared first, because a difference in a short member explains differences in long
+    // members.
     keys.sort_by_key(|key| left[key.as_str()].to_string().len());
     for key in keys {
         let (left, right) = (&left[key], &right[key]);
@@ -143,7 +144,7 @@ fn same<R>(one: &MergePart<R>, other: &MergePart<R>) -> Result<(), String> {
     }
 }
 
-/// Returns a target without the port of a local address, because that port is chosen at random.
+/// Returns a target without the port of a local address, because such a port is chosen at random.
 fn place(target: &str) -> String {
     for local in ["ws://127.0.0.1:", "ws://localhost:", "ws://[::1]:"] {
         if let Some(rest) = target.strip_prefix(local) {
@@ -163,17 +164,18 @@ struct MergeJoin<'a, W> {
     base: u32,
     /// The first unused case number.
     cases: u32,
-    /// The index of the file that contains each scenario.
+    /// The index of the file that contains each scenario, by the scenario's name.
     owners: BTreeMap<String, usize>,
     summary: RunSummary,
-    /// The checks with findings. The value says whether every file with such findings has them in its baseline.
+    /// The checks with findings. The value says whether each file with such findings has the findings in its
+    /// baseline.
     excused: LiteMap<String, bool>,
     took_ms: u64,
     interrupted: bool,
     exit: u8,
 }
 
-/// A shift of line numbers: the first line that it applies to, and the difference to the new number.
+/// A shift of line numbers: the first line that the shift applies to, and the difference to the new number.
 type LineShift = (u64, i64);
 
 impl<W: Write> MergeJoin<'_, W> {
@@ -234,7 +236,7 @@ impl<W: Write> MergeJoin<'_, W> {
         let own = |is: u64, was: u64| (is != was).then_some(is);
         let start = CaseStart {
             case: self.renumbered(start.case)?,
-            // The identifiers and times of a case depend on the seed and start of its own run.
+            // The identifiers and times of a case depend on the seed and the start of the case's own run.
             seed: start.seed.or(own(header.seed, self.header.seed)),
             epoch_us: start.epoch_us.or(own(header.epoch_us, self.header.epoch_us)),
             ..start
@@ -254,7 +256,8 @@ impl<W: Write> MergeJoin<'_, W> {
             struct MergedScenario {
                 case: Option<u32>,
             }
-            // A line with the case in another position is an error; a line without a case is copied unchanged.
+            // If a line has the case in another position, this is an error; a line without a case is copied
+            // unchanged.
             return match parse::<MergedScenario>(text)?.case {
                 Some(_) => Err("expected `case` as the first member".to_owned()),
                 None => Ok(text.trim_end().to_owned() + "\n"),

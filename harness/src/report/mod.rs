@@ -4,8 +4,9 @@
 //! [`summary::RunSummary`]. The console, `run.jsonl` and JUnit use only these, so `judge` can produce the same
 //! reports from a file.
 //!
-//! [`baseline`] settles known failures, [`coverage`] says what puts which requirement to the test, [`places`] what of the tables was seen, [`redact`] keeps secrets out of what is written, [`replay`] makes
-//! a run again from its file, [`rule_quotes`] quotes requirements in the words of the run's version.
+//! [`baseline`] settles known failures, [`coverage`] lists the tests of each requirement, [`places`] counts
+//! which parts of the protocol tables a run has shown, [`redact`] removes secrets from all output, [`replay`]
+//! replays a run from its file, [`rule_quotes`] quotes requirements with the names of the run's version.
 //!
 //! Knows: `run`, `verdict`, `ledger`. Never knows: sockets, arguments.
 //!

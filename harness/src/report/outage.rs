@@ -1,7 +1,7 @@
 //! Outages: the host ended or stopped answering while a scenario was played.
 //!
-//! The claims of such a scenario do not count. The outage breaks the requirement [`OUTLIVES`], but only if it
-//! is reproducible while no other scenario is played.
+//! The claims of such a scenario are not judged. The outage breaks the requirement [`OUTLIVES`], but only if
+//! the outage is reproducible while no other scenario is played.
 //!
 //! Knows: reports of scenarios, the ledger. Never knows: processes, sockets.
 //!
@@ -42,18 +42,18 @@ impl HostOutage {
     }
 }
 
-/// A scenario whose result does not count.
+/// A scenario whose result is not used.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct VoidCase {
-    /// Its number in the run.
+    /// The number of the scenario in the run.
     pub case: u32,
-    /// The reason.
+    /// The reason why the result is not used.
     pub reason: String,
 }
 
 impl CaseReport {
-    /// Returns the report of a scenario that causes an outage: [`OUTLIVES`] is broken, and the failed claims
-    /// become untested.
+    /// Returns the report of a scenario that causes an outage. In this report, [`OUTLIVES`] is broken, and the
+    /// failed claims become untested.
     pub fn charged(mut self, outage: HostOutage) -> CaseReport {
         let weight =
             RequirementLedger::look_up(OUTLIVES).map_or(Weight::Essential, |rule| rule.weight);

@@ -1,8 +1,8 @@
 //! Determines which parts of the version's protocol tables a run has shown, as a fold over transcripts.
 //!
-//! Only valid and accepted messages count: messages from the host, its error responses, requests that got a
-//! result, on either side, and notifications. An action that a client only dispatches and a request that fails
-//! show nothing about the rest of the table.
+//! Only valid and accepted messages count: messages from the host, the host's error responses, requests of
+//! either side that got a result, and notifications. An action that a client only dispatches and a request that
+//! fails show nothing about the rest of the table.
 //!
 //! [`unseen`] is the table of places that no run against the reference host can show, with the reasons.
 //!
@@ -28,35 +28,35 @@ use crate::wire::protocol::Protocol;
 use crate::wire::validate::MessageOrigin;
 use crate::wire::version::Version;
 
-/// The maximal number of unanswered requests that are remembered.
+/// The maximum number of unanswered requests that are remembered.
 const MAX_OPEN: usize = 100_000;
 
-/// The members of a case start that matter here.
+/// The members of a case start that this module uses.
 #[derive(Deserialize)]
 struct StartedCase {
     case: u32,
     provider: Option<String>,
 }
 
-/// The places of the protocol tables, with the number of times that each was shown.
+/// The places of the protocol tables, with the number of times that each place was seen.
 pub struct ShownPlaces {
     protocol: &'static Protocol,
     places: TablePlaces,
-    /// The unanswered requests, by connection, requester and identifier; the value is the method and the
+    /// The unanswered requests, by connection, requester and identifier. The value is the method and the
     /// params.
     open: HashMap<(String, MessageOrigin, String), (String, Value)>,
 }
 
 impl ShownPlaces {
-    /// Makes a fold without observations.
+    /// Makes a fold that has not read a transcript yet.
     pub fn of(protocol: &'static Protocol) -> ShownPlaces {
         ShownPlaces { protocol, places: TablePlaces::of(protocol), open: HashMap::new() }
     }
 
-    /// Reads the transcript of a run, or a capture. If no version is given, the version of the header applies.
+    /// Reads the transcript of a run, or a capture. If no version is given, the version in the header applies.
     ///
     /// # Errors
-    /// An invalid line, an unknown version, or a version without tables.
+    /// Returns an error if a line is invalid, or if the version is unknown or has no tables.
     pub fn read(version: Option<Version>, input: impl BufRead) -> Result<ShownPlaces, String> {
         ShownPlaces::read_for(version, None, input)
     }
@@ -64,7 +64,7 @@ impl ShownPlaces {
     /// Reads the cases played with one agent and the cases played once, from a run about several agents.
     ///
     /// # Errors
-    /// The same as for [`ShownPlaces::read`].
+    /// Returns the same errors as [`ShownPlaces::read`].
     pub fn read_with_agent(provider: &str, input: impl BufRead) -> Result<ShownPlaces, String> {
         ShownPlaces::read_for(None, Some(provider), input)
     }
@@ -116,7 +116,7 @@ impl ShownPlaces {
         let (sender, seen) = match event {
             ConnectionEvent::Sent(seen) => (MessageOrigin::Client, seen),
             ConnectionEvent::Received(seen) => (MessageOrigin::Host, seen),
-            // A new connection starts with new identifiers.
+            // A new connection starts with new request identifiers.
             ConnectionEvent::Open { .. } => return self.open.retain(|(of, _, _), _| of != conn),
             _ => return,
         };
@@ -173,12 +173,12 @@ impl ShownPlaces {
         self.protocol.version()
     }
 
-    /// Returns every place of the tables, with the number of times that it was seen.
+    /// Returns every place of the tables, with the number of times that the place was seen.
     pub fn rows(&self) -> &[TablePlace] {
         self.places.rows()
     }
 
-    /// Returns the places that were never seen, each with the reason if one is known.
+    /// Returns the places that were never seen, each with the reason if a reason is known.
     pub fn lacking(&self) -> impl Iterator<Item = (&TablePlace, Option<&'static str>)> {
         let rows = self.rows().iter().filter(|place| place.seen == 0);
         rows.map(|place| (place, why(&place.name, self.version())))
@@ -195,7 +195,7 @@ impl ShownPlaces {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UnseenReason {
-    /// The versions that the reason applies to, as a version range.
+    /// The versions that the reason applies to, in the syntax of a version range.
     spec: String,
     /// The places.
     pub places: Vec<String>,
@@ -214,7 +214,7 @@ impl UnseenReason {
 pub fn unseen() -> &'static [UnseenReason] {
     static TABLE: OnceLock<Vec<UnseenReason>> = OnceLock::new();
     let read = || serde_json::from_str(include_str!("../../protocol/unseen.json"));
-    // The table is empty only if the file is broken, and a test detects that.
+    // The table is empty only if the file is broken, and a test detects a broken file.
     TABLE.get_or_init(|| read().unwrap_or_default())
 }
 

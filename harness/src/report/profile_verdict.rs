@@ -1,6 +1,7 @@
 //! The verdict on each profile of a certificate.
 //!
-//! A profile is conformant if each of its MUST and essential requirements that applies was tested and held.
+//! A profile is conformant if each applicable MUST and essential requirement of the profile was tested and
+//! held.
 //!
 //! Knows: the results of requirements and checks. Never knows: where they come from.
 //!
@@ -33,14 +34,15 @@ pub enum ProfileVerdict {
     Conformant,
     /// At least one applicable MUST or essential requirement is broken.
     NotConformant,
-    /// None is broken, but some were not observed or were out of reach of the run.
+    /// No applicable MUST or essential requirement is broken, but some were not observed or were out of reach
+    /// of the run.
     Incomplete,
     /// The host does not offer the profile, or the run did not include it.
     NotApplicable,
 }
 
 impl ProfileVerdict {
-    /// Returns the worst verdict; [`ProfileVerdict::NotApplicable`] if none applies.
+    /// Returns the worst verdict; [`ProfileVerdict::NotApplicable`] if no profile applies.
     pub fn worst(verdicts: impl Iterator<Item = ProfileVerdict>) -> ProfileVerdict {
         const ORDER: [ProfileVerdict; 3] =
             [ProfileVerdict::NotConformant, ProfileVerdict::Incomplete, ProfileVerdict::Conformant];
@@ -60,7 +62,7 @@ impl ProfileVerdict {
     }
 }
 
-/// The profiles that come first in a report; the others follow by name.
+/// The profiles that come first in a report. The other profiles follow by name.
 const FIRST: [&str; 2] = ["core", "agent"];
 
 /// Returns the result of each profile.

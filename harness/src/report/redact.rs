@@ -2,10 +2,10 @@
 //!
 //! A secret whose text is known (a token from the command line, a handshake or an `authenticate` request)
 //! becomes [`REDACTED`] or [`REDACTED_SHORT`] everywhere, so the always-on checks can still see where a host
-//! leaked it. A match of a user's pattern becomes a numbered mark. Equal texts get equal marks, so equal
-//! identifiers stay equal, different ones stay different, and `judge` gives the same result for a redacted file
-//! as for the original. A pattern is applied to each string of a JSON line separately, so the line stays valid
-//! JSON.
+//! leaked the secret. A match of a user's pattern becomes a numbered mark. Equal texts get equal marks, so
+//! equal identifiers stay equal, different identifiers stay different, and `judge` gives the same result for a
+//! redacted file as for the original. A pattern is applied to each string of a JSON line separately, so the
+//! line stays valid JSON.
 //!
 //! Knows: texts, JSON. Never knows: what is secret, where things are written.
 
@@ -22,20 +22,21 @@ use crate::wire::percent;
 
 /// The replacement for a secret that no frame of a host may contain.
 pub const REDACTED: &str = "«redacted»";
-/// The replacement for a short secret, which may also occur by accident.
+/// The replacement for a short secret, whose text may also occur by accident.
 pub const REDACTED_SHORT: &str = "«redacted short»";
-/// The prefix of every mark, including the numbered ones.
+/// The prefix of all marks, including the numbered marks.
 pub const MARK: &str = "«redacted";
-/// The minimal length of a secret, in bytes. Redacting shorter texts would garble the output.
+/// The minimum length of a secret, in bytes. The redaction of shorter texts would garble the output.
 const MIN_SECRET: usize = 4;
-/// The maximal number of secrets learnt from traffic, because every line is searched for each of them.
+/// The maximum number of secrets learnt from traffic. The limit exists because every line is searched for each
+/// secret.
 const MAX_SECRETS: usize = 256;
-/// The maximal number of different texts with a mark of their own; all further texts share the last mark.
+/// The maximum number of different texts with a separate mark; all further texts share the last mark.
 const MAX_MARKS: usize = 100_000;
 
-/// Headers with secret values.
+/// The headers whose values are secret.
 const SECRET_HEADERS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
-/// Query parameters with secret values.
+/// The query parameters whose values are secret.
 const SECRET_PARAMETERS: [&str; 6] =
     ["tkn", "token", "access_token", "connectiontoken", "api_key", "key"];
 
@@ -63,7 +64,7 @@ pub fn is_secret_parameter(name: &str) -> bool {
     SECRET_PARAMETERS.iter().any(|it| it.eq_ignore_ascii_case(name))
 }
 
-/// The secrets and patterns of a run. Clones share them.
+/// The secrets and patterns of a run. All clones share the same secrets and patterns.
 #[derive(Clone, Debug, Default)]
 pub struct SecretRedactor {
     inner: Arc<Mutex<RedactorState>>,
@@ -79,9 +80,9 @@ struct RedactorState {
 #[derive(Debug)]
 struct RedactedSecret {
     plain: String,
-    /// The secret as written in JSON, in XML, in a URL and in hexadecimal digits, if that differs.
+    /// The different spellings of the secret: as text in JSON, in XML, in a URL and in hexadecimal digits.
     forms: Vec<String>,
-    /// The replacement.
+    /// The replacement for the secret.
     mark: &'static str,
 }
 
@@ -103,11 +104,11 @@ impl SecretRedactor {
             return;
         }
         inner.secrets.push(RedactedSecret::new(secret));
-        // A secret that contains another one must be replaced first.
+        // If a secret contains another secret, the longer one must be replaced first.
         inner.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.plain.len()));
     }
 
-    /// Returns every secret with a known text, so that the always-on checks can search for it.
+    /// Returns every secret with a known text. The always-on checks search for these texts.
     pub fn secrets(&self) -> Vec<String> {
         self.lock().secrets.iter().map(|secret| secret.plain.clone()).collect()
     }
@@ -117,8 +118,9 @@ impl SecretRedactor {
         self.line(line, false, |literal, _| format::is_word(literal));
     }
 
-    /// Removes secrets from any other object in its JSON form; the names of members stay. A short secret is only
-    /// removed as a word of its own: the token `other` leaves `other-version`, a word of our formats, alone.
+    /// Removes secrets from any other object in its JSON form; the names of members stay. A short secret is
+    /// only removed if the secret is a whole word: the token `other` does not change `other-version`, which is
+    /// a word of the harness's own formats.
     pub fn object(&self, line: &mut String) {
         self.line(line, true, |_, after| after.starts_with(':'));
     }
@@ -163,8 +165,8 @@ impl RedactedSecret {
 }
 
 impl RedactorState {
-    /// Returns the text without the secrets; `None` if it contains none. With `words`, a short secret within a longer
-    /// word stays.
+    /// Returns the text without the secrets; `None` if the text contains no secret. With `words`, a short
+    /// secret within a longer word stays.
     fn secrets(&self, text: &str, words: bool) -> Option<String> {
         let mut out: Option<String> = None;
         for secret in &self.secrets {
@@ -179,13 +181,13 @@ impl RedactorState {
         out
     }
 
-    /// Returns the text without the matches of the patterns; `None` if nothing matches.
+    /// Returns the text without the matches of the patterns; `None` if no pattern matches.
     fn matched(&mut self, text: &str) -> Option<String> {
         let mut out: Option<String> = None;
         for index in 0..self.patterns.len() {
             let pattern = self.patterns[index].clone();
             let now = out.as_deref().unwrap_or(text);
-            // A replacement for a secret is not a secret itself.
+            // The replacement for a secret must not be replaced again.
             let secret = |found: &str| !(found.is_empty() || found.starts_with(MARK));
             let changed = pattern.replace_all(now, |found: &regex_lite::Captures<'_>| {
                 let found = found.get(0).map_or("", |whole| whole.as_str());
@@ -212,7 +214,7 @@ impl RedactorState {
     }
 
     /// Returns a line of JSON without the matches of the patterns, in all strings including names. `keep` gets
-    /// a string literal and the text after it, and returns whether the literal stays.
+    /// a string literal and the text after the literal, and returns whether the literal stays.
     fn strings(&mut self, line: &str, keep: fn(&str, &str) -> bool) -> String {
         let mut out = String::with_capacity(line.len());
         let mut rest = line;
@@ -239,8 +241,8 @@ impl RedactorState {
     }
 }
 
-/// Returns the text with every occurrence of a secret replaced; `None` if there is none. With `words`, occurrences
-/// within a longer word, and names of members, stay.
+/// Returns the text with every occurrence of a secret replaced; `None` if the secret does not occur. With
+/// `words`, occurrences within a longer word, and names of members, stay.
 fn replaced(text: &str, secret: &str, mark: &str, words: bool) -> Option<String> {
     let joins = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
     let mut out = String::new();
@@ -264,8 +266,8 @@ fn replaced(text: &str, secret: &str, mark: &str, words: bool) -> Option<String>
     Some(out)
 }
 
-/// Returns the length in bytes of the string literal at the beginning of the text; the whole length if it is
-/// not closed.
+/// Returns the length in bytes of the string literal at the beginning of the text; the length of the whole text
+/// if the literal has no closing quote.
 fn end_of_string(quoted: &str) -> usize {
     let bytes = quoted.as_bytes();
     let mut at = 1;

@@ -1,4 +1,4 @@
-//! Shows how a subject compares with the harness's reducers: on the console, and as JUnit.
+//! Shows how a subject's reducers compare with the harness's reducers: on the console, and as JUnit.
 //!
 //! Knows: the report of `reducers`. Never knows: how the report was made, files.
 //!
@@ -17,7 +17,7 @@ use crate::reducers::report::{AgreementTally, SubjectFinding, SubjectReport};
 use crate::verdict::Status;
 use crate::wire::foreign_text::xml;
 
-/// The maximal length of a state or action on the console, in characters.
+/// The maximum length of a state or action on the console, in characters.
 const SHOWN: usize = 600;
 
 /// Formats the progress of a run, on one line.
@@ -65,7 +65,7 @@ pub fn console(report: &SubjectReport, written: &[(String, String)], style: Draw
     out
 }
 
-/// Formats the rows that do not agree everywhere, and the number of the other rows.
+/// Formats the rows in which subject and harness differ, and the number of the other rows.
 fn tallies(out: &mut String, title: &str, rows: &LiteMap<String, AgreementTally>) {
     if rows.is_empty() {
         return;
@@ -173,7 +173,7 @@ fn summary(out: &mut String, report: &SubjectReport) {
 /// disagreement.
 ///
 /// # Errors
-/// The output is not writable.
+/// Returns an error if the report cannot be written as XML.
 pub fn junit(report: &SubjectReport) -> Result<String, String> {
     let mut vectors = TestSuite::new("vectors");
     for vector in &report.vectors {
@@ -227,8 +227,8 @@ fn built(name: &str, status: Status, reason: &str) -> TestCaseBuilder {
     }
 }
 
-/// Makes a test case that always passes. Agreement is a figure, not a verdict; each disagreement fails as a
-/// case of its own.
+/// Makes a test case that always passes. The share of agreement is a figure, not a verdict; each disagreement
+/// has a separate test case that fails.
 fn tally(class: &str, (name, tally): (&String, &AgreementTally)) -> TestCase {
     let mut case = TestCaseBuilder::success(&xml(name), Duration::ZERO);
     let AgreementTally { agreed, open, total } = tally;

@@ -2,7 +2,7 @@
 //!
 //! In a `run.jsonl`, every scenario is played again with the host's messages from the file, and the scenario
 //! must send the same messages as in the file. Other captures have no scenarios; only the always-on checks
-//! judge them.
+//! judge such captures.
 
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
@@ -35,11 +35,11 @@ use super::summary::{CheckTotal, OWN_FRAMES, RunSummary};
 pub struct JudgedFile {
     /// The header of the run; `None` for a capture from elsewhere.
     pub header: Option<RunHeader>,
-    /// The scenarios, in the order of their ends.
+    /// The scenarios, in the order in which they ended.
     pub cases: Vec<CaseReport>,
     /// The summary of the scenarios.
     pub summary: RunSummary,
-    /// The version that it is about, where it says so or the caller does.
+    /// The protocol version, if the file or the caller names a version.
     pub version: Option<Version>,
     /// The duration of the transcript.
     pub took: Duration,
@@ -49,17 +49,18 @@ pub struct JudgedFile {
     pub messages: u64,
     /// Remarks about irregularities of the file.
     pub notes: Vec<String>,
-    /// Whether a line in the middle of the file is unreadable. Only the lines before it were judged.
+    /// Whether a line in the middle of the file is unreadable. The replay judges only the lines before an
+    /// unreadable line.
     pub broken: bool,
-    /// The verdicts that differ from those in the file.
+    /// The differences between the new verdicts and the verdicts in the file.
     pub differences: Vec<String>,
 }
 
 impl JudgedFile {
-    /// Returns the reason why nothing of a capture could be judged, with advice; `None` if something was
+    /// Returns the reason why no message of a capture could be judged, with advice; `None` if any message was
     /// judged.
     pub fn nothing(&self) -> Option<String> {
-        // A client's messages say nothing about a host.
+        // The messages of a client say nothing about a host.
         let of_host = |(check, _): &(&String, &CheckTotal)| *check != OWN_FRAMES;
         let totals = self.summary.checks.iter().filter(of_host);
         let observed = totals.map(|(_, total)| total.observations).sum::<u64>() > 0;
@@ -78,11 +79,11 @@ impl JudgedFile {
     }
 }
 
-/// Judges a file up to the first unreadable line. Judging beyond a gap would blame the host for missing
-/// messages.
+/// Judges a file up to the first unreadable line. If the lines after a gap were judged, the host would be
+/// blamed for missing messages.
 ///
 /// # Errors
-/// The first line is unreadable.
+/// Returns an error if the first line is unreadable.
 pub fn judge(
     input: impl BufRead,
     assume: Option<Version>,
@@ -121,7 +122,7 @@ pub fn judge(
     Ok(replay.finish())
 }
 
-/// Judges a capture in memory with the always-on checks; its lines count from 1.
+/// Judges a capture in memory with the always-on checks. Line numbers count from 1.
 pub fn judge_lines(lines: &[TranscriptLine], assume: Option<Version>) -> Vec<CheckReport> {
     let mut foreign = ForeignCapture::new(assume);
     for (number, line) in (1..).zip(lines) {
@@ -138,7 +139,8 @@ struct RunReplay {
     header: Option<RunHeader>,
     cases: LiteMap<u32, ReplayedScenario>,
     foreign: Option<ForeignCapture>,
-    /// Whether a recorder of the harness wrote the beginning of the file, and its end or the end of the run.
+    /// Whether the file begins as a recorder of the harness writes it, and whether the file has its end or the
+    /// end of the run.
     begun: bool,
     ended: bool,
 }
@@ -209,7 +211,7 @@ impl RunReplay {
 
     fn result(&mut self, recorded: CaseReport) {
         let Some(replayed) = self.cases.remove(&recorded.case) else {
-            // The scenario was not played, so there is nothing to judge.
+            // The scenario was not played, so the replay has nothing to judge.
             self.judged.summary.add(&recorded);
             self.judged.cases.push(recorded);
             return;
@@ -292,7 +294,7 @@ impl RunReplay {
     }
 }
 
-/// The maximal number of connection names in a capture.
+/// The maximum number of connection names in a capture.
 const MAX_NAMES: usize = 100_000;
 
 /// A capture without scenarios.
@@ -301,7 +303,7 @@ struct ForeignCapture {
     standard: Option<ProtocolStandard>,
     assume: Option<Version>,
     oracle: Oracle,
-    /// The latest connection of each name.
+    /// The latest connection with each name.
     conns: HashMap<String, ConnId>,
     /// The connections whose handshake has begun.
     begun: HashSet<ConnId>,
@@ -382,8 +384,8 @@ fn oracle(assume: Option<Version>, standard: ProtocolStandard) -> Oracle {
     oracle
 }
 
-/// Returns the protocol of a capture that begins with this event. In a capture of AHP, no message to an agent
-/// comes before the first message of a client.
+/// Returns the protocol of a capture that begins with this event. In an AHP capture, the first message of a
+/// client comes before any message to an agent.
 fn standard_of(event: &ConnectionEvent) -> Option<ProtocolStandard> {
     match event {
         ConnectionEvent::Below { way: BelowEvent::ToAgent | BelowEvent::FromAgent, .. } => {
@@ -405,7 +407,8 @@ fn of_acp(event: ConnectionEvent) -> ConnectionEvent {
     }
 }
 
-/// Returns whether a client begins a handshake. A restarted process may have the name of the previous one.
+/// Returns whether a client begins a handshake with this event. A restarted process may have the name of the
+/// previous process.
 fn begins(event: &ConnectionEvent) -> bool {
     let ConnectionEvent::Sent(seen) = event else { return false };
     seen.message().is_some_and(|message| message.method() == Some("initialize"))
@@ -425,7 +428,7 @@ struct ReplayedScenario {
     last: Duration,
 }
 
-/// The line of the next event of the play.
+/// The line of the play's next event.
 #[derive(Debug, Default)]
 struct ReplayPlace {
     line: u64,
@@ -439,7 +442,7 @@ impl TranscriptRecorder for FromFile {
     }
 }
 
-/// The sources of a scenario that the file contains.
+/// The sources of a scenario, as contained in the file.
 struct CarriedTexts<'a>(&'a CaseStart);
 
 impl FileSource for CarriedTexts<'_> {
@@ -523,7 +526,8 @@ impl ReplayedScenario {
                 // In a run, a message is processed before a timer that is due at the same time, and the timer's
                 // output is sent afterwards.
                 match event {
-                    // The scenario may already have requested more, which the run did only after this event.
+                    // The scenario may already have requested further outputs, which the original run only
+                    // requested after this event.
                     ConnectionEvent::Open { .. } | ConnectionEvent::Refused(_) => {
                         if !self.begins(self.last, &line.conn) {
                             self.begins(at, &line.conn);
@@ -567,8 +571,8 @@ impl ReplayedScenario {
         }
     }
 
-    /// Returns the next output that has a line in the file. A request to open a connection has none until it
-    /// succeeds.
+    /// Returns the next output that has a line in the file. A request to open a connection has no line until
+    /// the connection is open.
     fn next_sent(&mut self, at: Duration) -> Option<DriverOutput> {
         loop {
             if let Some(output) = self.taken(at)? {
@@ -577,7 +581,7 @@ impl ReplayedScenario {
         }
     }
 
-    /// Takes the next output, if there is one, and returns it if it has a line in the file.
+    /// Takes the next output; `None` if there is no output, or if the output has no line in the file.
     fn taken(&mut self, at: Duration) -> Option<Option<DriverOutput>> {
         match self.play.poll_output(at)? {
             DriverOutput::Open { conn, client, .. } => {
@@ -594,7 +598,8 @@ impl ReplayedScenario {
         Some(None)
     }
 
-    /// Returns whether the scenario has begun to open a client's connection; takes outputs until it does.
+    /// Returns whether the scenario has begun to open a client's connection. The function takes outputs until
+    /// it finds the connection or no output is left.
     fn begins(&mut self, at: Duration, client: &str) -> bool {
         while !self.opening.contains(client) {
             match self.taken(at) {
@@ -606,7 +611,7 @@ impl ReplayedScenario {
         true
     }
 
-    /// Takes all outputs that need no line, and reports the others as missing.
+    /// Takes all outputs. Outputs that should have a line in the file are reported as missing.
     fn drain(&mut self, at: Duration) {
         while let Some(output) = self.next_sent(at) {
             self.is_missing(&output);

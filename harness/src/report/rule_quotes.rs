@@ -1,6 +1,8 @@
-//! How the reports of a run quote requirements and checks: by the ledger of its version, in the words of its wire.
+//! Quotes requirements and checks in the reports of a run, from the ledger and with the names of the run's
+//! version.
 //!
-//! A rule that the version does not ask for is quoted as the newest version has it, and said to be none of this one.
+//! If a rule does not apply to the version, the quote has the text of the newest version that contains the
+//! rule, and says that the rule does not apply.
 //!
 //! Start at [`RuleQuotes`].
 
@@ -12,48 +14,49 @@ use crate::wire::version::Version;
 use super::event::RunHeader;
 use super::summary::word;
 
-/// What is quoted in reports about one version.
+/// The texts of requirements and checks for reports about one version.
 #[derive(Clone, Debug)]
 pub struct RuleQuotes {
     version: Version,
     edge: VersionEdge,
 }
 
-/// A requirement as it is quoted.
+/// A requirement with the texts that a report quotes.
 #[derive(Clone, Debug)]
 pub struct QuotedRequirement {
-    /// Its row.
+    /// The row of the requirement in the ledger.
     pub row: &'static Requirement,
-    /// What a breach weighs in this version.
+    /// The weight of a breach in this version.
     pub weight: Weight,
-    /// Its statement in the words of this version.
+    /// The statement of the requirement, with actions and notifications named as in this version.
     pub statement: String,
-    /// What it weighs and since when, or that this version does not ask for it.
+    /// The weight of the requirement and its first version, or a note that it does not apply to this version.
     pub standing: String,
 }
 
 impl RuleQuotes {
-    /// Quotes for a version.
+    /// Makes the quotes for a version.
     pub fn of(version: Version) -> RuleQuotes {
         RuleQuotes { version, edge: VersionEdge::new(version, "") }
     }
 
-    /// Quotes for the newest version.
+    /// Makes the quotes for the newest version.
     pub fn newest() -> RuleQuotes {
         RuleQuotes::of(RequirementLedger::newest().version)
     }
 
-    /// Quotes for the version of a run; for the newest one if the run names none.
+    /// Makes the quotes for the version of a run; for the newest version if the header has no valid version.
     pub fn of_run(header: &RunHeader) -> RuleQuotes {
         header.version.parse().map_or_else(|_| RuleQuotes::newest(), RuleQuotes::of)
     }
 
-    /// A text, such as the description of a check, in the words of this version.
+    /// Returns a text, such as the description of a check, with actions and notifications named as in this
+    /// version.
     pub fn text(&self, text: &str) -> String {
         self.edge.in_words_of_the_wire(text)
     }
 
-    /// A requirement; `None` if no ledger has the id.
+    /// Returns the quote of a requirement; `None` if no ledger contains the identifier.
     pub fn requirement(&self, id: &str) -> Option<QuotedRequirement> {
         let version = self.version;
         let own = RequirementLedger::of(version);

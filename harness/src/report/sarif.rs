@@ -1,4 +1,5 @@
-//! SARIF output, version 2.1.0: a result for each place of each breach, for code scanning services and editors.
+//! Writes SARIF output, version 2.1.0: a result for each place of each breach, for code scanning services and
+//! editors.
 //!
 //! Knows: causes of failures, the header of a run. Never knows: where the file is written.
 //!
@@ -19,7 +20,8 @@ use super::summary::{row, word};
 
 /// The address of the schema of SARIF 2.1.0.
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
-/// The maximal number of results of one breach. Code scanning services refuse files with more than some thousands.
+/// The maximum number of results of one breach. Code scanning services refuse files with several thousand
+/// results.
 const PLACES: usize = 10;
 /// The name of the rule for entries of the baseline that no longer fail.
 const STALE: &str = "baseline";
@@ -27,7 +29,7 @@ const STALE: &str = "baseline";
 /// A collector of the scenarios' files that writes the report at the end of the run.
 #[derive(Debug, Default)]
 pub struct SarifReport {
-    /// The file of each scenario. Findings of always-on checks have no line of their own.
+    /// The file of each scenario. A finding of an always-on check has no line in a scenario file.
     files: LiteMap<String, String>,
 }
 
@@ -42,8 +44,9 @@ impl SarifReport {
         self.report(header, &CauseFold::default(), &[], (0, false))
     }
 
-    /// Returns the report. `stale` contains the baseline entries that no longer fail, `exit` the exit code of the
-    /// run; `whole` says whether the run was neither interrupted nor stopped by a defect of the harness.
+    /// Returns the report. `stale` contains the baseline entries that no longer fail, and `exit` is the exit
+    /// code of the run. `whole` says whether the run was neither interrupted nor stopped by a defect of the
+    /// harness.
     pub fn report(
         &self,
         header: &RunHeader,
@@ -137,7 +140,7 @@ impl SarifReport {
     }
 }
 
-/// How SARIF grades a status.
+/// The kind and the level that SARIF uses for a status.
 #[derive(Clone, Copy, Debug)]
 struct SarifLevel {
     kind: &'static str,
@@ -145,13 +148,13 @@ struct SarifLevel {
 }
 
 impl SarifLevel {
-    /// Returns the grade of a status; `None` if it is nothing to report.
+    /// Returns the kind and the level for a status; `None` if the status is not reported.
     fn of(status: Status) -> Option<SarifLevel> {
         let (kind, level) = match status {
             Status::Fail => ("fail", "error"),
             Status::Warn => ("fail", "warning"),
             Status::Note => ("informational", "none"),
-            // SARIF calls a rule open that was evaluated and could not be decided.
+            // In SARIF, a rule is `open` if its evaluation did not lead to a decision.
             Status::Untested | Status::Error => ("open", "none"),
             Status::Pass | Status::Skip | Status::Known => return None,
         };
@@ -159,7 +162,7 @@ impl SarifLevel {
     }
 }
 
-/// Describes the rule of a breach: a requirement, or else a check or a scenario.
+/// Describes the rule of a breach, which is a requirement, a check or a scenario.
 fn rule(breach: &RuleBreach, quotes: &RuleQuotes) -> Value {
     let id = breach.id.rule.as_str();
     let mut rule = json!({"id": id});
@@ -179,7 +182,8 @@ fn rule(breach: &RuleBreach, quotes: &RuleQuotes) -> Value {
     rule
 }
 
-/// Returns the relative address of a file: its name with `/` between folders and other characters percent-encoded.
+/// Returns the relative address of a file. The address has `/` between folders, and other special characters
+/// are percent-encoded.
 fn address(file: &str) -> String {
     percent::escaped(file.replace('\\', "/"), percent::PATH)
 }
@@ -221,7 +225,7 @@ mod tests {
         let place = &result["locations"][0]["physicalLocation"];
         assert_eq!(place["artifactLocation"]["uri"], "scenarios/core/dispatch%20one.yaml");
         assert_eq!(place["region"]["startLine"], 7);
-        // Rules are quoted in the words of the run's version.
+        // Rules are quoted with the names of the run's version.
         let rule = &run["tool"]["driver"]["rules"][0];
         assert_eq!(rule["id"], "chat.stream.kind-match");
         assert!(rule["shortDescription"]["text"].to_string().contains("session/delta"), "{rule}");

@@ -2,8 +2,8 @@
 //!
 //! Start at [`address`].
 
-/// The prefixes of sources, each with its address. `{name}` is the file name without its extension, `{file}`
-/// the file name, `{version}` the version of a crate.
+/// The prefixes of sources, each with an address. In the address, `{name}` stands for the file name without its
+/// extension, `{file}` for the file name, and `{version}` for the version of a crate.
 const PAGES: &[(&str, &str)] = &[
     ("docs/", "https://microsoft.github.io/agent-host-protocol/{name}"),
     ("types/", "https://github.com/microsoft/agent-host-protocol/blob/main/types/{file}"),
@@ -21,7 +21,7 @@ const PAGES: &[(&str, &str)] = &[
 pub fn address(source: &str) -> Option<String> {
     let (prefix, page) = PAGES.iter().find(|(prefix, _)| source.starts_with(prefix))?;
     let rest = &source[prefix.len()..];
-    // The source of a crate contains its version.
+    // If the source is a crate, the source contains the version of the crate.
     let (version, rest) = match page.contains("{version}") {
         true => rest.split_once(' ')?,
         false => ("", rest),

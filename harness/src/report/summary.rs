@@ -1,4 +1,5 @@
-//! The summary of a run: the number of scenarios by status, each check over all scenarios, and the exit code.
+//! The summary of a run: the number of scenarios by status, the result of each check over all scenarios, and
+//! the exit code.
 
 use litemap::LiteMap;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use crate::wire::version::ProtocolStandard;
 
 use super::event::{CaseReport, CheckLine, FindingLine};
 
-/// The check of the frames that the harness itself sends. It says nothing about a host.
+/// The check of the frames that the harness itself sends. The results of this check say nothing about a host.
 pub const OWN_FRAMES: &str = "shape.harness";
 
 /// The summary of a run's scenarios.
@@ -21,7 +22,7 @@ pub struct RunSummary {
     pub checks: LiteMap<String, CheckTotal>,
     /// The weight from which a broken rule makes the run a failure.
     pub fail_on: FailOn,
-    /// The number of flaky scenarios: those that held, but not at the first attempt.
+    /// The number of flaky scenarios: scenarios that held, but not at the first attempt.
     pub flaky: u64,
 }
 
@@ -32,28 +33,29 @@ pub struct CheckTotal {
     pub observations: u64,
     /// The number of times that the rule was broken.
     pub findings: u64,
-    /// The worst breach.
+    /// The status of the worst breach; `None` if the rule was never broken.
     pub worst: Option<Status>,
     /// The results of single requirements of the check.
     #[serde(default, skip_serializing_if = "LiteMap::is_empty")]
     pub rules: LiteMap<String, RuleTotal>,
-    /// Whether some breach leaves open which of the requirements without a separate count is broken.
+    /// Whether a breach could be of several requirements, none of which the check counts separately.
     #[serde(default)]
     pub unclear: bool,
-    /// The first findings, each with its scenario, and the first finding of each requirement.
+    /// The first findings of the check, and the first finding of each requirement, each with the scenario.
     pub shown: Vec<(String, FindingLine)>,
 }
 
 /// The result of one requirement of an always-on check over a whole run.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RuleTotal {
-    /// The number of times that it was tested; only if the check counts it separately.
+    /// The number of times that the requirement was tested; 0 unless the check counts the requirement
+    /// separately.
     pub observations: u64,
-    /// The worst breach.
+    /// The status of the worst breach; `None` if the requirement was never broken.
     pub worst: Option<Status>,
 }
 
-/// The maximal number of findings of one check that a report shows in full.
+/// The maximum number of findings of one check that a report shows in full.
 const SHOWN: usize = 5;
 
 impl RunSummary {
@@ -110,7 +112,7 @@ impl RunSummary {
                     shown.times += finding.times;
                     continue;
                 }
-                // The worst findings come first; equally bad ones stay in the order of arrival.
+                // The worst findings come first; equally bad findings stay in the order of arrival.
                 let place = total
                     .shown
                     .iter()
@@ -132,7 +134,8 @@ impl RunSummary {
         self.counts.values().sum()
     }
 
-    /// Returns the number of checks with a status: the worst finding, a pass, or untested.
+    /// Returns the number of checks with a status. The status of a check is its worst finding, a pass, or
+    /// untested.
     pub fn checks_with(&self, status: Status) -> u64 {
         self.checks.values().filter(|total| total.status() == status).count() as u64
     }
@@ -146,7 +149,7 @@ impl RunSummary {
 }
 
 impl CheckTotal {
-    /// Drops the last finding beyond [`SHOWN`] that is not the only one of its requirement.
+    /// Drops the last finding beyond [`SHOWN`] whose requirement has further findings.
     fn shorten(&mut self) {
         if self.shown.len() <= SHOWN {
             return;

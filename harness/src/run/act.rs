@@ -20,12 +20,12 @@ use super::task::{
 };
 use super::watch::AbsenceWatch;
 
-/// The liveness probe for agents: a method that no agent has, so that every agent has to refuse it.
+/// The liveness probe for agents: a method that no agent has, so every agent has to refuse it.
 const ACP_PING: &str = "_ahp-harness/ping";
 /// The maximum number of frames that one step sends.
 const MAX_TIMES: u64 = 100_000;
 
-/// The first value of `${frame}`. It is large because clients number their own requests from 1.
+/// The first value of `${frame}`. The value is large because clients number their own requests from 1.
 const FIRST_FRAME_ID: u64 = 1_000_000;
 /// The maximum nesting depth of a generated frame.
 const MAX_DEPTH: usize = 10_000_000;
@@ -244,7 +244,7 @@ impl ScenarioCase {
         let conn = ConnId(self.next_conn);
         self.next_conn += 1;
         if let Some(peer) = self.peers.get_mut(id) {
-            // A peer has at most one connection at a time, so that its name is unambiguous in the transcript.
+            // A peer has at most one connection at a time, so the peer's name is unambiguous in the transcript.
             if let (Some(old), true) = (peer.conn, peer.connected) {
                 self.outputs.push_back(DriverOutput::Close { conn: old, graceful: true });
                 peer.disconnect();

@@ -12,9 +12,9 @@ use super::detect::DetectedFeature;
 /// The answers of an agent to `initialize` and `session/new`.
 #[derive(Clone, Debug, Default)]
 pub struct AgentFacts {
-    /// The `agentCapabilities`; null where there are none.
+    /// The `agentCapabilities`; null if the agent declares none.
     pub capabilities: Value,
-    /// The answer to `session/new`; null where there is none.
+    /// The answer to `session/new`; null if there is no answer.
     pub session: Value,
 }
 

@@ -33,9 +33,9 @@ pub(super) struct AgentLink {
 /// Why a request has no answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum RequestUnanswered {
-    /// The connection ended; the string is the reason.
+    /// The connection ended; the string says why.
     Ended(String),
-    /// The time limit was reached.
+    /// The answer did not arrive within the time limit.
     Late,
 }
 
@@ -43,7 +43,7 @@ impl AgentLink {
     /// Connects to the agent, or starts it. `limit` is the time limit for connecting and for each answer.
     ///
     /// # Errors
-    /// Returns the reason if there is no connection.
+    /// Returns the reason if the connection cannot be established.
     pub(super) async fn open(
         endpoint: &LinkEndpoint,
         limit: Duration,
@@ -65,7 +65,7 @@ impl AgentLink {
     /// error.
     ///
     /// # Errors
-    /// Returns [`RequestUnanswered`] if there is no answer.
+    /// Returns [`RequestUnanswered`] if no answer arrives.
     pub(super) async fn ask(
         &mut self,
         method: &str,
@@ -112,8 +112,8 @@ impl AgentLink {
     }
 }
 
-/// Returns the answer to a request from the agent: "cancelled" for a request for permission, otherwise an
-/// error.
+/// Returns the answer to a request from the agent: "cancelled" for a request for permission, and an error for
+/// any other request.
 fn refusal(request: &Message) -> Message {
     let id = request.id().cloned().unwrap_or_default();
     match request.method() {

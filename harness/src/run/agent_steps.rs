@@ -22,10 +22,10 @@ const VERSION: u64 = 1;
 /// The name of the harness's own MCP server.
 pub(super) const SERVER: &str = "ahp";
 
-/// The placeholder in scripts for the agent's working directory: tools take absolute paths.
+/// The placeholder in scripts for the agent's working directory. Tools need absolute paths.
 const FOLDER: &str = "{work}";
 
-/// Returns the tasks of the handshake. For an `open` step, the tasks that create a session follow.
+/// Returns the tasks of the handshake. For an `open` step, the tasks that create a session are appended.
 pub(super) fn opening(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let opens = step.verb == StepVerb::Open;
     let usual = asking(case).and_then(|asking| AgentOffers::named(&asking.offers));
@@ -57,15 +57,15 @@ pub(super) fn opening(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskA
     acts
 }
 
-/// Returns the settings that make the agent ask for permission, if the case needs it to ask.
+/// Returns the settings with which the agent asks for permission, if the case needs such a request.
 fn asking(case: &ScenarioCase) -> Option<&AskingSetup> {
     let needed = case.setup.scenario.needs.iter().any(|need| need == "ask");
     case.setup.side.asking.as_ref().filter(|_| needed)
 }
 
-/// Returns the pattern that the answer to `initialize` has to match. The pattern pins the version, because
-/// these rules do not apply to an agent that speaks only other versions. The step states which capabilities the
-/// agent has to declare.
+/// Returns the pattern that the answer to `initialize` has to match. The pattern fixes the version, because
+/// these rules do not apply to an agent that supports only other versions. The step states which capabilities
+/// the agent has to declare.
 fn speaks(step: &ScenarioStep) -> ValuePattern {
     let version = ValuePattern::equal(ValueTemplate::fixed(step.span, json!(VERSION)));
     let mut members = vec![("protocolVersion".to_owned(), version)];
@@ -138,8 +138,8 @@ fn session(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAc
     acts
 }
 
-/// Returns the task that sends a prompt: the text, then the script. An agent that cannot follow scripts gets
-/// the fixed prompt of its profile.
+/// Returns the task that sends a prompt, which consists of the text and the script. An agent that cannot follow
+/// scripts gets the fixed prompt of its profile.
 pub(super) fn prompt(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let script = script(case, step).replace(FOLDER, &case.setup.side.work);
@@ -190,7 +190,7 @@ pub(super) fn disk(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     vec![TaskAct::Look { path, text, waits: step.flag("waits") }]
 }
 
-/// A look at the calls of our tool.
+/// Returns the act that checks the calls of the harness's own MCP tool.
 pub(super) fn called(step: &ScenarioStep) -> Vec<TaskAct> {
     let each = step.pattern("each").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
     vec![TaskAct::Called { times: step.count("times").unwrap_or_default(), each }]
@@ -205,7 +205,7 @@ pub(super) fn call(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     peers(case, step, "at").into_iter().filter_map(looks).collect()
 }
 
-/// A look at what the chunks of a session's messages add up to.
+/// Returns the acts that compare the concatenated message chunks of a session with patterns.
 pub(super) fn texts(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let member = |name: &str| Some((name.to_owned(), step.pattern(name)?.clone()));
     let members = ["user", "agent"].into_iter().filter_map(member).collect();
@@ -217,7 +217,7 @@ pub(super) fn texts(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     peers(case, step, "at").into_iter().filter_map(looks).collect()
 }
 
-/// Returns the task that waits for the answer to a prompt that was cancelled because the case ends.
+/// Returns the task that waits for the answer to a prompt that the case cancels at its end.
 pub(super) fn farewell(peer: PeerId, id: u64) -> TaskAct {
     let id = ValuePattern::equal(ValueTemplate::fixed(SourceSpan::default(), json!(id)));
     TaskAct::Answer {

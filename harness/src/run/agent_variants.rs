@@ -16,7 +16,7 @@ use super::agents::{play_on, playable};
 use super::suite::ScenarioSuite;
 use super::variants::VariantResult;
 
-/// Plays scenarios against the reference agent with these variants. `share` selects scenarios by their index.
+/// Plays scenarios against the reference agent with these variants. `share` selects scenarios by index.
 pub fn play(
     suite: &ScenarioSuite,
     rows: &[&'static AgentVariantRow],

@@ -1,7 +1,7 @@
 //! The client that approves pending tool calls in scenarios that test something else.
 //!
 //! Whether a tool runs without confirmation is the host's own policy. A scenario that does not test this policy
-//! names a client that approves every call. Its dispatches are in the transcript like any others.
+//! names a client that approves every call. The transcript contains this client's dispatches like all others.
 //!
 //! Knows: actions. Never knows: what the scenario expects.
 

@@ -1,4 +1,4 @@
-//! Barriers: they decide "nothing else arrived" without sleeping.
+//! Proves by barriers, without sleeping, that no further message arrived.
 //!
 //! A client dispatches a harmless marker action on a chat. When a subscriber has received the marker's
 //! envelope, it has received every envelope with a lower `serverSeq`. Clients that are not subscribed to that
@@ -31,7 +31,7 @@ pub struct PendingBarrier {
     mark: Option<PendingMark>,
     /// The pings without an answer.
     pings: Vec<(PeerId, u64)>,
-    /// The dispatch whose outcome the barrier decides, by its `clientSeq`.
+    /// The dispatch whose outcome the barrier decides, identified by its `clientSeq`.
     decides: Option<(u64, DispatchGoal)>,
 }
 
@@ -57,7 +57,7 @@ pub struct CaseMarks {
 }
 
 impl CaseMarks {
-    /// Records the arrival of an envelope. Returns false if the envelope is not a marker.
+    /// Records the arrival of an envelope. Returns whether the envelope is a marker.
     pub(super) fn arrived(&mut self, by: PeerId, seq: u64, at: PeerId, rejected: bool) -> bool {
         if !self.sent.contains(&(by, seq)) {
             return false;
@@ -70,14 +70,14 @@ impl CaseMarks {
         true
     }
 
-    /// Returns whether no marker was dispatched.
+    /// Returns whether the case has not dispatched any marker.
     pub(super) fn is_empty(&self) -> bool {
         self.sent.is_empty()
     }
 }
 
 impl ScenarioCase {
-    /// Records a message if it is the marker of a barrier. Returns whether it is one.
+    /// Returns whether a message is the marker of a barrier, and records the message if so.
     pub(super) fn is_mark(&mut self, at: PeerId, message: &Message) -> bool {
         if self.marks.is_empty() || message.method() != Some("action") {
             return false;
@@ -106,7 +106,7 @@ impl ScenarioCase {
         barrier
     }
 
-    /// Returns the chat that can carry a marker: the named chat, or any chat that the client is subscribed to.
+    /// Returns a chat that can carry a marker: the named chat, or any chat that the client is subscribed to.
     fn marked_chat(&self, by: PeerId, channel: Option<&Value>) -> Option<String> {
         if !self.protocol()?.has(ProtocolFeature::Drafts) {
             return None;
@@ -120,7 +120,7 @@ impl ScenarioCase {
             .map(str::to_owned)
     }
 
-    /// Whether the barriers of this client send markers that the host accepts.
+    /// Returns whether the host accepts the markers of this client's barriers.
     pub(super) fn has_markers(&self, by: PeerId, channel: &str) -> bool {
         self.marks.refused.is_empty() && self.marked_chat(by, Some(&channel.into())).is_some()
     }
@@ -165,7 +165,7 @@ impl ScenarioCase {
         if let Some(mark) = barrier.mark.take() {
             if self.marks.refused.contains(&(by, mark.seq)) {
                 self.notes.push(
-                    "the host rejected the draft that marks the barrier, so `ping` marked it"
+                    "the host rejected the barrier's marker (`chat/draftChanged`), so the barrier used `ping` instead"
                         .to_owned(),
                 );
                 self.ping_everyone(&mut barrier, &[]);
@@ -243,7 +243,7 @@ impl ScenarioCase {
     ) -> WaitProgress {
         if barrier.mark.take().is_some() {
             self.notes.push(
-                "the draft that marks the barrier did not come back, so `ping` marked it"
+                "the barrier's marker (`chat/draftChanged`) did not come back, so the barrier used `ping` instead"
                     .to_owned(),
             );
             self.ping_everyone(&mut barrier, &[]);

@@ -33,8 +33,8 @@ use super::task::{
 };
 use super::watch::AbsenceWatch;
 
-/// The maximum number of frames that a host may send in one scenario: far above what any scenario needs, far
-/// below what fills the memory.
+/// The maximum number of frames that a host may send in one scenario. No scenario needs nearly as many, and
+/// this number does not fill the memory.
 const MAX_FRAMES: u64 = 200_000;
 /// The maximum number of bytes that a host may send in one scenario.
 const MAX_BYTES: u64 = 64 << 20;
@@ -44,11 +44,11 @@ pub(super) const BUDGET: u32 = 30;
 /// dropped.
 const MAX_ANSWERS: usize = 1_000;
 
-/// One client of the case.
+/// A client of the case.
 #[derive(Debug)]
 pub(super) struct CasePeer {
     pub(super) name: String,
-    /// The binding that holds the last `serverSeq` that the client has seen.
+    /// The name of the binding that holds the last `serverSeq` that the client has received.
     seq_name: String,
     pub(super) engine: ClientEngine,
     pub(super) conn: Option<ConnId>,
@@ -58,17 +58,18 @@ pub(super) struct CasePeer {
     pub(super) answers: VecDeque<(u64, Arc<SeenFrame>)>,
     /// The host's requests; `None` unless the scenario answers them.
     pub(super) asked: Option<VecDeque<(u64, Arc<SeenFrame>)>>,
-    /// The line and the reason of the connection's end.
+    /// The transcript line at which the connection ended, and the reason.
     pub(super) ended: Option<(u64, String)>,
     /// The HTTP status with which the host refused the connection.
     pub(super) refused: Option<u16>,
-    /// How the client presents itself during the connection's handshake.
+    /// The credentials and the `Origin` header with which the client opens its connection.
     pub(super) guise: ClientGuise,
     /// The client's state for serving an agent.
     pub(super) served: AgentClientSide,
 }
 
-/// What the current task waits for. A wait ignores messages in the mailbox up to and including line `looked`.
+/// The event that the current task waits for. A wait ignores messages in the mailbox up to and including line
+/// `looked`.
 #[derive(Debug)]
 pub(super) enum TaskWait {
     Connected(PeerId, OpeningGoal),
@@ -87,11 +88,12 @@ pub(super) enum TaskWait {
     Observers,
     Permission { peer: PeerId, answer: PermissionReply },
     Looked { token: u64, look: FileLook },
-    // Reads the file again at the time `at`.
+    // Reads a file again at the time `at`.
     LookAgain { at: Duration, look: FileLook },
     Called(u64, ValuePattern),
     Texts { peer: PeerId, session: Value, texts: ValuePattern },
-    // Waits for the messages that no barrier has waited for.
+    // Compares a client's state again after further messages, because the barrier could not prove that all had
+    // arrived.
     Mirrored(MirrorClaim),
 }
 
@@ -110,9 +112,10 @@ pub(super) enum WaitProgress {
     Failed(Box<StepFailure>),
 }
 
-/// A scenario that is being played. It neither reads a clock nor owns a socket. The `handle_*` methods take
-/// events, [`poll_output`](Self::poll_output) returns what to do until it returns `None`, and
-/// [`next_timeout`](Self::next_timeout) returns when to call [`handle_timeout`](Self::handle_timeout).
+/// A scenario that is being played. A case neither reads a clock nor owns a socket. The `handle_*` methods take
+/// events. [`poll_output`](Self::poll_output) returns the next thing to do, and `None` if there is nothing to
+/// do. [`next_timeout`](Self::next_timeout) returns the time at which [`handle_timeout`](Self::handle_timeout)
+/// is due.
 #[derive(Debug)]
 pub struct ScenarioCase {
     pub(super) setup: CaseSetup,
@@ -125,17 +128,17 @@ pub struct ScenarioCase {
     pub(super) marks: CaseMarks,
     pub(super) bound_at: Vec<(String, SourceSpan)>,
     pub(super) next_conn: u32,
-    /// How many frames `send` steps have sent so far.
+    /// The number of frames that `send` steps have sent so far.
     pub(super) raw_frames: u64,
     pub(super) next_step: usize,
     pub(super) tasks: VecDeque<StepTask>,
     pub(super) current: Option<(Option<usize>, TaskWait, Duration)>,
-    /// Whether the current task only prepares its step's own act.
+    /// Whether the current task only prepares its step's main act.
     pub(super) prepares: bool,
     pub(super) watches: Vec<AbsenceWatch>,
     pub(super) outputs: VecDeque<DriverOutput>,
     pub(super) observers: Option<ScenarioObservers>,
-    /// The message that came closest to what the current wait looks for: its line and why it does not match.
+    /// The message that came closest to what the current wait looks for: its transcript line and the mismatch.
     pub(super) near: Option<(u64, Box<PatternMismatch>)>,
     pub(super) phase: CasePhase,
     pub(super) deadline: Duration,
@@ -144,7 +147,7 @@ pub struct ScenarioCase {
     pub(super) log: StepLog,
     pub(super) decisions: OpenDecisions,
     pub(super) interrupted: bool,
-    /// Whether more steps may be added after all steps were played.
+    /// Whether more steps may follow after all present steps were played.
     pub(super) open_ended: bool,
     pub(super) frames: u64,
     pub(super) bytes: u64,
@@ -211,12 +214,12 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// Returns the next output, or `None` if there is nothing to do now.
+    /// Returns the next output; `None` if the driver has nothing to do now.
     pub fn poll_output(&mut self) -> Option<DriverOutput> {
         self.outputs.pop_front()
     }
 
-    /// Returns when [`handle_timeout`](Self::handle_timeout) is due; `None` once the case is over.
+    /// Returns the time at which [`handle_timeout`](Self::handle_timeout) is due; `None` once the case is over.
     pub fn next_timeout(&self) -> Option<Duration> {
         let wait = self.current.as_ref().map(|(_, _, deadline)| *deadline);
         (self.phase != CasePhase::Over)
@@ -248,7 +251,7 @@ impl ScenarioCase {
         self.interrupted
     }
 
-    /// Returns the notes for the report, besides the verdict.
+    /// Returns the notes for the report, apart from the verdict.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -268,7 +271,7 @@ impl ScenarioCase {
         if let Some(peer) = self.peer_of(conn) {
             peer.connected = true;
             if acp {
-                // What another process of the agent has told is not what this one tells.
+                // A new connection is a new agent process: messages of the old process are dropped.
                 peer.mailbox = ClientMailbox::default();
             }
             peer.served.opened(now);
@@ -352,7 +355,7 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// Stops the case on the user's request. Created resources are still cleaned up.
+    /// Stops the case on the user's request. The case still removes the resources that it created.
     pub fn interrupt(&mut self, now: Duration) {
         if self.phase == CasePhase::Playing {
             self.interrupted = true;
@@ -361,7 +364,7 @@ impl ScenarioCase {
         }
     }
 
-    // Peers.
+    // The clients of the case.
 
     pub(super) fn push_peer(&mut self, name: String, client_id: String, mirrors: bool) -> PeerId {
         let seq_name = format!("{name}.seq");
@@ -410,7 +413,7 @@ impl ScenarioCase {
         self.peers.iter_mut().find(|peer| peer.conn == Some(conn))
     }
 
-    // Incoming messages.
+    // The handling of incoming messages.
 
     pub(super) fn message(
         &mut self,
@@ -429,7 +432,7 @@ impl ScenarioCase {
         peer.initialized |= shook;
         let lifted = peer.engine.handle(message).map(|lifted| Arc::new(SeenFrame::of(lifted)));
         let last_seen = peer.engine.last_seen();
-        // From here on, the message is in the vocabulary of the newest version; the transcript keeps the
+        // After this line, the message is in the vocabulary of the newest version; the transcript keeps the
         // original.
         let seen = lifted.as_ref().unwrap_or(seen);
         let Some(message) = seen.message() else {
@@ -502,17 +505,17 @@ impl ScenarioCase {
             "the host sent {} frames, {} bytes, which is more than any scenario needs",
             self.frames, self.bytes
         );
-        // A flood is no scenario's subject, but it makes every later step untestable.
+        // No scenario is about a flood of frames, but a flood makes every later step untestable.
         let mut failure = self.failure_of(step, FailureKind::Trouble, message);
         failure.lines.push(line);
         self.failure.get_or_insert(failure);
-        // Later messages are ignored, and all connections end at once.
+        // The case ignores later messages and ends all connections at once.
         self.current = None;
         self.tasks.clear();
         self.end();
     }
 
-    // Progress.
+    // The progress of the case through its tasks.
 
     /// Fails the current wait if its deadline has passed.
     pub(super) fn expire(&mut self, now: Duration) {
@@ -541,7 +544,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Does everything that is possible without another event.
+    /// Makes all progress that is possible without another event.
     pub(super) fn advance(&mut self, now: Duration) {
         self.mint.now = now;
         if self.phase == CasePhase::Playing && self.failure.is_some() {
@@ -569,7 +572,7 @@ impl ScenarioCase {
                     WaitProgress::Failed(failure) => self.fail(now, failure),
                 }
             } else if self.phase == CasePhase::Cleaning {
-                // The cleanup may have found more to remove.
+                // The cleanup may have found further resources to remove.
                 self.tasks = self.cleaning().into();
                 if self.tasks.is_empty() {
                     self.end();
@@ -609,7 +612,8 @@ impl ScenarioCase {
     pub(super) fn clean_up(&mut self, now: Duration) {
         self.phase = CasePhase::Cleaning;
         self.observers_leave();
-        // A resource can only be removed once its creation is complete, so a pending response is awaited first.
+        // A resource can only be removed after its creation is complete, so the case first waits for a pending
+        // response.
         self.current = match self.current.take() {
             Some((_, TaskWait::Response { peer, id, .. }, _)) => {
                 let wait = TaskWait::Response {
@@ -651,7 +655,7 @@ impl ScenarioCase {
         if !self.goes_on_after(failure) {
             self.clean_up(now);
         } else if kind != FailureKind::Content {
-            // The step's remaining tasks depend on the outcome that did not occur.
+            // The step's remaining tasks depend on an outcome that did not occur.
             self.tasks.retain(|task| matches!(task.act, TaskAct::Hang { .. }));
         }
     }

@@ -29,19 +29,21 @@ pub struct ClaimOutcome {
     pub span: SourceSpan,
     /// The requirements that the claim tests.
     pub rules: Vec<String>,
-    /// How often the claim was tested and held.
+    /// The number of times that the claim was tested and held.
     pub observations: u64,
-    /// The failure of the claim; `None` if it did not fail.
+    /// The failure of the claim; `None` if the claim did not fail.
     pub failure: Option<StepFailure>,
-    /// The reason why the claim was not tested, in one line; empty if it was tested.
+    /// The reason why the claim was not tested, in one line; empty if the claim was tested.
     pub untested: String,
-    /// Whether the reason in `untested` is a choice that the protocol leaves to the host, so that the
-    /// requirements do not apply.
+    /// Whether the reason in `untested` is a choice that the protocol leaves to the host, so the requirements
+    /// do not apply.
     pub inapplicable: bool,
-    /// Whether another claim of the scenario failed, which is probably why this claim is untested.
+    /// Whether another claim of the scenario failed. Such a failure is the probable reason why this claim is
+    /// untested.
     pub follows: bool,
-    /// What the host has to accept in the same run so that a refusal that the claim expects counts, as listed
-    /// by [`ScenarioCase::accepted`]; `None` if the claim expects no refusal.
+    /// The action or request that the host has to accept in the same run, as listed by
+    /// [`ScenarioCase::accepted`]. If the host does not accept it, the refusal that the claim expects proves
+    /// nothing. `None` if the claim expects no refusal.
     pub twin: Option<String>,
 }
 
@@ -52,18 +54,18 @@ pub(super) struct StepLog {
     broken: Vec<(usize, StepFailure)>,
     left_out: Vec<(usize, String)>,
     refusals: Vec<(usize, String)>,
-    /// What the host has accepted: see [`ScenarioCase::accepted`].
+    /// The actions and requests that the host has accepted, as listed by [`ScenarioCase::accepted`].
     accepted: std::collections::BTreeSet<String>,
-    /// Names that a failed step would have bound.
+    /// The names that a failed step should have bound.
     missing: HashSet<String>,
-    /// For each response that a name is bound to: the client, the name, the response's line.
+    /// The responses with a bound name: the client, the name, and the transcript line of the response.
     responses: Vec<(PeerId, String, u64)>,
 }
 
 impl ClaimOutcome {
-    /// Splits a failed claim in two: one with the requirements that a failure of this kind breaks, and an
-    /// untested one with the others. A part without requirements is left out. A claim that did not fail stays
-    /// whole.
+    /// Splits a failed claim into a claim with the requirements that a failure of this kind breaks, and an
+    /// untested claim with the other requirements. A part without requirements is left out. A claim that did
+    /// not fail is not split.
     pub(super) fn split(mut self) -> Vec<ClaimOutcome> {
         let Some(failure) = &self.failure else { return vec![self] };
         let least = match failure.kind {
@@ -87,7 +89,7 @@ impl ClaimOutcome {
     }
 }
 
-/// Steps that only observe. If such a step cannot be played, it is left out and the scenario continues.
+/// The steps that only observe. If such a step cannot be played, the scenario continues without the step.
 const LOOKS: &[StepVerb] = &[
     StepVerb::Expect,
     StepVerb::Next,
@@ -102,7 +104,7 @@ const LOOKS: &[StepVerb] = &[
     StepVerb::Texts,
 ];
 
-/// Steps that wait for a response. Responses are not kept in the mailbox.
+/// The steps that wait for a response. The mailbox does not keep responses.
 const ANSWERED: &[StepVerb] = &[
     StepVerb::Connect,
     StepVerb::Initialize,
@@ -114,12 +116,12 @@ const ANSWERED: &[StepVerb] = &[
 ];
 
 impl StepLog {
-    /// Records the line of a response that a name is bound to.
+    /// Records the transcript line of a response that a name is bound to.
     pub(super) fn responded(&mut self, peer: PeerId, name: &str, line: u64) {
         self.responses.push((peer, name.to_owned(), line));
     }
 
-    /// Returns the line of the latest response that is bound to this name of the client.
+    /// Returns the transcript line of the latest response that is bound to this name of the client.
     pub(super) fn response(&self, peer: PeerId, name: &str) -> Option<u64> {
         let mut latest = self.responses.iter().rev();
         latest.find(|(by, known, _)| *by == peer && known == name).map(|(.., line)| *line)
@@ -133,7 +135,7 @@ impl StepLog {
     }
 }
 
-/// The wildcard for any action or method, used if no host may accept the refused one itself.
+/// The wildcard for any action or method, used if no host may accept the refused action or method itself.
 const ANY: &str = "*";
 
 impl ScenarioCase {
@@ -149,16 +151,18 @@ impl ScenarioCase {
         }
     }
 
-    /// Records that a step expects an action to be rejected. The rejection counts only if the host accepts this
-    /// action elsewhere in the run, or any action if clients may not dispatch this one.
+    /// Records that a step expects an action to be rejected. The rejection proves something only if the host
+    /// accepts this action elsewhere in the run. If clients may not dispatch this action, any accepted action
+    /// is sufficient.
     pub(super) fn expects_refused_action(&mut self, step: Option<usize>, name: &str) {
         let action = newest().and_then(|protocol| protocol.action(name));
         let accepted = action.is_some_and(|action| action.dispatch != DispatchRight::Host);
         self.expects_refusal(step, "dispatch", if accepted { name } else { ANY });
     }
 
-    /// Records that a step expects a request to be refused. The refusal counts only if the host answers such a
-    /// request elsewhere in the run, or any request if the protocol does not define the method.
+    /// Records that a step expects a request to be refused. The refusal proves something only if the host
+    /// answers such a request elsewhere in the run. If the protocol does not define the method, any answered
+    /// request is sufficient.
     pub(super) fn expects_refused_request(&mut self, step: Option<usize>, method: &str) {
         let known = !self.is_acp() && newest().is_some_and(|it| it.method(method).is_some());
         self.expects_refusal(step, "request", if known { method } else { ANY });
@@ -170,8 +174,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Records a failure and returns whether the next steps can still be played. They can if the step is marked
-    /// as independent, or if a claim failed only because of the content of a message.
+    /// Records a failure and returns whether the next steps can still be played. The next steps can be played
+    /// if the step is marked as independent, or if a claim failed only because of the content of a message.
     pub(super) fn goes_on_after(&mut self, mut failure: Box<StepFailure>) -> bool {
         let at = failure.step;
         let step = at.and_then(|at| self.setup.scenario.steps.get(at)).cloned();
@@ -196,8 +200,8 @@ impl ScenarioCase {
         goes_on
     }
 
-    /// Turns the failure of a step that waits for a message into trouble if one of its clients dropped unread
-    /// messages.
+    /// Changes the failure kind of a step that waits for a message to [`FailureKind::Trouble`] if one of the
+    /// step's clients dropped unread messages.
     fn excuse_dropped(&self, step: &ScenarioStep, failure: &mut StepFailure) {
         if ANSWERED.contains(&step.verb) {
             return;
@@ -218,8 +222,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns whether a step that looks at a state was given no state. Such a failure says nothing about the
-    /// state's content.
+    /// Returns whether a step that checks a state received no state. A failure without a state is no evidence
+    /// about the state's content.
     pub(super) fn shows_nothing(&self, failure: &StepFailure) -> bool {
         let step = failure.step.and_then(|at| self.setup.scenario.steps.get(at));
         failure.kind == FailureKind::Outcome
@@ -234,7 +238,7 @@ impl ScenarioCase {
     }
 
     /// Returns whether a step needs a name that a failed earlier step should have bound. A step that only
-    /// observes, or that is marked as independent, is then left out; any other step ends the scenario.
+    /// observes, or that is marked as independent, is then left out; any other step then ends the scenario.
     pub(super) fn lacks_a_name(&mut self, index: usize, step: &ScenarioStep) -> bool {
         let mut lacking = None;
         names::occurrences(step, &mut |_, occurrence| {
@@ -271,7 +275,7 @@ impl ScenarioCase {
         self.log.accepted.iter().map(String::as_str)
     }
 
-    /// Returns the outcome of every claim that applies to the played version, in the order of the steps.
+    /// Returns the outcome of every claim that applies to the version under test, in the order of the steps.
     pub fn claims(&self) -> Vec<ClaimOutcome> {
         let version = self.setup.version;
         let steps = self.setup.scenario.steps.iter().enumerate();
@@ -285,7 +289,7 @@ impl ScenarioCase {
         }
         let observations = of(&self.log.held, index).copied().unwrap_or_default();
         let failure = of(&self.log.broken, index).cloned();
-        // A claim that failed or was interrupted at one of several clients has not held.
+        // A claim that failed or was interrupted at one of several clients counts as not held.
         let stopped = self.failure.as_ref().is_some_and(|failure| failure.step == Some(index));
         let untested = match (&failure, of(&self.log.left_out, index), &self.failure) {
             (Some(_), ..) => String::new(),
@@ -313,8 +317,9 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns why an observed refusal is no evidence; empty if it is evidence. It is none if a later premise
-    /// failed and the host accepted nothing comparable: the host may refuse everything.
+    /// Returns why an observed refusal proves nothing; empty if the refusal is evidence. A refusal proves
+    /// nothing if a later premise failed and the host accepted nothing comparable, because the host may refuse
+    /// everything.
     fn reason_without_twin(&self, index: usize, stop: &StepFailure) -> String {
         let twin = self.log.refusals.iter().find(|(step, _)| *step == index).map(|(_, twin)| twin);
         let Some(twin) = twin.filter(|twin| !self.log.accepted.contains(*twin)) else {
@@ -325,15 +330,18 @@ impl ScenarioCase {
         if of_a_claim {
             return String::new();
         }
-        format!("a refusal counts only if `{twin}` is accepted as well; {}", stop.message)
+        format!(
+            "the refusal proves nothing, because the host did not accept `{twin}` either; {}",
+            stop.message
+        )
     }
 
     /// Returns the choice of the host that ended the scenario, if the failed step is a premise about such a
     /// choice.
     fn choice(&self, stop: &StepFailure) -> Option<&str> {
         let step = self.setup.scenario.steps.get(stop.step?)?;
-        // A host may omit a message or not speak a version. An error in answer to any other request is no
-        // choice.
+        // A host may omit a message or not support a version. An error in answer to any other request is not a
+        // choice of the host.
         let free = matches!(step.verb, StepVerb::Await | StepVerb::Expect | StepVerb::Initialize);
         let chosen = match stop.kind {
             FailureKind::Content => true,

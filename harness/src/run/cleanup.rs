@@ -20,7 +20,7 @@ const CREATORS: &[(&str, &str, &str)] = &[
     ("createSession", "channel", "disposeSession"),
 ];
 
-/// The requests that create a file or a folder, each with the params member that holds its URI.
+/// The requests that create a file or a folder, each with the params member that holds the URI.
 const MAKERS: &[(&str, &str)] = &[
     ("resourceMkdir", "uri"),
     ("resourceWrite", "uri"),
@@ -31,8 +31,8 @@ const MAKERS: &[(&str, &str)] = &[
 /// The request that deletes a file or a folder.
 const DELETE: &str = "resourceDelete";
 
-/// The action that creates an automation and the action that removes it. The sessions of its runs remain; their
-/// `origin` names the automation.
+/// The action that creates an automation and the action that removes it. The sessions of an automation's runs
+/// remain; their `origin` names the automation.
 pub(super) const AUTOMATION: (&str, &str) = ("automation/createRequested", "automation/removed");
 
 /// The channel of automations.
@@ -42,8 +42,8 @@ const AUTOMATIONS: &str = "ahp-automations://";
 const MAX_CREATED: usize = 1_000;
 
 /// The resources that the case asked the host to create, each as (cleanup method, name). The value says whether
-/// the cleanup has handled the resource. A dispose request of the scenario does not remove the entry: the host
-/// may have refused it, and a second dispose request does no harm.
+/// the cleanup has handled the resource. If the scenario itself disposes of a resource, the entry stays: the
+/// host may have refused the request, and a second dispose request does no harm.
 #[derive(Debug, Default)]
 pub struct CreatedResources(LiteMap<(&'static str, String), bool>);
 
@@ -114,8 +114,8 @@ impl CreatedResources {
         ours
     }
 
-    /// Records the sessions in a `listSessions` result that runs of this case's automations created, even if no
-    /// client saw their creation.
+    /// Records the sessions in a `listSessions` result that runs of this case's automations created. No client
+    /// may have received a notification of their creation.
     pub fn listed(&mut self, result: &Value) {
         for session in result["items"].as_array().into_iter().flatten() {
             if let Some(name) = session["resource"].as_str()
@@ -150,15 +150,15 @@ impl CreatedResources {
             .collect()
     }
 
-    /// Returns all resources to remove, as (method, name).
+    /// Returns all resources to remove, each as (method, name).
     pub fn left(&self) -> impl Iterator<Item = &(&'static str, String)> {
         self.0.keys()
     }
 }
 
 impl ScenarioCase {
-    /// Returns the tasks that remove what the case created. They use a client that has completed the handshake,
-    /// or else a new connection.
+    /// Returns the tasks that remove what the case created. The tasks use a client that has completed the
+    /// handshake, or else a new connection.
     pub(super) fn cleaning(&mut self) -> Vec<StepTask> {
         if self.is_acp() {
             return self.leaving();
@@ -207,7 +207,7 @@ impl ScenarioCase {
                     bind: None,
                 });
                 // The dispatch has no response, and this client may not be subscribed. The request waits until
-                // the host has handled the dispatch and lists the sessions that the automation's runs left.
+                // the host has handled the dispatch, and lists the sessions that the automation's runs left.
                 acts.push(request(
                     peer,
                     "listSessions",

@@ -22,11 +22,11 @@ use super::suite::{CarriedFiles, ScenarioSuite, SuiteEntry};
 const VECTORS: &str = include_str!("../../contract/vectors.json");
 /// The supported format version of the vectors file.
 const FORMAT: u64 = 2;
-/// The placeholder requirement of all claims: a claim has to name a requirement that exists in every version.
-/// Its breach is never reported.
+/// The requirement that all claims name, as a placeholder: a claim has to name a requirement that exists in
+/// every version. No report shows a breach of this requirement.
 const PROVES: &str = "proves: chat.turn.start-echo";
 
-/// One vector.
+/// A vector of the contract.
 #[derive(Clone, Debug)]
 pub struct ContractVector {
     /// The behaviour that the vector demonstrates.
@@ -39,7 +39,7 @@ pub struct ContractVector {
     pub text: String,
 }
 
-/// One step of a vector.
+/// A step of a vector.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum VectorStep {
     /// The client dispatches an action of this type.
@@ -55,16 +55,17 @@ pub enum VectorStep {
 pub enum StepResult {
     /// The expected action arrived.
     Held,
-    /// Another action arrived, or none. The text says in one line what was expected and what was found.
+    /// Another action arrived, or no action arrived. The text describes the expected and the actual action in
+    /// one line.
     Broken(String),
-    /// The step was not tested. The text is the reason; it is empty if an earlier step states the reason.
+    /// The step was not tested. The text is the reason; the text is empty if an earlier step states the reason.
     Untested(String),
     /// The client dispatched the action.
     Done,
 }
 
 impl StepResult {
-    /// Returns whether the step did not fail and was not left untested.
+    /// Returns whether the step was tested and did not fail.
     pub fn is_well(&self) -> bool {
         matches!(self, StepResult::Held | StepResult::Done)
     }
@@ -73,7 +74,7 @@ impl StepResult {
 /// Returns all vectors.
 ///
 /// # Errors
-/// Returns a message if the file has another format; a test rules this out.
+/// Returns a message if the file has another format; a test ensures that this never happens.
 pub fn vectors() -> Result<Vec<ContractVector>, String> {
     let file = Value::read(VECTORS).map_err(|error| error.to_string())?;
     if file["format"] != FORMAT {
@@ -123,7 +124,7 @@ impl ContractVector {
     /// Returns the scenario, ready to be played.
     ///
     /// # Errors
-    /// Returns all mistakes in the scenario; a test rules this out.
+    /// Returns all mistakes in the scenario; a test ensures that there are none.
     pub fn entry(&self) -> Result<SuiteEntry, String> {
         let file = ("contract/vector.yaml".to_owned(), self.text.clone());
         let mut suite = ScenarioSuite::of([file], &CarriedFiles);
@@ -167,9 +168,9 @@ fn follower(lane: usize) -> String {
 struct StepWriter {
     text: String,
     steps: Vec<VectorStep>,
-    /// The names that are bound so far.
+    /// The names that earlier steps bind.
     bound: BTreeSet<String>,
-    /// Whether the first client's next step may have to skip optional messages.
+    /// Whether optional messages may precede the message of the first client's next step.
     loose: bool,
     /// The number of clients that follow lanes.
     followers: usize,
@@ -249,7 +250,7 @@ fn names(value: &Value) -> BTreeSet<String> {
 }
 
 /// Returns a value in the syntax of the scenario language. `$name` becomes a binding in expected values and a
-/// use in sent values. Null becomes `$absent`.
+/// use of the name in sent values. Null becomes `$absent`.
 fn written(value: &Value, expected: bool) -> String {
     match value {
         Value::Null => "$absent".to_owned(),

@@ -1,8 +1,8 @@
 //! The decisions that a host still needs from its users: tool calls and results that wait for approval, and
 //! questions.
 //!
-//! Whether an agent asks is the agent's choice. If a scenario expects the agent to continue but does not answer
-//! such a question, the scenario has not tested the host.
+//! An agent may choose whether to ask a user. If a scenario expects the agent to continue but does not answer an open
+//! question, the scenario has not tested the host.
 //!
 //! Knows: actions of chats and sessions. Never knows: what the scenario expects.
 
@@ -11,20 +11,23 @@ use litemap::LiteMap;
 use crate::wire::json::Value;
 use crate::wire::message::Message;
 
-/// The maximum number of tracked decisions; decisions beyond this number excuse nothing.
+/// The maximum number of tracked decisions. Decisions beyond this number are ignored, so they explain no
+/// missing message.
 const MAX_DECISIONS: usize = 1_000;
 
 /// The actions that an agent sends only when no decision is pending.
 const NEEDS_DECISIONS: &[&str] =
     &["chat/turnComplete", "chat/error", "chat/turnCancelled", "chat/responsePart", "chat/delta"];
 
-/// A decision about a tool call.
+/// The action that decides about a tool call.
 const CONFIRMED: &str = "chat/toolCallConfirmed";
 
-/// The end of a tool call, which may wait for a decision about this call only.
+/// The action that ends a tool call. A pending decision explains the absence of this action only if the
+/// decision is about the same call.
 const END_OF_CALL: &str = "chat/toolCallComplete";
 
-/// The known decisions, by the channel and the identifier of the tool call, question or `inputNeeded` entry.
+/// The decisions that the host has announced, by the channel and the identifier of the tool call, question or
+/// `inputNeeded` entry.
 #[derive(Debug, Default)]
 pub(super) struct OpenDecisions {
     known: LiteMap<(String, String), KnownDecision>,
@@ -32,16 +35,16 @@ pub(super) struct OpenDecisions {
 
 #[derive(Debug)]
 struct KnownDecision {
-    /// The `serverSeq` of the last action about the decision. Older copies that arrive later at other clients
-    /// are ignored.
+    /// The `serverSeq` of the last action about the decision. Older copies of an action that arrive later at
+    /// other clients are ignored.
     seq: u64,
-    /// What is pending; `None` if it is decided or was never asked.
+    /// The pending question; `None` if the host has never asked or the decision is made.
     open: Option<&'static str>,
     /// Whether the decision is about a tool call that has not ended.
     unfinished_call: bool,
-    /// How often the host has asked for approval of the tool call.
+    /// The number of times that the host has asked for approval of the tool call.
     questions: u32,
-    /// How often an approval or denial of it was accepted.
+    /// The number of times that the host accepted an approval or denial of the tool call.
     answers: u32,
 }
 
@@ -76,8 +79,8 @@ impl OpenDecisions {
                 (action["request"]["id"].as_str(), Some("the answer to a question"), false)
             }
             "chat/inputCompleted" => (action["requestId"].as_str(), None, false),
-            // This action announces pending decisions in chats that no client is subscribed to, such as a
-            // worker's chat. An entry about a client's tool waits for that client, not for a user.
+            // `session/inputNeededSet` announces pending decisions in chats that no client is subscribed to,
+            // such as a worker's chat. An entry about a client's tool waits for that client, not for a user.
             "session/inputNeededSet" if action["request"]["kind"] != "toolClientExecution" => {
                 (action["request"]["id"].as_str(), Some("a decision of the user"), false)
             }
@@ -92,7 +95,7 @@ impl OpenDecisions {
         }
         let (questions, answers) =
             before.map_or((0, 0), |before| (before.questions, before.answers));
-        // A question that is repeated while it is open is the same question.
+        // A question that is repeated while it is pending counts as one question.
         let waits = before.is_some_and(|before| before.open.is_some());
         let asks = kind == "chat/toolCallReady" && open.is_some() && !waits;
         let decision = KnownDecision {
@@ -105,8 +108,8 @@ impl OpenDecisions {
         self.known.insert(key, decision);
     }
 
-    /// Whether the last accepted decision about a tool call is the answer to a question that the host has asked again.
-    /// Such a decision is legal although there was one before.
+    /// Returns whether the last accepted decision about a tool call answers a question that the host has asked
+    /// again. A decision on a repeated question is legal although the call already had a decision.
     pub(super) fn answers_again(&self, channel: &Value, action: &Value) -> bool {
         let (Some(chat), Some(call)) = (channel.as_str(), action["toolCallId"].as_str()) else {
             return false;
@@ -116,8 +119,8 @@ impl OpenDecisions {
         action["type"] == CONFIRMED && known.is_some_and(again)
     }
 
-    /// Returns the tool call of a chat for which the host has asked for approval again and got no answer yet. Its
-    /// state is that of an undecided call, although there was a decision.
+    /// Returns the tool call of a chat for which the host has asked for approval again and received no answer
+    /// yet. The call counts as undecided, although there was a decision.
     pub(super) fn asked_again(&self, chat: &str) -> Option<&str> {
         let again = |(at, it): (&(String, String), &KnownDecision)| {
             at.0 == chat && it.questions > 1 && it.open.is_some()
@@ -127,7 +130,7 @@ impl OpenDecisions {
     }
 
     /// Returns why messages of these types may be missing: the pending decision and its chat. Returns `None` if
-    /// no decision excuses them.
+    /// no pending decision explains the absence of the messages.
     pub(super) fn holding_up(&self, types: &[String]) -> Option<String> {
         let listed = |names: &[&str]| types.iter().all(|name| names.contains(&name.as_str()));
         let only_calls = match () {
@@ -137,7 +140,7 @@ impl OpenDecisions {
             () => return None,
         };
         let open = |(_, it): &(&(String, String), &KnownDecision)| it.open.is_some();
-        // A tool call that neither waits nor ends is not excused by another call that waits.
+        // A tool call that neither waits nor ends is not excused by another call's pending decision.
         let working =
             |(_, it): (&(String, String), &KnownDecision)| it.open.is_none() && it.unfinished_call;
         if only_calls && self.known.iter().any(working) {
@@ -213,7 +216,7 @@ mod tests {
         told(&mut decisions, 4, approval.clone());
         assert!(decisions.answers_again(&chat, &approval));
         assert!(decisions.asked_again("ahp-chat:/1").is_none());
-        // The question that was asked again is answered once, too.
+        // The repeated question is also answered once.
         told(&mut decisions, 5, approval.clone());
         assert!(!decisions.answers_again(&chat, &approval));
     }

@@ -1,9 +1,10 @@
-//! The first look at a host: which versions it speaks, which agents it has, what it offers.
+//! The first look at a host: which versions it supports, which agents it has, what it offers.
 //!
 //! The look uses one connection and one handshake, and then sends all requests that show a capability at once.
-//! If the host has several agents, the look first asks them for a session, one after another, until one creates
-//! it, and disposes of the session at once. It creates nothing else. The look has no timeout of its own: the
-//! caller ends it when the time limit is reached, and capabilities without an answer count as offered.
+//! If the host has several agents, the look first requests a session from one agent after another until one
+//! agent creates a session, and disposes of that session at once. The look creates nothing else. The look has
+//! no timeout of its own: the caller ends it when the time limit is reached, and capabilities without an answer
+//! count as offered.
 //!
 //! Knows: what shows a capability. Never knows: sockets, clocks, scenarios.
 //!
@@ -35,15 +36,15 @@ use super::mint::IdMinter;
 const CLIENT: &str = "ahp-harness-probe";
 /// A version that no host supports.
 const NO_VERSION: &str = "0.0.0";
-/// JSON-RPC's code for a method that is not implemented.
+/// The JSON-RPC error code for a method that is not implemented.
 const METHOD_NOT_FOUND: i64 = -32601;
-/// The identifier of the `initialize` request; the capability requests count up from it.
+/// The identifier of the `initialize` request. The capability requests have the identifiers after it.
 const HANDSHAKE: u64 = 1;
 /// The identifier of the first `authenticate` request.
 const TOKENS: u64 = 1_000;
-/// The identifier of the first `createSession` request; the `disposeSession` request has the next identifier.
+/// The identifier of the first `createSession` request. The `disposeSession` request has the next identifier.
 const TRIALS: u64 = 1_000_000;
-/// The maximum number of a host's agents that are tried.
+/// The maximum number of a host's agents that the look tries.
 pub const MAX_AGENTS: usize = 16;
 /// The maximum length of an error in a message, in characters.
 const SHOWN_LETTERS: usize = 300;
@@ -53,11 +54,11 @@ const SHOWN_LETTERS: usize = 300;
 pub struct DetectedFeature {
     /// The name of the capability.
     pub capability: String,
-    /// Whether the host offers it.
+    /// Whether the host offers the capability.
     pub offered: bool,
     /// The evidence, for the report.
     pub how: ForeignText,
-    /// The values that scenarios can use, by name; no secrets.
+    /// The values that scenarios can use, by name. The values contain no secrets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<(String, String)>,
 }
@@ -76,7 +77,7 @@ pub fn facts(detected: &[DetectedFeature], token: Option<&str>) -> Vec<(String, 
     detected.iter().flat_map(|it| it.facts.iter().cloned()).chain(own).collect()
 }
 
-/// Returns the token that the run was given for the protected agent.
+/// Returns the run's token for the protected agent.
 pub fn token<'a>(detected: &[DetectedFeature], given: &'a [(String, String)]) -> Option<&'a str> {
     let wanted = format!("{PROTECTED}.resource");
     let mut facts = detected.iter().flat_map(|it| &it.facts);
@@ -93,7 +94,7 @@ pub fn tokened(token: Option<&str>) -> DetectedFeature {
     DetectedFeature::new(TOKEN, token.is_some(), how)
 }
 
-/// Marks the script abilities as offered that the user claims with `--agent-can`, although the host does not
+/// Marks the script abilities that the user claims with `--agent-can` as offered, although the host does not
 /// declare them.
 pub fn told(detected: &mut [DetectedFeature], abilities: &[&str]) {
     for it in detected.iter_mut().filter(|it| !it.offered) {
@@ -104,8 +105,8 @@ pub fn told(detected: &mut [DetectedFeature], abilities: &[&str]) {
     }
 }
 
-/// Returns a capability that only the run's options determine. `members` are its values if the option was
-/// given; `None` means that it was not given.
+/// Returns a capability that only the run's options determine. `members` are the capability's values; `None`
+/// means that the option was not given.
 pub fn given(name: &str, members: Option<&[&str]>) -> DetectedFeature {
     let row = capability::named(name).map(|row| row.shown);
     let (names, option) = match row {
@@ -141,8 +142,8 @@ fn with_facts(name: &str, facts: &[(&str, &str)], how: impl Into<ForeignText>) -
     }
 }
 
-/// Marks a script ability as offered, for the reference host: its agent has all of them, even in versions in
-/// which no answer can declare it.
+/// Marks a script ability as offered, for the reference host: its agent has all abilities, even in versions in
+/// which no answer can declare them.
 pub fn play_all(detected: &mut DetectedFeature) {
     let row = capability::named(&detected.capability).map(|row| row.shown);
     if matches!(row, Some(CapabilitySource::Extra(_))) && !detected.offered {
@@ -154,33 +155,34 @@ pub fn play_all(detected: &mut DetectedFeature) {
 /// The result of the first look.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DetectionResult {
-    /// The version that the host chose; `None` if its answer has no valid version.
+    /// The version that the host chose; `None` if the host's answer contains no valid version.
     pub version: Option<Version>,
-    /// The error with which the host answered `initialize`, if it did.
+    /// The error with which the host answered `initialize`; `None` if the host did not refuse.
     pub refused: Option<String>,
     /// The host's name for itself.
     pub name: Option<String>,
-    /// The versions that the host says it speaks; empty if it does not say.
+    /// The versions that the host declares; empty if the host declares none.
     pub versions: Vec<String>,
     /// The providers of the host's agents, in the host's order.
     pub providers: Vec<String>,
-    /// The provider that sessions have to name so that the examined agent runs them. `None` if the host has one
-    /// agent, or the caller named a provider.
+    /// The provider that sessions have to name to run on the examined agent. `None` if the host has one agent,
+    /// or the caller named a provider.
     pub chosen: Option<String>,
-    /// The host's agents if it has several and the look examined every one; otherwise empty.
+    /// The agents of the host if the host has several and the look examined each of them; empty in all other
+    /// cases.
     pub agents: Vec<AgentOfHost>,
     /// The folder that the host names as `defaultDirectory`.
     pub default_directory: Option<String>,
-    /// The capabilities, offered or not; `None` if the handshake failed.
+    /// The capabilities with the information whether the host offers them; `None` if the handshake failed.
     pub detected: Option<Vec<DetectedFeature>>,
 }
 
-/// One agent of a host that has several.
+/// An agent of a host that has several agents.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AgentOfHost {
     /// The agent's provider.
     pub provider: String,
-    /// The reason why the agent cannot be tested; `None` if it can be.
+    /// The reason why the agent cannot be tested; `None` if the agent can be tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untested: Option<String>,
     /// The agent's own capabilities, with the evidence.
@@ -197,10 +199,11 @@ pub struct LookOptions<'a> {
     pub provider: Option<&'a str>,
     /// The protected resources for which the run has tokens, each with its token.
     pub tokens: &'a [(String, String)],
-    /// The identifiers of the trial sessions, one for each agent that is tried if the host has several. If the
-    /// list is empty, no session is created and the agents' declarations decide.
+    /// The identifiers of the trial sessions. If the host has several agents, the look creates one trial
+    /// session for each tried agent. If the list is empty, the look creates no session and uses only the
+    /// agents' declarations.
     pub trials: &'a [String],
-    /// Whether every agent is tried, instead of stopping at the first that creates a session.
+    /// Whether the look tries every agent instead of stopping at the first agent that creates a session.
     pub every: bool,
 }
 
@@ -220,7 +223,7 @@ impl<'a> LookOptions<'a> {
 /// The state of the handshake.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum HandshakeResult {
-    /// No answer yet.
+    /// The host has not answered yet.
     #[default]
     Open,
     /// The host answered with a result.
@@ -229,7 +232,7 @@ pub enum HandshakeResult {
     Refused(Message),
 }
 
-/// The state machine of one look. It owns no socket.
+/// The state machine of one look. The machine owns no socket.
 #[derive(Debug)]
 pub struct FeatureDetection {
     edge: VersionEdge,
@@ -240,12 +243,13 @@ pub struct FeatureDetection {
     every: bool,
     /// The result of the handshake, until an agent is chosen.
     result: Value,
-    /// The agents that are still to be tried; the first one is being tried now.
+    /// The agents that the look still has to try. The first of these agents is the one that the look is trying
+    /// now.
     candidates: VecDeque<String>,
-    /// The agents that were tried; the text says why an agent created no session.
+    /// The agents that the look has tried. The text says why an agent created no session.
     tried: Vec<(String, Option<String>)>,
     handshake: HandshakeResult,
-    /// The capability requests without an answer, by their identifiers.
+    /// The capability requests without an answer, by identifier.
     asked: Vec<(u64, &'static HostCapability)>,
     output: VecDeque<Frame>,
     found: DetectionResult,
@@ -259,7 +263,7 @@ impl FeatureDetection {
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
         });
-        // If only one version is offered, the request is written in that version's own vocabulary.
+        // If the look offers only one version, it writes the request in that version's own vocabulary.
         let edge = match offers {
             [only] => {
                 VersionEdge::new(only.parse().unwrap_or(Version::V1_0), provider.unwrap_or(""))
@@ -316,7 +320,7 @@ impl FeatureDetection {
         &self.handshake
     }
 
-    /// Returns the versions that the host named when it refused the offered ones.
+    /// Returns the versions that the host named when it refused the offered versions.
     pub fn supported(&self) -> Vec<String> {
         let HandshakeResult::Refused(answer) = &self.handshake else { return Vec::new() };
         let versions = answer.error().map(|error| &error["data"]["supportedVersions"]);
@@ -324,7 +328,7 @@ impl FeatureDetection {
         versions.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
-    /// Returns whether the look waits for nothing more.
+    /// Returns whether the look waits for no further answer.
     pub fn is_over(&self) -> bool {
         self.handshake != HandshakeResult::Open
             && self.candidates.is_empty()
@@ -332,8 +336,8 @@ impl FeatureDetection {
             && self.output.is_empty()
     }
 
-    /// Stops waiting for the agent that is being tried, and tries the next one. Disposes of the session, which
-    /// the host may still create. Returns whether an agent was being tried.
+    /// Stops waiting for the agent that is being tried, and tries the next agent. Disposes of the session,
+    /// because the host may still create it. Returns whether the look was waiting for an agent.
     pub fn give_up(&mut self) -> bool {
         let waited = !self.candidates.is_empty();
         if waited {
@@ -341,7 +345,7 @@ impl FeatureDetection {
             let late =
                 "`createSession` with this agent was not answered in time (hint: `--timeout`)";
             self.noted(Some(late.to_owned()));
-            // Only one usable agent is needed, and the declarations can choose it without a session.
+            // The look needs only one usable agent, and the declarations can identify it without a session.
             if !self.every {
                 self.candidates.clear();
             }
@@ -350,8 +354,8 @@ impl FeatureDetection {
         waited
     }
 
-    /// Ends the look and returns the result. A capability whose request has no answer counts as offered, so
-    /// that the scenarios report the problem.
+    /// Ends the look and returns the result. A capability whose request has no answer counts as offered, so the
+    /// scenarios report the problem.
     pub fn found(mut self) -> DetectionResult {
         while self.give_up() {}
         if let Some(detected) = &mut self.found.detected {
@@ -386,7 +390,7 @@ impl FeatureDetection {
         if self.provider.is_some() || agents.len() < 2 {
             return self.choose(None);
         }
-        // The agent that seems usable is tried first.
+        // The look first tries the agent that seems usable.
         let first = usable(agents, &self.resources()).and_then(provider_of);
         let others = self.found.providers.iter().filter(|name| Some(*name) != first.as_ref());
         let ordered: Vec<String> = first.iter().chain(others).cloned().collect();
@@ -467,8 +471,8 @@ impl FeatureDetection {
         self.send(self.trial() + 1, "disposeSession", json!({"channel": session}));
     }
 
-    /// Examines the agent that sessions are created with: the caller's provider, else `tried`, else the agent
-    /// that seems usable.
+    /// Examines the agent that creates sessions: the caller's provider, else `tried`, else the agent that seems
+    /// usable.
     fn choose(&mut self, tried: Option<String>) {
         self.candidates.clear();
         let result = std::mem::take(&mut self.result);
@@ -549,7 +553,7 @@ impl FeatureDetection {
                 CapabilitySource::Thing(members, find) => {
                     detected.push(of_thing(row, members, find(result, resources)));
                 }
-                // Only the run knows these, not the host.
+                // Only the run's options determine these capabilities, not the host.
                 CapabilitySource::Token
                 | CapabilitySource::Given(..)
                 | CapabilitySource::Tried(..) => {}

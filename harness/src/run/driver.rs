@@ -1,7 +1,7 @@
 //! Moves frames between a play and a host over sockets: the only asynchronous loop of a run.
 //!
-//! One task holds all connections of a scenario and polls them itself, so that no queue delays a frame.
-//! [`ScenarioPlay`] makes all decisions; this module only decides when it is called.
+//! One task holds all connections of a scenario and polls them itself, so no queue delays a frame.
+//! [`ScenarioPlay`] makes all decisions; this module only decides when to call [`ScenarioPlay`].
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -23,21 +23,21 @@ use super::play::{ScenarioPlay, ScenarioVerdict};
 
 /// Control over a host by other means than its protocol.
 pub trait HostControl: Sync {
-    /// Restarts the host and returns when it listens again.
+    /// Restarts the host and returns when the host accepts connections again.
     fn restart(&self) -> std::pin::Pin<Box<dyn Future<Output = Result<(), String>> + Send + '_>>;
 
-    /// Releases the agent behind the host from the hold of this name.
+    /// Releases the agent behind the host from the hold with this name.
     fn release(&self, hold: &str);
 
-    /// Runs an errand outside the conversation; its result arrives over the `below` channel of [`play`].
+    /// Runs an errand outside the conversation. The result arrives over the `below` channel of [`play`].
     fn errand(&self, _errand: ClientErrand) {}
 }
 
-/// The time limit of a closing handshake; afterwards the socket is dropped.
+/// The time limit of a closing handshake. The socket is dropped when the limit is reached.
 const CLOSING: Duration = Duration::from_millis(250);
-/// The time that an interrupted scenario has for its cleanup: the user waits two seconds at most.
+/// The time that an interrupted scenario has for its cleanup. The user waits at most two seconds.
 const LEAVING: Duration = Duration::from_secs(1);
-/// The reason text of a scenario that the user's interruption left without a verdict.
+/// The reason that is reported for a scenario that the user interrupted before it had a verdict.
 pub const INTERRUPTED: &str = "interrupted";
 /// The time to wait after the end of a scenario for late events from the agent below the host.
 const TRAILING: Duration = Duration::from_millis(50);
@@ -53,10 +53,10 @@ pub async fn play(
     let began = Instant::now();
     let mut links = ScenarioLinks::default();
     play.begin(Duration::ZERO);
-    // The time at which the play ends at the latest, set once the user or the time limit interrupts it.
+    // The latest time at which the play ends; `None` until the user or the time limit interrupts the play.
     let mut until: Option<Duration> = None;
     let mut stopped = pin!(stop.changed());
-    // The alarm is only reset if it would fire too late; firing early does no harm.
+    // The alarm is only reset if it would fire too late; an early alarm does no harm.
     let mut alarm = pin!(sleep_until(began));
     let mut rings = Duration::ZERO;
     let mut now = Duration::ZERO;
@@ -136,7 +136,7 @@ pub async fn play(
         }
         let event = tokio::select! {
             biased;
-            // The stop signal comes first, so that a host that sends without end cannot starve it.
+            // The stop signal is polled first, so a host that sends without end cannot starve it.
             _ = &mut stopped, if until.is_none() => {
                 now = began.elapsed();
                 until = Some(now + LEAVING);
@@ -171,7 +171,7 @@ pub async fn play(
         let _ = closing.await;
     }
     if below.is_some() {
-        // Events from the agent below the host may still be on their way.
+        // Events from the agent below the host may not have arrived yet.
         tokio::time::sleep(TRAILING).await;
     }
     while let Some(heard) = below.as_mut().and_then(|below| below.try_recv().ok()) {
@@ -192,8 +192,8 @@ async fn hear(below: &mut Option<mpsc::Receiver<HeardBelow>>) -> Option<HeardBel
 struct ScenarioLinks {
     open: LiteMap<ConnId, TransportLink>,
     closing: Vec<tokio::task::JoinHandle<()>>,
-    /// The connection of the last event. The next poll starts after it, so that no connection can starve the
-    /// others.
+    /// The connection of the last event. The next poll starts with the connection after this one, so no
+    /// connection can starve the others.
     last: ConnId,
 }
 

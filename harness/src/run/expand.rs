@@ -166,7 +166,7 @@ pub fn tasks(case: &mut ScenarioCase, index: usize, step: &ScenarioStep) -> Vec<
     acts.into_iter().map(task).collect()
 }
 
-/// Returns whether an act only prepares the act that its step is about.
+/// Returns whether an act only prepares the main act of its step.
 fn prepares(verb: StepVerb, act: &TaskAct) -> bool {
     match (verb, act) {
         (StepVerb::Snapshot, TaskAct::Request { method, .. }) => method != "subscribe",
@@ -201,7 +201,8 @@ pub(super) fn empty(span: SourceSpan) -> ValueTemplate {
     ValueTemplate::fixed(span, json!({}))
 }
 
-/// Returns a map of the usual members and `more`. A member of `more` replaces a usual one of the same name.
+/// Returns a map of the usual members and the members of `more`. A member of `more` replaces a usual member of
+/// the same name.
 pub(super) fn merged(
     span: SourceSpan,
     usual: Vec<(&str, ValueTemplate)>,
@@ -266,7 +267,7 @@ fn filter(step: &ScenarioStep) -> MessageFilter {
     }
 }
 
-/// Returns the tasks of the handshake, followed by authentication with the run's tokens.
+/// Returns the tasks of the handshake and of the authentication with the run's tokens.
 fn initialize(case: &ScenarioCase, step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     let versions = step.template("versions").cloned();
     let versions =
@@ -358,7 +359,7 @@ fn open(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     acts
 }
 
-/// Returns the params of a subscription. They ask for no delay if the version allows it.
+/// Returns the params of a subscription. If the version supports it, the params request delivery without delay.
 fn subscribe_params(
     case: &ScenarioCase,
     step: &ScenarioStep,
@@ -374,8 +375,8 @@ fn subscribe_params(
     merged(step.span, usual, more)
 }
 
-/// Returns the script of a step, or else the scenario's script, as it appears in a prompt; empty if there is
-/// none.
+/// Returns the script of a step, or else the scenario's script, in the form for a prompt; empty if there is no
+/// script.
 pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     let script = match step.text("script") {
         Some(script) => script.to_owned(),
@@ -384,7 +385,7 @@ pub(super) fn script(case: &ScenarioCase, step: &ScenarioStep) -> String {
     match (script.trim(), case.setup.agent) {
         ("", _) => String::new(),
         (script, AgentMode::Host) => format!("{HEADER}\n{script}"),
-        // An agent outside the host has to be told which scenario the conversation belongs to.
+        // An agent outside the host needs the name of the scenario to which the conversation belongs.
         (script, AgentMode::Model | AgentMode::Acp | AgentMode::Fixed) => {
             format!("{HEADER}\n{CASE} {} {}\n{script}", case.setup.name, step.span.start)
         }
@@ -426,7 +427,7 @@ fn turn(case: &ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     }]
 }
 
-/// Returns the tasks that take a snapshot with a fresh observer, or with the named client.
+/// Returns the tasks that take a snapshot. A new observer or the named client takes the snapshot.
 fn snapshot(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let state = step.pattern("state").cloned().unwrap_or_else(|| ValuePattern::anything(step.span));
     let observer = match step.clients("by").first() {
@@ -496,9 +497,9 @@ fn reconnect(step: &ScenarioStep, peer: PeerId) -> Vec<TaskAct> {
     ]
 }
 
-/// Returns the task that releases an agent's hold. The host's own agent gets it in band, as a steering message
-/// that the agent consumes. Other agents do not read their conversation during a hold, so the driver releases
-/// them.
+/// Returns the task that releases an agent's hold. The host's own agent is released in band, by a steering
+/// message that the agent consumes. Other agents do not read their conversation during a hold, so the driver
+/// releases these agents.
 fn release(case: &mut ScenarioCase, step: &ScenarioStep) -> Vec<TaskAct> {
     let span = step.span;
     let hold = step.text("hold").unwrap_or_default();

@@ -15,7 +15,7 @@ use super::task::{DispatchGoal, OpeningGoal, PeerId, RequestGoal};
 pub struct StepFailure {
     /// The location in the scenario file.
     pub span: SourceSpan,
-    /// The problem in one line: which client, what was expected, what arrived.
+    /// The problem in one line: the client, the expected message and the received message.
     pub message: String,
     /// The label for the marked source line.
     pub label: String,
@@ -32,17 +32,17 @@ pub struct StepFailure {
 /// The kind of a step's failure.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FailureKind {
-    /// The expected message came with other content. The scenario can continue.
+    /// The expected message arrived with other content. The scenario can continue.
     Content,
-    /// The expected event did not come, or its opposite came.
+    /// The expected event did not occur, or its opposite occurred.
     Outcome,
     /// The host did not answer a request or an action of a client.
     Silence,
-    /// The step could not be played. This is no evidence about what it tests.
+    /// The step could not be played. A failure of this kind is no evidence about the requirements of the step.
     Trouble,
 }
 
-/// Steps that only wait and send nothing.
+/// The steps that only wait and send nothing.
 const ONLY_WAITS: &[StepVerb] = &[
     StepVerb::Expect,
     StepVerb::Next,
@@ -56,7 +56,7 @@ const ONLY_WAITS: &[StepVerb] = &[
 ];
 
 impl ScenarioCase {
-    /// Handles the timeout of a wait: returns whether it counts as done, failed or still waiting.
+    /// Handles the timeout of a wait: returns whether the wait is done, has failed or continues.
     pub(super) fn expired(&mut self, step: Option<usize>, wait: TaskWait) -> WaitProgress {
         let limit = self.limit(step);
         let when = match self.turns_over(&wait) {
@@ -124,7 +124,7 @@ impl ScenarioCase {
         }
         if let Some((line, miss)) = self.near.take() {
             let mut failure = self.mismatch(step, &name, "closest message", line, &miss);
-            // A message about something else, or an acceptance instead of a rejection, is not the expected
+            // A message about another subject, or an acceptance instead of a rejection, is not the expected
             // message.
             if miss.named {
                 failure.message = format!(
@@ -139,7 +139,8 @@ impl ScenarioCase {
         }
         let message = format!("client `{name}`: expected {missing} {when}, nothing came");
         let kind = match wait {
-            // Whether an answer came is decided only when the `ping` after it is answered.
+            // Only the answer to the later `ping` proves that the host does not respond, and this answer is
+            // missing.
             TaskWait::NoAnswer { .. } => FailureKind::Trouble,
             TaskWait::Response { want: RequestGoal::Closed, .. } => FailureKind::Outcome,
             TaskWait::Response { .. } | TaskWait::Settled { .. } => FailureKind::Silence,
@@ -160,7 +161,7 @@ impl ScenarioCase {
             .unwrap_or(self.setup.limit)
     }
 
-    /// Counts every watch that a barrier ends as held.
+    /// Counts each watch that ends with a barrier as held.
     pub(super) fn watches_held(&mut self) {
         self.prepares = false;
         for watch in std::mem::take(&mut self.watches) {
@@ -199,8 +200,8 @@ impl ScenarioCase {
             self.name(peer)
         );
         let kind = match step.and_then(|step| self.setup.scenario.steps.get(step)) {
-            // A host may close a connection that it no longer wants. The close is evidence about what the
-            // client just sent, but not about a message that a client only waits for.
+            // A host may close a connection that it no longer wants. The close is evidence about the frame that
+            // the client just sent, but not about a message that a client only waits for.
             Some(step) if ONLY_WAITS.contains(&step.verb) => FailureKind::Trouble,
             _ => FailureKind::Silence,
         };

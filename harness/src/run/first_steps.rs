@@ -5,7 +5,7 @@
 /// The name of the profile.
 pub const PROFILE: &str = "first-steps";
 
-/// A scenario, and what to implement next in a host that does not pass it yet.
+/// A scenario, and what to implement next if a host does not pass the scenario yet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FirstStep {
     /// The identifier of the scenario.
@@ -99,7 +99,7 @@ pub const FIRST_STEPS: &[FirstStep] = &[
     ),
 ];
 
-/// Returns the step for a scenario; `None` if the scenario is no first step.
+/// Returns the step for a scenario; `None` if the scenario is not one of the first steps.
 pub fn next(scenario: &str) -> Option<&'static FirstStep> {
     FIRST_STEPS.iter().find(|step| step.scenario == scenario)
 }

@@ -1,9 +1,10 @@
 //! The file part of the first look: where clients of an external host may write, which files they have to
 //! request access to, and which files they are denied.
 //!
-//! No host declares these facts. If host and harness share a disk, the harness creates folders and checks
-//! whether the host can read them; otherwise it uses the host's `defaultDirectory`. Each probe is a small
-//! scenario, played before all others. A folder is used if its probe passes. No probe judges the host.
+//! No host declares these facts. If the host and the harness share a disk, the harness creates folders and
+//! checks whether the host can read them. If they share no disk, the harness uses the host's
+//! `defaultDirectory`. Each probe is a small scenario that is played before all others. A folder is used if its
+//! probe passes. No probe judges the host.
 //!
 //! Knows: scenarios. Never knows: disks, sockets, who made a folder.
 //!
@@ -21,15 +22,15 @@ pub const CANARY: &str = "canary.txt";
 /// The name of the file that clients have to request access to.
 pub const FILE: &str = "one";
 
-/// A scenario that shows what clients may do in a folder. The folder is bound to `${workspace.folder}` or a
-/// similar name.
+/// A scenario that shows what clients may do in a folder. The folder is bound to a name such as
+/// `${workspace.folder}`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FolderProbe {
     /// The host can read a file that the harness wrote.
     Shared,
     /// Clients may create folders and files.
     Workspace,
-    /// A file can be read after a client requested access, and not before.
+    /// Clients can read a file after they requested access, and not before.
     Granted,
     /// A request for access to the file is refused.
     Denied,
@@ -115,7 +116,7 @@ steps:
     /// Returns the scenario, ready to be played.
     ///
     /// # Errors
-    /// Returns all mistakes in the scenario. None of them is the host's fault.
+    /// Returns all mistakes in the scenario. The host causes none of these mistakes.
     pub fn entry(self) -> Result<SuiteEntry, String> {
         let file = "detect/folder.yaml".to_owned();
         let mut suite = ScenarioSuite::of([(file, self.text().to_owned())], &CarriedFiles);
@@ -125,7 +126,7 @@ steps:
         suite.entries.pop().ok_or_else(why)
     }
 
-    /// Returns the scenario's values: the location of the folder, or of the unreadable file.
+    /// Returns the values that scenarios can use: the location of the folder, or of the unreadable file.
     pub fn facts(self, uri: &str) -> Vec<(String, String)> {
         let tried = match self {
             FolderProbe::Denied => detect::denied_file(uri, ""),

@@ -1,4 +1,5 @@
-//! A conversation that shows what an agent offers: a handshake, a session, and a turn whose prompt is a script.
+//! Holds a conversation that shows what an agent offers: a handshake, a session, and a turn whose prompt is a
+//! script.
 //!
 //! Knows: the methods of ACP that a client calls. Never knows: how a profile uses the answers.
 //!
@@ -26,7 +27,7 @@ pub struct AgentIntroduction {
     pub turn: Option<Result<Value, Value>>,
     /// The text of the agent's updates.
     pub said: String,
-    /// Why the conversation ended early, in the agent's own words if there are any.
+    /// Why the conversation ended early, in the agent's own words if the agent gave a reason.
     pub ended: Option<String>,
 }
 
@@ -55,10 +56,10 @@ pub async fn introduce(
     introduction
 }
 
-/// Sends one request after another while the answers allow it.
+/// Sends one request after another until an answer prevents the next request.
 ///
 /// # Errors
-/// Returns the method without an answer, and the reason.
+/// Returns the method of the unanswered request, and the reason.
 async fn converse(
     link: &mut AgentLink,
     side: &AgentSide,

@@ -1,21 +1,22 @@
 //! The kill matrix for hosts and agents: the rows of faults, what tripped, and the rules.
 //!
-//! A test suite is worth what it rejects. A row names, for each injected fault, the ids of the always-on checks
-//! and the scenarios that must trip on it. Anything else that trips is collateral. [`KillMatrix::broken`]
-//! judges these rules:
+//! A test suite is only useful if it rejects faulty hosts. For each injected fault, a row names the ids of the
+//! always-on checks and the scenarios that must trip on the fault. Everything else that trips is collateral.
+//! [`KillMatrix::broken`] judges these rules:
 //!
 //! 1. nothing trips on a target without faults;
 //! 2. each fault has exactly one row, and everything that the row names trips;
-//! 3. each check and each scenario is named by a row and trips there, so nothing exists that cannot fail;
+//! 3. a row names each check and each scenario, and the check or scenario trips there, so everything in the
+//!    suite can fail;
 //! 4. for at least [`PURE_PERCENT`] percent of the faults, no MUST and no essential rule is reported broken
 //!    except those that the fault breaks according to [`BrokenRules`]; this rule is judged at the newest
-//!    version only.
+//! version only.
 //!
 //! Rows are exact for the newest version. An older version may lack a part of the suite. A fault about a
-//! missing part is [`RowOutcome::foreign`] there, and nothing has to trip. For any other fault, one name of its
-//! row has to trip, whichever it is, because the same fault looks different if states and messages differ. The
-//! rules about checks and scenarios still apply, so that everything in the version is proven; there, a name
-//! also counts as killed by a foreign fault.
+//! missing part is [`RowOutcome::foreign`] there, and nothing has to trip. For any other fault, at least one
+//! name of its row has to trip, because the same fault has other effects if states and messages differ. The
+//! rules about checks and scenarios also apply to an older version; there, a name also counts as killed if a
+//! foreign fault trips it.
 //!
 //! A name is an id, or ends with `*`, which allows an area without proving any scenario in it. A scenario that
 //! could not be tested proves little, so it trips only names that begin with [`UNTESTED`].
@@ -40,7 +41,7 @@ use super::play::ScenarioVerdict;
 use super::suite::{ScenarioSuite, SuiteEntry};
 use super::words;
 
-/// One fault with the names that it must trip.
+/// A fault with the names of the checks and scenarios that must trip.
 #[derive(Clone, Copy, Debug)]
 pub struct KillRow<F> {
     /// The fault.
@@ -51,15 +52,16 @@ pub struct KillRow<F> {
 
 /// The prefix for the id of a scenario that the fault makes untestable.
 pub const UNTESTED: &str = "untested:";
-/// The minimum percentage of faults without a rule that is reported broken without cause.
+/// The minimum percentage of faults under which no rule is wrongly reported broken.
 pub const PURE_PERCENT: usize = 95;
 
-/// How much of the suite is played for each fault.
+/// The part of the suite that is played for each fault.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum KillDepth {
-    /// All scenarios: only this shows what trips besides the row.
+    /// All scenarios. Only a play of all scenarios shows what trips in addition to the row.
     Whole,
-    /// Until every name in the row has tripped, the row's own scenarios first. The fourth rule is not judged.
+    /// The row's own scenarios first, then others until every name in the row has tripped. The fourth rule is
+    /// not judged.
     Caught,
 }
 
@@ -68,17 +70,17 @@ pub enum KillDepth {
 pub struct KillHunt<'a> {
     wanted: Vec<&'a str>,
     depth: KillDepth,
-    /// Whether one tripped name is enough once the scenarios that the row names were played.
+    /// Whether one tripped name is sufficient after the scenarios in the row were played.
     any: bool,
 }
 
 impl KillHunt<'_> {
-    /// Returns a hunt that plays every scenario.
+    /// Returns a hunt that plays all scenarios.
     pub fn whole() -> Self {
         KillHunt { wanted: Vec::new(), depth: KillDepth::Whole, any: false }
     }
 
-    /// Plays scenarios with `one` until the hunt is over.
+    /// Plays scenarios with the function `one` until the hunt is over.
     pub fn play(
         &self,
         entries: &[SuiteEntry],
@@ -130,26 +132,26 @@ fn bare(name: &str) -> &str {
 /// The ids of checks and scenarios that no fault trips, each with the reason.
 pub type ExemptIds = &'static [(&'static str, &'static str)];
 
-/// The names of each fault's row.
+/// The faults, each with the names in its row.
 pub type FaultNames<F> = Vec<(F, &'static [&'static str])>;
 
 /// The expectations of a matrix.
 #[derive(Clone, Debug)]
 pub struct KillTable<F> {
-    /// The version that is played.
+    /// The protocol version under test.
     pub version: Version,
     /// The checks that a fault has to kill.
     pub checks: &'static [CheckRow],
     /// The checks and scenarios that no fault can kill.
     pub exempt: ExemptIds,
-    /// The names that each fault must trip.
+    /// The names that must trip under each fault.
     pub rows: FaultNames<F>,
-    /// The names that each fault must trip additionally in versions that lack the subject of its row.
+    /// The names that must trip additionally under each fault in versions that lack the subject of its row.
     pub older: FaultNames<F>,
-    /// Whether the version may lack a part of the suite. A check that the target without faults does not
-    /// exercise is then ignored.
+    /// Whether the version may lack a part of the suite. For such a version, the matrix ignores a check that
+    /// the target without faults does not exercise.
     pub partial: bool,
-    /// How much of the suite is played for each fault.
+    /// The part of the suite that is played for each fault.
     pub depth: KillDepth,
 }
 
@@ -160,9 +162,9 @@ pub struct TrippedRules {
     pub checks: LiteMap<&'static str, Weight>,
     /// The scenarios that neither passed nor were skipped, each with its status.
     pub scenarios: LiteMap<String, Status>,
-    /// The checks that were exercised at all.
+    /// The checks that were exercised.
     pub exercised: HashSet<&'static str>,
-    /// The MUST and essential rules that were reported broken: requirements by claims, checks by findings.
+    /// The MUST and essential rules that were reported broken: requirements by claims, and checks by findings.
     pub accused: LiteMap<String, FirstAccusation>,
     /// The requirements that were reported broken, of any weight.
     pub requirements: HashSet<String>,
@@ -171,9 +173,9 @@ pub struct TrippedRules {
 /// The first report that a rule is broken.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct FirstAccusation {
-    /// The scenario.
+    /// The scenario that reported the broken rule.
     pub scenario: String,
-    /// The message.
+    /// The message of the report.
     pub message: String,
 }
 
@@ -182,7 +184,7 @@ pub struct FirstAccusation {
 pub struct RowOutcome<F> {
     /// The fault.
     pub fault: F,
-    /// The names of its row; empty if it has no row.
+    /// The names in the fault's row; empty if the fault has no row.
     pub named: Vec<&'static str>,
     /// The checks and scenarios that tripped.
     pub tripped: TrippedRules,
@@ -190,7 +192,7 @@ pub struct RowOutcome<F> {
     pub held: Vec<&'static str>,
     /// The names in `held` that had to trip.
     pub missed: Vec<&'static str>,
-    /// The checks and scenarios that tripped without being named.
+    /// The checks and scenarios that tripped although the row does not name them.
     pub collateral: Vec<String>,
     /// The MUST and essential rules that were reported broken, although the fault does not break them.
     pub wrongly_accused: Vec<String>,
@@ -205,7 +207,7 @@ pub struct KillMatrix<F> {
     pub table: KillTable<F>,
     /// The scenarios that were played.
     pub scenarios: Vec<String>,
-    /// What tripped on targets without faults, each with a description of the target.
+    /// The checks and scenarios that tripped on targets without faults, each with a description of the target.
     pub honest: Vec<(&'static str, TrippedRules)>,
     /// The outcome of each fault.
     pub outcomes: Vec<RowOutcome<F>>,
@@ -224,8 +226,8 @@ impl TrippedRules {
                 self.accuse(&claim.rule, entry, &failure.message);
             }
         }
-        // If clients of several versions take part, checks may be exercised that the played version does not
-        // have.
+        // If clients of several versions take part, checks may be exercised that the version under test does
+        // not have.
         let own = words::of_other_versions(&entry.scenario).is_empty();
         for report in &verdict.checks {
             if report.observations > 0 && own {
@@ -286,7 +288,7 @@ impl TrippedRules {
     }
 }
 
-/// The requirement that a finding breaks, where it is known which.
+/// Returns the requirement that a finding breaks; `None` if the finding does not determine it.
 fn requirement_of(finding: &Finding) -> Option<&'static str> {
     match finding.subject {
         FindingSubject::Requirement(id) => Some(id),
@@ -298,7 +300,7 @@ fn requirement_of(finding: &Finding) -> Option<&'static str> {
     }
 }
 
-/// Returns whether a name of a row covers something that tripped.
+/// Returns whether a name in a row covers a check or scenario that tripped.
 pub fn covers(name: &str, tripped: &str) -> bool {
     match name.strip_suffix('*') {
         Some(area) => tripped.strip_prefix(area).is_some_and(|rest| !rest.is_empty()),
@@ -342,12 +344,12 @@ impl<F: FaultKind> RowOutcome<F> {
         RowOutcome { fault, named, tripped, held, missed, collateral, wrongly_accused, foreign }
     }
 
-    /// Returns whether the fault has a row and everything in it that has to trip did.
+    /// Returns whether the fault has a row and all required names in the row tripped.
     pub fn is_caught(&self) -> bool {
         !self.named.is_empty() && self.missed.is_empty() && !self.foreign
     }
 
-    /// Returns whether the fault is caught and no MUST and no essential rule is wrongly reported broken.
+    /// Returns whether the fault is caught and no MUST or essential rule is wrongly reported broken.
     pub fn is_pure(&self) -> bool {
         self.is_caught() && self.wrongly_accused.is_empty()
     }
@@ -358,9 +360,9 @@ impl<F: FaultKind> KillTable<F> {
         [names_of(&self.rows, fault), names_of(&self.older, fault)].concat()
     }
 
-    /// Returns whether the row of a fault is about an absent part of the suite: all of its scenarios are
-    /// absent, or, in a row without scenarios, one of its checks is. A name that `older` adds must be absent,
-    /// too.
+    /// Returns whether the row of a fault is about an absent part of the suite. A row is about an absent part
+    /// if all of its scenarios are absent or, in a row without scenarios, if one of its checks is absent. A
+    /// name that `older` adds must be absent, too.
     fn is_foreign(&self, fault: F, absent: impl Fn(&str) -> bool) -> bool {
         let named = names_of(&self.rows, fault);
         let mut scenarios = named.iter().filter(|name| name.contains('/')).peekable();
@@ -380,8 +382,8 @@ impl<F: FaultKind> KillTable<F> {
 }
 
 impl<F: FaultKind> KillMatrix<F> {
-    /// Plays each of these faults with `one` and compares what tripped with the table. `share` calls its
-    /// argument on any number of threads, at least once, and waits for all of them.
+    /// Plays each of these faults with the function `one` and compares what tripped with the table. `share`
+    /// calls its argument on any number of threads, at least once, and waits for all of these threads.
     pub fn play(
         table: KillTable<F>,
         suite: &ScenarioSuite,
@@ -395,7 +397,7 @@ impl<F: FaultKind> KillMatrix<F> {
         let checks: HashSet<&str> = table.checks.iter().map(|row| row.id).collect();
         let exercised: HashSet<&str> =
             honest.iter().flat_map(|(_, tripped)| tripped.exercised.iter().copied()).collect();
-        // A scenario or check that this version does not have cannot be missed.
+        // A scenario or check that does not exist in this version is not missing.
         let (partial, played) = (table.partial, scenarios.clone());
         let absent = |name: &str| {
             let id = bare(name);
@@ -430,9 +432,9 @@ impl<F: FaultKind> KillMatrix<F> {
         matrix
     }
 
-    /// Looks for the names that no fault has killed yet. If one name of a row is enough, a hunt may end before
-    /// it finds the others. Each remaining name is hunted alone, with one fault after another whose row
-    /// contains it, including foreign faults.
+    /// Looks for the names that no fault has killed yet. If one name in a row is sufficient, a hunt may end
+    /// before the other names trip. This function hunts each remaining name alone, with one fault after another
+    /// whose row contains the name, including foreign faults.
     fn look_again(
         &mut self,
         one: impl Fn(F, &KillHunt<'_>) -> TrippedRules + Sync,
@@ -466,7 +468,7 @@ impl<F: FaultKind> KillMatrix<F> {
         }
     }
 
-    /// Returns whether a row contains this exact name, and it tripped there.
+    /// Returns whether a row contains this exact name, and the name tripped there.
     fn is_killed(&self, name: &str) -> bool {
         self.outcomes.iter().any(|outcome| {
             let here = outcome.named.iter().find(|named| {
@@ -476,7 +478,7 @@ impl<F: FaultKind> KillMatrix<F> {
         })
     }
 
-    /// The faults under which a requirement was reported broken.
+    /// Returns the faults under which a requirement was reported broken.
     pub fn breakers(&self, requirement: &str) -> Vec<&'static str> {
         let breaks = |outcome: &&RowOutcome<F>| outcome.tripped.requirements.contains(requirement);
         self.outcomes.iter().filter(breaks).map(|outcome| outcome.fault.word()).collect()
@@ -489,8 +491,8 @@ impl<F: FaultKind> KillMatrix<F> {
         self.table.killable().filter(here).filter(|id| !self.is_killed(id)).collect()
     }
 
-    /// Returns the checks whose worst finding was lighter than the check's weight, each with that finding's
-    /// weight.
+    /// Returns the checks whose worst finding was lighter than the check's weight, each with the weight of that
+    /// finding.
     pub fn checks_grazed(&self) -> Vec<(&'static str, Weight)> {
         let worst = |id| self.outcomes.iter().filter_map(|one| one.tripped.checks.get(id)).max();
         let lighter = |row: &CheckRow| {
@@ -523,7 +525,7 @@ impl<F: FaultKind> KillMatrix<F> {
         self.outcomes.iter().filter(|outcome| fulfils(outcome)).count()
     }
 
-    /// Whether every fault was played.
+    /// Returns whether every fault was played.
     pub fn is_whole(&self) -> bool {
         self.outcomes.len() == F::ALL.len()
     }
@@ -587,8 +589,8 @@ impl<F: FaultKind> KillMatrix<F> {
     }
 }
 
-/// Checks rows before anything is played: each names something, none names an exempt id, and `*` only follows
-/// whole words.
+/// Checks rows before anything is played: each row has a name, no row contains an exempt id, and `*` only
+/// follows whole words.
 #[cfg(test)]
 pub(super) fn check_rows<'a, F: FaultKind>(
     rows: impl Iterator<Item = &'a KillRow<F>>,

@@ -1,7 +1,7 @@
 //! The unread messages of a client.
 //!
-//! Reading moves forward per channel: when a step takes a message, that message and every earlier one on the
-//! same channel count as read. The host may order messages on different channels as it likes.
+//! Reading moves forward per channel: when a step takes a message, that message and every earlier message on
+//! the same channel count as read. The host may order messages on different channels as it likes.
 //!
 //! A forbidden message may arrive before or after the step that forbids it, depending on timing. Such a step
 //! therefore first checks the messages in [`ClientMailbox::behind`].
@@ -14,15 +14,16 @@ use crate::wire::json::Value;
 use crate::transcript::SeenFrame;
 use crate::wire::frame::Frame;
 
-/// The limits of a client's unread messages: their number, and the bytes of their frames. If a host floods the
-/// client, the mailbox drops the oldest messages; the transcript keeps them.
+/// The limits of a client's unread messages: the number of messages and the bytes of their frames. If a host
+/// floods the client, the mailbox drops the oldest messages; the transcript keeps them.
 const MAX_ITEMS: usize = 20_000;
 const MAX_BYTES: usize = 16 << 20;
 
 /// A message in a mailbox.
 ///
-/// Only the newest message stays decoded, because most steps look at that one. The others are kept as text,
-/// which takes a fifteenth of the space, and are decoded again when a step looks at them.
+/// Only the newest message stays decoded, because most steps look only at the newest message. The other
+/// messages are kept as text, which needs a fifteenth of the space, and are decoded again when a step looks at
+/// them.
 #[derive(Clone, Debug)]
 pub struct MailboxItem {
     /// The message's line in the transcript.
@@ -50,7 +51,7 @@ pub struct ClientMailbox {
     items: VecDeque<MailboxItem>,
     /// The total bytes of the items' frames.
     bytes: usize,
-    /// The number of messages that were dropped unread. A step may have been waiting for one of them.
+    /// The number of messages that were dropped unread. A step may have waited for one of these messages.
     dropped: u64,
     /// The line up to which each channel was read since the last call of [`arrive`](Self::arrive).
     positions: Vec<(Option<Arc<str>>, u64)>,
@@ -91,17 +92,18 @@ impl ClientMailbox {
         self.unread_after(0)
     }
 
-    /// Returns the unread messages after a line of the transcript in order, each with its index. A wait uses
-    /// this to look at each message once, however many do not match.
+    /// Returns the unread messages after a transcript line in order, each with its index. With this method, a
+    /// wait looks at each message once, even if many messages do not match.
     #[inline]
     pub fn unread_after(&self, line: u64) -> impl Iterator<Item = (usize, &MailboxItem)> {
-        // The search starts at the back because a wait has usually seen all but the newest messages.
+        // The search starts with the newest message, because a wait has usually checked all older messages
+        // already.
         let fresh = self.items.iter().rev().take_while(|item| item.line > line).count();
         let first = self.items.len() - fresh;
         self.items.range(first..).enumerate().map(move |(index, item)| (first + index, item))
     }
 
-    /// Returns the line of the newest message; 0 if there is none.
+    /// Returns the transcript line of the newest message; 0 if there is no message.
     #[inline]
     pub fn newest(&self) -> u64 {
         self.items.back().map_or(0, |item| item.line)
@@ -129,8 +131,8 @@ impl ClientMailbox {
         self.bytes -= freed;
     }
 
-    /// Forgets the read positions, because the client acts: [`behind`](Self::behind) then covers only channels
-    /// that are read after this point.
+    /// Forgets the read positions, because the client acts. After this call, [`behind`](Self::behind) covers
+    /// only channels that are read later.
     pub fn arrive(&mut self) {
         self.positions.clear();
     }

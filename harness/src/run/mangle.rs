@@ -1,4 +1,4 @@
-//! Malformed frames: a valid value with one mutation, as a faulty or hostile client sends it.
+//! Creates malformed frames, such as a faulty or hostile client sends: a valid value with one mutation.
 //!
 //! Knows: JSON. Never knows: the protocol, the recipient.
 //!
@@ -23,7 +23,7 @@ pub(super) fn mangled(whole: &Value, roll: &mut dyn FnMut() -> u64) -> Frame {
         4 => pick(&mut value, roll, &mut remove),
         _ => pick(&mut value, roll, &mut |place, roll| *place = odd(roll)),
     }
-    // With another frame's identifier or a null one, an answer could not be assigned to its frame.
+    // If the frame had a null identifier or the identifier of another frame, its answer could not be assigned.
     let others =
         |id: &Value| (id.is_null() || id.is_number() || id.is_string()) && *id != whole["id"];
     if value.get("id").is_some_and(others) {
@@ -38,7 +38,7 @@ fn cut(text: &str, roll: &mut dyn FnMut() -> u64) -> Frame {
     Frame::Text(text.chars().take(at).collect())
 }
 
-/// Inserts a character that does not belong there.
+/// Inserts a character that is invalid at its position.
 fn put_in(text: &str, roll: &mut dyn FnMut() -> u64) -> Frame {
     let at = below(text.chars().count() + 1, roll);
     let odd = ['\0', '"', '{', ']', '\\', '\u{feff}', '\u{202e}', ','];
@@ -101,7 +101,7 @@ fn remove(place: &mut Value, roll: &mut dyn FnMut() -> u64) {
     }
 }
 
-/// Returns a value that is valid almost nowhere.
+/// Returns a value that is invalid in almost every position.
 fn odd(roll: &mut dyn FnMut() -> u64) -> Value {
     let odd = [
         json!(null),

@@ -1,4 +1,4 @@
-//! Fresh identifiers and timestamps. They depend only on a seed and on the time that is passed in, so runs are
+//! Generates identifiers and timestamps from a seed and from the time that is passed in, so runs are
 //! reproducible.
 
 use std::time::Duration;
@@ -11,16 +11,16 @@ use crate::wire::timestamp;
 #[derive(Clone, Debug)]
 pub struct IdMinter {
     dice: Dice,
-    /// The wall-clock time since 1970 at which the transcript began.
+    /// The Unix time at which the transcript began.
     epoch: Duration,
-    /// The case's own time, since the transcript began.
+    /// The time since the transcript began, on the clock of the case.
     pub now: Duration,
 }
 
 impl IdMinter {
     /// Creates a generator for the case of this name.
     pub fn new(seed: u64, name: &str, epoch: Duration) -> IdMinter {
-        // FNV-1a: stable across builds, which the standard hasher does not promise.
+        // FNV-1a is stable across builds; the standard hasher does not guarantee this.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         });
@@ -34,7 +34,7 @@ impl IdMinter {
 }
 
 impl HoleFiller for IdMinter {
-    /// Returns a version 4 UUID, as names of sessions and chats.
+    /// Returns a version 4 UUID, for names of sessions and chats.
     fn fresh(&mut self) -> String {
         let (high, low) = (self.number(), self.number());
         format!(
@@ -52,7 +52,7 @@ impl HoleFiller for IdMinter {
     }
 }
 
-/// Formats a time since 1970 as ISO 8601 text in UTC, with milliseconds.
+/// Formats a Unix time as ISO 8601 text in UTC, with milliseconds.
 pub fn iso8601(since_1970: Duration) -> String {
     let millis = i64::try_from(since_1970.as_millis()).ok();
     millis.and_then(timestamp::format).unwrap_or_default()

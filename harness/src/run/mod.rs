@@ -1,12 +1,13 @@
-//! From a scenario to a verdict: plan, play, judge.
+//! Produces a verdict from a scenario: plans, plays and judges it.
 //!
 //! [`case`] plays one scenario as a state machine of events and outputs; [`expand`] splits its steps into
-//! tasks, [`act`] carries them out, and [`wait`] compares what arrives with what they expect. [`play`] wraps a
-//! case: every frame in both directions passes through it to the transcript, the oracle and the case. [`sim`]
-//! moves frames between a case and a host engine in virtual time; [`driver`] moves them over sockets and is the
-//! only asynchronous loop. Both produce a [`play::ScenarioVerdict`]. [`mutants`] plays the suite against every
-//! injected fault, to prove that the suite can fail; [`agents`] does the same for agents. [`kills`] judges the
-//! results of both.
+//! tasks, [`act`] carries out the tasks, and [`wait`] compares received messages with the expectations of the
+//! tasks. [`play`] wraps a case: every frame in both directions passes through [`play`] to the transcript, the
+//! oracle and the case. [`sim`] moves frames between a case and a host engine in virtual time; [`driver`] moves
+//! frames over sockets and is the only asynchronous loop. Both [`sim`] and [`driver`] produce a
+//! [`play::ScenarioVerdict`]. [`mutants`] plays the suite against every injected fault, to prove that the suite
+//! can fail; [`agents`] does so for faults of agents. [`kills`] judges the results of [`mutants`] and
+//! [`agents`].
 //!
 //! Knows: `scenario`, `peer`, `oracle`, `host` (only [`sim`] and [`mutants`]). Never knows: how results are
 //! shown.

@@ -1,6 +1,6 @@
 //! The kill matrix of the suite for hosts: the suite is played against the reference host with one injected
-//! fault at a time. It has to detect each fault by the checks and scenarios that [`rows`] names in advance. The
-//! rules are those of [`kills`].
+//! fault at a time. The checks and scenarios that [`rows`] names in advance have to detect each fault.
+//! [`kills`] defines the rules.
 //!
 //! Knows: `host`, the simulation. Never knows: how a matrix is shown.
 //!
@@ -26,11 +26,11 @@ use super::setup::CaseSetup;
 use super::sim;
 use super::suite::{ScenarioSuite, SuiteEntry};
 
-/// One fault with the names that it must trip.
+/// A fault with the names of the checks and scenarios that must trip.
 pub type MutantRow = kills::KillRow<HostFault>;
 
-/// The checks and scenarios that no fault trips here, each with the reason. Their own tests, or captures in
-/// `corpus/captures`, break these checks.
+/// The checks and scenarios that no fault trips in the matrix, each with the reason. Separate tests, or
+/// captures in `corpus/captures`, break these checks.
 pub const EXEMPT: ExemptIds = &[
     (
         "shape.harness",
@@ -46,7 +46,8 @@ pub const EXEMPT: ExemptIds = &[
         "only the model stand-in receives the offered tools, and no agent uses it in the \
          simulation",
     ),
-    // No fault breaks the claims of these scenarios; faults in their premises do not count.
+    // No fault breaks the claims of these scenarios. The matrix does not count faults that break only premises
+    // of the scenarios.
     (
         "handshake/notifications-wait-for-the-handshake",
         "no fault lets a host act on a notification that comes before the handshake",
@@ -142,8 +143,8 @@ pub(super) fn epoch() -> Duration {
     Duration::from_millis(HostConfig::default().epoch_ms)
 }
 
-/// Plays the suite against the reference host without faults and then, to this depth, with each of these
-/// faults. `share` has the same meaning as in [`KillMatrix::play`].
+/// Plays the suite against the reference host without faults and then with each of these faults, to this depth.
+/// `share` has the same meaning as in [`KillMatrix::play`].
 pub fn play_all(
     suite: &ScenarioSuite,
     version: Version,

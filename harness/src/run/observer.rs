@@ -1,10 +1,10 @@
 //! Additional clients that join at random points, subscribe to every channel they can find, and leave (`run
 //! --observe`).
 //!
-//! They judge nothing themselves. The transcript records what they receive, and the always-on checks compare
-//! each of their snapshots with the others and with the actions in between. They run beside the steps, which
-//! neither wait for them nor see their messages. They only use what this scenario created, because the host may
-//! serve other users, too.
+//! Observers judge nothing themselves. The transcript records what they receive, and the always-on checks
+//! compare each of their snapshots with the others and with the actions in between. Observers run in parallel
+//! with the steps, which neither wait for observers nor see their messages. Observers only use what this
+//! scenario created, because the host may serve other users, too.
 //!
 //! Knows: the peer engine, what the case created. Never knows: steps, rules.
 
@@ -30,7 +30,7 @@ const MAX_OBSERVERS: usize = 12;
 const MAX_AT_ONCE: usize = 3;
 /// The maximum number of channels that an observer subscribes to.
 const MAX_CHANNELS: usize = 64;
-/// The random stream of observers, separate from that of identifiers.
+/// The random stream of observers, which is separate from the stream of identifiers.
 const PART: u64 = 0x6f62_7365_7276;
 
 /// The observers of a scenario, and the random generator that decides when they join.
@@ -63,7 +63,8 @@ impl JoiningObserver {
         DriverOutput::Send { conn: self.conn, seen: Arc::new(SeenFrame::of(message)) }
     }
 
-    /// Returns a subscription to a channel; `None` if there was one already or the limit is reached.
+    /// Returns a subscription to a channel; `None` if the observer is already subscribed or the limit is
+    /// reached.
     fn subscribe(&mut self, channel: &str) -> Option<DriverOutput> {
         let new = self.asked.len() < MAX_CHANNELS && self.asked.insert(channel.to_owned());
         new.then(|| self.ask("subscribe", json!({"channel": channel})))
@@ -71,7 +72,7 @@ impl JoiningObserver {
 }
 
 impl ScenarioCase {
-    /// Lets an observer join before a step, at random.
+    /// Decides at random whether an observer joins before the next step.
     pub(super) fn perhaps_observed(&mut self) {
         let Some(observers) = &mut self.observers else {
             return;
@@ -81,8 +82,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Lets an observer join after the last step and waits until all observers have left. Returns false if
-    /// there are no observers.
+    /// Lets an observer join after the last step and waits until all observers have left. Returns false if the
+    /// case has no observers.
     pub(super) fn last_observer(&mut self, now: Duration) -> bool {
         if self.observers.is_none() || !self.shook_hands() {
             return false;
@@ -133,7 +134,7 @@ impl ScenarioCase {
         });
     }
 
-    /// Handles an opened connection. Returns whether it belongs to an observer.
+    /// Handles an opened connection. Returns whether the connection belongs to an observer.
     pub(super) fn observer_opened(&mut self, conn: ConnId) -> bool {
         let offers = json!(self.setup.offers);
         let Some(observer) = self.observer(conn) else {
@@ -153,7 +154,7 @@ impl ScenarioCase {
         true
     }
 
-    /// Handles a received message. Returns whether it was for an observer.
+    /// Handles a received message. Returns whether the message was for an observer.
     pub(super) fn observer_told(&mut self, conn: ConnId, message: Option<&Message>) -> bool {
         let created: Vec<String> = self.created.channels().map(str::to_owned).collect();
         let Some(observer) = self.observer(conn) else {
@@ -192,7 +193,7 @@ impl ScenarioCase {
         true
     }
 
-    /// Handles the end of a connection. Returns whether it belonged to an observer.
+    /// Handles the end of a connection. Returns whether the connection belonged to an observer.
     pub(super) fn observer_gone(&mut self, conn: ConnId) -> bool {
         let found = self.observer(conn).is_some();
         if let Some(observers) = &mut self.observers {

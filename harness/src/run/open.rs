@@ -1,4 +1,4 @@
-//! A case whose steps are generated while it is played, and the state that the generator may look at.
+//! Supports cases whose steps are generated during the play. The generator may look at the state of the case.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// Binds a name, as a pattern would.
+    /// Binds a name, as a matching pattern does.
     pub fn learn(&mut self, name: &str, value: Value) {
         self.bindings.set(name, value);
     }
@@ -35,7 +35,8 @@ impl ScenarioCase {
         &self.bindings
     }
 
-    /// Returns a client of the scenario and its connection; the connection is `None` while there is none.
+    /// Returns a client of the scenario and its connection; the connection is `None` if the client is not
+    /// connected.
     pub fn client(&self, name: &str) -> Option<(&ClientEngine, Option<ConnId>)> {
         let peer = self.peers.iter().find(|peer| peer.name == name)?;
         Some((&peer.engine, peer.conn.filter(|_| peer.connected)))

@@ -32,7 +32,7 @@ pub enum DriverOutput {
         /// Whether to perform a closing handshake.
         graceful: bool,
     },
-    /// Send a `ping` of this many bytes, which the transcript does not keep.
+    /// Send a `ping` of this many bytes. The transcript does not keep the frame.
     Flood {
         /// The connection.
         conn: ConnId,

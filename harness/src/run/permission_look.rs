@@ -15,10 +15,10 @@ use crate::wire::json::{Value, json};
 use super::agent_link::{AgentLink, RequestUnanswered};
 use super::side::{AgentSide, AskingSetup};
 
-/// The script of the prompt: a command that creates a marker file in the session's fresh folder. Many agents do
-/// not ask about commands that change nothing.
+/// The script of the prompt: a command that creates a marker file in the session's new folder. Many agents do
+/// not ask for permission for commands that change nothing.
 const SCRIPT: &str = "tool shell \"echo ahp > ahp-marker\" confirm";
-/// The maximum number of session modes that are tried besides the initial one.
+/// The maximum number of session modes that are tried in addition to the initial mode.
 const MAX_MODES: usize = 5;
 
 /// Returns the setups to try, the most common first; `modes` are the modes of the agent's sessions.
@@ -32,8 +32,8 @@ pub fn ways(modes: &[String]) -> Vec<AskingSetup> {
     offers.iter().map(|offers| way(*offers, None)).chain(others).collect()
 }
 
-/// Holds the conversation and stops the agent. Returns whether the agent asked for permission. `prompt` is for
-/// agents that play no scripts.
+/// Holds the conversation and stops the agent. Returns whether the agent asked for permission. Agents that
+/// cannot follow scripts get `prompt`.
 ///
 /// # Errors
 /// Returns the reason if the conversation did not complete.
@@ -49,7 +49,7 @@ pub async fn asks_for_permission(
     let asked = link.asked;
     link.close().await;
     match talked {
-        // An agent that asked may wait forever for the answer, so the conversation's end does not matter.
+        // An agent that asked may wait forever for the answer, so the end of the conversation is irrelevant.
         _ if asked => Ok(true),
         Ok(()) => Ok(false),
         Err(RequestUnanswered::Ended(reason)) => Err(reason),

@@ -1,4 +1,4 @@
-//! Selects the scenarios to play, and states why the others are skipped.
+//! Selects the scenarios to play, and states why other scenarios are skipped.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -26,7 +26,7 @@ use super::words;
 pub struct ScenarioSelection {
     /// Scenario ids, prefixes that end with `/`, or patterns with `*`.
     pub ids: Vec<String>,
-    /// Tags.
+    /// The tags that select scenarios.
     pub tags: Vec<String>,
     /// Requirements that a scenario has to cite.
     pub requirements: Vec<String>,
@@ -46,7 +46,7 @@ impl SelectionShard {
     /// number.
     ///
     /// # Errors
-    /// Returns an error if the part is empty, so that the mistake does not look like success.
+    /// Returns an error if the part is empty, because an empty run would look like a success.
     pub fn part<'a>(
         self,
         entries: &[&'a SuiteEntry],
@@ -96,33 +96,34 @@ pub struct TargetAbilities {
     pub version: Version,
     /// The requested profiles.
     pub profiles: Vec<String>,
-    /// Whether the host is the embedded one, whose settings a scenario may choose.
+    /// Whether the target is the embedded host, whose settings a scenario may choose.
     pub embedded: bool,
     /// Whether the host can be restarted.
     pub restarts: bool,
-    /// The capabilities, offered or not; a capability that is not listed counts as offered.
+    /// The capabilities with the information whether the target offers them. A capability that is not listed
+    /// counts as offered.
     pub detected: Vec<DetectedFeature>,
-    /// Who plays the agent.
+    /// The component that plays the agent.
     pub agent: AgentMode,
     /// Whether scenarios that may harm the host are played.
     pub aggressive: bool,
 }
 
-/// A scenario and the decision whether it is played.
+/// A scenario with the decision whether it is played.
 #[derive(Clone, Debug)]
 pub struct PlannedScenario {
     /// The scenario.
     pub entry: SuiteEntry,
-    /// The agent that the scenario is played with; `None` unless the run tests several agents and the scenario
+    /// The agent that plays in the scenario; `None` unless the run tests several agents and the scenario
     /// depends on the agent.
     pub agent: Option<PlannedAgent>,
-    /// Why the scenario is skipped; `None` if it is played.
+    /// Why the scenario is skipped; `None` if the scenario is played.
     pub skip: Option<String>,
-    /// The kind of that reason.
+    /// The kind of the reason in `skip`.
     pub cause: SkipCause,
 }
 
-/// One of several agents of a host.
+/// An agent of a host that has several agents.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PlannedAgent {
     /// The agent's position in the host's list, from 1.
@@ -135,14 +136,14 @@ pub struct PlannedAgent {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SkipCause {
-    /// The target does not offer what the scenario is about, or its profile was not requested: the requirements
-    /// do not apply.
+    /// The target does not offer the subject of the scenario, or the user did not request the scenario's
+    /// profile, so the requirements do not apply.
     #[default]
     NotApplicable,
-    /// The harness or this run cannot play it. The requirements may apply.
+    /// The harness or this run cannot play the scenario, but the requirements may apply.
     OutOfReach,
-    /// The scenario is written for other versions. This says nothing about the requirements if another scenario
-    /// tests them.
+    /// The scenario is for other versions. A skip for this reason is no evidence about the requirements if
+    /// another scenario tests them.
     OtherVersion,
 }
 
@@ -177,12 +178,12 @@ pub enum SelectionError {
     NoMatch {
         /// The option.
         option: &'static str,
-        /// Its value.
+        /// The value of the option.
         value: String,
         /// A suggestion for the user.
         hint: String,
     },
-    /// The options together match nothing.
+    /// All options together match nothing.
     #[error(
         "no scenario matches all of the filters\n(hint: each filter matches some scenarios, but \
          none matches all of them)"
@@ -205,8 +206,8 @@ impl ScenarioSelection {
     /// Returns the scenarios that match every option.
     ///
     /// # Errors
-    /// Returns an error if an option's value, or the whole selection, matches nothing, so that the mistake does
-    /// not look like success.
+    /// Returns an error if an option's value, or the whole selection, matches nothing, because an empty run
+    /// would look like a success.
     pub fn of<'a>(&self, suite: &'a ScenarioSuite) -> Result<Vec<&'a SuiteEntry>, SelectionError> {
         let parts: [(&'static str, &[String], OptionMatch); 3] = [
             ("--id", &self.ids, |entry, id| glob(id, &entry.scenario.id)),
@@ -249,7 +250,7 @@ fn hint(option: &str, value: &str, suite: &ScenarioSuite) -> String {
     }
 }
 
-/// Returns whether a name matches a pattern: exactly, or with `*` for any text; `a/` stands for `a/*`.
+/// Returns whether a name equals a pattern, in which `*` stands for any text and `a/` for `a/*`.
 fn glob(pattern: &str, name: &str) -> bool {
     let pattern = if pattern.ends_with('/') { format!("{pattern}*") } else { pattern.to_owned() };
     let mut parts = pattern.split('*');
@@ -296,8 +297,9 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         let text = format!("profile `{profile}` was not selected (hint: `--profile {profile}`)");
         return Some(SkipReason { text, cause: SkipCause::NotApplicable });
     }
-    // The report explains once, at its beginning, how capabilities were detected. A capability of the target
-    // takes precedence over a means of testing: without it, the rest does not matter.
+    // The beginning of the report explains how capabilities were detected. A missing capability of the target
+    // takes precedence over a missing option of the run, because an option does not help without the
+    // capability.
     let missing = all_not_offered(scenario, &abilities.detected, abilities.agent);
     let missing = missing.min_by_key(|it| is_means_of_test(&it.capability));
     if let Some(DetectedFeature { capability, .. }) = missing {
@@ -325,7 +327,7 @@ fn skip(entry: &SuiteEntry, abilities: &TargetAbilities) -> Option<SkipReason> {
         .and_then(SkipReason::out_of_reach)
 }
 
-/// Why something is missing: the target does not offer it, or the user did not give it.
+/// Returns why a capability is missing: the target does not offer it, or the user did not give the option.
 fn why_missing(capability: &str, subject: &str) -> String {
     match capability::named(capability).map(|row| row.shown) {
         Some(CapabilitySource::Given(_, option)) => format!("the run was not given {option}"),
@@ -357,8 +359,8 @@ fn is_means_of_test(capability: &str) -> bool {
     capability::named(capability).is_some_and(HostCapability::makes_tests_possible)
 }
 
-/// Returns whether a scenario needs a capability: it lists the capability, sends one of its requests, or gives
-/// the host's own agent a script with an optional ability.
+/// Returns whether a scenario needs a capability: it lists the capability, sends a request of the capability,
+/// or gives the host's own agent a script with an optional ability.
 fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool {
     let row = capability::named(capability).map(|row| row.shown);
     if let Some(CapabilitySource::Extra(name)) = row {
@@ -374,8 +376,8 @@ fn needs(scenario: &ParsedScenario, capability: &str, agent: AgentMode) -> bool 
         || capability == capability::SCRIPTS && scenario.profile == "agent"
 }
 
-/// Returns whether no other scenario may use the host at the same time: the scenario says so, or restarts the
-/// host.
+/// Returns whether no other scenario may use the host at the same time, because the scenario demands exclusive
+/// use or restarts the host.
 pub fn plays_alone(scenario: &ParsedScenario) -> bool {
     scenario.alone || restarts(scenario)
 }
@@ -390,15 +392,15 @@ fn scripts(scenario: &ParsedScenario) -> impl Iterator<Item = AgentScript> {
     let own = scenario.steps.iter().filter_map(|step| step.text("script"));
     let headed =
         std::iter::once(scenario.agent.as_str()).chain(own).map(|text| format!("{HEADER}\n{text}"));
-    // A prompt that refers to bound names contains its script in its text.
+    // A prompt that refers to bound names contains the script in its text.
     let texts = scenario.steps.iter().filter_map(|step| step.template("text"));
     let written = texts.filter_map(ValueTemplate::plain_text);
     headed.chain(written).filter_map(|text| script::find(&text)?.ok())
 }
 
-/// Returns the scenarios in an order for a run that may end early: first one scenario for each rule, the most
-/// harmful rule first, then a second scenario for each rule, and so on. A scenario counts for the heaviest rule
-/// that it tests.
+/// Returns the scenarios in an order for a run that may end early: first one scenario for each rule, starting
+/// with the most severe rule, then a second scenario for each rule, and so on. Each scenario is assigned to the
+/// most severe rule that it tests.
 pub fn most_first(planned: &[PlannedScenario], version: Version) -> Vec<&PlannedScenario> {
     let ledger = RequirementLedger::of(version);
     let mut earlier: LiteMap<&str, usize> = LiteMap::new();
@@ -408,7 +410,7 @@ pub fn most_first(planned: &[PlannedScenario], version: Version) -> Vec<&Planned
             let rules = planned.entry.scenario.proves.iter().filter_map(|id| ledger.find(id));
             let heaviest = rules.max_by_key(|rule| (rule.weight, rule.severity));
             let count = earlier.entry(heaviest.map_or("", |rule| rule.id)).or_default();
-            // Skipped scenarios take no turn.
+            // A skipped scenario does not count as one of a rule's scenarios.
             let turn = *count;
             *count += usize::from(planned.skip.is_none());
             (turn, Reverse(heaviest.map(|rule| (rule.weight, rule.severity))), planned)

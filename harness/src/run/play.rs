@@ -1,4 +1,4 @@
-//! The path of every frame: into the transcript, to the oracle, to the case.
+//! Passes every frame to the transcript, to the oracle and to the case.
 //!
 //! The simulation, the socket driver and `judge` (from a file) feed a [`ScenarioPlay`]; the same transcript
 //! produces the same [`ScenarioVerdict`].
@@ -42,8 +42,8 @@ impl TranscriptRecorder for CountingRecorder {
     }
 }
 
-/// The connection number of the first peer below the host. Such peers are not on a client's connection; their
-/// numbers count down from here.
+/// The connection number of the first peer below the host. Peers below the host do not use a client's
+/// connection. Their connection numbers count down from this number.
 const BELOW: u32 = u32::MAX;
 /// The close code of a connection without a closing handshake (RFC 6455, 7.4.1).
 const ABNORMAL: u16 = 1006;
@@ -53,12 +53,12 @@ const MAX_BELOW: usize = 1_000;
 /// The result of a scenario.
 #[derive(Clone, Debug)]
 pub struct ScenarioVerdict {
-    /// Its status.
+    /// The status of the scenario.
     pub status: Status,
-    /// The reason in one line; empty for a pass.
+    /// The reason in one line; empty if the scenario passed.
     pub reason: String,
-    /// The failure that decided the status: of the heaviest failed claim, or of the premise that ended the
-    /// scenario.
+    /// The failure that decided the status: the failure of the heaviest failed claim, or of the premise that
+    /// ended the scenario.
     pub failure: Option<StepFailure>,
     /// The heaviest broken requirement; empty if none is broken.
     pub rule: String,
@@ -68,7 +68,7 @@ pub struct ScenarioVerdict {
     pub claims: Vec<JudgedClaim>,
     /// The actions and requests that the host accepted, as listed by [`ScenarioCase::accepted`].
     pub accepted: Vec<String>,
-    /// How often a claim was tested and held.
+    /// The number of times that a claim was tested and held.
     pub observations: u64,
     /// Further notes for the report.
     pub notes: Vec<String>,
@@ -76,9 +76,9 @@ pub struct ScenarioVerdict {
     pub checks: Vec<CheckReport>,
     /// Whether a handshake succeeded.
     pub shook_hands: bool,
-    /// Whether a connection ended without a closing handshake, or could not be opened.
+    /// Whether a connection ended without a closing handshake, or could not be established.
     pub cut: bool,
-    /// The duration, in the case's own time.
+    /// The duration on the clock of the case.
     pub took: Duration,
 }
 
@@ -115,8 +115,8 @@ impl JudgedClaim {
     }
 
     /// Returns how strongly the claim affects the status of its scenario. An untested heavy requirement ranks
-    /// above a broken light one, because the run is incomplete without it. It does not if it is untested
-    /// because an earlier claim failed.
+    /// above a broken light requirement, because the run is incomplete without the heavy requirement. An
+    /// untested requirement does not rank higher if an earlier failed claim prevented the test.
     fn rank(&self) -> (u8, Weight) {
         let rank = match self.status {
             Status::Fail => 5,
@@ -138,7 +138,7 @@ pub struct ScenarioPlay {
     clients: LiteMap<ConnId, String>,
     below: LiteMap<String, ConnId>,
     live: HashSet<ConnId>,
-    /// Why the agent below the host could not play the script, if the host could not have prevented it.
+    /// Why the agent below the host could not play the script, if the host could not have prevented this.
     unplayable: Option<String>,
     /// Why the play was interrupted.
     ended_early: String,
@@ -148,7 +148,7 @@ pub struct ScenarioPlay {
 }
 
 impl ScenarioPlay {
-    /// Creates a play that has not started. `shared` says that others may use the host at the same time.
+    /// Creates a play that has not started. `shared` means that others may use the host at the same time.
     pub fn new(
         setup: CaseSetup,
         shared: bool,
@@ -182,8 +182,8 @@ impl ScenarioPlay {
         }
     }
 
-    /// Returns the wall-clock limit of the play, whatever the host does: slightly longer than the case's own
-    /// limit.
+    /// Returns the wall-clock limit of the play, which does not depend on the host: slightly longer than the
+    /// case's own limit.
     pub fn time_limit(&self) -> Duration {
         patience(self.case.setup()) * (BUDGET + 2)
     }
@@ -212,12 +212,12 @@ impl ScenarioPlay {
         self.case.learn(name, value);
     }
 
-    /// Returns the case that is played.
+    /// Returns the case of this play.
     pub fn case(&self) -> &ScenarioCase {
         &self.case
     }
 
-    /// Returns the next output, or `None` if there is nothing to do now. Records outgoing frames.
+    /// Returns the next output, and records outgoing frames; `None` if the driver has nothing to do now.
     pub fn poll_output(&mut self, now: Duration) -> Option<DriverOutput> {
         let at = self.at(now);
         let output = self.case.poll_output()?;
@@ -246,7 +246,7 @@ impl ScenarioPlay {
         Some(output)
     }
 
-    /// Returns when [`timeout`](Self::timeout) is due.
+    /// Returns the time at which [`timeout`](Self::timeout) is due.
     pub fn next_timeout(&self) -> Option<Duration> {
         self.case.next_timeout()
     }
@@ -307,7 +307,7 @@ impl ScenarioPlay {
         self.oracle.observe(&TranscriptEntry { line, at, conn, event });
     }
 
-    /// Handles a connection that ended and that the client did not close, or that could not be opened.
+    /// Handles a connection that ended without the client closing it, or that could not be opened.
     pub fn closed(&mut self, now: Duration, conn: ConnId, code: Option<u16>, reason: &str) {
         let at = self.at(now);
         self.live.remove(&conn);
@@ -339,7 +339,7 @@ impl ScenarioPlay {
         self.at(now);
     }
 
-    /// Interrupts the play for the reason `why`.
+    /// Interrupts the play. `why` is the reason for the interruption.
     pub fn interrupt(&mut self, now: Duration, why: &str) {
         let at = self.at(now);
         why.clone_into(&mut self.ended_early);
@@ -408,7 +408,7 @@ impl ScenarioPlay {
                 (verdict.status, verdict.reason) = (claim.status, claim.outcome.untested.clone());
                 verdict.failure = self.case.failure().cloned();
             }
-            // Without a claim nothing was tested, whatever happened to the premises.
+            // A scenario without claims has tested nothing, whatever the results of the premises are.
             None => {
                 let failure = self.case.failure();
                 verdict.status = Status::Untested;
@@ -431,8 +431,8 @@ impl ScenarioPlay {
     }
 
     /// Advances the clock to the time of an input. Timers that are due earlier fire first, each at its own
-    /// time, so that a late timer and a transcript from a file give the same result. Times have microsecond
-    /// precision, in memory as in the file.
+    /// time, so a late timer and a transcript from a file give the same result. Times have microsecond
+    /// precision, in memory and in the file.
     fn at(&mut self, now: Duration) -> Duration {
         let micros = u64::try_from(now.as_micros()).unwrap_or(u64::MAX);
         self.now = self.now.max(Duration::from_micros(micros));
@@ -454,8 +454,8 @@ impl ScenarioPlay {
 }
 
 impl ScenarioVerdict {
-    /// Scenarios are written in the words of the newest version; what is said of a host is in those that it was spoken to
-    /// in. The always-on checks judge the wire as it is and need no translation.
+    /// Replaces names of the newest version, which scenarios use, by names of the version that was negotiated
+    /// with the host. The always-on checks judge the original frames and need no translation.
     fn put_in_words_of_the_wire(&mut self, edge: &VersionEdge) {
         if edge.is_plain() {
             return;
@@ -476,14 +476,14 @@ impl ScenarioVerdict {
     }
 }
 
-/// Returns why the model stand-in could not do what the script demands, if the host is not to blame.
+/// Returns why the model stand-in could not follow the script, if this is not the host's fault.
 fn unplayable(way: BelowEvent, seen: &SeenFrame) -> Option<String> {
     let record = seen.message().filter(|_| way == BelowEvent::Model)?.value();
     let problem = record.get("problem").and_then(Value::as_str);
     problem.filter(|_| record["untestable"] == true).map(str::to_owned)
 }
 
-/// Returns how long the host may take for an answer: the longest wait of the scenario.
+/// Returns the maximum time that the host may take for an answer: the longest wait of the scenario.
 fn patience(setup: &CaseSetup) -> Duration {
     let steps = setup.scenario.steps.iter().filter_map(|step| step.duration("within"));
     let longest = steps.chain(setup.scenario.within).max();

@@ -1,7 +1,7 @@
 //! The first look at a target over its socket: whether it answers, which version it chooses, what it offers.
 //!
-//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: how the
-//! result is used.
+//! Knows: sockets, [`detect`](super::detect), [`settings`](super::settings). Never knows: how the result is
+//! used.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const UNSUPPORTED_VERSION: i64 = -32005;
 /// The reason why the target cannot be tested at all.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ProbeError {
-    /// No connection was possible.
+    /// The harness could not connect to the target.
     #[error("`{url}` could not be reached: {reason}")]
     Unreachable {
         /// The URL.
@@ -59,7 +59,7 @@ pub enum ProbeError {
 /// answers invalidly is not rejected here: the scenarios report the problem.
 ///
 /// # Errors
-/// Returns why the target cannot be tested at all.
+/// Returns why the target cannot be tested.
 pub async fn probe(
     endpoint: &LinkEndpoint,
     shown: &str,
@@ -107,22 +107,22 @@ pub async fn probe(
     Ok(found)
 }
 
-/// Returns the versions that a host lists when it is offered an unknown version.
+/// Returns the versions that a host lists if the harness offers an unknown version.
 async fn versions(endpoint: &LinkEndpoint, shown: &str, limit: Duration) -> Vec<String> {
     let mut look = FeatureDetection::of_versions();
     let _ = held(endpoint, shown, &mut look, limit).await;
     look.supported()
 }
 
-/// How a look ended.
+/// The way in which a look ended.
 enum ProbeResult {
-    /// It completed, or reached its time limit.
+    /// The look was completed, or reached its time limit.
     Over,
-    /// The host closed the connection first.
+    /// The host closed the connection before the look was complete.
     Ended { code: Option<u16>, reason: String },
 }
 
-/// Runs a look over its own connection.
+/// Runs a look over a separate connection.
 async fn held(
     endpoint: &LinkEndpoint,
     shown: &str,
@@ -171,7 +171,7 @@ async fn conversation(link: &mut TransportLink, look: &mut FeatureDetection) -> 
 /// Applies these settings to a host, in order.
 ///
 /// # Errors
-/// Returns the reason if there is no connection or a setting failed.
+/// Returns the reason if the host cannot be reached or rejects a setting.
 pub async fn make_settings(
     endpoint: &LinkEndpoint,
     offers: &[String],
@@ -202,11 +202,11 @@ pub async fn make_settings(
     dialogue.result(&ended)
 }
 
-/// Starts an agent, completes the handshake and disconnects. The agent's profile says whether it can do what
-/// scenarios need.
+/// Starts an agent, completes the handshake and disconnects. The agent's profile says whether the agent can do
+/// what scenarios need.
 ///
 /// # Errors
-/// Returns why the agent cannot be tested at all.
+/// Returns why the agent cannot be tested.
 pub async fn probe_agent(
     endpoint: &LinkEndpoint,
     shown: &str,
@@ -243,7 +243,7 @@ pub async fn probe_agent(
     Ok((DetectionResult { version, name, ..DetectionResult::default() }, facts))
 }
 
-/// Returns the answer to `session/new`; null if there is none.
+/// Returns the answer to `session/new`; null if no answer arrives.
 async fn session(link: &mut AgentLink, side: &AgentSide) -> Value {
     if let Some(method) = &side.auth {
         let _ = link.ask("authenticate", json!({"methodId": (method.as_str())})).await;

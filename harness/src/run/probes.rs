@@ -1,8 +1,8 @@
-//! The part of the first look that needs a conversation: capabilities that a host offers without declaring
-//! them.
+//! The part of the first look that needs a conversation: it detects capabilities that a host offers without
+//! declaring them.
 //!
-//! Each probe is a small scenario, played before the others. The capability is offered if the probe passes. No
-//! probe judges the host: the scenarios report its problems.
+//! Each probe is a small scenario that is played before the other scenarios. The capability is offered if the
+//! probe passes. No probe judges the host: the scenarios report its problems.
 //!
 //! Knows: scenarios, capabilities. Never knows: sockets, how results are shown.
 //!
@@ -31,8 +31,8 @@ pub struct ProbeScenario {
 
 /// All probes, in order.
 pub const PROBES: &[ProbeScenario] = &[
-    // This probe comes first, because the others wait until a session is ready if the host makes it ready by
-    // itself. Some hosts make a session ready only with its first turn; there, the others do not wait.
+    // If the host makes a session ready by itself, the other probes wait for this, so this probe comes first.
+    // Some hosts make a session ready only with its first turn; with these hosts, the other probes do not wait.
     ProbeScenario {
         capability: READY_SESSIONS,
         file: "detect/ready-sessions.yaml",
@@ -49,8 +49,8 @@ steps:
         facts: &[(READY_SESSIONS, "yes")],
         hint: "",
     },
-    // Only an agent that plays scripts fails a turn with this word as its `errorType`. An agent that echoes its
-    // prompt repeats the word in its text, but not there.
+    // Only an agent that follows scripts ends a turn with this word as its `errorType`. An agent that echoes
+    // its prompt repeats the word in a text, but not in `errorType`.
     ProbeScenario {
         capability: SCRIPTS,
         file: "detect/agent-scripts.yaml",
@@ -113,8 +113,8 @@ impl ProbeScenario {
     /// Returns the scenario, ready to be played.
     ///
     /// # Errors
-    /// Returns all mistakes in the scenario. None of them is the target's fault, and they must not be mistaken
-    /// for a missing capability.
+    /// Returns all mistakes in the scenario. The target causes none of these mistakes, so a caller must not
+    /// report a missing capability.
     pub fn entry(&self) -> Result<SuiteEntry, String> {
         let mut suite =
             ScenarioSuite::of([(self.file.to_owned(), self.text.to_owned())], &CarriedFiles);
@@ -124,7 +124,7 @@ impl ProbeScenario {
         suite.entries.pop().ok_or_else(why)
     }
 
-    /// Returns the capability that a play of the probe shows.
+    /// Returns the capability, with the result of playing the probe.
     pub fn detected(&self, verdict: &ScenarioVerdict) -> DetectedFeature {
         let row = capability::named(self.capability).map(|row| row.shown);
         let Some(CapabilitySource::Probe(what)) = row else {

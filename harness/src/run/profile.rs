@@ -15,7 +15,7 @@ use crate::scenario::parse::read_duration;
 use crate::scenario::source::{SourceFile, did_you_mean};
 use std::time::Duration;
 
-/// The members of a profile, each with its name and its description.
+/// The members of a profile, with name and description.
 pub const MEMBERS: &[(&str, &str)] = &[
     ("agent", "the name of the agent"),
     (
@@ -57,7 +57,7 @@ pub const MEMBERS: &[(&str, &str)] = &[
     ("jobs", "how many scenarios it can serve at once, unless `--jobs` is given"),
 ];
 
-/// The placeholders in commands, variables and files of a profile, each with its meaning.
+/// The placeholders in commands, variables and files of a profile, with their meanings.
 pub const PLACES: &[(&str, &str)] = &[
     (
         "{model}",
@@ -87,15 +87,15 @@ pub struct AgentProfile {
     pub mode: Option<String>,
     /// The session options to set.
     pub options: Vec<(String, String)>,
-    /// How the agent is made to do things.
+    /// The way in which the agent is made to act.
     pub stimulus: AgentMode,
-    /// The prompt for an agent that cannot be told what to do.
+    /// The prompt for an agent that cannot follow scripts.
     pub prompt: Option<String>,
     /// The abilities that the harness can trigger.
     pub offers: Vec<&'static str>,
     /// The time limit of each wait.
     pub timeout: Option<Duration>,
-    /// The maximum number of scenarios at the same time.
+    /// The maximum number of scenarios that are played at the same time.
     pub jobs: Option<u16>,
 }
 
@@ -103,7 +103,7 @@ impl AgentProfile {
     /// Parses a profile.
     ///
     /// # Errors
-    /// Returns every mistake with its line.
+    /// Returns every mistake with its line number.
     pub fn parse(name: &str, text: &str) -> Result<AgentProfile, Vec<String>> {
         let source = SourceFile::new(name, text);
         let (root, errors) = node::read(&source, 0);
@@ -194,8 +194,8 @@ impl ProfileReader<'_> {
         }
     }
 
-    /// Returns the abilities that the harness can trigger: all that the stimulus allows, unless the profile
-    /// lists fewer.
+    /// Returns the abilities that the harness can trigger: all abilities that the stimulus allows, unless the
+    /// profile lists fewer.
     fn offers(&mut self, root: &SourceNode, stimulus: AgentMode) -> Vec<&'static str> {
         let Some(node) = root.get("offers") else {
             let all = ABILITIES.iter().copied();

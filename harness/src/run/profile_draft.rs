@@ -27,7 +27,8 @@ pub struct ModelUse {
     pub classes: Vec<String>,
 }
 
-/// Returns the text of a profile: the members that `given` already has, and the agent's answers as comments.
+/// Returns the text of a profile with the members that `given` already has, and with the agent's answers as
+/// comments.
 pub fn draft(given: &AgentProfile, introduction: &AgentIntroduction, model: &ModelUse) -> String {
     let mut text = String::new();
     let out = &mut text;
@@ -95,7 +96,7 @@ fn error(error: &Value) -> String {
     format!("error {}: {}{data}", error["code"].to_text(), word(error, "message"))
 }
 
-/// Returns an identifier with its name and description.
+/// Returns an identifier with the name and the description that belong to it.
 fn described(value: &Value, id: &str) -> String {
     let more: Vec<&str> = [word(value, "name"), word(value, "description")]
         .into_iter()
@@ -199,7 +200,7 @@ fn session(given: &AgentProfile, introduction: &AgentIntroduction) -> Vec<String
     lines
 }
 
-/// Returns lines about how the agent can be made to do things.
+/// Returns lines about the ways in which the agent can be made to act.
 fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(Err(why)) = &introduction.turn {
@@ -212,7 +213,8 @@ fn stimulus(introduction: &AgentIntroduction, model: &ModelUse) -> Vec<String> {
         lines.push("stimulus: model".to_owned());
         return lines;
     }
-    // Some agents add text to their model's; an agent that echoes the prompt has not played the script.
+    // Some agents add a text of their own to the text of the model. An agent that echoes the prompt has not
+    // played the script.
     let plays = introduction.said.contains(SAYS) && !introduction.said.contains("ahp-script");
     if model.requests > 0 {
         lines.push(format!(

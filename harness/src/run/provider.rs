@@ -1,8 +1,8 @@
-//! Decides which scenarios are played with each agent of a host that has several, and which only once.
+//! Decides which scenarios are played with each agent of a host that has several agents, and which only once.
 //!
-//! No list decides this. A scenario depends on the agent if it creates a session with the run's agent, and the
-//! agent then has to work or to have a capability that the scenario needs. All other scenarios are about the
-//! host alone.
+//! The decision needs no list. A scenario depends on the agent if it creates a session with the run's agent,
+//! and the agent then has to work or to have a capability that the scenario needs. All other scenarios are
+//! about the host alone.
 //!
 //! Knows: steps, capabilities. Never knows: hosts by name, connections.
 //!
@@ -49,17 +49,17 @@ fn has_agent_work(step: &ScenarioStep) -> bool {
     }
 }
 
-/// Returns what a host offers with one of its agents: the host's capabilities, and the agent's own ones in
-/// place of those with the same name.
+/// Returns the capabilities of a host with one of its agents. If the host and the agent have a capability of
+/// the same name, the result contains the capability of the agent.
 pub fn with_agent(detected: &[DetectedFeature], agent: &AgentOfHost) -> Vec<DetectedFeature> {
     let own =
         |it: &&DetectedFeature| agent.detected.iter().all(|own| own.capability != it.capability);
     detected.iter().filter(own).chain(&agent.detected).cloned().collect()
 }
 
-/// Decides for each scenario whether the target can play it: once if it does not depend on the agent, otherwise
-/// once with each agent that can be tested. If all agents have the same reason to skip a scenario, it is listed
-/// once.
+/// Decides for each scenario whether the target can play it: once if the scenario does not depend on the agent,
+/// and otherwise once with each agent that can be tested. If a scenario is skipped for the same reason with all
+/// agents, it is listed once.
 pub fn plan_for(
     entries: &[&SuiteEntry],
     abilities: &TargetAbilities,

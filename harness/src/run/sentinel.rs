@@ -1,5 +1,5 @@
-//! The sentinel: an idle connection that stays open during a run. If the host closes it, the host has ended or has closed
-//! all connections.
+//! The sentinel: an idle connection that stays open during a run. If the host closes the sentinel, the host has
+//! ended or has closed all connections.
 //!
 //! Knows: sockets. Never knows: scenarios.
 //!
@@ -36,7 +36,7 @@ pub struct SentinelConnection {
 }
 
 impl SentinelConnection {
-    /// Connects in the background, offering these versions. It needs a tokio runtime.
+    /// Connects in the background and offers these versions. The caller has to be inside a tokio runtime.
     pub fn open(endpoint: LinkEndpoint, offers: &[String]) -> SentinelConnection {
         let cut = Arc::new(AtomicBool::new(false));
         let (greeted, stands) = watch::channel(false);
@@ -49,7 +49,7 @@ impl SentinelConnection {
                     LinkEvent::Frame(_) => drop(greeted.send_replace(true)),
                     LinkEvent::Refused(_) => return,
                     LinkEvent::Ended { .. } => {
-                        // Without a handshake, the end of the connection says nothing about the host.
+                        // Without a handshake, the end of the connection proves nothing about the host.
                         flag.store(*greeted.borrow(), Ordering::Relaxed);
                         return;
                     }
@@ -59,13 +59,13 @@ impl SentinelConnection {
         SentinelConnection { stands, cut, task: task.abort_handle() }
     }
 
-    /// Waits until the host has answered the handshake, at most `limit`.
+    /// Waits until the host has answered the handshake, or until `limit` has passed.
     pub async fn ready(&self, limit: Duration) {
         let mut stands = self.stands.clone();
         let _ = timeout(limit, stands.wait_for(|stands| *stands)).await;
     }
 
-    /// Whether the host closed the connection after the handshake.
+    /// Returns whether the host closed the connection after the handshake.
     pub fn is_cut(&self) -> bool {
         self.cut.load(Ordering::Relaxed)
     }
@@ -77,10 +77,11 @@ impl Drop for SentinelConnection {
     }
 }
 
-/// Whether the host answers an `initialize` in any way: with a result, an error, an HTTP refusal or a closing handshake.
+/// Checks that the host answers an `initialize` in any way: with a result, an error, an HTTP refusal or a
+/// closing handshake.
 ///
 /// # Errors
-/// The host answered nothing within `limit`; the text says what happened instead.
+/// Returns what happened instead if the host did not answer within `limit`.
 pub async fn answers(
     endpoint: &LinkEndpoint,
     offers: &[String],
@@ -104,7 +105,7 @@ pub async fn answers(
 }
 
 /// Returns an `initialize` request. A host may close an older connection of the same client, so each connection
-/// has its own client id.
+/// has a separate client id.
 fn greeting(offers: &[String], client: &str) -> Frame {
     let params = json!({"channel": ROOT, "protocolVersions": offers, "clientId": client});
     let version = match offers {

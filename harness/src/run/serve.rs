@@ -30,37 +30,37 @@ use super::task::{PeerId, PermissionReply, StepTask};
 
 /// The maximum number of pending requests for permission.
 const MAX_ASKING: usize = 1_000;
-/// The maximum number of file contents that no step has taken.
+/// The maximum number of file contents that no step has read yet.
 const MAX_LOOKS: usize = 100;
-/// Calls of our tool of which more is kept than their number.
+/// The maximum number of calls of the harness's own tool that are kept; later calls are only counted.
 const MAX_CALLS: usize = 100;
 /// The first token of file reads, far above the tokens of any client's errands.
 const LOOKS: u64 = 1 << 48;
 /// The time limit of later waits as a multiple of the agent's start time.
 const SLOWER: u32 = 3;
-/// The maximum of this limit, as a multiple of the usual limit.
+/// The maximum of the extended time limit, as a multiple of the usual limit.
 const SLOWEST: u32 = 4;
 /// The maximum number of notes about the agent's behaviour outside its conversation.
 const MAX_NOTED: usize = 10;
-/// How long the case waits for an agent whose prompts it cancels at the end.
+/// How long the case waits at its end for answers to the prompts that it cancels.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// The request that an agent may send at any time after a turn: the protocol sets no deadline for it.
+/// The request that an agent may send at any time after a turn, because the protocol sets no deadline for it.
 const TIDIES: &str = "terminal/release";
 /// The interval at which a file is read again until it has the expected content.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// After all turns have ended, a wait is shortened to this fraction of the time limit.
+/// The divisor of the time limit for a wait that goes on after all turns have ended.
 const LINGERS: u32 = 10;
 
 /// A client's state for serving an agent.
 #[derive(Debug, Default)]
 pub(super) struct AgentClientSide {
-    /// When the client's connection was opened.
+    /// The time at which the client's connection was opened.
     pub(super) opened: Duration,
     serving: AgentServing,
     asking: VecDeque<WaitingPermission>,
-    /// The prompts without an answer: request identifier and session.
+    /// The prompts without an answer, by request identifier. The value is the session.
     prompts: LiteMap<u64, Value>,
-    /// What the messages of its sessions say, since its connection stood.
+    /// The texts of the sessions' messages since the client connected.
     pub(super) texts: ConversationTexts,
     /// The reports of tool calls that the client received.
     pub(super) reports: ToolCallReports,
@@ -86,18 +86,18 @@ pub(super) struct FileLook {
 }
 
 impl FileLook {
-    /// Returns whether the file is read again at that time.
+    /// Returns whether the file is read again after the time `at`.
     pub(super) fn goes_on(&self, at: Duration) -> bool {
         self.until.is_some_and(|until| at < until)
     }
 }
 
-/// What the case observed outside the conversation.
+/// The events that the case observed outside the conversation.
 #[derive(Debug, Default)]
 pub(super) struct CaseWitness {
-    /// The usual time limit of a wait, before a slow start extended it.
+    /// The usual time limit of a wait, before a slow start of the agent extended it.
     usual: Option<Duration>,
-    /// What was told of each call of our tool, with the line; of the first ones.
+    /// The reports of the first calls of the harness's own tool, each with its line in the transcript.
     calls: Vec<(u64, Value)>,
     called: u64,
     looks: LiteMap<u64, Value>,
@@ -114,21 +114,21 @@ impl AgentClientSide {
         }
     }
 
-    /// The client's connection stands.
+    /// Records the time at which the client's connection was opened.
     pub(super) fn opened(&mut self, now: Duration) {
         self.opened = now;
         self.texts = ConversationTexts::default();
         self.reports = ToolCallReports::default();
     }
 
-    /// Sets what the client offers from here on.
+    /// Sets the capabilities that the client offers from this point.
     pub(super) fn offer(&mut self, offers: AgentOffers) {
         self.serving.offer(offers);
     }
 }
 
 impl ScenarioCase {
-    /// Binds the names that scenarios can use for the tested agent's folder and authentication method.
+    /// Binds the names that scenarios use for the tested agent's folder and authentication method.
     pub(super) fn bind_side(&mut self) {
         let side = &self.setup.side;
         let (work, auth) = (json!((side.work.as_str())), json!((side.auth.clone())));
@@ -166,7 +166,8 @@ impl ScenarioCase {
             }
             let approves = self.setup.scenario.approves.as_deref();
             if approves == self.peers.get(id).map(|peer| peer.name.as_str()) {
-                // If the agent offers no such option, the request stays pending and the scenario reports it.
+                // If the agent does not offer such an option, the request stays pending and the scenario
+                // reports the problem.
                 let _ = self.permit(id, PermissionReply::Kind("allow_once"));
             }
             return;
@@ -190,7 +191,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Extends the time limits if the agent started slowly, for example on a busy machine.
+    /// Extends the time limits if the agent started slowly, which happens on a busy machine.
     pub(super) fn slow_start(&mut self, id: PeerId) {
         let opened = self.peers.get(id).map(|peer| peer.served.opened);
         let Some(opened) = opened.filter(|_| self.is_acp()) else { return };
@@ -201,7 +202,7 @@ impl ScenarioCase {
         self.setup.limit = limit;
     }
 
-    /// Notes how the agent's process ended, if it had to be killed or left processes running.
+    /// Records a note if the agent's process had to be killed or left processes running.
     fn agent_ended(&mut self, how: &str, told: &Value) {
         let left: Vec<&str> =
             told["left"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -259,8 +260,8 @@ impl ScenarioCase {
         self.advance(now);
     }
 
-    /// Returns the deadline of a wait. A wait for something that an agent sends on its own ends soon after the
-    /// agent's last turn, because an agent sends hardly anything outside of turns.
+    /// Returns the deadline of a wait. A wait for a message that an agent sends on its own initiative ends soon
+    /// after the agent's last turn, because an agent sends hardly anything outside of turns.
     pub(super) fn unless_over(
         &self,
         wait: &TaskWait,
@@ -276,7 +277,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns whether a wait is for something that an agent sends in a turn, and all turns have ended.
+    /// Returns whether a wait is for a message that an agent sends during a turn, and all turns have ended.
     pub(super) fn turns_over(&self, wait: &TaskWait) -> bool {
         let id = match wait {
             TaskWait::Message { filter, .. } if filter.method.as_deref() == Some(TIDIES) => {
@@ -291,7 +292,8 @@ impl ScenarioCase {
         })
     }
 
-    /// Why the answer to a prompt need not come: the agent waits for permission, and nobody gives or denies it.
+    /// Returns why the answer to a prompt may be missing: the agent waits for permission, and no client gives
+    /// or denies it.
     pub(super) fn waits_for_permission(&self, wait: &TaskWait) -> Option<String> {
         let TaskWait::Answer { peer, .. } = wait else { return None };
         let peer = self.peers.get(*peer).filter(|_| self.is_acp())?;
@@ -348,8 +350,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Answers the oldest pending request for permission. Returns `None` if there is none, and an error with
-    /// its line and the missing kind if it does not offer such an option.
+    /// Answers the oldest pending request for permission. Returns `None` if no request is pending. Returns an
+    /// error with the request's line and the missing kind if the request offers no such option.
     fn permit(
         &mut self,
         id: PeerId,
@@ -366,7 +368,7 @@ impl ScenarioCase {
                 match options.find(|option| option["kind"] == kind) {
                     Some(option) => selected(&option["optionId"]),
                     None => {
-                        // The request stays pending; it is cancelled when the case ends.
+                        // The request stays pending, and the case cancels it at its end.
                         let line = asking.line;
                         self.peers.get_mut(id)?.served.asking.push_front(asking);
                         return Some(Err((line, kind)));
@@ -448,7 +450,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Waits until the texts of a session look like this.
+    /// Waits until the texts of a session match the pattern.
     pub(super) fn check_texts(
         &mut self,
         step: Option<usize>,
@@ -470,7 +472,7 @@ impl ScenarioCase {
         }
     }
 
-    /// Waits for so many calls of our tool; each has to look like this.
+    /// Waits until the harness's own tool was called `times` times. Each call has to match `each`.
     pub(super) fn check_called(
         &mut self,
         step: Option<usize>,
@@ -495,8 +497,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// Returns the tasks at the end of a case about an agent. Cancels the open prompts and the pending requests
-    /// for permission; the tasks wait for the answers to the prompts.
+    /// Returns the tasks at the end of a case about an agent. Cancels the active prompts and the pending
+    /// requests for permission. The tasks wait for the answers to these prompts.
     pub(super) fn leaving(&mut self) -> Vec<StepTask> {
         let mut acts = Vec::new();
         for id in 0..self.peers.len() {

@@ -2,8 +2,8 @@
 //! by default.
 //!
 //! The dialogue uses one connection and one handshake, and then sends one `root/configChanged` after another,
-//! each after the echo of the previous one. It never sends two together, because a host may accept only one at
-//! a time.
+//! each after the echo of the previous one. The dialogue never sends two actions together, because a host may
+//! accept only one at a time.
 //!
 //! Knows: how a setting is made. Never knows: sockets, clocks, which settings a host has.
 //!
@@ -37,7 +37,8 @@ pub struct HostSetting {
 pub struct SettingsDialogue {
     edge: VersionEdge,
     output: VecDeque<Frame>,
-    /// The settings without an echo; once the handshake is complete, the first one has been sent.
+    /// The settings whose echo has not arrived. Once the handshake is complete, the first of these settings has
+    /// been sent.
     left: VecDeque<HostSetting>,
     /// The `clientSeq` of the setting that was sent last; 0 before the first.
     sent: u64,
@@ -51,7 +52,7 @@ impl SettingsDialogue {
             "channel": ROOT, "protocolVersions": offers, "clientId": CLIENT,
             "initialSubscriptions": [ROOT],
         });
-        // If only one version is offered, the request is written in that version's own vocabulary.
+        // If the dialogue offers only one version, it writes the request in that version's own vocabulary.
         let edge = match offers {
             [only] => VersionEdge::new(only.parse().unwrap_or(Version::V1_0), ""),
             _ => VersionEdge::new(Version::V1_0, ""),
@@ -95,7 +96,7 @@ impl SettingsDialogue {
         }
     }
 
-    /// Returns whether the dialogue waits for nothing more.
+    /// Returns whether the dialogue waits for no further message.
     pub fn is_over(&self) -> bool {
         self.output.is_empty() && (self.left.is_empty() || self.refused.is_some())
     }
@@ -160,7 +161,7 @@ mod tests {
                 "channel": ROOT, "serverSeq": 1, "action": (&params["action"]),
                 "origin": {"clientId": "another", "clientSeq": (&params["clientSeq"])},
             });
-            // An envelope of another client with the same `clientSeq` has to be ignored.
+            // The dialogue has to ignore an envelope of another client with the same `clientSeq`.
             let mut tell = |envelope: &Value| {
                 dialogue.handle_frame(&Message::notification("action", envelope.clone()).frame());
             };

@@ -24,25 +24,25 @@ pub struct CaseSetup {
     pub offers: Vec<String>,
     /// The seed of all identifiers.
     pub seed: u64,
-    /// The name of the case; it distinguishes repetitions of one scenario.
+    /// The name of the case, which distinguishes repetitions of one scenario.
     pub name: String,
-    /// The wall-clock time since 1970 at which the transcript began.
+    /// The Unix time at which the transcript began.
     pub epoch: Duration,
     /// The time limit of a wait.
     pub limit: Duration,
-    /// The resources and tokens that each client sends after its handshake.
+    /// The resources and tokens that each client sends after the handshake.
     pub authenticate: Vec<(String, String)>,
     /// Values from the first look, by the names that scenarios use, such as `protected-agent.provider`.
     pub facts: Vec<(String, String)>,
-    /// The secrets that no frame of the host may contain, besides the tokens that clients send.
+    /// The secrets that the host's frames must not contain, besides the tokens that clients send.
     pub secrets: Vec<String>,
     /// The provider of the sessions that `open` creates; `None` leaves the choice to the host.
     pub provider: Option<String>,
     /// Whether observers join at random points.
     pub observe: bool,
-    /// Who plays the agent.
+    /// The component that plays the agent.
     pub agent: AgentMode,
-    /// The agent that is tested, in a case of ACP.
+    /// The agent under test, in a case of ACP.
     pub side: AgentSide,
 }
 

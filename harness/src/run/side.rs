@@ -1,6 +1,6 @@
-//! The facts about the tested agent that a case of ACP uses, besides its frames.
+//! The facts about the tested agent that a case of ACP uses in addition to its frames.
 //!
-//! The transcript contains them, so that a replay sends the same requests.
+//! The transcript contains these facts, so a replay sends the same requests.
 //!
 //! Knows: no other module. Never knows: processes, files.
 //!
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The conditions under which an agent asks for permission.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AskingSetup {
-    /// What the client offers, as the scenario language names it.
+    /// The capabilities that the client offers, with their names in the scenario language.
     pub offers: String,
     /// The mode of the session; `None` for the usual mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,11 +23,11 @@ pub struct AskingSetup {
 pub struct AgentSide {
     /// The agent's working directory.
     pub work: String,
-    /// The command of the MCP server that the agent is given: the program and its arguments.
+    /// The command of the MCP server that the client offers the agent: the program and its arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server: Vec<String>,
-    /// The URL of the MCP server that it may be given by HTTP: `/http` below it is for streamable HTTP, `/sse` for
-    /// server-sent events.
+    /// The base URL of the HTTP MCP server that the client may offer the agent. `/http` below this URL is for
+    /// streamable HTTP, `/sse` for server-sent events.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_url: Option<String>,
     /// The authentication method; `None` if the agent needs none.
@@ -39,11 +39,11 @@ pub struct AgentSide {
     /// The session options to set: name and value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<(String, String)>,
-    /// The prompt for an agent that cannot be told what to do.
+    /// The prompt for an agent that cannot follow scripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The conditions under which the agent asks for permission, if they are known. Scenarios that need such a
-    /// request use them.
+    /// The conditions under which the agent asks for permission; `None` if the conditions are unknown.
+    /// Scenarios that need a request for permission create these conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asking: Option<AskingSetup>,
 }

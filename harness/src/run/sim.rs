@@ -27,10 +27,11 @@ use super::detect::{self, DetectedFeature, DetectionResult, FeatureDetection, Lo
 use super::play::{ScenarioPlay, ScenarioVerdict};
 use super::side::AgentSide;
 
-/// The maximum number of rounds of a play; it stops a host engine that never becomes idle.
+/// The maximum number of rounds of a play. The limit stops a host engine that never becomes idle.
 const MAX_ROUNDS: u32 = 1_000_000;
 
-/// The maximum number of rounds of a first look: a handshake, and the requests, whose answers may be delayed.
+/// The maximum number of rounds of a first look, which has a handshake and requests with possibly delayed
+/// answers.
 const MAX_LOOKS: u32 = 64;
 
 /// The maximum size of a flooding frame in memory: no in-memory host accepts a larger one.
@@ -42,13 +43,14 @@ const NOWHERE: &str = "/";
 /// The evidence text for the folders of the reference host.
 const IN_MEMORY: &str = "the reference host keeps it in memory";
 
-/// Where MCP servers are, by HTTP: nobody connects there in memory.
+/// The base URL of the HTTP MCP servers. In memory, no agent connects to this URL.
 const NOBODYS_SERVER: &str = "http://127.0.0.1:9";
 
 /// The working directory of the reference agent in memory.
 const WORK: &str = "/work";
 
-/// Returns the settings of a reference host for one scenario, including those that the scenario asks for.
+/// Returns the settings of a reference host for one scenario, including the settings that the scenario
+/// requests.
 pub fn settings(scenario: &ParsedScenario, seed: u64, epoch: Duration) -> HostConfig {
     let mut config = HostConfig {
         seed,
@@ -69,7 +71,7 @@ pub fn settings(scenario: &ParsedScenario, seed: u64, epoch: Duration) -> HostCo
     config
 }
 
-/// Returns the settings of a reference host whose agent is played in this mode.
+/// Returns the settings of a reference host with an agent in this mode.
 pub fn settings_with(
     scenario: &ParsedScenario,
     seed: u64,
@@ -111,7 +113,7 @@ pub fn facts(scenario: &ParsedScenario, version: Version) -> Vec<(String, String
     detect::facts(&detected, Some(auth::TOKEN.1))
 }
 
-/// Returns the capabilities that a run against reference hosts is given.
+/// Returns the capabilities that the options of a run against reference hosts provide.
 pub fn given() -> Vec<DetectedFeature> {
     let (key, value) = door::GUARDED;
     Vec::from([
@@ -127,7 +129,7 @@ pub fn given() -> Vec<DetectedFeature> {
     ])
 }
 
-/// Returns the facts about the in-memory reference agent; empty for AHP.
+/// Returns the facts about the in-memory reference agent; empty if the version belongs to AHP.
 pub fn side(version: Option<Version>) -> AgentSide {
     if version != Some(Version::ACP_1) {
         return AgentSide::default();
@@ -173,7 +175,7 @@ pub fn speaking(mut config: HostConfig, version: Version) -> HostConfig {
     config
 }
 
-/// Plays to the end. A host that speaks ACP to its agent gets a reference agent.
+/// Plays until the case is over. A host that uses ACP for its agent gets a reference agent.
 pub fn play(mut play: ScenarioPlay, host: &mut dyn SansIoHost) -> ScenarioVerdict {
     let mut agent = AcpAgent::new(acp::AgentConfig::default());
     let mut now = Duration::ZERO;
@@ -182,8 +184,8 @@ pub fn play(mut play: ScenarioPlay, host: &mut dyn SansIoHost) -> ScenarioVerdic
     play.finish()
 }
 
-/// Plays until nothing is left to do, or nothing more happens before `until`. A paused connection does not stay
-/// paused after the call.
+/// Plays until nothing is left to do, or nothing more happens before `until`. Paused connections are forgotten
+/// when the function returns.
 pub fn run(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -228,15 +230,15 @@ fn pass(
     if host.next_timeout().is_some_and(|at| at <= now) {
         host.handle_timeout(now);
     }
-    // What the host sends at this moment arrives before the case's wait times out.
+    // The outputs that the host sends at this moment arrive before the case's wait times out.
     while to_case(play, host, agent, wires, now) {
         to_host(play, host, agent, wires, now);
     }
     play.timeout(now);
 }
 
-/// Performs one action of the agent. Returns false if it has none. Its tools only report what they would do,
-/// because there are no files in memory.
+/// Performs one action of the agent. Returns false if the agent has no action to perform. The tools of the
+/// agent only report what they would do, because there are no files in memory.
 fn from_agent(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -268,7 +270,7 @@ fn record(value: Value) -> Arc<SeenFrame> {
     Arc::new(SeenFrame::new(Frame::json(&value)))
 }
 
-/// The outputs on their way to clients that do not read.
+/// The outputs that wait for clients that do not read.
 #[derive(Default)]
 struct SimulatedWires {
     held: HashSet<ConnId>,
@@ -276,7 +278,7 @@ struct SimulatedWires {
 }
 
 impl SimulatedWires {
-    /// Returns the next output that is not held back.
+    /// Returns the next output whose connection is not paused.
     fn next(&mut self, host: &mut dyn SansIoHost) -> Option<HostOutput> {
         let passes =
             |output: &HostOutput| conn_of(output).is_none_or(|it| !self.held.contains(&it));
@@ -369,8 +371,8 @@ fn to_host(
     moved
 }
 
-/// Delivers one output to the case. As over sockets, the case's reaction is sent before the next output is
-/// delivered.
+/// Delivers one output to the case. The case's reaction is sent before the next output is delivered, as it is
+/// over sockets.
 fn to_case(
     play: &mut ScenarioPlay,
     host: &mut dyn SansIoHost,
@@ -394,7 +396,7 @@ fn to_case(
             play.below(now, BelowEvent::ToAgent.peer(), BelowEvent::ToAgent, seen(&line));
             agent.handle_line(now, &line);
         }
-        // In-memory hosts are not configured to start any.
+        // No in-memory host is configured to start a shell.
         HostOutput::Shell(..) => {}
     }
     true

@@ -14,7 +14,7 @@ use super::failure::{FailureKind, StepFailure};
 use super::task::PeerId;
 
 /// Returns a channel's state in the newest vocabulary, reduced to the members that its type defines and with
-/// canonical timestamps: two copies of the state may differ in other members and in the notation of timestamps.
+/// canonical timestamps. Two copies of a state may differ in other members and in the notation of timestamps.
 fn known_members(channel: &str, state: &Value) -> Value {
     let newest = Protocol::known().first().copied().and_then(Protocol::of);
     let Some((protocol, kind)) = newest.zip(ChannelKind::of_uri(channel)) else {
@@ -26,7 +26,7 @@ fn known_members(channel: &str, state: &Value) -> Value {
         state
     };
     let mut known = of(kind);
-    // Before 0.4.0, a session is also its own single chat.
+    // Before 0.4.0, a session is also its only chat.
     if kind == ChannelKind::Session
         && state.get("turns").is_some()
         && let (Value::Object(members), Value::Object(chat)) = (&mut known, of(ChannelKind::Chat))
@@ -36,7 +36,8 @@ fn known_members(channel: &str, state: &Value) -> Value {
     known
 }
 
-/// Matches a channel's state against a pattern: first its known members, then the state as it is.
+/// Matches a channel's state against a pattern: first the state reduced to its known members, then the
+/// unchanged state.
 pub(super) fn match_state(
     pattern: &ValuePattern,
     channel: &str,
@@ -58,9 +59,9 @@ pub(super) struct MirrorClaim {
 }
 
 impl ScenarioCase {
-    /// Compares a client's own copy of a channel's state with a pattern. A barrier with a marker has shown that the
-    /// client has every message; after one that could only ping, messages may still be on their way, and the claim
-    /// waits for them until it is `last` looked at.
+    /// Compares a client's own copy of a channel's state with a pattern. After a barrier with a marker, the
+    /// client has received every message. After a barrier with only `ping`, messages may still arrive; the
+    /// claim then waits for these messages unless `last` is set.
     pub(super) fn mirror(
         &mut self,
         step: Option<usize>,
@@ -92,8 +93,9 @@ impl ScenarioCase {
         }
     }
 
-    /// Returns the failure of a claim about a state. It accuses nobody if the claim would hold of a state in which a
-    /// tool call runs for whose approval the host has asked again: the scenario does not decide such a question.
+    /// Returns the failure of a claim about a state. The failure is not blamed on the host if the host has
+    /// asked again for the approval of a tool call, and the claim would hold if that call were running: the
+    /// scenario does not answer a repeated question.
     pub(super) fn state_failure(
         &self,
         mut failure: Box<StepFailure>,

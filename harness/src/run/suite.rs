@@ -49,7 +49,8 @@ impl ScenarioSuite {
         )
     }
 
-    /// Loads files. Fragments are no entries of their own; they are read where they are included.
+    /// Loads files. A fragment is not an entry of the suite; the loader reads a fragment where a scenario
+    /// includes it.
     pub fn of(
         texts: impl IntoIterator<Item = (String, String)>,
         files: &dyn FileSource,

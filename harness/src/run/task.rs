@@ -24,13 +24,13 @@ pub enum RequestGoal {
     State(ValuePattern),
     /// An error that matches the pattern.
     Error(ValuePattern),
-    /// An error that matches the pattern, or that the host closes the connection.
+    /// An error that matches the pattern, or the end of the connection by the host.
     Refused(ValuePattern),
-    /// Either a result that matches the first pattern, or an error that matches the second one.
+    /// A result that matches the first pattern, or an error that matches the second pattern.
     Either(ValuePattern, ValuePattern),
-    /// That the host closes the connection.
+    /// The end of the connection by the host.
     Closed,
-    /// Any answer: the cleanup judges nothing.
+    /// Any answer. The cleanup uses this goal, because it judges nothing.
     Anything,
 }
 
@@ -50,20 +50,21 @@ pub enum OpeningGoal {
 pub struct ResultUse {
     /// The name that the result, or the snapshot's state, is bound to.
     pub bind: Option<String>,
-    /// The name that the default chat of a session's snapshot is bound to, where it has one.
+    /// The name that the default chat of a session's snapshot is bound to, if the snapshot has a default chat.
     pub default_chat: Option<String>,
 }
 
 /// The expected outcome of a dispatched action.
 #[derive(Clone, Debug)]
 pub enum DispatchGoal {
-    /// The action comes back accepted, in an envelope that matches the pattern.
+    /// The host echoes the action as accepted, in an envelope that matches the pattern.
     Accept(ValuePattern),
-    /// The action comes back with a `rejectionReason`, in an envelope that matches the pattern.
+    /// The host echoes the action with a `rejectionReason`, in an envelope that matches the pattern.
     Reject(ValuePattern),
-    /// No envelope comes back before a barrier completes.
+    /// The host sends no envelope before a barrier completes.
     Ignored,
-    /// The action is not accepted: it is rejected, or no envelope comes back before a barrier completes.
+    /// The host does not accept the action: it rejects the action, or sends no envelope before a barrier
+    /// completes.
     Refused,
 }
 
@@ -82,13 +83,13 @@ pub struct MessageFilter {
     pub params: Option<ValuePattern>,
     /// Whether objects may not have members beyond the pattern's.
     pub exact: bool,
-    /// The name of a response, and the side of the response on which the message has to be.
+    /// The name of a response, and whether the message has to come before or after that response.
     pub beside: Option<(ResponseSide, String)>,
-    /// The same position with the line of the response, once the wait begins.
+    /// The position from `beside` with the line of the response; `None` until the wait begins.
     pub order: Option<MessageOrder>,
 }
 
-/// The side of a response on which a message has to be in a client's transcript.
+/// The order of a message and a response in a client's transcript.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ResponseSide {
     /// Before the response.
@@ -106,12 +107,12 @@ pub struct MessageOrder {
     pub response: u64,
 }
 
-/// Why the position of a message is wrong.
+/// The reason why the position of a message is wrong.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OrderMismatch {
     /// The message came before the response, but has to come after it.
     TooEarly,
-    /// The message came after the response, whose line this is.
+    /// The message came after the response on this line, but has to come before it.
     TooLate(u64),
 }
 
@@ -181,7 +182,7 @@ impl MessageFilter {
         }
     }
 
-    /// Returns the same text for use after "no": "such message" if the filter names nothing.
+    /// Returns the same text as `what` for use after "no"; "such message" if the filter names nothing.
     pub fn what_not(&self) -> String {
         match &*self.what() {
             "a message" => "such message".to_owned(),
@@ -197,11 +198,11 @@ pub enum FilterMode {
     First,
     /// The next message has to match.
     Next,
-    /// The first match, which stays unread.
+    /// The first match. The message stays unread.
     Look,
 }
 
-/// One act, with the step it belongs to.
+/// An act with its step.
 #[derive(Clone, Debug)]
 pub struct StepTask {
     /// The index of the step in the scenario; `None` during the cleanup.
@@ -210,12 +211,12 @@ pub struct StepTask {
     pub within: Option<Duration>,
     /// The act.
     pub act: TaskAct,
-    /// Whether the act only prepares the step's own act, such as an observer's handshake. If a preparing act fails,
-    /// the requirements of the step are untested.
+    /// Whether the act only prepares the step's main act, such as an observer's handshake. If a preparing act
+    /// fails, the requirements of the step are untested.
     pub prepares: bool,
 }
 
-/// The requests that may start or end a process on the host, which takes longer than other answers.
+/// The requests that may start or end a process on the host and therefore take longer than others.
 const SLOW: &[(ProtocolStandard, &str)] = &[
     (ProtocolStandard::Ahp, "createSession"),
     (ProtocolStandard::Ahp, "disposeSession"),
@@ -227,7 +228,7 @@ const SLOW: &[(ProtocolStandard, &str)] = &[
     (ProtocolStandard::Acp, "authenticate"),
     (ProtocolStandard::Acp, "session/new"),
 ];
-/// The time limit of such a request, as a multiple of the time limit of one wait.
+/// The time limit of a slow request, as a multiple of the time limit of one wait.
 pub(super) const PATIENCE: u32 = 5;
 
 /// An act.
@@ -239,7 +240,7 @@ pub enum TaskAct {
     Come {
         /// The client.
         peer: PeerId,
-        /// The credentials.
+        /// The credentials of the client.
         credentials: ClientCredentials,
         /// The `Origin` header.
         origin: Option<ValueTemplate>,
@@ -294,7 +295,7 @@ pub enum TaskAct {
         /// The name that the identifier is bound to.
         bind: Option<String>,
     },
-    /// Sets what a client offers an agent from here on.
+    /// Sets what a client offers an agent from this point.
     Offer {
         /// The client.
         peer: PeerId,
@@ -317,20 +318,20 @@ pub enum TaskAct {
         /// Whether the file is read again until it matches.
         waits: bool,
     },
-    /// Checks how often the harness's own MCP tool was called.
+    /// Checks the number of calls of the harness's own MCP tool.
     Called {
-        /// How often, since the case began.
+        /// The number of calls since the case began.
         times: u64,
-        /// What is told of each call has to look like this.
+        /// The pattern that the report of each call has to match.
         each: ValuePattern,
     },
-    /// Waits until the texts of a session look like this.
+    /// Waits until the texts of a session match a pattern.
     Texts {
-        /// Whose.
+        /// The client.
         peer: PeerId,
-        /// The session, to be filled in.
+        /// The session, as a template.
         session: ValueTemplate,
-        /// What they have to look like: members `user` and `agent`.
+        /// The pattern for the texts, with the members `user` and `agent`.
         texts: ValuePattern,
     },
     /// Compares a tool call's accumulated state with a pattern.
@@ -386,7 +387,7 @@ pub enum TaskAct {
         /// The channel, as a template.
         channel: Option<ValueTemplate>,
     },
-    /// Waits until everything that was sent before has arrived at every client.
+    /// Waits until every frame that was sent before has arrived at every client.
     Barrier {
         /// The client that dispatches the marker.
         peer: PeerId,
@@ -410,7 +411,7 @@ pub enum TaskAct {
         peer: PeerId,
         /// The frame.
         frame: RawFrame,
-        /// How often it is sent.
+        /// The number of times that the frame is sent.
         times: u64,
     },
     /// Pauses or resumes reading.
@@ -426,9 +427,9 @@ pub enum TaskAct {
         peer: PeerId,
         /// The identifier of the response.
         id: ValuePattern,
-        /// What the response must look like; `None`: no response may come.
+        /// The expected outcome; `None` if the host must not respond.
         want: Option<RequestGoal>,
-        /// Whether the host may also stay silent until it answers a later `ping`.
+        /// Whether the host may also omit the response and only answer a later `ping`.
         silent: bool,
         /// The names to bind the result to.
         keep: ResultUse,
@@ -455,7 +456,7 @@ pub enum TaskAct {
     AwaitClosed(PeerId),
     /// Restarts the host.
     Restart,
-    /// Releases the agent from a hold, without the host's knowledge.
+    /// Releases the agent from a hold without informing the host.
     Release(String),
     /// Waits until its time limit has passed.
     Rest,
@@ -486,13 +487,13 @@ impl PermissionReply {
         ("error", PermissionReply::Error),
     ];
 
-    /// Returns the answer of this name; `None` if there is none.
+    /// Returns the answer with this name; `None` if no answer has this name.
     pub fn named(word: &str) -> Option<PermissionReply> {
         PermissionReply::ALL.iter().find(|(known, _)| *known == word).map(|(_, permit)| *permit)
     }
 }
 
-/// A frame that the scenario writes as it is.
+/// A frame that the scenario specifies exactly.
 #[derive(Clone, Debug)]
 pub enum RawFrame {
     /// The text of the frame.
@@ -503,7 +504,7 @@ pub enum RawFrame {
     Binary(ValueTemplate),
     /// A `ping` padded to this many bytes.
     Padded(u64),
-    /// A `ping` with arrays nested this deep.
+    /// A `ping` with arrays nested to this depth.
     Nested(u64),
     /// A `ping` of this many bytes that the transcript does not keep.
     Flood(u64),
@@ -513,7 +514,7 @@ pub enum RawFrame {
 
 impl TaskAct {
     /// Returns the default time limit of the act, as a multiple of the time limit of one wait. The protocol
-    /// sets no deadlines, and a slow host under load must not look like one that does not answer.
+    /// sets no deadlines, and a slow host under load must not look like a host that does not answer.
     pub fn patience(&self, standard: ProtocolStandard) -> u32 {
         match self {
             TaskAct::Request { method, .. } if SLOW.contains(&(standard, method.as_str())) => {

@@ -1,8 +1,8 @@
 //! Plays the suite against legal variants of the reference host: no requirement may be reported as broken.
 //!
-//! A variant is treated like an external host: the first look detects what it offers, and scenarios that need
-//! more are not played. A false finding is a failed claim, or a finding of an always-on check, with the weight
-//! of a SHOULD or more.
+//! A variant is treated like an external host: the first look detects what the variant offers, and scenarios
+//! that need more are not played. A false finding is a failed claim, or a finding of an always-on check, with
+//! the weight of a SHOULD or more.
 //!
 //! Knows: `host`, the simulation. Never knows: how results are shown.
 //!
@@ -36,8 +36,8 @@ use super::suite::ScenarioSuite;
 pub struct VariantResult {
     /// The names of the variants.
     pub variants: Vec<&'static str>,
-    /// The capabilities that the first look finds only without the variants. A variant that does not remove a
-    /// feature must not lose one, because its scenarios would then not be played.
+    /// The capabilities that the first look finds only without the variants. A variant that removes no feature
+    /// must not lose a capability, because the scenarios of that capability would then not be played.
     pub lost: Vec<String>,
     /// The number of scenarios that were played.
     pub played: usize,
@@ -47,7 +47,7 @@ pub struct VariantResult {
     pub held: usize,
     /// The scenarios that could not be tested, each with the reason.
     pub untested: Vec<(String, String)>,
-    /// The requirements and checks that were reported broken, by id.
+    /// The requirements and checks that were wrongly reported broken, by id.
     pub accused: BTreeMap<String, WrongAccusation>,
 }
 
@@ -56,7 +56,7 @@ pub struct VariantResult {
 pub struct WrongAccusation {
     /// The weight of a breach.
     pub weight: Weight,
-    /// The first scenario that reported it.
+    /// The first scenario that reported the rule as broken.
     pub scenario: String,
     /// The message of the first finding.
     pub message: String,
@@ -64,14 +64,14 @@ pub struct WrongAccusation {
     pub times: u64,
 }
 
-/// The way to play a scenario against a host with variants.
+/// The function and the settings that play a scenario against a host with variants.
 #[derive(Clone, Copy)]
 pub struct VariantPlayer<'a> {
-    /// The wall-clock time since 1970 at which a play begins.
+    /// The Unix time at which a play begins.
     pub epoch: Duration,
     /// The time limit of a wait.
     pub limit: Duration,
-    /// Plays to the end. Returns an error if the host cannot be reached.
+    /// Plays a scenario until it is over. Returns an error if the host cannot be reached.
     pub play: &'a dyn Fn(ScenarioPlay, VariantHost) -> io::Result<ScenarioVerdict>,
 }
 
@@ -83,8 +83,8 @@ impl VariantPlayer<'static> {
     }
 }
 
-/// Plays against the reference host with some variants. Like a run against an external host, it begins with a
-/// first look.
+/// A trial that plays scenarios against the reference host with some variants. Like a run against an external
+/// host, a trial begins with a first look.
 pub struct VariantTrial<'a> {
     version: Version,
     rows: &'a [&'static VariantRow],
@@ -132,7 +132,7 @@ impl<'a> VariantTrial<'a> {
         &self.look.detected
     }
 
-    /// Plays a generated conversation. Its claims hold for every host.
+    /// Plays a generated conversation. The claims of such a conversation hold for every host.
     ///
     /// # Errors
     /// Returns an error if the host cannot be reached.
@@ -151,7 +151,7 @@ impl<'a> VariantTrial<'a> {
     }
 }
 
-/// The result of the first look: what scenarios can use of the host.
+/// The result of the first look: the facts about the host that scenarios can use.
 struct VariantFirstLook {
     detected: Vec<DetectedFeature>,
     facts: Vec<(String, String)>,
@@ -217,7 +217,7 @@ impl VariantFirstLook {
     }
 }
 
-/// Returns the capabilities that the first look finds without the variants but not with them.
+/// Returns the capabilities that the first look finds without the variants but not with the variants.
 fn lost(version: Version, look: &VariantFirstLook) -> Vec<String> {
     let offered = |name: &str| look.detected.iter().any(|it| it.offered && it.capability == name);
     let before = VariantFirstLook::at(version, &[], VariantPlayer::in_memory());

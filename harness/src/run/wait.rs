@@ -1,4 +1,4 @@
-//! The waits of a case: each wait is checked against the received messages whenever something arrives.
+//! The waits of a case. When a message arrives, the case checks the current wait against the received messages.
 
 use std::sync::Arc;
 
@@ -314,14 +314,14 @@ impl ScenarioCase {
             match bound {
                 Ok(bound) => self.bind(pattern, bound),
                 Err(miss) => {
-                    // The step fails because of the content, but later steps may still use the result.
+                    // The step fails because of the content, but later steps may use the result.
                     self.keep(keep, want, value);
                     let mut failure = self.mismatch(step, &name, what, line, &miss);
                     if let Some((snapshot, state)) = state {
                         let channel = snapshot["resource"].as_str().unwrap_or_default();
                         failure = self.state_failure(failure, (pattern, channel), (state, exact));
                     }
-                    // Without a snapshot, the state's content cannot be judged.
+                    // If the answer contains no snapshot, the claim cannot judge the content of the state.
                     if miss.path == "snapshot" && miss.found == "nothing" {
                         failure.kind = FailureKind::Silence;
                     }
@@ -337,8 +337,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// Waits until the session is ready, because only a ready session accepts turns. Applies only to hosts that
-    /// make sessions ready by themselves.
+    /// Waits until the session is ready, because only a ready session accepts turns. The wait applies only to
+    /// hosts that make sessions ready by themselves.
     fn wait_until_ready(&mut self, step: Option<usize>, peer: PeerId, result: Option<&Value>) {
         let Some(snapshot) = result.and_then(|result| result.get("snapshot")) else { return };
         let by_itself = self.setup.facts.iter().any(|(name, _)| name == READY_SESSIONS);
@@ -461,8 +461,8 @@ impl ScenarioCase {
         WaitProgress::Done
     }
 
-    /// Returns the envelope that settles a dispatch of the client, after a line: its mailbox index, its line,
-    /// the frame.
+    /// Returns the envelope that settles a dispatch of the client, if it arrived after a certain line: its
+    /// mailbox index, its line and the frame.
     pub(super) fn echo(
         &self,
         peer: PeerId,
@@ -497,8 +497,8 @@ impl ScenarioCase {
         let Some(peer) = self.peers.get(id) else {
             return WaitProgress::Done;
         };
-        // Bindings do not change during a wait, except for the last seen `serverSeq`; then all messages are
-        // checked again.
+        // Of all bindings, only the last received `serverSeq` changes during a wait. If the filter uses this
+        // number, all messages are checked again.
         let looked = if filter.uses_numbers() { 0 } else { looked };
         let anything = ValuePattern::anything(filter.span);
         let pattern = filter.params.as_ref().unwrap_or(&anything);
@@ -540,7 +540,7 @@ impl ScenarioCase {
                         found = Some((place, bound));
                         break;
                     }
-                    // The message may come again, after the response.
+                    // The message may arrive again after the response.
                     Some(OrderMismatch::TooEarly) => {}
                     Some(OrderMismatch::TooLate(response)) => {
                         let (line, name, what) = (item.line, self.name(id), filter.what());
@@ -565,7 +565,7 @@ impl ScenarioCase {
                         &miss,
                     ));
                 }
-                // Without a type or method, no mismatch counts as close.
+                // If the filter has no type and no method, no mismatch counts as close.
                 Err(_) if filter.is_of_any_kind() => {}
                 Err(miss) => near = Some((item.line, miss)),
             }
@@ -609,7 +609,7 @@ impl ScenarioCase {
                 let params = seen.message()?.params();
                 let action = &params["action"];
                 let chat = match action["type"].as_str()? {
-                    // A session that is its own chat becomes a chat when it is ready.
+                    // Before 0.4.0 a session is its own chat, which can be used once the session is ready.
                     "session/ready" if !peer.engine.edge().has_chats() => &params["channel"],
                     "session/defaultChatChanged" => &action["defaultChat"],
                     "session/chatAdded" => &action["summary"]["resource"],

@@ -28,7 +28,8 @@ impl ScenarioCase {
         }
     }
 
-    /// Checks a message against the watches. Removes the first watch that it matches and returns the failure.
+    /// Checks a message against the watches. Removes the first watch that the message matches, and returns the
+    /// failure.
     #[must_use]
     pub(super) fn watched(
         &mut self,

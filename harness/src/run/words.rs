@@ -1,7 +1,8 @@
-//! The vocabulary of a scenario, and whether a version of the protocol has it.
+//! Determines whether a version of the protocol has the vocabulary of a scenario.
 //!
-//! Scenarios are written in the newest version's vocabulary. A scenario that dispatches, waits for or requests
-//! something that a version has under no name is skipped there; authors do not have to declare this.
+//! Scenarios use the newest version's vocabulary. If a scenario dispatches, awaits or requests something that a
+//! version does not have under any name, the scenario is skipped for that version. Authors do not have to
+//! declare this.
 //!
 //! This module also chooses the vocabulary that the clients of a case start with.
 //!
@@ -23,7 +24,7 @@ use crate::wire::version::Version;
 
 use super::case::ScenarioCase;
 
-/// Members of states with their name or place in older versions.
+/// The members of states, each with its name or place in older versions.
 const OLDER: &[(&str, &str)] =
     &[("workingDirectories", "workingDirectory"), ("activeClients", "activeClient")];
 
@@ -34,7 +35,8 @@ const STATES: &[TrimType<'static>] = &[
     TrimType::Named("SessionSummary"),
 ];
 
-/// Returns what a scenario uses and a version lacks, for a message; `None` if the version has everything.
+/// Returns what a scenario uses and a version lacks, as text for a message; `None` if the version has
+/// everything.
 pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     let edge = VersionEdge::new(version, "");
     if edge.is_plain() {
@@ -52,7 +54,8 @@ pub fn lacks(scenario: &ParsedScenario, version: Version) -> Option<String> {
     taken.find_map(|step| of_step(step, &edge, newest))
 }
 
-/// Returns the clients that offer exactly one version of their own; they use that version's vocabulary.
+/// Returns the clients that offer exactly one version of their own, and therefore use the vocabulary of that
+/// version.
 pub fn of_other_versions(scenario: &ParsedScenario) -> Vec<&String> {
     let offers_one = |step: &&ScenarioStep| {
         let offered = step.template("versions").and_then(ValueTemplate::without_holes);

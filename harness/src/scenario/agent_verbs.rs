@@ -1,4 +1,4 @@
-//! The verbs of scenarios about agents: prompts, permissions, tools, files and the text of a session.
+//! Defines the verbs of scenarios about agents: prompts, permissions, tools, files and the text of a session.
 //!
 //! Knows: the forms of members. Never knows: what a step does.
 //!

@@ -1,6 +1,6 @@
 //! Name bindings, and templates: values with `${…}` holes that are filled in from the bindings.
 //!
-//! A [`ValueTemplate`] is a value with holes, that is, placeholders. A string that consists of one hole becomes
+//! A [`ValueTemplate`] is a value with placeholders, called holes. A string that consists of one hole becomes
 //! the bound value itself, of any type. A hole inside a longer string, or in the key of a member, is replaced
 //! by the value as text.
 
@@ -16,14 +16,14 @@ use super::node::{NodeContent, SourceNode};
 use super::own_form::chat_uri;
 use super::source::SourceSpan;
 
-/// A value with holes, and the place of each part in its file. Cheap to clone, because each task clones the
-/// template of its step.
+/// A value with holes, and the place of each part in the scenario file. A clone is cheap, because each task
+/// clones the template of its step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueTemplate {
     /// The place of the whole value.
     pub span: SourceSpan,
     shape: Arc<TemplateShape>,
-    /// The complete value of a list or a map without holes.
+    /// The complete value of a list or a map without holes; `None` for any other template.
     fixed: Option<Arc<Value>>,
 }
 
@@ -37,14 +37,14 @@ enum TemplateShape {
 
 /// The name that a session opened by a step is bound to, unless the step gives another name.
 pub const SESSION: &str = "session";
-/// The name that the first chat of that session is bound to.
+/// The name that the first chat of an opened session is bound to.
 pub const CHAT: &str = "chat";
 /// The name of the folder in which scenarios create their own files and folders.
 pub const FOLDER: &str = "workspace.folder";
-/// The prefix of every file or folder that a scenario creates in [`FOLDER`]. The harness deletes these at the
-/// end.
+/// The prefix of every file or folder that a scenario creates in [`FOLDER`]. The harness deletes files and
+/// folders with this prefix at the end.
 pub const OWN_PATH: &str = "ahp-harness-";
-/// The longest text that `${long N}` may make, in characters.
+/// The maximum length of a text made by `${long N}`, in characters.
 const MAX_LONG: usize = 4 << 20;
 
 /// A part of a template's text: plain text or a hole.
@@ -54,11 +54,11 @@ pub enum TextPiece {
     Plain(String),
     /// `${name}`: the value that the name is bound to.
     Use(String),
-    /// `${new name}`: a fresh identifier, which is also bound to the name.
+    /// `${new name}`: a fresh identifier. The identifier is also bound to the name.
     New(String),
     /// `${new chat name}`, `${new chat name in session}`: the URI of a chat that does not exist yet, in the
     /// form that the host uses for its own chats. The URI is bound to the first name. The second name is the
-    /// session that the chat is for.
+    /// session that the chat belongs to.
     NewChat(String, String),
     /// `${new path name}`: the URI of a file or folder that does not exist yet, in the folder where clients may
     /// create files. The URI is bound to the name.
@@ -81,9 +81,9 @@ pub trait HoleFiller {
 
 /// A set of bindings that a template reads and extends.
 pub trait NameScope {
-    /// Returns the value that the name is bound to, or `None` if it is not bound.
+    /// Returns the value that the name is bound to, or `None` if the name is not bound.
     fn get(&self, name: &str) -> Option<&Value>;
-    /// Binds a name and replaces any earlier value.
+    /// Binds a name. An earlier value of the name is replaced.
     fn set(&mut self, name: &str, value: Value);
 }
 
@@ -92,12 +92,12 @@ pub trait NameScope {
 pub struct NameBindings(LiteMap<String, Value>);
 
 impl NameBindings {
-    /// Returns the value that the name is bound to, or `None` if it is not bound.
+    /// Returns the value that the name is bound to, or `None` if the name is not bound.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
-    /// Binds a name and replaces any earlier value.
+    /// Binds a name. An earlier value of the name is replaced.
     pub fn set(&mut self, name: &str, value: Value) {
         match self.0.get_mut(name) {
             Some(bound) => *bound = value,
@@ -166,7 +166,7 @@ impl ValueTemplate {
         matches!(&*self.shape, TemplateShape::Text(parts) if matches!(&parts[..], [TextPiece::Use(_)]))
     }
 
-    /// Returns the value if the template has no hole, `None` otherwise.
+    /// Returns the value if the template has no hole, and `None` if it has one.
     pub fn without_holes(&self) -> Option<&Value> {
         match &*self.shape {
             TemplateShape::Value(value) => Some(value),
@@ -194,7 +194,7 @@ impl ValueTemplate {
         ValueTemplate::new(node.span, shape)
     }
 
-    /// Makes a template of a fixed value. Used for the full steps that a shorthand step expands to.
+    /// Makes a template of a fixed value. The full steps that replace a shorthand step use such templates.
     pub fn fixed(span: SourceSpan, value: Value) -> ValueTemplate {
         ValueTemplate::new(span, TemplateShape::Value(value))
     }
@@ -247,7 +247,7 @@ impl ValueTemplate {
     }
 
     /// Fills the holes. A name that is not bound stays as `${name}`: the loader has already rejected such a
-    /// file, and this text visibly fails to match.
+    /// file, and this text matches no value.
     pub fn fill(&self, bindings: &mut dyn NameScope, mint: &mut dyn HoleFiller) -> Value {
         if let Some(fixed) = self.without_holes() {
             return fixed.clone();
@@ -269,7 +269,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Calls `visit` for each hole, in order, with the place of the string that contains it.
+    /// Calls `visit` for each hole, in order, with the place of the string that contains the hole.
     pub fn holes(&self, visit: &mut dyn FnMut(SourceSpan, &TextPiece)) {
         match &*self.shape {
             TemplateShape::Value(_) => {}
@@ -397,7 +397,7 @@ fn fill_text(
     Value::from(text)
 }
 
-/// Returns the parts of a key that has holes; empty if the key has none.
+/// Returns the parts of a key with holes; empty if the key has no holes.
 pub(super) fn key_holes(key: &str) -> Vec<TextPiece> {
     if key.contains("${") { pieces(key) } else { Vec::new() }
 }

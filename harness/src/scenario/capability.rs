@@ -1,8 +1,8 @@
-//! The optional capabilities of a host, and how the harness finds out which of them a host has.
+//! The optional capabilities of a host, and how the harness detects which of them a host has.
 //!
-//! An operator does not have to declare capabilities: each row of the table says how the harness detects one. A
+//! Users do not have to declare capabilities: each row of the table says how the harness detects one. A
 //! capability that the host does not offer is no failure. A capability that the host declares and then refuses
-//! is a failure, because the harness plays the scenarios that need it.
+//! is a failure, because the harness plays the scenarios that need the capability.
 //!
 //! Knows: the shapes of the answers that show a capability. Never knows: connections, the code that asks.
 //!
@@ -26,52 +26,55 @@ pub struct HostCapability {
 /// The evidence by which the harness detects a capability.
 #[derive(Clone, Copy, Debug)]
 pub enum CapabilitySource {
-    /// A member of the result of `initialize`; it is an object if the host has the capability.
+    /// A member of the result of `initialize`. The member is an object if the host has the capability.
     Handshake(&'static str),
-    /// A path into the `capabilities` of the agent that sessions are created with, as the root state lists that
-    /// agent. The capability is there if the value is an object or `true`.
+    /// A path into the `capabilities` of the agent that sessions are created with, as listed in the root state.
+    /// The agent has the capability if the value is an object or `true`.
     Agent(&'static [&'static str]),
     /// A name in the list [`EXTRAS`] in `_meta` of the result of `initialize`. Only a host whose own agent
     /// plays scripts has this list.
     Extra(&'static str),
-    /// An undeclared capability that consists of methods. A host without it answers the first of these requests
-    /// with -32601, as the specification demands for a method that is not implemented. The function makes the
-    /// params of that request. A scenario that sends any of these methods needs the capability.
+    /// An undeclared capability that consists of methods. If the host lacks the capability, it answers the
+    /// first of these methods with -32601, as the specification demands for a method that is not implemented.
+    /// The function makes the params of that request. A scenario that sends any of these methods needs the
+    /// capability.
     Methods(&'static [&'static str], fn() -> Value),
     /// A value that the function finds in the result of `initialize`, including the snapshot of the root
     /// channel. A scenario can use the listed members of the value, for example `${protectedAgent.provider}`.
     /// The function also gets the protected resources for which the run has tokens.
     Thing(&'static [&'static str], fn(&Value, &[String]) -> Option<Value>),
     /// An undeclared capability that a short conversation with the host detects. The text describes that
-    /// conversation. See `run::probes`.
+    /// conversation. The module `run::probes` holds such conversations.
     Probe(&'static str),
     /// An undeclared capability that the harness tries out before a run. A scenario can use the listed members;
-    /// the text describes the trial. See `run::folders`.
+    /// the text describes the trial. The module `run::folders` makes such trials.
     Tried(&'static [&'static str], &'static str),
     /// A capability that an option of the run provides. A scenario can use the listed members; the text names
     /// the option.
     Given(&'static [&'static str], &'static str),
-    /// A token for the resource of the protected agent, given to the run.
+    /// The token for the resource of the protected agent, as an option of the run.
     Token,
 }
 
 /// The capability of a run that has a token. The token is bound to `${token}`.
 pub const TOKEN: &str = "token";
 
-/// The capability of a host on which a client may create files. `${new path name}` needs it.
+/// The capability of a host on which a client may create files. A scenario with `${new path name}` needs this
+/// capability.
 pub const WORKSPACE: &str = "workspace";
 
 /// The capability of a host with an agent that requires a token.
 pub const PROTECTED: &str = "protectedAgent";
 
-/// The member of `_meta` in the result of `initialize` that lists the script features of the host's own agent
-/// beyond those that every such agent has.
+/// The member of `_meta` in the result of `initialize` that lists the script features of the host's own agent.
+/// Features that every such agent has are not listed.
 pub const EXTRAS: &str = "ahp-script";
 
-/// The capability of an agent that plays the scripts of scenarios. Scenarios of the profile `agent` need it.
+/// The capability of an agent that plays the scripts of scenarios. Scenarios of the profile `agent` need this
+/// capability.
 pub const SCRIPTS: &str = "agentScripts";
 
-/// The capability of a host whose sessions stay in creation for a while and then become ready without further
+/// The capability of a host whose sessions are in creation for a while and then become ready without further
 /// input. On such a host, the harness starts a turn only when the session is ready.
 pub const READY_SESSIONS: &str = "readySessions";
 
@@ -125,8 +128,9 @@ impl fmt::Display for CapabilitySource {
 }
 
 impl HostCapability {
-    /// Returns whether the capability only makes tests possible: an option provides it, or the agent plays
-    /// scripts. A requirement that is untestable without the capability may still apply to the host.
+    /// Returns whether the capability only makes tests possible: an option provides the capability, or the
+    /// capability is a script feature of the agent. A requirement that is untestable without the capability may
+    /// still apply to the host.
     pub fn makes_tests_possible(&self) -> bool {
         self.name == SCRIPTS
             || matches!(
@@ -416,12 +420,12 @@ pub const CAPABILITIES: &[HostCapability] = &[
     HostCapability { name: "script.act", shown: CapabilitySource::Extra("act") },
 ];
 
-/// Returns what the host declares about schedules, if it declares any.
+/// Returns the declaration of the host about schedules; `None` if the host declares none.
 fn schedules(result: &Value) -> Option<&Value> {
     Some(&result["automations"]["schedules"]).filter(|it| it.is_object())
 }
 
-/// Returns the channel URI of a telemetry signal, or the URI template of the channel.
+/// Returns the channel URI of a telemetry signal, or the URI template of this channel.
 fn signal(result: &Value, name: &str) -> Option<Value> {
     let uri = result["telemetry"][name].as_str()?;
     Some(json!({"uri": uri}))
@@ -436,8 +440,8 @@ pub fn agents(result: &Value) -> &[Value] {
         .unwrap_or_default()
 }
 
-/// Returns whether an agent declares a capability, as an object or as `true`. The empty path is always
-/// declared.
+/// Returns whether an agent declares a capability, as an object or as `true`. Every agent declares the empty
+/// path.
 pub fn declares(agent: &Value, path: &[&str]) -> bool {
     let declared = path.iter().fold(&agent["capabilities"], |at, part| &at[*part]);
     path.is_empty() || *declared == true || declared.is_object()
@@ -465,22 +469,23 @@ fn has_token(resource: &Value, tokens: &[String]) -> bool {
     tokens.iter().any(|known| resource["resource"] == known.as_str())
 }
 
-/// Returns the first agent that is usable with tokens for these resources, or else the first agent.
+/// Returns the first agent that is usable with tokens for these resources; if no agent is usable, the first
+/// agent.
 pub fn usable<'a>(agents: &'a [Value], tokens: &[String]) -> Option<&'a Value> {
     let open = |agent: &&Value| lacking_token(agent, tokens).is_none();
     agents.iter().find(open).or(agents.first())
 }
 
-/// Returns a resource for which the agent requires a token that is not in `tokens`; `None` if there is no such
-/// resource.
+/// Returns a resource for which the agent requires a token that is not in `tokens`; `None` if no token is
+/// missing.
 pub fn lacking_token<'a>(agent: &'a Value, tokens: &[String]) -> Option<&'a str> {
     let lacking = |it: &&Value| is_required(it) && !has_token(it, tokens);
     let found = protected(agent).iter().find(lacking)?;
     Some(found["resource"].as_str().unwrap_or_default())
 }
 
-/// Returns the first agent with a protected resource that `pick` accepts, preferably one for which the run has
-/// a token.
+/// Returns the first agent with a protected resource that `pick` accepts. An agent for which the run has a
+/// token is preferred.
 fn guarded(
     result: &Value,
     tokens: &[String],

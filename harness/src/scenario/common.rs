@@ -1,4 +1,4 @@
-//! The members that many steps have in common.
+//! Defines the members that many steps have in common.
 //!
 //! Knows: forms. Never knows: which steps there are.
 

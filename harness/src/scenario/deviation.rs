@@ -1,8 +1,8 @@
 //! Checks the messages that a scenario writes out against the tables of the protocol.
 //!
 //! If an author writes a malformed message by mistake, the host rightly refuses it, and that refusal would
-//! count as the refusal that the step expects. A step that is malformed on purpose therefore names the place
-//! with `deviates`. Every other deviation from the tables is a mistake of the author.
+//! count as the refusal that the step expects. A step that is malformed on purpose therefore names the place of
+//! the deviation with `deviates`. Every other deviation from the tables is a mistake of the author.
 //!
 //! Knows: steps, the tables. Never knows: how a host handles a message.
 //!
@@ -22,9 +22,9 @@ use super::parse::{ParsedScenario, ScenarioStep};
 use super::source::{ScenarioError, ScenarioErrorKind, SourceSpan, did_you_mean};
 use super::verbs::StepVerb;
 
-/// Steps that wait for a message from the host.
+/// The steps that wait for a message from the host.
 const WAITS: &[StepVerb] = &[StepVerb::Expect, StepVerb::Next, StepVerb::Never, StepVerb::Await];
-/// Outcomes by which a step says that it expects its message to be refused.
+/// The outcomes with which a step says that the host should refuse its message.
 const REFUSALS: &[&str] = &["reject", "refused", "ignored", "error", "closed"];
 
 /// A placeholder for the channel of an action. The channel is checked separately.
@@ -68,8 +68,8 @@ pub fn deviations(scenario: &ParsedScenario) -> Vec<ScenarioError> {
     found
 }
 
-/// Returns the newest version in which the step is played. Scenarios are written in the terms of the newest
-/// version; steps that apply only to older versions are written in the terms of those.
+/// Returns the newest version in which the step is played. Scenarios use the names of the newest version; steps
+/// that apply only to older versions use the names of those versions.
 fn newest(scenario: &ParsedScenario, step: &ScenarioStep) -> Option<&'static Protocol> {
     let holds = |protocol: &&'static Protocol| {
         let version = protocol.version();
@@ -78,14 +78,14 @@ fn newest(scenario: &ParsedScenario, step: &ScenarioStep) -> Option<&'static Pro
     Protocol::all_played().iter().filter_map(|version| Protocol::played(*version)).find(holds)
 }
 
-/// Returns the tables of a version and of the newest known version, because a scenario may use the terms of
-/// either.
+/// Returns the tables of a version and of the newest known version, because a scenario may use the names of
+/// either version.
 fn tables(protocol: &Protocol) -> impl Iterator<Item = &Protocol> {
     let newest = Protocol::known().first().and_then(|version| Protocol::of(*version));
     [Some(protocol), newest].into_iter().flatten()
 }
 
-/// A part of a message that the tables do not allow.
+/// A part of a message that does not conform to the tables.
 struct SchemaDeviation {
     span: SourceSpan,
     path: String,
@@ -119,8 +119,8 @@ fn of_step(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     }
 }
 
-/// Checks an action that a client dispatches: its type, who may dispatch it, its members, and the kind of its
-/// channel.
+/// Checks an action that a client dispatches: the type of the action, whether a client may dispatch it, its
+/// members, and the kind of its channel.
 fn dispatched(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     let Some(action) = step.template("action") else { return Vec::new() };
     let span = step.place("action");
@@ -172,7 +172,7 @@ fn dispatched(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> 
     found
 }
 
-/// Checks a request or notification of a client: its method, direction and params.
+/// Checks a request or notification of a client: the method, the direction and the params.
 fn called(
     protocol: &Protocol,
     step: &ScenarioStep,
@@ -233,7 +233,7 @@ fn wrong_members(
     errors.collect()
 }
 
-/// Checks the name that a step waits for. A name that no host sends would never arrive.
+/// Checks the name that a step waits for. If no host sends a message of this name, the step would wait in vain.
 fn awaited(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     let unheard = |member: &'static str, name: &str, names: Vec<&str>| SchemaDeviation {
         span: step.place(member),
@@ -260,7 +260,8 @@ fn awaited(protocol: &Protocol, step: &ScenarioStep) -> Vec<SchemaDeviation> {
     found
 }
 
-/// Returns the kind of the channel that a template names, if its literal text determines the kind.
+/// Returns the kind of the channel that a template names; `None` if the literal text does not determine the
+/// kind.
 fn kind_of(channel: &ValueTemplate) -> Option<ChannelKind> {
     let (value, unknown) = literal(channel);
     if !unknown.is_empty() {
@@ -269,8 +270,8 @@ fn kind_of(channel: &ValueTemplate) -> Option<ChannelKind> {
     ChannelKind::of_uri(value.as_str()?)
 }
 
-/// Returns the hard errors of a message in the terms of a version, without errors about values that come from
-/// holes.
+/// Returns the hard errors of a message with the names of a version. Errors about values that come from holes
+/// are left out.
 fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<ShapeError> {
     let edge = VersionEdge::new(protocol.version(), "");
     let renames = !edge.is_plain();
@@ -281,13 +282,13 @@ fn known(protocol: &Protocol, message: Message, unknown: &[String]) -> Vec<Shape
                 rest.is_empty() || rest.starts_with('.') || rest.starts_with('[')
             })
         };
-        // After the conversion to an older version, the member may be at another path or of another form.
+        // In an older version, the converted member may be at another path or have another form.
         unknown.iter().any(within) || renames && (!unknown.is_empty() || error.found.contains("${"))
     };
     errors.into_iter().filter(|error| !error.soft && !about_a_hole(error)).collect()
 }
 
-/// Returns the template with placeholder values in its holes, and the paths of the holes of unknown type.
+/// Returns the template with placeholder values in its holes, and the paths of the holes with an unknown type.
 fn literal(template: &ValueTemplate) -> (Value, Vec<String>) {
     let mut unknown = Vec::new();
     let value = filled(template, "", &mut unknown);

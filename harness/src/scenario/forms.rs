@@ -1,4 +1,5 @@
-//! The forms of members of a scenario file and of its steps: each row has a name, a form and a description.
+//! Defines the forms of members of a scenario file and of its steps: each row has a name, a form and a
+//! description.
 //!
 //! Knows: nothing. Never knows: which members there are.
 
@@ -7,13 +8,13 @@
 pub enum MemberForm {
     /// The name of one client of the scenario.
     Client,
-    /// One client or a list of them.
+    /// One client or a list of clients.
     Clients,
-    /// A name that the step binds to its result.
+    /// A name that the step binds to the result of the step.
     Binds,
     /// A text without holes.
     Text,
-    /// One of these texts.
+    /// One of the listed texts.
     OneOf(&'static [&'static str]),
     /// One text or a list of texts.
     Texts,
@@ -23,7 +24,7 @@ pub enum MemberForm {
     Duration,
     /// An unsigned integer.
     Count,
-    /// Any value, with `${…}` filled in.
+    /// Any value in which `${…}` is filled in.
     Template,
     /// A pattern that a value must match.
     Pattern,
@@ -40,7 +41,7 @@ pub enum MemberForm {
 pub struct FormField {
     /// The key of the member.
     pub name: &'static str,
-    /// The form of its value.
+    /// The form of the member's value.
     pub form: MemberForm,
     /// Whether the member is required.
     pub required: bool,

@@ -1,7 +1,7 @@
 //! Replaces each `$given name` in a fragment by the value that the `include` passes under that name.
 //!
-//! Several scenarios can share a fragment that differs in a few values or steps. If a list replaces an item of
-//! a list, its items are spliced in.
+//! With such placeholders, several scenarios can share a fragment although a few values or steps differ. If a
+//! list replaces an item of a list, the items of the new list take the place of that item.
 //!
 //! Knows: trees. Never knows: verbs, the purpose of a value.
 //!

@@ -1,4 +1,4 @@
-//! Small files that are one list of entries, such as baselines.
+//! Reads small files that consist of one list of entries, such as baselines.
 //!
 //! Start at [`read_list`].
 
@@ -7,21 +7,22 @@ use super::source::SourceFile;
 
 /// The form of a file of entries.
 pub struct ListingForm {
-    /// What the file is called in messages, such as `a baseline`.
+    /// The name of the file in messages, such as `a baseline`.
     pub what: &'static str,
-    /// The member that holds the entries.
+    /// The member that contains the entries.
     pub list: &'static str,
-    /// The other members that the file may have.
+    /// The other members that the file may contain.
     pub beside: &'static [&'static str],
     /// The members that an entry may have.
     pub entry: &'static [&'static str],
 }
 
-/// Reads a file and passes every entry to `take`. Returns the whole tree, so that the caller can read the other
+/// Reads a file and passes every entry to `take`. Returns the whole tree, because the caller may need the other
 /// members.
 ///
 /// # Errors
-/// All mistakes in the file, one per line with their place. This includes the errors that `take` returns.
+/// Returns all mistakes in the file, one per line with the place. The mistakes include the errors that `take`
+/// returns.
 pub fn read_list(
     name: &str,
     text: &str,
@@ -77,16 +78,16 @@ pub fn text<'a>(entry: &'a SourceNode, key: &str) -> Option<&'a str> {
 /// Returns the text of a required member of an entry. `why` explains in the error what the member is for.
 ///
 /// # Errors
-/// The member is missing or blank.
+/// Returns an error if the member is missing or blank.
 pub fn needed<'a>(entry: &'a SourceNode, key: &str, why: &str) -> Result<&'a str, String> {
     let found = text(entry, key).map(str::trim).filter(|text| !text.is_empty());
     found.ok_or_else(|| format!("expected `{key}`: {why}"))
 }
 
-/// Returns the reason of an entry that tolerates something.
+/// Returns the reason of an entry that tolerates a failure.
 ///
 /// # Errors
-/// The entry has no reason.
+/// Returns an error if the entry has no reason.
 pub fn reason(entry: &SourceNode) -> Result<&str, String> {
     needed(entry, "reason", "otherwise nobody will know why it was tolerated")
 }

@@ -11,16 +11,17 @@ pub trait FileSource {
     /// Returns the text of a file.
     ///
     /// # Errors
-    /// The reason why the file is unreadable, for the author.
+    /// Returns the reason why the file is unreadable, for the author.
     fn read(&self, path: &str) -> Result<String, String>;
 }
 
-/// A file after reading, with all mistakes in it.
+/// A file after reading, with all mistakes in the file.
 #[derive(Debug)]
 pub struct LoadedFile {
-    /// The file, followed by the fragments that it includes. [`SourceSpan::file`] is an index into this list.
+    /// The file itself, followed by the fragments that the file includes. [`SourceSpan::file`] is an index into
+    /// this list.
     pub sources: Vec<SourceFile>,
-    /// The scenario; `None` for a fragment or an unreadable text.
+    /// The scenario; `None` if the file is a fragment or unreadable.
     pub scenario: Option<ParsedScenario>,
     /// Whether the file is a fragment.
     pub fragment: bool,
@@ -48,7 +49,7 @@ pub fn load(path: &str, text: &str, files: &dyn FileSource) -> LoadedFile {
     LoadedFile { sources, scenario, fragment, errors }
 }
 
-/// Reads a scenario that is not in a file. Such a scenario cannot include anything.
+/// Reads a scenario that is not in a file. Such a scenario cannot include fragments.
 pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     let mut errors = Vec::new();
     let files = NoFiles;
@@ -59,7 +60,7 @@ pub fn tree(root: &Value) -> (Option<ParsedScenario>, Vec<ScenarioError>) {
     }
 }
 
-/// A [`FileSource`] that has no files, for texts that include none.
+/// A [`FileSource`] without files, for texts that include no file.
 struct NoFiles;
 
 impl FileSource for NoFiles {
@@ -68,12 +69,12 @@ impl FileSource for NoFiles {
     }
 }
 
-/// Reports a scenario whose identifier is not the end of its path. A reader of a report finds the file by the
-/// identifier.
+/// Reports a scenario whose identifier is not the end of its path. The identifier in a report should lead a
+/// reader to the file.
 fn misplaced(scenario: &ParsedScenario, path: &str, errors: &mut Vec<ScenarioError>) {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let ends = stem == scenario.id || stem.ends_with(&format!("/{}", scenario.id));
-    // A path relative to the area's folder does not contain the area.
+    // If a path is relative to the area's folder, it does not contain the area.
     let ends = ends || !stem.contains('/') && scenario.id.ends_with(&format!("/{stem}"));
     if !ends && !scenario.id.is_empty() {
         let path = stem.to_owned();
@@ -85,14 +86,14 @@ fn misplaced(scenario: &ParsedScenario, path: &str, errors: &mut Vec<ScenarioErr
 struct FileLoader<'a> {
     files: &'a dyn FileSource,
     sources: Vec<SourceFile>,
-    /// The files being read, the innermost last, as indices into `sources`.
+    /// The files that are being read, as indices into `sources`; the innermost file is the last.
     open: Vec<usize>,
-    /// The author's own requirements; `None` until they are first needed.
+    /// The author's own requirements; `None` until they are needed for the first time.
     own: Option<Vec<OwnRequirement>>,
 }
 
-/// The folders, relative to a scenario, that may hold the author's own requirements: the scenario's folder and
-/// its parent.
+/// The folders that may contain the author's own requirements, relative to a scenario: the scenario's folder
+/// and its parent.
 const OWN: [&str; 2] = ["", "../"];
 
 impl FileLoader<'_> {
@@ -163,8 +164,7 @@ impl IncludeSource for FileLoader<'_> {
     }
 }
 
-/// Resolves a path relative to the file `from`. `../x` and `./x` are normalised, so that each file has one
-/// name.
+/// Resolves a path relative to the file `from`. `../x` and `./x` are normalised, so each file has one name.
 fn joined(from: &str, path: &str) -> String {
     if path.starts_with('/') {
         return path.to_owned();

@@ -1,4 +1,4 @@
-//! The members of a scenario file and of a fragment, as tables like those of the steps.
+//! Defines the members of a scenario file and of a fragment, in tables like the tables of the steps.
 //!
 //! Knows: forms. Never knows: steps.
 
@@ -70,7 +70,7 @@ pub const FRAGMENT: &[FormField] = &[
 /// The settings of the embedded host that a scenario may choose with `host`.
 pub const SETTINGS: &[&str] = &["replayCapacity", "readyAfterMs", "graceSeconds"];
 
-/// Members that no longer exist, each with the member that replaces it.
+/// The members that no longer exist, each with the member that replaces it.
 pub const REPLACED: &[(&str, &str)] = &[
     ("proves", "it is a member of steps: put it on each step that tests the requirement"),
     ("rule", "it is called `proves`"),

@@ -1,9 +1,9 @@
-//! The scenario language: reads YAML and returns a checked list of steps. It never runs anything.
+//! The scenario language: reads YAML and returns a checked list of steps. This module never plays a scenario.
 //!
 //! A file becomes a tree in which every node has its place ([`node`]). The tables of [`verbs`] define the steps
-//! and members. [`parse`] checks a tree against the tables and reports every mistake at once. [`pattern`] and
-//! [`bind`] define how steps compare values and fill in names. [`render`] prints a scenario for a person,
-//! [`mod@write`] writes one to a file. [`listing`] reads small related files, such as baselines.
+//! and members. [`parse`] checks a tree against the tables and reports all mistakes at once. [`pattern`] and
+//! [`bind`] define how steps compare values and fill in names. [`render`] prints a scenario for a person, and
+//! [`mod@write`] writes a scenario to a file. [`listing`] reads small related files, such as baselines.
 //!
 //! Knows: `wire`, `ledger`, `agent::script`. Never knows: clients, hosts, transcripts.
 //!

@@ -1,4 +1,4 @@
-//! The names of a scenario: which step binds each name, and whether every use comes after the binding.
+//! Checks the names of a scenario: which step binds each name, and whether every use comes after the binding.
 //!
 //! Knows: steps. Never knows: what a name stands for.
 //!
@@ -17,13 +17,13 @@ use crate::wire::version::ProtocolStandard;
 /// An occurrence of a name in a step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NameOccurrence<'a> {
-    /// A use of the name, which must be bound before.
+    /// A use of the name. An earlier step must bind the name.
     Used(&'a str),
-    /// A binding to something that the step itself makes, such as a fresh identifier.
+    /// A binding to a value that the step itself makes, such as a fresh identifier.
     Made(&'a str),
-    /// A request for a fresh identifier in a pattern, which is a mistake.
+    /// A hole for a fresh identifier in a pattern, which is a mistake.
     MadeInPattern(&'a str),
-    /// A binding to something that the host sends.
+    /// A binding to a value that the host sends.
     Found(&'a str),
 }
 
@@ -39,7 +39,7 @@ pub fn occurrences(step: &ScenarioStep, visit: &mut dyn FnMut(SourceSpan, NameOc
         TextPiece::Use(name) | TextPiece::Expand(name, _) => {
             visit(span, NameOccurrence::Used(name))
         }
-        // A pattern only compares a value with the message, so a fresh identifier makes no sense there.
+        // A pattern only compares a value with the message, so a fresh identifier makes no sense in a pattern.
         TextPiece::New(name) | TextPiece::NewChat(name, _) | TextPiece::NewPath(name)
             if pattern =>
         {
@@ -109,7 +109,7 @@ pub(super) fn check(scenario: &ParsedScenario, errors: &mut Vec<ScenarioError>) 
     }
     bound.extend(scenario.needs.iter().flat_map(|name| capability::bound(name)));
     for step in &scenario.steps {
-        // A name that a pattern binds may be used later in the same pattern.
+        // A name that a pattern binds may occur again later in the same pattern.
         let mut in_step = HashSet::new();
         occurrences(step, &mut |_, occurrence| {
             if let NameOccurrence::Found(name) = occurrence {

@@ -1,7 +1,7 @@
-//! YAML as a tree in which every node has its place in the file.
+//! Reads YAML as a tree in which every node has its place in the file.
 //!
 //! The reader is stricter than YAML: it rejects tags, anchors, aliases, complex keys, several documents, and
-//! unquoted words that YAML 1.1 reads as booleans. JSON is a subset of YAML, so JSON files are read here as
+//! unquoted words that YAML 1.1 reads as booleans. JSON is a subset of YAML, so this module reads JSON files as
 //! well.
 
 use crate::wire::json::Value;
@@ -9,7 +9,7 @@ use granit_parser::{Event, Parser, ScalarStyle};
 
 use super::source::{ScenarioError, ScenarioErrorKind, SourceFile, SourceSpan};
 
-/// A value with its place.
+/// A value with its place in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceNode {
     /// The place of the node.
@@ -34,18 +34,18 @@ pub enum NodeContent {
 pub struct MappingEntry {
     /// The key.
     pub key: String,
-    /// Where the key stands.
+    /// The place of the key.
     pub key_span: SourceSpan,
     /// The value.
     pub value: SourceNode,
 }
 
-/// The nesting depth at which a file is refused. It is far above the depth of any scenario and far below the
-/// limit of the stack.
+/// The nesting depth at which a file is refused. This depth is far above the depth of any scenario and far
+/// below the limit of the stack.
 const MAX_DEPTH: usize = 100;
 
 impl From<&Value> for SourceNode {
-    /// Makes a node without a place, for a value that is not from a file.
+    /// Makes a node without a place, for a value that does not come from a file.
     fn from(value: &Value) -> SourceNode {
         let span = SourceSpan::default();
         let content = match value {
@@ -110,7 +110,7 @@ impl SourceNode {
         }
     }
 
-    /// Describes the node for a message: "a list", "the text `x`".
+    /// Describes the node for a message, for example "a list" or "the text `x`".
     pub fn describe(&self) -> String {
         match &self.content {
             NodeContent::Scalar(Value::Null) => "nothing".to_owned(),
@@ -122,7 +122,7 @@ impl SourceNode {
     }
 }
 
-/// Reads one document. Returns the tree, as far as it is readable, and all mistakes.
+/// Reads one document. Returns the readable part of the tree, and all mistakes.
 pub fn read(source: &SourceFile, file: u32) -> (Option<SourceNode>, Vec<ScenarioError>) {
     let mut reader = NodeReader { file, errors: Vec::new(), open: Vec::new(), root: None };
     for next in Parser::new_from_str(&source.text) {
@@ -138,7 +138,7 @@ pub fn read(source: &SourceFile, file: u32) -> (Option<SourceNode>, Vec<Scenario
             return (None, reader.errors);
         }
     }
-    // YAML reads an empty document as null. The caller reports null as a mistake.
+    // YAML reads an empty document as null, and the caller reports null as a mistake.
     let nothing =
         SourceNode { span: character(source, file, 0), content: NodeContent::Scalar(Value::Null) };
     (Some(reader.root.unwrap_or(nothing)), reader.errors)
@@ -267,7 +267,7 @@ impl NodeReader {
         }
     }
 
-    /// Resolves a scalar by the core schema of YAML 1.2. Only a plain scalar can be something else than a text.
+    /// Resolves a scalar by the core schema of YAML 1.2. A quoted scalar is always a text.
     fn scalar(&mut self, text: &str, style: ScalarStyle, span: SourceSpan) -> Value {
         if style != ScalarStyle::Plain {
             return Value::from(text);
@@ -286,7 +286,7 @@ impl NodeReader {
     }
 }
 
-/// Parses a number in JSON syntax. Anything else (hexadecimal, `1_000`, `.5`) stays a text.
+/// Parses a number in JSON syntax. `None` for other notations (hexadecimal, `1_000`, `.5`), which remain texts.
 fn number(text: &str) -> Option<Value> {
     let first = text.bytes().next()?;
     if !(first == b'-' || first.is_ascii_digit()) {

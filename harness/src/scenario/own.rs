@@ -1,9 +1,9 @@
-//! An author's own requirements, from `requirements.yaml` next to the scenarios that test them, or from the
-//! header of a scenario.
+//! Reads an author's own requirements, from `requirements.yaml` next to the scenarios that test them, or from
+//! the header of a scenario.
 //!
 //! A team that tests its own product with scenarios has rules that no protocol contains. Each such requirement
-//! has an identifier, a weight and a text. A report shows a breach of it like a breach of any other
-//! requirement.
+//! has an identifier, a weight and a text. A report shows a breach of such a requirement like a breach of any
+//! other requirement.
 //!
 //! Knows: the form of the file. Never knows: the protocol's own requirements.
 //!
@@ -20,17 +20,17 @@ use super::verbs::{FormField, MemberForm};
 
 /// The name of the requirements file.
 pub const FILE: &str = "requirements.yaml";
-/// The member that holds the list. It also distinguishes such a file from a scenario.
+/// The member that contains the list. The member also distinguishes a requirements file from a scenario.
 pub const LIST: &str = "requirements";
 
 /// A requirement that the author defines.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct OwnRequirement {
-    /// The identifier, which must differ from that of every requirement of the protocol.
+    /// The identifier, which must differ from the identifiers of all requirements of the protocol.
     pub id: String,
     /// The weight of a breach.
     pub weight: Weight,
-    /// The rule, in a sentence.
+    /// The rule, in one sentence.
     pub text: String,
 }
 

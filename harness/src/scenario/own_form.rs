@@ -1,10 +1,10 @@
-//! The URI form that a host uses for the chats of a session.
+//! Determines the URI form that a host uses for the chats of a session.
 //!
 //! A client chooses the URIs of the chats that it creates. The specification shows `ahp-chat:/<id>` and leaves
-//! authority and path open. A host may use another form for its own chats, for example one that contains the
-//! session, and accept no other. Such a host refuses a request because of the URI's form, and the refusal says
-//! nothing about the requirement under test. Scenarios therefore name further chats in the form that the host
-//! used for the first chat.
+//! authority and path open. A host may use another form for its own chats, for example a form that contains the
+//! session, and accept no other form. Such a host refuses a request because of the URI's form, and the refusal
+//! says nothing about the requirement under test. Scenarios therefore name further chats in the form that the
+//! host used for the first chat.
 //!
 //! Knows: how the URI of a session may appear in the URI of a chat. Never knows: where the two URIs come from.
 //!
@@ -12,7 +12,7 @@
 
 use data_encoding::{BASE64URL, BASE64URL_NOPAD};
 
-/// The scheme of chats.
+/// The scheme of the URIs of chats.
 const SCHEME: &str = "ahp-chat:";
 
 /// A part of a URI.
@@ -20,7 +20,7 @@ const SCHEME: &str = "ahp-chat:";
 enum FormPart<'a> {
     /// Text that is the same in the URI of every chat.
     Fixed(&'a str),
-    /// The session, in this spelling.
+    /// The URI of the session, in this spelling.
     Session(SessionSpelling),
     /// The identifier of the chat.
     Id,
@@ -60,8 +60,8 @@ impl SessionSpelling {
 }
 
 /// Returns the URI of a chat of `session` with this identifier. `known` is the URI of a chat that the host
-/// named, and that chat's session; the result has the same form. The result is `ahp-chat:/<id>` if no chat is
-/// known, or if no part of the known URI can be an identifier.
+/// named, and the session of that chat; the result has the same form as this URI. The result is
+/// `ahp-chat:/<id>` if no chat is known, or if no part of the known URI can be an identifier.
 pub fn chat_uri(id: &str, session: &str, known: Option<(&str, &str)>) -> String {
     let parts = known.and_then(|(chat, owner)| parts(chat.strip_prefix(SCHEME)?, owner));
     let Some(parts) = parts else { return format!("{SCHEME}/{id}") };
@@ -73,7 +73,7 @@ pub fn chat_uri(id: &str, session: &str, known: Option<(&str, &str)>) -> String 
     std::iter::once(SCHEME.to_owned()).chain(texts).collect()
 }
 
-/// Splits a chat's URI after the scheme into parts; `None` if it contains no identifier.
+/// Splits a chat's URI after the scheme into parts; `None` if the URI contains no identifier.
 fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
     let session = SPELLINGS.iter().find_map(|spelling| {
         let text = spelling.of(owner);
@@ -84,8 +84,8 @@ fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
         return with_id(rest).map(Vec::from);
     };
     let (before, after) = (&rest[..start], &rest[end..]);
-    // An identifier after the session is preferred; an identifier before it also distinguishes the chats of one
-    // session.
+    // An identifier after the session is preferred. An identifier before the session also distinguishes the
+    // chats of one session.
     let whole = match (with_id(after), with_id(before)) {
         (Some(id), _) => {
             [&[FormPart::Fixed(before), FormPart::Session(spelling)][..], &id].concat()
@@ -98,7 +98,8 @@ fn parts<'a>(rest: &'a str, owner: &str) -> Option<Vec<FormPart<'a>>> {
     Some(whole)
 }
 
-/// A text with one of its words as an id: the last that looks generated, or else the last one. None if it has no word.
+/// Splits a text into parts, with one word as the identifier: the last word that looks generated, or else the
+/// last word. Returns `None` if the text has no word.
 fn with_id(text: &str) -> Option<[FormPart<'_>; 3]> {
     let is_word = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '~' | '%');
     let mut words: Vec<(usize, &str)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Checks a tree against the tables of the language, and returns a scenario and all mistakes at once.
+//! Checks a tree against the tables of the language. Returns a scenario and all mistakes.
 
 use std::time::Duration;
 
@@ -21,7 +21,8 @@ use super::{given, names};
 
 /// The name that the agent's working folder is bound to.
 pub const WORK: &str = "work";
-/// The URL of our MCP server by HTTP, without the last part, `/http` or `/sse`.
+/// The name that the base URL of the harness's HTTP MCP server is bound to; `/http` or `/sse` follows the base
+/// URL.
 pub const SERVER_URL: &str = "mcpServer";
 /// The name that the authentication method of an agent is bound to.
 pub const AUTH: &str = "auth";
@@ -35,7 +36,7 @@ pub struct ParsedScenario {
     pub title: String,
     /// The requirements that the steps test, without duplicates, in the order of the steps.
     pub proves: Vec<String>,
-    /// Those of the tested requirements that the author defines.
+    /// The tested requirements that the author defines.
     pub own: Vec<OwnRequirement>,
     /// The protocol versions that the scenario applies to.
     pub spec: SpecRange,
@@ -43,7 +44,7 @@ pub struct ParsedScenario {
     pub profile: String,
     /// Words by which a user can select the scenario.
     pub tags: Vec<String>,
-    /// The agent's script, without its first line. If the script is empty, the agent only echoes.
+    /// The agent's script, without its first line. If the script is empty, the agent repeats the prompt.
     pub agent: String,
     /// The client that approves every tool call that waits for a confirmation.
     pub approves: Option<String>,
@@ -68,7 +69,7 @@ pub struct ParsedScenario {
 }
 
 impl ParsedScenario {
-    /// Returns the weight of a breach of one of the scenario's requirements in a version.
+    /// Returns the weight of a breach of one requirement of the scenario in a version.
     pub fn weight(&self, version: Version, id: &str) -> Weight {
         let own = self.own.iter().find(|own| own.id == id);
         own.map_or_else(|| RequirementLedger::weight(version, id), |own| own.weight)
@@ -78,7 +79,7 @@ impl ParsedScenario {
 /// A source for the fragments that a file includes.
 pub trait IncludeSource {
     /// Returns the tree of a fragment and makes the fragment the current file. The path is relative to the
-    /// current file. Returns `None` if the fragment is unavailable, and reports that to `errors`.
+    /// current file. Returns `None` if the fragment is unavailable, and adds this mistake to `errors`.
     fn enter(
         &mut self,
         path: &str,
@@ -88,7 +89,7 @@ pub trait IncludeSource {
     /// Ends the current fragment and makes the file that includes it the current file again.
     fn leave(&mut self);
     /// Returns the author's own requirements from the file next to the scenario; empty if there is no such
-    /// file. Mistakes in that file are added to `errors` once.
+    /// file. Mistakes in the requirements file are added to `errors` once.
     fn own(&mut self, errors: &mut Vec<ScenarioError>) -> &[OwnRequirement];
 }
 
@@ -96,12 +97,12 @@ pub trait IncludeSource {
 pub enum ParsedFile {
     /// A scenario.
     Scenario(Box<ParsedScenario>),
-    /// A file that is not a scenario by itself: a fragment or a file of requirements.
+    /// A file that is not a scenario: a fragment or a file of requirements.
     Fragment,
 }
 
-/// Reads a tree as a scenario and adds mistakes to `errors`. A scenario with mistakes must not be played; it is
-/// only useful for showing the mistakes.
+/// Reads a tree as a scenario and adds mistakes to `errors`. A scenario with mistakes must not be played;
+/// callers only use it to show the mistakes.
 pub fn scenario(
     root: &SourceNode,
     includes: &mut dyn IncludeSource,
@@ -347,7 +348,7 @@ impl ScenarioParser<'_> {
         let tree = given::fill(tree, with, self.errors);
         let mut steps = tree.get("steps").map(|steps| self.steps(steps)).unwrap_or_default();
         self.includes.leave();
-        // A version range of the `include` also applies to each of its steps.
+        // A version range of the `include` also applies to each step of the fragment.
         if let Some(range) = step.members.iter().find(|(name, ..)| *name == "spec") {
             steps.iter_mut().for_each(|step| step.narrow(range));
         }
@@ -392,7 +393,7 @@ impl ScenarioParser<'_> {
             "result", "error", "closed", "accept", "reject", "ignored", "refused", "replay",
             "snapshot", "none",
         ];
-        // If the rules permit several outcomes, a step may describe each of them.
+        // The outcomes of which a step may describe several, because the rules permit each of them.
         const OPEN: [&[&str]; 4] = [
             &["result", "error"],
             &["error", "closed"],
@@ -453,7 +454,7 @@ impl ScenarioParser<'_> {
             MemberForm::Count => node.to_value().as_u64().map(StepValue::Count),
             MemberForm::Template => Some(StepValue::Template(ValueTemplate::of(node))),
             MemberForm::Pattern => {
-                // `true` only asks for this kind of outcome and accepts any value.
+                // `true` only states the kind of the outcome, so the pattern accepts any value.
                 let pattern = match node.to_value() {
                     crate::wire::json::Value::Bool(true) if field.wants => {
                         ValuePattern::anything(node.span)
@@ -522,7 +523,7 @@ impl ScenarioParser<'_> {
     }
 }
 
-/// Reports that a node does not have the expected form.
+/// Reports a node that does not have the expected form.
 pub(crate) fn wrong_form(errors: &mut Vec<ScenarioError>, node: &SourceNode, expected: &str) {
     let kind =
         ScenarioErrorKind::WrongForm { expected: expected.to_owned(), found: node.describe() };
@@ -547,7 +548,7 @@ fn expected(form: MemberForm) -> &'static str {
     }
 }
 
-/// Returns the texts of a list, or the one text of a scalar node without its trailing white space.
+/// Returns the texts of a list, or the text of a scalar node without trailing white space.
 pub(crate) fn texts(node: &SourceNode) -> Vec<String> {
     let one = |node: &SourceNode| node.as_str().map(str::to_owned);
     match &node.content {

@@ -1,7 +1,8 @@
 //! Patterns: descriptions of values that a step compares with a message.
 //!
-//! Objects match as subsets, arrays exactly, scalars by equality. Operators are strings or one-key objects that
-//! begin with `$`. A mismatch reports the path, the expected value and the value found there.
+//! A pattern of an object matches if the value has at least its members, an array matches item by item, and a
+//! scalar matches an equal scalar. Operators are strings or one-key objects that begin with `$`. A mismatch
+//! reports the path, the expected value and the value found there.
 
 use std::sync::Arc;
 
@@ -17,10 +18,10 @@ mod setting;
 
 use matcher::PatternMatcher;
 
-/// A pattern for a value. Cheap to clone.
+/// A pattern for a value. A clone is cheap.
 #[derive(Clone, Debug)]
 pub struct ValuePattern {
-    /// The place of the pattern in its file.
+    /// The place of the pattern in the scenario file.
     pub span: SourceSpan,
     kind: Arc<PatternKind>,
 }
@@ -29,7 +30,7 @@ pub struct ValuePattern {
 enum PatternKind {
     /// Any value except null.
     Present,
-    /// A missing member or null.
+    /// Null, or a missing member.
     Absent,
     /// Any value. The first match binds the name; later matches compare with the bound value.
     Bind(String),
@@ -45,13 +46,13 @@ enum PatternKind {
     In(Vec<ValuePattern>),
     /// An array in which each of these patterns matches some item.
     Contains(Vec<ValuePattern>),
-    /// An array or text that begins with these.
+    /// An array or text that begins with these items or characters.
     StartsWith(Vec<ValuePattern>),
     /// A value that matches all of these patterns.
     All(Vec<ValuePattern>),
     /// A value that does not match this pattern.
     Not(Box<ValuePattern>),
-    /// A number that compares in this way with the number of the template.
+    /// A number that this operator compares with the number of the template.
     Compare(OrderingOperator, ValueTemplate),
     /// An array, object or text whose length matches this pattern.
     Length(Box<ValuePattern>),
@@ -86,7 +87,7 @@ enum OrderingOperator {
     AtMost,
 }
 
-/// The way in which an operator takes its operand.
+/// The form in which an operator takes its operand.
 #[derive(Clone, Copy)]
 enum OperandKind {
     None,
@@ -102,15 +103,15 @@ enum OperandKind {
 
 /// One operator of the language.
 pub struct PatternOperator {
-    /// The spelling, with the `$`.
+    /// The spelling of the operator, including the `$`.
     pub name: &'static str,
-    /// The description of the values that match.
+    /// The description of the values that the operator matches.
     pub doc: &'static str,
     operand: OperandKind,
 }
 
 impl PatternOperator {
-    /// Returns an example of the operator in use.
+    /// Returns an example that uses the operator.
     pub fn example(&self) -> String {
         let operand = match self.operand {
             OperandKind::None => return format!("member: {}", self.name),
@@ -189,10 +190,10 @@ pub struct PatternMismatch {
     pub path: String,
     /// The expected value.
     pub expected: String,
-    /// The value found.
+    /// The value found at the path.
     pub found: String,
     /// Whether the pattern expected the value of a bound name, such as `${chat}`. A message with another value
-    /// there is about something else.
+    /// in this place is about another subject.
     pub named: bool,
 }
 
@@ -342,13 +343,13 @@ impl ValuePattern {
         ValuePattern::new(span, PatternKind::All(Vec::new()))
     }
 
-    /// Makes a pattern of an object with these members. Used for the full steps that a shorthand step expands
-    /// to.
+    /// Makes a pattern of an object with these members. The full steps that replace a shorthand step use such
+    /// patterns.
     pub fn map(span: SourceSpan, members: Vec<(String, ValuePattern)>) -> ValuePattern {
         ValuePattern::new(span, PatternKind::Map(members))
     }
 
-    /// Makes a pattern that matches the value of a template.
+    /// Makes a pattern that matches a value equal to the filled template.
     pub fn equal(template: ValueTemplate) -> ValuePattern {
         ValuePattern::new(template.span, PatternKind::Equal(template))
     }
@@ -363,7 +364,7 @@ impl ValuePattern {
         ValuePattern::new(second.span, PatternKind::All(vec![first, second]))
     }
 
-    /// Returns the texts that the pattern accepts at a path; empty if the pattern does not list them.
+    /// Returns the texts that the pattern accepts at a path; empty if the pattern does not list texts there.
     pub fn texts_at(&self, path: &[&str]) -> Vec<String> {
         match (&*self.kind, path) {
             (PatternKind::Map(members), [name, rest @ ..]) => {
@@ -394,7 +395,7 @@ impl ValuePattern {
         }
     }
 
-    /// Calls `visit` in order for each hole of the pattern and each name that it binds with `$bind`.
+    /// Calls `visit` in order for each hole of the pattern and each name that the pattern binds with `$bind`.
     pub fn names(&self, visit: &mut dyn FnMut(SourceSpan, PatternName<'_>)) {
         let span = self.span;
         match &*self.kind {
@@ -425,11 +426,11 @@ impl ValuePattern {
         }
     }
 
-    /// Matches the value and returns the new bindings of the match, without those of `bindings`. `None` stands
+    /// Matches the value and returns the new bindings of the match, without those in `bindings`. `None` stands
     /// for a missing member. With `exact`, an object may not have members that the pattern does not name.
     ///
     /// # Errors
-    /// The first place where the value does not match.
+    /// Returns the first place where the value does not match.
     pub fn matches(
         &self,
         value: Option<&Value>,
@@ -465,10 +466,10 @@ fn unescape(key: &str) -> String {
     key.strip_prefix("$$").map_or_else(|| key.to_owned(), |rest| format!("${rest}"))
 }
 
-/// The longest value that a message shows in full, in characters.
+/// The maximum length of a value that a message shows in full, in characters.
 const BRIEF: usize = 160;
 
-/// Formats a value for a message and truncates it if it is long.
+/// Formats a value for a message. A long value is truncated.
 pub fn brief(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(BRIEF) {

@@ -1,4 +1,4 @@
-//! Formats a scenario for a person: one line per step, which begins with the acting clients.
+//! Formats a scenario for a person, with one line per step. A line begins with the acting clients.
 //!
 //! ```text
 //! A,B  open

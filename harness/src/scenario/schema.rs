@@ -1,11 +1,11 @@
-//! The JSON Schema of scenario files for editors, generated from the tables.
+//! Generates the JSON Schema of scenario files for editors from the tables.
 
 use crate::wire::json::{Map, Value, json};
 
 use super::pattern::OPERATORS;
 use super::verbs::{FRAGMENT, FormField, MemberForm, SCENARIO, SETTINGS, VERBS, VerbRow};
 
-/// Returns the text of the schema file that is checked in beside the scenarios.
+/// Returns the text of the schema file that is checked in next to the scenarios.
 pub fn text() -> String {
     let mut text = serde_json::to_string_pretty(&schema()).unwrap_or_default();
     text.push('\n');

@@ -1,4 +1,4 @@
-//! Places in source files, and the mistakes that point to them.
+//! Places in source files, and the mistakes that refer to these places.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ pub struct SourceSpan {
     pub file: u32,
     /// The first byte.
     pub start: u32,
-    /// The byte after the last one.
+    /// The byte after the last byte of the range.
     pub end: u32,
 }
 
@@ -28,7 +28,7 @@ impl SourceFile {
         SourceFile { name: name.into(), text: text.into() }
     }
 
-    /// Returns line and column of a byte. Both count from 1; columns are in characters.
+    /// Returns the line and the column of a byte, both from 1. Columns count characters.
     pub fn position(&self, byte: u32) -> (usize, usize) {
         let end = (byte as usize).min(self.text.len());
         let before = self.text.get(..end).unwrap_or(&self.text);
@@ -38,7 +38,7 @@ impl SourceFile {
     }
 }
 
-/// A mistake in a scenario file, found before anything is sent. The author must fix it.
+/// A mistake in a scenario file, found before the scenario is played. The author must fix the mistake.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{kind}")]
 pub struct ScenarioError {
@@ -62,12 +62,12 @@ pub enum ScenarioErrorKind {
         /// The error of the operating system.
         reason: String,
     },
-    /// A feature of YAML that other tools read differently.
+    /// A feature of YAML that other tools interpret differently.
     #[error("{what} are not part of the scenario language\n(hint: {hint})")]
     Forbidden {
         /// The feature, in the plural.
         what: &'static str,
-        /// What to do instead.
+        /// The advice for the author.
         hint: &'static str,
     },
     /// A word that YAML 1.1 tools read as a boolean.
@@ -78,13 +78,13 @@ pub enum ScenarioErrorKind {
         /// The word.
         word: String,
     },
-    /// The same key twice in one mapping.
+    /// A key that occurs twice in one mapping.
     #[error("`{key}` is given twice\n(hint: remove one)")]
     DuplicateKey {
         /// The key.
         key: String,
     },
-    /// A key that the mapping does not support.
+    /// A key that the table of the mapping does not contain.
     #[error("{owner} has no `{key}`\n(hint: {hint})")]
     UnknownKey {
         /// The mapping, such as "`expect`".
@@ -143,20 +143,20 @@ pub enum ScenarioErrorKind {
         /// The known clients.
         known: String,
     },
-    /// A requirement that the ledger does not have.
+    /// A requirement that the ledger does not contain.
     #[error("no requirement is called `{id}`\n(hint: {hint})")]
     UnknownRequirement {
-        /// The id.
+        /// The identifier of the requirement.
         id: String,
         /// A similar identifier, or the command that lists them.
         hint: String,
     },
-    /// An operator that patterns do not have.
+    /// An operator that does not exist.
     #[error("`{name}` is no operator\n(hint: {hint}; write `$$` for a literal `$`)")]
     UnknownOperator {
         /// The operator.
         name: String,
-        /// The most similar operator; a list of all operators if none is similar.
+        /// The most similar operator, or a list of all operators if none is similar.
         hint: String,
     },
     /// Members that exclude one another.
@@ -167,12 +167,12 @@ pub enum ScenarioErrorKind {
         /// The second member.
         second: &'static str,
     },
-    /// A scenario that tests no requirement.
+    /// A scenario in which no step names a requirement.
     #[error(
         "no step of this scenario says what it proves, so it could not fail\n(hint: add `proves: ID` to the step that tests the requirement, for example an `expect`, a `snapshot` or an expected response)"
     )]
     ExpectsNothing,
-    /// A step with `proves` that no host behaviour can make fail.
+    /// A step with `proves` that cannot fail, whatever the host does.
     #[error(
         "this `{verb}` waits for nothing that the host could get wrong, so it cannot prove anything\n(hint: give the expected result, or put `proves` on the step that checks it)"
     )]
@@ -202,17 +202,17 @@ pub enum ScenarioErrorKind {
         /// The version of the tables.
         version: String,
     },
-    /// A `never` without a later barrier, which would apply for no time at all.
+    /// A `never` without a later barrier, which would forbid the message for no time at all.
     #[error(
         "nothing ends this `never`\n(hint: add a `barrier` after it, up to which nothing may come)"
     )]
     NeverWithoutBarrier,
-    /// A second scenario with the same identifier.
+    /// A second scenario with the identifier of another scenario.
     #[error("another scenario is called `{id}` too: {other}")]
     DuplicateScenario {
-        /// The id.
+        /// The identifier of the scenario.
         id: String,
-        /// The other file.
+        /// The other file with this identifier.
         other: String,
     },
     /// A scenario whose identifier does not match its path.
@@ -220,12 +220,12 @@ pub enum ScenarioErrorKind {
         "the scenario has the id `{id}`, but its file gives `{path}`\n(hint: the last two parts of the path are the id)"
     )]
     MisplacedScenario {
-        /// The id.
+        /// The identifier of the scenario.
         id: String,
         /// The identifier that would match the path.
         path: String,
     },
-    /// A file that includes itself.
+    /// A file that includes itself, directly or through other files.
     #[error("`{path}` includes itself, by way of {chain}")]
     IncludeCycle {
         /// The file.
@@ -233,7 +233,7 @@ pub enum ScenarioErrorKind {
         /// The files in between.
         chain: String,
     },
-    /// A mistake in a vector file that has no kind of its own.
+    /// A mistake in a vector file for which no other kind exists.
     #[error("{message}\n(hint: {hint})")]
     Vector {
         /// The description of the mistake.
@@ -254,7 +254,7 @@ pub enum ScenarioErrorKind {
     },
 }
 
-/// Returns the entry of `known` that is closest to `name`, or `None` if none is similar enough.
+/// Returns the entry of `known` that is most similar to `name`; `None` if no entry is similar enough.
 pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.chars().count() / 3).max(1);
     known
@@ -265,10 +265,10 @@ pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(_, candidate)| candidate)
 }
 
-/// The largest number of names that a hint lists.
+/// The maximum number of names that a hint lists.
 const MANY: usize = 30;
 
-/// Returns a hint for an unknown name: the closest name of `known`, or all of them.
+/// Returns a hint for an unknown name: the most similar known name, or all known names.
 pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     match closest(name, known.iter().copied()) {
         Some(close) => format!("did you mean `{close}`?"),
@@ -279,7 +279,7 @@ pub fn did_you_mean(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Formats names for a sentence: "`a`, `b`", or "none".
+/// Formats names for a sentence, such as "`a`, `b`"; "none" if there are no names.
 pub fn list(names: &[&str]) -> String {
     if names.is_empty() {
         return "none".to_owned();

@@ -1,10 +1,10 @@
-//! Version ranges of scenarios, steps and vectors, such as `>=0.9.0 <1.0.0` or `acp-1`.
+//! Parses version ranges of scenarios, steps and vectors, such as `>=0.9.0 <1.0.0` or `acp-1`.
 //!
 //! Knows: versions. Never knows: what applies to them.
 
 use crate::wire::version::{ProtocolStandard, Version};
 
-/// A range of versions. All bounds apply at once.
+/// A range of versions. A version is in the range if all bounds include the version.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SpecRange {
     bounds: Vec<(VersionBound, Version)>,
@@ -39,7 +39,7 @@ impl SpecRange {
         bounds.filter(|bounds| !bounds.is_empty()).map(|bounds| SpecRange { bounds })
     }
 
-    /// Returns the protocol of the range: that of the first bound, or AHP if there are no bounds.
+    /// Returns the protocol of the range: the protocol of the first bound, or AHP if there are no bounds.
     pub fn standard(&self) -> ProtocolStandard {
         self.bounds.first().map_or(ProtocolStandard::Ahp, |(_, version)| version.standard)
     }

@@ -1,4 +1,4 @@
-//! A step of a scenario as it was read: its verb and its members, with their places.
+//! A step of a scenario as the parser reads it: the verb and the members, with their places.
 //!
 //! Knows: the forms that members have. Never knows: how a step is played.
 //!
@@ -36,11 +36,11 @@ pub enum StepValue {
     Flag(bool),
     /// A duration.
     Duration(Duration),
-    /// A number of things.
+    /// A count.
     Count(u64),
     /// A value with holes.
     Template(ValueTemplate),
-    /// What a value has to look like.
+    /// A pattern that a value must match.
     Pattern(ValuePattern),
 }
 
@@ -72,7 +72,7 @@ impl ScenarioStep {
         self.members.push((name, span, both));
     }
 
-    /// Returns the names in a member; empty if the step does not have it.
+    /// Returns the names in a member; empty if the step does not have the member.
     pub fn clients(&self, name: &str) -> &[String] {
         match self.given(name) {
             Some(StepValue::Names(names)) => names,
@@ -80,7 +80,7 @@ impl ScenarioStep {
         }
     }
 
-    /// Returns the text of a member; the first one if the member is a list.
+    /// Returns the text of a member. If the member is a list, returns the first text.
     pub fn text(&self, name: &str) -> Option<&str> {
         match self.given(name)? {
             StepValue::Text(text) => Some(text),
@@ -131,7 +131,7 @@ impl ScenarioStep {
         }
     }
 
-    /// Returns the requirements that are broken if the step fails; empty for a premise.
+    /// Returns the requirements that a failure of the step breaks; empty for a premise.
     pub fn proves(&self) -> &[String] {
         self.clients("proves")
     }
@@ -141,8 +141,8 @@ impl ScenarioStep {
         !self.proves().is_empty()
     }
 
-    /// Returns the permitted behaviour of a host that does not fulfil this premise. In that case the claims
-    /// after it do not apply.
+    /// Returns the permitted behaviour of a host that does not fulfil this premise. If the host shows this
+    /// behaviour, the claims after the premise do not apply.
     pub fn choice(&self) -> Option<&str> {
         self.text("choice").filter(|_| !self.is_claim())
     }

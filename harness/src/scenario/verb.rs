@@ -1,4 +1,4 @@
-//! The verbs of steps, and the type of a row in the table of verbs.
+//! Defines the verbs of steps, and the type of a row in the table of verbs.
 //!
 //! Knows: the standards that are tested. Never knows: which members a verb has.
 
@@ -28,9 +28,9 @@ pub enum StepVerb {
     Subscribe,
     /// Unsubscribes from a channel.
     Unsubscribe,
-    /// Waits for a matching message and skips others.
+    /// Waits for a matching message and skips messages that do not match.
     Expect,
-    /// Requires that the very next message matches.
+    /// Requires that the next message matches.
     Next,
     /// Requires that no message matches until the next barrier.
     Never,
@@ -72,11 +72,11 @@ pub enum StepVerb {
     Await,
     /// Checks a file in the agent's folder.
     Disk,
-    /// Checks which tools of the harness the agent called.
+    /// Checks how often the agent called the harness's own tool.
     Called,
     /// Checks the state of a tool call, accumulated from its updates.
     Call,
-    /// Looks at what the chunks of a session's messages add up to.
+    /// Checks the concatenated chunks of a session's messages.
     Texts,
 }
 
@@ -87,11 +87,11 @@ pub struct VerbRow {
     pub verb: StepVerb,
     /// The key of the verb in a step.
     pub name: &'static str,
-    /// The member that a bare value is short for.
+    /// The member that a bare value of the verb stands for.
     pub short: Option<&'static str>,
     /// Whether every step of the verb is an expectation that can fail.
     pub asserts: bool,
-    /// Whether every step of the verb waits for an answer, and fails if a different one arrives.
+    /// Whether every step of the verb waits for an answer, and fails if another answer arrives.
     pub answered: bool,
     /// The members.
     pub fields: &'static [FormField],
@@ -102,7 +102,7 @@ pub struct VerbRow {
 impl StepVerb {
     /// Returns the row of the verb.
     pub fn row(self) -> &'static VerbRow {
-        // The rows are in the order of the variants; a test ensures that.
+        // The rows are in the order of the variants, as a test ensures.
         &VERBS[self as usize]
     }
 

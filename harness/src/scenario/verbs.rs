@@ -1,4 +1,4 @@
-//! The tables of the language: the members of a scenario, the verbs and the members of each verb.
+//! Defines the tables of the language: the members of a scenario, the verbs and the members of each verb.
 //!
 //! The parser, the JSON Schema for editors and `ahp-harness explain` all use these tables.
 

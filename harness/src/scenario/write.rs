@@ -1,11 +1,11 @@
-//! Writes values as readable YAML: a short value on one line, a long one with a line per member.
+//! Writes values as readable YAML: a short value on one line, a long value with a line per member.
 
 use crate::wire::foreign_text::yaml;
 use crate::wire::json::Value;
 
-/// The maximal width of a line, in columns.
+/// The maximum width of a line, in columns.
 const WIDTH: usize = 100;
-/// Words that some YAML tools read as something other than a text.
+/// The words that some YAML tools read as a value other than a text.
 const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
 
 /// A value to be written.
@@ -16,7 +16,7 @@ pub(crate) enum WrittenTree {
     Map(Vec<(String, WrittenTree)>),
 }
 
-/// A step: its verb and its members.
+/// A step with its verb and its members.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WrittenStep {
     pub verb: &'static str,
@@ -36,7 +36,7 @@ impl WrittenTree {
         WrittenTree::Map(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
-    /// Converts a value. Each of its members may be written on a line of its own.
+    /// Converts a value. Each member of the value may get a line of its own.
     pub(crate) fn of(value: &Value) -> WrittenTree {
         match value {
             Value::Array(items) => WrittenTree::List(items.iter().map(WrittenTree::of).collect()),
@@ -104,7 +104,7 @@ pub(crate) fn step(out: &mut String, step: &WrittenStep) {
     }
 }
 
-/// Appends a member, on one line if it fits.
+/// Appends a member, on one line if the line is not too long.
 pub(crate) fn member(out: &mut String, indent: usize, key: &str, value: &WrittenTree) {
     let start = out.len();
     out.extend(std::iter::repeat_n(' ', indent));
@@ -123,7 +123,7 @@ pub(crate) fn member(out: &mut String, indent: usize, key: &str, value: &Written
     below(out, indent + 2, value);
 }
 
-/// Appends a value that does not fit on a line, with one line per entry.
+/// Appends a value that is too long for one line, with one line per entry.
 fn below(out: &mut String, indent: usize, value: &WrittenTree) {
     match value {
         WrittenTree::Map(members) => {
@@ -149,8 +149,8 @@ fn below(out: &mut String, indent: usize, value: &WrittenTree) {
     }
 }
 
-/// Appends a text: bare if no reader can take it for something else, otherwise quoted as in JSON, which YAML
-/// accepts.
+/// Appends a text. If a reader could take the bare text for another value, the text is quoted as in JSON, which
+/// YAML accepts.
 fn scalar(out: &mut String, text: &str) {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
     let bare = text.starts_with(|c: char| c.is_ascii_alphabetic())

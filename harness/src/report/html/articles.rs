@@ -1,5 +1,6 @@
-//! The articles about failures, one per cause: what is wrong, the text of the protocol, the sent and received
-//! messages, the command that reproduces it, the conversation, and the other places where it was seen.
+//! Writes the articles about failures, one per cause: what is wrong, the text of the protocol, the sent and
+//! received messages, the command that reproduces the failure, the conversation, and the other places where the
+//! cause was seen.
 
 use similar::{ChangeTag, TextDiff};
 
@@ -16,12 +17,12 @@ use super::page::HtmlPage;
 use super::{picture, tag};
 use crate::verdict::Status;
 
-/// The maximal number of causes in the list at the top.
+/// The maximum number of causes in the list at the top.
 const FIRST: usize = 10;
-/// The maximal numbers of breaches in an article, and of places of a breach.
+/// The maximum number of breaches in an article, and the maximum number of places of a breach.
 const BREACHES: usize = 60;
 const PLACES: usize = 30;
-/// The maximal length of a state difference, in bytes.
+/// The maximum length of a state difference, in bytes.
 const DIFF: usize = 4_000;
 /// The number of lines of a scenario's text shown before and after the failed line.
 const LINES: usize = 8;
@@ -37,7 +38,7 @@ impl<'a> FailureArticles<'a> {
         FailureArticles { run, causes: causes.by_cause() }
     }
 
-    /// Returns the anchor of the cause in which a requirement or check is broken.
+    /// Returns the anchor of the cause that breaks a requirement or check.
     pub(super) fn anchor_of(&self, id: &str) -> Option<String> {
         let broken = |breach: &&RuleBreach| {
             breach.id.rule == id
@@ -91,7 +92,7 @@ impl<'a> FailureArticles<'a> {
         }
     }
 
-    /// Writes a folded article for each cause that breaks only a SHOULD.
+    /// Writes a collapsed article for each cause that breaks only a SHOULD.
     pub(super) fn warned(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Warn]).collect();
         if shown.is_empty() {
@@ -111,7 +112,7 @@ impl<'a> FailureArticles<'a> {
         }
     }
 
-    /// Writes one line for each reason why something could not be tested.
+    /// Writes one line for each reason why a requirement could not be tested.
     pub(super) fn untested(&self, page: &mut HtmlPage) {
         let shown: Vec<_> = self.of_status(&[Status::Untested]).collect();
         if shown.is_empty() {
@@ -267,7 +268,7 @@ fn counted(cause: &FailureCause<'_>) -> String {
     format!("{times} time{} in {scenarios} scenario{}", plural(times), plural(scenarios as u64))
 }
 
-/// The maximal length of a name between backticks, in characters. Longer names are shortened in the middle.
+/// The maximum length of a name between backticks, in characters. Longer names are shortened in the middle.
 const LONG: usize = 44;
 
 /// Writes a text in which the parts between backticks become code, and long names are shortened in the middle.
@@ -298,7 +299,7 @@ fn sentence(message: &str) -> String {
     format!("{first}{}.", letters.as_str().trim_end_matches('.'))
 }
 
-/// Writes the sent message and the reaction to it.
+/// Writes the sent message and the reaction to this message.
 fn exchange(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     let decisive = place.transcript.last();
     let row = |line: u64| case.frames.iter().find(|row| row.line == line);
@@ -349,8 +350,8 @@ fn frame(page: &mut HtmlPage, row: &ConversationLine, place: &BreachPlace) {
     page.close("pre");
 }
 
-/// Writes the expected and the found value with the differing words marked, or the difference between the
-/// states.
+/// Writes the difference between the states, or the expected and the found value with the differing words
+/// marked.
 fn difference(page: &mut HtmlPage, place: &BreachPlace) {
     if let Some(diff) = &place.diff {
         page.open("pre", &[("class", "diff"), ("tabindex", "0"), ("aria-label", "Difference")]);
@@ -406,7 +407,7 @@ fn source(page: &mut HtmlPage, case: &FinishedCase, place: &BreachPlace) {
     page.close("details");
 }
 
-/// Writes the other rules and places, folded.
+/// Writes the other rules and places in a collapsed section.
 fn elsewhere(page: &mut HtmlPage, cause: &FailureCause<'_>) {
     let all: usize = cause.breaches.iter().map(|breach| breach.places.len()).sum();
     if all < 2 {

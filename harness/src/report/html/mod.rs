@@ -23,8 +23,8 @@ pub mod viewer;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-/// The content security policy: the page may run only its own script, identified by its hash, and use only its
-/// own style.
+/// The content security policy. The page may run only its own script, which the policy identifies by its hash,
+/// and use only its own style.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
                           'sha256-uHos0Q1IXcm7/g7NfblZm0cYOk0DQgx0uq88oN6J1Rc='; base-uri 'none'; form-action 'none'";
 /// Returns the script that matches the hash in the policy.
@@ -224,7 +224,7 @@ fn agents(page: &mut HtmlPage, certificate: &HostCertificate) {
     page.close("details");
 }
 
-/// Writes the detected capabilities with the evidence for each.
+/// Writes the detected capabilities, each with the evidence.
 fn offered(page: &mut HtmlPage, certificate: &HostCertificate) {
     if certificate.detected.is_empty() {
         return;
@@ -362,7 +362,7 @@ fn requirement(page: &mut HtmlPage, row: &RequirementResult, articles: &FailureA
     }
     small.extend(Some(row.reason.lines()).filter(|reason| !reason.is_empty()));
     page.element("div", &[("class", "small")], &small.join(" · "));
-    // Only the article describes the breach; other places link to it.
+    // Only the article describes the breach; all other places link to the article.
     let anchor = articles.anchor_of(&row.id).or_else(|| {
         let checks = row.evidence.iter().filter_map(|evidence| evidence.check);
         checks.into_iter().find_map(|check| articles.anchor_of(check))

@@ -1,11 +1,11 @@
-//! The conversation as a picture: a lane for each client, one for the host and one for its agent, with time
-//! running downwards. For a screen reader, it is a list of sentences.
+//! Draws the conversation as a picture: a lane for each client, one for the host and one for its agent, with
+//! time running downwards. For a screen reader, the picture is a list of sentences.
 
 use super::super::conversation::{AGENT, ConversationLine, LineDirection, LineRole};
 use super::page::HtmlPage;
 
-/// Draws rows and folds consecutive rows without evidence. `of` distinguishes this picture from others on the
-/// page.
+/// Draws rows and collapses consecutive rows without evidence. `of` distinguishes this picture from others on
+/// the page.
 pub(super) fn conversation(
     page: &mut HtmlPage,
     rows: &[ConversationLine],
@@ -26,7 +26,7 @@ pub(super) fn conversation(
     page.close("details");
 }
 
-/// Draws every row, with an anchor and the attributes for the filters.
+/// Draws every row with an anchor and with the attributes for the filters.
 pub(super) fn all_lanes(page: &mut HtmlPage, rows: &[ConversationLine]) {
     let lanes = LaneOrder { tagged: true, ..LaneOrder::of(rows) };
     drawn(page, rows, &lanes, "all lines");
@@ -111,7 +111,7 @@ fn message(page: &mut HtmlPage, row: &ConversationLine, lanes: &LaneOrder<'_>) {
     let own = lanes.lane(&row.client);
     let class = match (row.way, row.client == AGENT) {
         (LineDirection::Across, _) => "across",
-        // From left to right: a message from a client to the host, or from the host to its agent.
+        // These messages run from left to right: from a client to the host, or from the host to its agent.
         (LineDirection::Out, false) | (LineDirection::In, true) => "right",
         (LineDirection::In, false) | (LineDirection::Out, true) => "left",
     };

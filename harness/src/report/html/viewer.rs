@@ -10,11 +10,11 @@ use crate::report::summary::OWN_FRAMES;
 use crate::verdict::Weight;
 
 const SCRIPT: &str = include_str!("viewer.js");
-/// The content security policy: the page may run only its own script, identified by its hash, and use only its
-/// own style.
+/// The content security policy. The page may run only its own script, which the policy identifies by its hash,
+/// and use only its own style.
 pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src \
                           'sha256-28113BjWgV9QdB9NX0ofxZCxZ8KKgHHAJz3rWL/q/5s='; base-uri 'none'; form-action 'none'";
-/// The maximal numbers of channels in the filter and of listed findings.
+/// The maximum number of channels in the filter, and the maximum number of listed findings.
 const CHANNELS: usize = 200;
 const FINDINGS: usize = 300;
 

@@ -1,5 +1,5 @@
 //! The rows of faults in authentication and challenges, connection checks, telemetry, error texts, limits for
-//! clients, unusual files, schedules, and in what a host has to leave unchanged.
+//! clients, unusual files and schedules, and of faults that change what a host has to leave unchanged.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;

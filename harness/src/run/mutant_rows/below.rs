@@ -7,7 +7,7 @@ use super::row;
 
 pub(super) const ROWS: &[MutantRow] = &[
     row(HostFault::DenialAllowedBelow, &["below.denied-never-runs"]),
-    // Once the tool call runs, a denial is too late, and no scenario can observe a pending confirmation.
+    // A denial is too late once the tool call runs, and no scenario can observe a pending confirmation.
     row(
         HostFault::AllowedUnasked,
         &[

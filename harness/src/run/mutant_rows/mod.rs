@@ -1,8 +1,8 @@
-//! The names that each injected fault must trip, declared in advance.
+//! The names of the checks and scenarios that must trip on each injected fault, declared in advance.
 //!
-//! A row is derived from what the fault does, not from what happened to trip. If a row is missed, a check or a
-//! scenario is missing or not strict enough, and the row stays. Faults that break almost everything name only
-//! what they break directly.
+//! A row is derived from the effect of the fault, not from the result of a run. If a name in a row does not
+//! trip, a check or a scenario is missing or not strict enough, and the row stays unchanged. Rows of faults
+//! that break almost everything name only what such a fault breaks directly.
 //!
 //! Knows: faults, the ids of checks and scenarios. Never knows: how they are played.
 //!
@@ -30,7 +30,7 @@ mod origins;
 mod requests;
 mod state;
 
-/// The names that faults must trip additionally in versions with scenarios of their own.
+/// The names that must trip additionally in versions with scenarios of their own, by fault.
 pub use older::ROWS as OLDER;
 
 /// Returns the rows of all faults.
@@ -43,7 +43,7 @@ pub fn rows() -> impl Iterator<Item = &'static MutantRow> {
     agents.chain(wire).chain(later)
 }
 
-/// Returns each fault of hosts, or of agents, with the names that it must trip.
+/// Returns each fault of hosts, or of agents, with the names that must trip.
 pub fn named(standard: ProtocolStandard) -> Vec<(&'static str, Vec<&'static str>)> {
     match standard {
         ProtocolStandard::Ahp => rows().map(|row| (row.fault.name(), row.trips.to_vec())).collect(),

@@ -1,10 +1,10 @@
-//! The names that faults trip additionally in versions with scenarios of their own.
+//! The names that must trip additionally on faults in versions with scenarios of their own.
 //!
-//! Each fault has its main row elsewhere; this table contains what older versions add.
+//! The main row of each fault is in another table; this table contains what older versions add.
 
 use crate::host::fault::HostFault;
 
-/// The names that a fault has to trip in versions that have these scenarios.
+/// The names that must trip in versions that have these scenarios, by fault.
 pub const ROWS: &[(HostFault, &[&str])] = &[
     (
         HostFault::NewerActionsSent,

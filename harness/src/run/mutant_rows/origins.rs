@@ -1,4 +1,4 @@
-//! The rows of faults in the origin and destination of chats, in what is granted, and in text input.
+//! The rows of faults in the origin and destination of chats, in granted permissions, and in text input.
 
 use crate::host::fault::HostFault;
 use crate::run::mutants::MutantRow;

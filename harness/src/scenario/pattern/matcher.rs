@@ -56,7 +56,8 @@ impl<'a> PatternMatcher<'a> {
         }
     }
 
-    /// Returns the bindings of the match, or the first place where the value does not match.
+    /// Returns the bindings of the match. If the value does not match, returns the first place where it does
+    /// not.
     pub(super) fn bound(
         mut self,
         pattern: &'a ValuePattern,
@@ -96,7 +97,7 @@ impl<'a> PatternMatcher<'a> {
         outcome
     }
 
-    /// Tries a pattern, and keeps its bindings only if it matches.
+    /// Tries a pattern, and keeps the bindings of the pattern only if it matches.
     fn attempt(&mut self, pattern: &'a ValuePattern, value: Option<&Value>) -> bool {
         let before = self.scope.fresh.clone();
         let matched = self.check(pattern, value).is_ok();
@@ -350,7 +351,7 @@ impl<'a> PatternMatcher<'a> {
     }
 }
 
-/// A filler without values, because a pattern never makes fresh identifiers.
+/// A hole filler without values, because a pattern never makes fresh identifiers.
 struct NoMint;
 
 impl HoleFiller for NoMint {
@@ -362,7 +363,7 @@ impl HoleFiller for NoMint {
     }
 }
 
-/// Compares as JSON does: 1 and 1.0 are the same number.
+/// Compares two values as JSON does, so 1 and 1.0 are the same number.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(l), Value::Number(r)) => l == r || l.as_f64() == r.as_f64(),
@@ -372,7 +373,7 @@ fn equal(left: &Value, right: &Value) -> bool {
         (Value::Object(l), Value::Object(r)) => {
             l.len() == r.len() && l.iter().all(|(key, l)| r.get(key).is_some_and(|r| equal(l, r)))
         }
-        // One instant can have several spellings.
+        // Two different timestamps can denote the same instant.
         (Value::String(l), Value::String(r)) => {
             l == r || timestamp::parse(l).is_some_and(|l| timestamp::parse(r) == Some(l))
         }
@@ -384,7 +385,7 @@ fn has_type(value: &Value, name: &str) -> bool {
     match value {
         Value::Null => name == "null",
         Value::Bool(_) => name == "boolean",
-        // 1.0 is an integer, too.
+        // 1.0 is also an integer.
         Value::Number(n) => {
             let whole = || n.as_f64().is_some_and(|float| float.fract() == 0.0);
             name == "number" || (name == "integer" && (n.is_i64() || n.is_u64() || whole()))

@@ -1,8 +1,8 @@
-//! Picks a property of a configuration that a scenario can change, from the schema in a state.
+//! Selects a property of a configuration that a scenario can change, from the schema in a state.
 //!
 //! Each host chooses its own properties. A scenario therefore describes a kind of property and takes the first
-//! that matches. The values also come from the schema: a permitted value other than the current one, and a
-//! value that the schema does not permit.
+//! property that matches. The values also come from the schema: a permitted value other than the current value,
+//! and a value that the schema does not permit.
 //!
 //! Knows: the schemas of configurations. Never knows: who changes a value.
 //!
@@ -13,8 +13,8 @@ use crate::wire::json::{Value, json};
 /// The text that the harness sets a property to if its schema lists no values.
 const TEXT: &str = "ahp-harness";
 
-/// Returns the values of a property that a scenario can use: the current one, another permitted one, and one
-/// that is not permitted. Returns `None` if the schema does not say enough to derive them.
+/// Returns the values of a property that a scenario can use: the current value, another permitted value, and a
+/// value that is not permitted. Returns `None` if these values cannot be derived from the schema.
 pub(super) fn values(property: &Value, now: Option<&Value>) -> Option<Value> {
     let now = now.or(property.get("default")).unwrap_or(&Value::Null);
     let listed = property["enum"].as_array();
@@ -32,8 +32,9 @@ pub(super) fn values(property: &Value, now: Option<&Value>) -> Option<Value> {
     (other != *now).then(|| json!({"now": now, "other": other, "wrong": wrong}))
 }
 
-/// Returns the properties of a configuration that have such values, each with its schema. Properties with a
-/// list of values come first, because a host may restrict a free text more than its schema says.
+/// Returns the properties of a configuration for which [`values`] returns values, each with its schema.
+/// Properties with a list of values come first, because a host may restrict a free text more than its schema
+/// says.
 pub(super) fn properties(config: &Value) -> Vec<(String, &Value, Value)> {
     let schemas = config["schema"]["properties"].as_object();
     let with_values = schemas.into_iter().flatten().filter_map(|(key, property)| {
