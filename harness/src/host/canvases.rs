@@ -1,4 +1,5 @@
-//! Canvases: pages that an extension displays outside of the host. Each is a channel, and its chat lists it.
+//! Canvases: pages that an extension displays outside of the host. Each canvas is a channel, and the chat of
+//! the canvas lists it.
 //!
 //! A canvas has an address only while its extension displays it. The host does not keep the address over a
 //! crash.

@@ -22,9 +22,9 @@ struct WaitingCall {
     chat: String,
     turn: String,
     call: String,
-    /// The resource that the token is for.
+    /// The resource that the token gives access to.
     resource: Value,
-    /// The id of the server that asks; `None` if the call has no server.
+    /// The id of the server that asks for the token; `None` if the call has no server.
     server: Option<String>,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct HostConnection {
     pub(super) client: Option<String>,
     /// The tables of the negotiated version; `None` before the handshake.
     pub(super) protocol: Option<&'static Protocol>,
-    /// The index of the connection's view; `None` if its version needs no view.
+    /// The index of the connection's view; `None` if the version of the connection needs no view.
     pub(super) view: Option<usize>,
     /// The subscribed channels.
     pub(super) subscriptions: HashSet<String>,
@@ -40,14 +40,14 @@ pub(super) struct HostConnection {
     pub(super) pending: usize,
     /// Whether the connection is closing; the host reads and sends nothing more on it.
     pub(super) closing: bool,
-    /// The time that the delivery of a channel's envelopes may be delayed for merging.
+    /// The time for which the host may delay the envelopes of a channel to merge them.
     pub(super) latencies: LiteMap<String, Duration>,
     /// The resources with a token, and the time at which each token expires; `None` for a token that does not
     /// expire.
     pub(super) tokens: LiteMap<String, Option<Duration>>,
 }
 
-/// A request on the way to its handler.
+/// A request that is passed to its handler.
 pub(super) struct HostCall<'a> {
     /// The connection that the request came from.
     pub(super) conn: ConnId,
@@ -262,7 +262,7 @@ impl RefHost {
         if !self.keeps("jsonrpc.invalid-params.type") {
             return Ok(());
         }
-        // Before the handshake the version of a `ping` is unknown, and no version requires params of it.
+        // Before the handshake the version is unknown, and no version requires params for a `ping`.
         if row.method == "ping"
             && self.connections.get(&call.conn).is_none_or(|c| c.client.is_none())
         {
@@ -293,7 +293,8 @@ impl RefHost {
         Ok(())
     }
 
-    /// Returns the tables of the version that a connection negotiated, or those of the newest version.
+    /// Returns the tables of the version that a connection negotiated; before the handshake, the tables of the
+    /// newest version.
     pub(super) fn protocol_of(&self, conn: ConnId) -> &'static Protocol {
         let agreed = self.connections.get(&conn).and_then(|connection| connection.protocol);
         agreed.unwrap_or(self.protocol)

@@ -4,7 +4,7 @@ use super::pair::*;
 
 #[test]
 fn replays_what_was_missed() {
-    //  how many envelopes are kept, and the type of the result
+    // The arguments: the number of envelopes that the host keeps, and the type of the expected result.
     let check = |capacity: usize, expected: &str| {
         let config = HostConfig { replay_capacity: capacity, ..HostConfig::default() };
         let (mut pair, a, chat) = TestPair::ready(config);

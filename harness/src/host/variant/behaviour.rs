@@ -21,7 +21,7 @@ use crate::wire::version::Version;
 
 use super::catalogue::{VariantRow, behaviour, offering_less, since};
 
-/// Adds an activity to each turn and removes it at the end.
+/// Adds an activity to each turn and removes the activity at the end of the turn.
 struct OwnActivity;
 
 impl HostHooks for OwnActivity {
@@ -40,7 +40,7 @@ impl HostHooks for OwnActivity {
     }
 }
 
-/// Returns the kind of part that a step of a script adds, with its pieces of text; `None` for other steps.
+/// Returns the kind of part that a step of a script adds, and the pieces of its text; `None` for other steps.
 fn text_of(op: &HostAgentOp) -> Option<(&'static str, &[String])> {
     match op {
         HostAgentOp::Step(ScriptStep::Say(texts)) => Some(("markdown", texts)),

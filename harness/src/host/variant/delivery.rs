@@ -85,7 +85,7 @@ fn split(envelope: &Value) -> Option<[Value; 2]> {
         piece["serverSeq"] = json!(seq);
         piece
     };
-    // Sequence numbers are doubled, so the odd number before each is unused.
+    // The renumbering doubles the sequence numbers, so the odd number before each is unused.
     Some([piece(first, seq - 1), piece(second, seq)])
 }
 
@@ -142,7 +142,8 @@ fn late(millis: fn(&mut Dice, &MessageLink<'_>) -> u64) -> Box<dyn MessageRewrit
 
 /// Delays responses so that later messages overtake them.
 struct OvertakenResponses {
-    /// The methods of the requests. Their results are no part of the state of a channel.
+    /// The methods whose responses are delayed. The results of these methods do not affect the state of a
+    /// channel.
     methods: &'static [&'static str],
     delay: Duration,
 }

@@ -1,7 +1,7 @@
 //! Variants that are settings of the reference host: its replay buffer, and the duration of a session's
 //! creation.
 //!
-//! Knows: its configuration. Never knows: messages.
+//! Knows: the configuration of the host. Never knows: messages.
 
 use std::time::Duration;
 

@@ -28,7 +28,7 @@ impl MessageRewriter for ShortPages {
     }
 }
 
-/// Exposes all turns of a chat, whatever view a client asks for.
+/// Returns all turns of a chat, whatever view a client asks for.
 struct WholeHistories;
 
 impl MessageRewriter for WholeHistories {
@@ -40,7 +40,7 @@ impl MessageRewriter for WholeHistories {
     }
 }
 
-/// Answers objects that are neither requests nor notifications of JSON-RPC 2.0.
+/// Sends answers to objects that are neither requests nor notifications of JSON-RPC 2.0.
 struct AnswersToNoRequest;
 
 impl MessageRewriter for AnswersToNoRequest {
