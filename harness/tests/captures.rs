@@ -35,7 +35,8 @@ fn judged() -> Vec<(PathBuf, BTreeMap<String, CheckTotal>)> {
     paths.into_iter().map(judge).collect()
 }
 
-/// Formats the findings: check, weight and lines, then the sentence and the difference.
+/// Formats the findings: the check, the weight and the lines of each finding, then the sentence and the
+/// difference.
 fn said(checks: &BTreeMap<String, CheckTotal>) -> String {
     let mut text = String::new();
     for (id, total) in checks {

@@ -42,7 +42,7 @@ fn the_reference_hosts_agent_keeps_the_contract() {
     }
 }
 
-/// Vectors that no agent could fail would be useless.
+/// A vector would be useless if no agent could fail it.
 #[test]
 fn an_agent_that_breaks_the_contract_is_noticed() {
     let check = |fault: HostFault, name: &str| {

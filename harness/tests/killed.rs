@@ -1,4 +1,4 @@
-//! Tests that SIGKILL at any moment loses nothing that was reported before.
+//! Tests that SIGKILL at any moment loses no result that was reported before.
 #![cfg(all(feature = "cli", unix))]
 #![expect(clippy::unwrap_used, reason = "a test that cannot start the program has failed")]
 
@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
-/// The number of moments per command that `cargo test` tries, and that the long test tries.
+/// The number of moments per command in `cargo test`, and the number in the long test.
 const FEW: u64 = 3;
 const MANY: u64 = 50;
 /// The latest moment after the start of a command, in milliseconds.
@@ -39,19 +39,19 @@ fn listening(arguments: &[&str]) -> (TestProcess, String) {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut url = String::new();
     out.read_line(&mut url).unwrap();
-    // The pipe stays open and is read, or the program could not go on.
+    // A thread reads the pipe until its end; the program would block on a full pipe.
     std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
     (TestProcess(child), url.trim().to_owned())
 }
 
-/// Returns a moment after the start; the moments are spread over the whole time and differ from run to run of the
-/// command, not of the test.
+/// Returns a moment after the start of a command. The moments are spread over the whole time and depend only on
+/// the number.
 fn moment(number: u64) -> Duration {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     Duration::from_millis(20 + spread % LATEST)
 }
 
-/// Runs a command, kills it at a moment, and returns what it printed.
+/// Runs a command, kills the command at a moment, and returns its output.
 fn killed(number: u64, arguments: &[&str], folder: &Path) -> String {
     let printed = folder.join("printed");
     let out = File::create(&printed).unwrap();
@@ -67,7 +67,7 @@ fn killed(number: u64, arguments: &[&str], folder: &Path) -> String {
     child.kill().unwrap();
     child.wait().unwrap();
     let text = fs::read_to_string(printed).unwrap();
-    // Only whole lines were reported.
+    // Drop an incomplete last line: the command has reported only whole lines.
     text[..text.rfind('\n').map_or(0, |end| end + 1)].to_owned()
 }
 
@@ -78,7 +78,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns the results that are in the file of a run, as `STATUS SCENARIO`.
+/// Returns how often each result occurs in the file of a run, as `STATUS SCENARIO`.
 fn results(file: &Path) -> HashMap<String, usize> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -91,7 +91,7 @@ fn results(file: &Path) -> HashMap<String, usize> {
     results
 }
 
-/// Checks that each printed result of a run is in its file, and that the file is still readable.
+/// Checks that each printed result of a run is in the run's file, and that the file is still readable.
 fn results_are_kept(number: u64, printed: &str, file: &Path) -> usize {
     let mut kept = results(file);
     let statuses = ["pass", "fail", "warn", "note", "untested", "error"];
@@ -115,7 +115,7 @@ fn results_are_kept(number: u64, printed: &str, file: &Path) -> usize {
         let report =
             Command::new(PROGRAM).arg("report").arg(file).arg("--out").arg(&out).output().unwrap();
         let said = String::from_utf8_lossy(&report.stderr).into_owned();
-        // A file that was cut off in its first line is no run yet.
+        // A file that was cut off in its first line does not contain a run yet.
         let whole = fs::read_to_string(file).unwrap().contains('\n');
         assert!(report.status.success() || !whole, "moment {number}: {said}");
     }
@@ -162,7 +162,7 @@ fn certify_keeps_its_results(name: &str, moments: u64) {
     assert!(reported > 0, "nothing was reported before any of the moments");
 }
 
-/// A message that a client got from the host through the recorder is in the capture.
+/// Checks that each message that a client got from the host through the recorder is in the capture.
 fn record_keeps_its_messages(name: &str, moments: u64) {
     let (_host, url) = listening(&["serve"]);
     let folder = folder(name);
@@ -203,7 +203,7 @@ fn record_keeps_its_messages(name: &str, moments: u64) {
     assert!(passed > 0, "no message was passed on before any of the moments");
 }
 
-/// Returns the frames of a transcript, and how often each occurs.
+/// Returns the frames of a transcript, and the number of occurrences of each frame.
 fn frames(file: &Path, which: impl Fn(&Value) -> bool) -> HashMap<String, usize> {
     let text = fs::read_to_string(file).unwrap_or_default();
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -214,7 +214,8 @@ fn frames(file: &Path, which: impl Fn(&Value) -> bool) -> HashMap<String, usize>
     frames
 }
 
-/// Each finding that a campaign has printed is in its folder, and the campaign continues with what it has counted.
+/// Checks that each finding that a campaign has printed is in the campaign's folder, and that the campaign
+/// continues with its earlier counts.
 fn fuzz_keeps_its_campaign(name: &str, moments: u64) {
     let (_host, url) =
         listening(&["serve", "--fault", "echo-never", "--fault", "title-not-applied"]);
@@ -225,7 +226,7 @@ fn fuzz_keeps_its_campaign(name: &str, moments: u64) {
     for number in 0..moments {
         let seed = format!("{}", number / 5);
         if number % 5 == 0 {
-            // A campaign is killed and continued several times before the next one begins.
+            // Each campaign is killed and continued several times before the next campaign begins.
             let _ = fs::remove_dir_all(&campaign);
             before = 0;
         }

@@ -18,7 +18,7 @@ use cases::cases;
 use proptest::prelude::*;
 use story::{stories, stories_of};
 
-/// Generates stories for the channel that holds turns, each for one of its versions.
+/// Generates stories for the channel that holds turns, each for one of the channel's versions.
 fn turns() -> impl Strategy<Value = ActionStory> {
     let kind = prop_oneof![4 => Just(ChannelKind::Chat), 1 => Just(ChannelKind::Session)];
     kind.prop_flat_map(|kind| stories_of(Some(kind), false))
@@ -57,8 +57,8 @@ proptest! {
         prop_assert_eq!(laws::what_nobody_knows_survives(&story), Ok(()));
     }
 
-    /// The same state, action and clock give the same result, whatever else was folded in between, and the
-    /// action is not changed.
+    /// The same state, action and clock give the same result, whatever other state was reduced in between, and
+    /// the reducer does not change the action.
     #[test]
     fn reducers_are_pure(one in stories(true), other in stories(true)) {
         let fold = |story: &ActionStory| {

@@ -57,7 +57,8 @@ fn every_requirement_above_a_note_is_covered() {
     }
 }
 
-/// The MUST, essential and SHOULD requirements that nothing tests on a foreign host with every capability.
+/// The MUST, essential and SHOULD requirements that no check, scenario or vector tests on a foreign host with
+/// every capability.
 const UNREACHED: &str = include_str!("files/unreached.txt");
 
 #[test]

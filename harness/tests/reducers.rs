@@ -35,7 +35,7 @@ proptest! {
         }
     }
 
-    /// A valid state stays valid.
+    /// Reducing an action into a valid state gives a valid state.
     #[test]
     fn states_stay_valid(story in stories(false)) {
         let protocol = Protocol::of(story.version).unwrap();
@@ -88,8 +88,8 @@ proptest! {
         }
     }
 
-    /// Unknown members of a state stay, and change nothing else. A canvas is an exception: it is replaced as a
-    /// whole.
+    /// A reducer keeps unknown members of a state, and these members do not affect the other members. A canvas
+    /// is an exception, because an action replaces the whole canvas.
     #[test]
     fn unknown_members_of_a_state_stay(story in stories(true)) {
         let mut plain = story.state.clone();
@@ -104,7 +104,7 @@ proptest! {
         prop_assert_eq!(plain, marked);
     }
 
-    /// Actions of one channel never change another one, and actions that no reducer knows change nothing.
+    /// An action on a channel never changes another channel, and actions that no reducer knows change nothing.
     #[test]
     fn actions_of_other_channels_change_nothing(one in stories(true), other in stories(true)) {
         let mut state = one.state.clone();

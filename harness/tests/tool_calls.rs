@@ -72,7 +72,7 @@ fn deed() -> impl Strategy<Value = BriefAction> {
 }
 
 impl BriefAction {
-    /// Returns the action for a channel that holds turns: a chat, or a session up to 0.3.0.
+    /// Returns the action for a channel that holds turns: a chat, or up to 0.3.0 a session.
     fn action(&self, channel: ChannelKind) -> Value {
         let yes = self.flag;
         let action_type = format!("{}/{}", channel.family(), self.kind);
@@ -226,7 +226,7 @@ fn some_sequence_takes_every_row_of_the_table() {
     }
 }
 
-/// Returns the rows that no sequence takes in a version.
+/// Returns the rows of the table that no sequence takes in a version.
 fn idle(version: Version) -> Vec<&'static ToolCallTransition> {
     use proptest::strategy::ValueTree;
     let mut runner = proptest::test_runner::TestRunner::deterministic();

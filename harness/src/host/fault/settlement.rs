@@ -76,7 +76,7 @@ fn change_origin(envelope: &mut Value, name: &str, change: impl Fn(&Value) -> Va
     }
 }
 
-/// Converts the text of a client's draft to upper case; the envelope is the echo of the draft.
+/// Converts the text of a draft to upper case, in the envelope of a client's action.
 fn shout(_: &MessageLink<'_>, envelope: &mut Value) {
     let draft =
         envelope.get("origin").is_some().then(|| envelope["action"]["draft"]["text"].as_str());
