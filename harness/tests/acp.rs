@@ -167,8 +167,8 @@ fn below(serve: &str, how: &[&str], name: &str) -> Output {
     output
 }
 
-/// The host is blamed for a turn that does not end, because clients see only the host; a note points to the
-/// agent.
+/// Checks that a turn that does not end is reported against the host, because clients see only the host; a note
+/// points to the agent.
 #[test]
 fn unusable_agents_below_a_host_end_in_a_verdict() {
     let agents = [
@@ -192,8 +192,8 @@ fn unusable_agents_below_a_host_end_in_a_verdict() {
     }
 }
 
-/// There are two hosts: the first runs below a shell that ends before the host. The second ignores the request
-/// to end, so the harness kills this host before the host can end its agent.
+/// Tests two hosts: the first runs below a shell that ends before the host. The second ignores the request to
+/// end, so the harness kills this host before the host can end its agent.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_agent_of_a_host_ends_with_the_host() {
@@ -253,8 +253,8 @@ fn agent_profile_writes_a_profile_or_shows_the_output_of_a_silent_agent() {
     assert!(error.contains("it is cause") && error.contains("it is end"), "{error}");
 }
 
-/// The suite does not show some places of the protocol tables. Each of these places needs a reason, and no
-/// other place may have a reason. Hence the table of reasons can only shrink.
+/// Checks the table of reasons: each place of the protocol tables that the suite does not show needs a reason,
+/// and no other place may have a reason. Hence the table of reasons can only shrink.
 #[test]
 fn every_place_that_a_run_never_shows_has_a_reason() {
     use ahp_harness::report::places::ShownPlaces;

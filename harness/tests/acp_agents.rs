@@ -33,7 +33,8 @@ fn every_fault_of_an_agent_is_detected_and_every_check_can_fail() {
     assert!(alive.is_empty(), "no fault breaks {}", alive.join(", "));
 }
 
-/// The checks do not judge an agent of another version, because another version may have other methods.
+/// Checks that the checks do not judge an agent of another version, because another version may have other
+/// methods.
 #[test]
 fn an_agent_of_another_version_is_not_judged_by_this_one() {
     let play = |faults: &[Fault]| {

@@ -56,8 +56,8 @@ fn captures_have_the_findings_in_their_text_files() {
     }
 }
 
-/// Without connection names, each handshake begins a new conversation, as it does for an agent process that is
-/// restarted.
+/// Checks that without connection names, each handshake begins a new conversation, as it does for an agent
+/// process that is restarted.
 #[test]
 fn a_capture_without_connection_names_is_split_at_its_handshakes() {
     let whole = text("broken.jsonl");
@@ -71,8 +71,7 @@ fn a_capture_without_connection_names_is_split_at_its_handshakes() {
     assert_eq!(said(&judged(&bare, None)), said(&judged(&whole, None)));
 }
 
-/// The capture holds the same conversation in the form of a run, where only the version shows that the protocol
-/// is ACP.
+/// Judges the same conversation in the form of a run, where only the version shows that the protocol is ACP.
 #[test]
 fn assuming_acp_judges_client_and_server_lines_as_acp() {
     let whole = text("broken.jsonl");
@@ -201,7 +200,7 @@ fn turn_of(updates: &[&str]) -> String {
     found(&lines)
 }
 
-/// A member that is missing or null in an update keeps its value.
+/// Checks that a member that is missing or null in an update keeps its value.
 #[test]
 fn updates_of_a_call_accumulate() {
     const UPDATE: &str = r#""sessionUpdate":"tool_call_update""#;
@@ -258,7 +257,7 @@ fn ran_though_rejected(inputs: &[&str]) -> String {
     said(&judged(&format!("{text}{ran}\n"), None))
 }
 
-/// The input of a tool call is the input that was reported last, whichever message reported it.
+/// Checks that the input of a tool call is the input that was reported last, whichever message reported it.
 #[test]
 fn a_rejected_call_is_recognised_by_its_accumulated_input() {
     let found = ran_though_rejected(&["he", "hello"]);
@@ -289,8 +288,8 @@ fn content(list: &str) -> String {
     )
 }
 
-/// New content replaces the old content. A terminal that is in the content when it is released may stay there,
-/// but must not return to the content after its removal.
+/// Checks that new content replaces the old content. A terminal that is in the content when it is released may
+/// stay there, but must not return to the content after its removal.
 #[test]
 fn a_removed_terminal_shown_after_its_release_is_a_finding() {
     let terminal = r#"[{"type":"terminal","terminalId":"term"}]"#;
@@ -371,7 +370,7 @@ fn repeated_option_ids_are_findings() {
     assert!(!ask("r").contains("acp.permission.option-ids"), "{}", ask("r"));
 }
 
-/// Only an unreadable message or an invalid request is refused with a null identifier.
+/// Checks that only an unreadable message or an invalid request is refused with a null identifier.
 #[test]
 fn a_notification_is_not_answered_without_an_id() {
     let cancel = (1.0, "c2a", r#"{"method":"session/cancel","params":{"sessionId":"s"}}"#);
@@ -386,8 +385,8 @@ fn a_notification_is_not_answered_without_an_id() {
     assert!(succeeded.starts_with("acp.wire.answered-once MUST"), "{succeeded}");
 }
 
-/// The checks report no finding about sessions, tool calls, terminals, requests and capabilities from before
-/// the recording.
+/// Checks that the checks report no finding about sessions, tool calls, terminals, requests and capabilities
+/// from before the recording.
 #[test]
 fn a_capture_that_begins_late_has_no_finding() {
     let text = text("clean.jsonl");
@@ -468,7 +467,7 @@ fn no_content_comes_and_nothing_is_asked_after_a_cancelled_turn() {
 /// A second prompt in the session of [`PROMPT`].
 const SECOND_PROMPT: &str = r#"{"id":3,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"on"}]}}"#;
 
-/// An agent must answer a cancelled prompt, even if another prompt follows.
+/// Checks that an agent must answer a cancelled prompt, even if another prompt follows.
 #[test]
 fn a_cancelled_prompt_is_answered_though_another_one_follows() {
     let next = (2.0, "c2a", SECOND_PROMPT);
@@ -480,8 +479,8 @@ fn a_cancelled_prompt_is_answered_though_another_one_follows() {
     assert_eq!(found(&[PROMPT, CANCEL, answer, next, end, later]), "");
 }
 
-/// The specification does not say what happens to a prompt that arrives while the agent works on another
-/// prompt, or which of these prompts a cancel means.
+/// Checks that overlapping prompts lead to no finding. The specification does not say what happens to a prompt
+/// that arrives while the agent works on another prompt, or which of these prompts a cancel means.
 #[test]
 fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
     let next = (1.2, "c2a", SECOND_PROMPT);
@@ -505,8 +504,8 @@ fn prompts_that_overlap_in_a_session_are_not_judged_as_one_turn() {
     assert!(judged.starts_with("acp.turns.cancelled-by-client note"), "{judged}");
 }
 
-/// A client answers open requests after a cancel. The agent may end its turn without waiting for these answers;
-/// without a cancel the agent has to wait.
+/// Checks that a client answers open requests after a cancel. The agent may end its turn without waiting for
+/// these answers; without a cancel the agent has to wait.
 #[test]
 fn a_cancelled_turn_may_end_while_permission_is_open() {
     let call = (
@@ -527,7 +526,7 @@ fn a_cancelled_turn_may_end_while_permission_is_open() {
     assert!(open.contains("acp.permission.answered-first note"), "{open}");
 }
 
-/// A tool call during two concurrent turns may belong to either turn.
+/// Checks that a tool call during two concurrent turns may belong to either turn.
 #[test]
 fn a_tool_call_during_two_turns_belongs_to_neither() {
     let second = [
@@ -551,7 +550,7 @@ fn a_tool_call_during_two_turns_belongs_to_neither() {
     assert!(alone.starts_with("acp.calls.reported SHOULD"), "{alone}");
 }
 
-/// The agent must not ask for permission after the tool call has ended.
+/// Checks that the agent must not ask for permission after the tool call has ended.
 #[test]
 fn permission_is_asked_for_before_a_call_ends() {
     let call = |status| {
@@ -566,7 +565,7 @@ fn permission_is_asked_for_before_a_call_ends() {
     assert_eq!(call("pending"), "");
 }
 
-/// The options of a session setting may be a flat list or groups.
+/// Checks that the options of a session setting may be a flat list or groups.
 #[test]
 fn the_current_value_of_an_option_is_one_of_its_values() {
     let made = |choices: &str| {

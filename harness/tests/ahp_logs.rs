@@ -146,9 +146,9 @@ fn a_line_without_its_log_member_is_the_message() {
     assert!(wrong(&format!("{{\"a\":1,{meta}}}").replace("c2s", "up")).contains("found `\"up\"`"));
 }
 
-/// Two clients rename a session in the same millisecond. In each order of the two logs, a dispatch of a
-/// different client comes after the envelope with the other client's action, so a finding would depend on the
-/// order.
+/// Judges two clients that rename a session in the same millisecond. In each order of the two logs, a dispatch
+/// of a different client comes after the envelope with the other client's action, so a finding would depend on
+/// the order.
 #[test]
 fn an_undecided_order_of_two_logs_has_no_finding() {
     let own = |name, client, number: u64, at: u32| {
@@ -184,8 +184,8 @@ fn an_undecided_order_of_two_logs_has_no_finding() {
     assert_eq!(found(&judged), alone);
 }
 
-/// With a millisecond between the messages, the harness finds the same breach. The result does not depend on
-/// the file names, and the message contains the names of the logs.
+/// Checks that the harness finds the same breach if a millisecond is between the messages. The result does not
+/// depend on the file names, and the message contains the names of the logs.
 #[test]
 fn a_decided_order_of_two_logs_has_a_finding() {
     let a = ConnectionLog::new("first one").shaken(1, "A", 4).subscribed(2, 4, "old");
@@ -280,7 +280,7 @@ fn a_truncated_message_is_never_a_finding() {
     let checks: Vec<_> =
         found(&verdict(&[("1", &without.text)])).into_iter().map(|it| it.0).collect();
     assert_eq!(checks, ["dispatch.no-forged-origin", "jsonrpc.no-stray-response"]);
-    // Messages before a truncated one are judged.
+    // The harness judges the messages before a truncated message.
     let log = before().titled(3, 4, "x", None).truncated(4, "s2c", message);
     assert!(!found(&verdict(&[("1", &log.text)])).is_empty());
 }
@@ -326,7 +326,8 @@ fn a_handshake_in_a_log_begins_a_second_connection() {
     assert_eq!(found(&judge_logs(&logs, None, FailOn::default())), []);
 }
 
-/// A log does not contain the end of a connection, so the harness reports no finding for unanswered requests.
+/// Checks that a log does not contain the end of a connection, so the harness reports no finding for unanswered
+/// requests.
 #[test]
 fn requests_open_at_the_end_of_a_log_have_no_finding() {
     let ask =
@@ -433,7 +434,7 @@ fn as_logs(capture: &[u8], redactor: SecretRedactor) -> Vec<(String, String)> {
     all
 }
 
-/// Every capture of the corpus gives the same result as its logs.
+/// Checks that every capture of the corpus gives the same result as its logs.
 #[test]
 fn a_capture_and_its_logs_are_judged_alike() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/captures");
@@ -457,8 +458,8 @@ fn a_capture_and_its_logs_are_judged_alike() {
         assert_eq!(found(&again), found(&judged), "{}", path.display());
         assert_eq!(again.messages, judged.messages, "{}", path.display());
         for (check, total) in &judged.summary.checks {
-            // Logs allow fewer observations than captures: those that depend on the order of connections within
-            // a millisecond are left out.
+            // Logs allow fewer observations than captures: the harness leaves out observations that depend on
+            // the order of connections within a millisecond.
             let (seen, most) = (again.summary.checks[check].observations, total.observations);
             assert!(seen <= most, "{check} of {}: {seen}, {most}", path.display());
             fewer += usize::from(seen < most);

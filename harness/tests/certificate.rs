@@ -414,7 +414,7 @@ fn certificates_are_valid_by_their_schema() {
     assert!(!mistakes(&json!({"format": 2})).is_empty());
 }
 
-/// The schema must describe every member that is written.
+/// Checks that the schema must describe every member that is written.
 #[test]
 fn the_schema_names_every_member() {
     fn unnamed(value: &Value, schema: &Value, root: &Value, path: &str, found: &mut Vec<String>) {

@@ -197,7 +197,7 @@ fn merges_shards_into_the_run_that_they_are_parts_of() {
     assert_eq!(methods(&whole), methods(&merged));
     assert_eq!(methods(&merged).iter().filter(|(_, lines)| !lines.is_empty()).count(), 2);
 
-    // Every command that reads a run reads the merged one: the verdicts are the same, and the identifiers have
+    // Every command that reads a run reads the merged run: the verdicts are the same, and the identifiers have
     // both seeds.
     check(&here, &["judge", "run.jsonl"], 1, &["5 scenarios", "3 passed, 2 failed"]);
     check(&here, &["diff", "whole.jsonl", "run.jsonl"], 0, &["no difference"]);
@@ -252,7 +252,7 @@ fn merges_nothing_that_is_not_one_run() {
     }
     // The port of a local address is random, so it may differ.
     check(&here, &["merge", "near.jsonl", "nearer.jsonl"], 0, &["2 scenarios of 2 files"]);
-    // A blank line shifts the line numbers behind it, and the references to those lines.
+    // A blank line shifts the numbers of the later lines, and the references to these lines.
     with("blank.jsonl", &text.replacen("\n{\"case\":0,\"t\"", "\n\n{\"case\":0,\"t\"", 1));
     check(&here, &["merge", "1of2.jsonl", "blank.jsonl"], 0, &["3 scenarios of 2 files"]);
     check(&here, &["judge", "run.jsonl"], 0, &["3 passed"]);

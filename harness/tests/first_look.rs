@@ -77,7 +77,8 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Returns what a certificate says about `agentScripts`, and the output of the run.
+/// Returns whether a certificate lists `agentScripts` as offered, how the harness found out, and the output of
+/// the run.
 fn look(name: &str, serve: &[&str], certify: &[&str]) -> (bool, String, String) {
     let folder = folder(name);
     let host = TestHost::new(serve);

@@ -56,7 +56,8 @@ fn a_seed_draws_the_same_conversation() {
     );
 }
 
-/// A step that the simulated host cannot play would end the conversation early.
+/// Checks that the simulated host can play nearly every generated step; an unplayable step ends a conversation
+/// early.
 #[test]
 fn most_conversations_are_drawn_to_their_end() {
     for version in [V1, Version::new(0, 2, 0)] {
@@ -68,7 +69,7 @@ fn most_conversations_are_drawn_to_their_end() {
     }
 }
 
-/// The file of a conversation contains all generated data.
+/// Checks that the file of a conversation contains all generated data.
 #[test]
 fn a_conversation_comes_back_from_its_file() {
     for draft in drawn(V1, SOME) {
@@ -80,8 +81,8 @@ fn a_conversation_comes_back_from_its_file() {
     }
 }
 
-/// The checks report no finding for the honest host, and nearly all messages equal the messages of the
-/// simulation.
+/// Checks that the checks report no finding for the honest host, and nearly all messages equal the messages of
+/// the simulation.
 #[test]
 fn the_reference_host_without_faults_has_no_finding() {
     for version in Protocol::all_played() {
@@ -100,7 +101,7 @@ fn the_reference_host_without_faults_has_no_finding() {
     }
 }
 
-/// The generator does not use capabilities that `run` would skip on the host.
+/// Checks that the generator does not use capabilities that `run` would skip on the host.
 #[test]
 fn conversations_use_only_what_the_host_offers() {
     const MISSING: [&str; 6] =
@@ -117,7 +118,8 @@ fn conversations_use_only_what_the_host_offers() {
     assert!(drawn * 6 > SOME * 5, "only {drawn} were drawn");
 }
 
-/// The claims for foreign hosts hold for hosts that make other legal choices, and fail for a broken host.
+/// Checks that the claims for foreign hosts hold for hosts that make other legal choices, and fail for a broken
+/// host.
 #[test]
 fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     let generator = ConversationGenerator::new(V1, 1, DrawTaste::FOREIGN);
@@ -147,7 +149,7 @@ fn claims_hold_for_every_legal_host_and_fail_for_a_broken_one() {
     assert!(claimed, "a host that lets clients speak for it is not found by a claim");
 }
 
-/// A finding that a legal variant also causes is dropped; other findings are kept.
+/// Checks that a finding that a legal variant also causes is dropped; other findings are kept.
 #[test]
 fn a_finding_that_a_legal_variant_explains_is_dropped() {
     let honest = EmbeddedGround::of(V1, AgentMode::Host, &[]);
@@ -176,7 +178,7 @@ fn a_finding_that_a_legal_variant_explains_is_dropped() {
     assert_eq!(permitting(&honest, &draft, &other), None);
 }
 
-/// The conversations that once found defects in the reference host have no finding now.
+/// Checks that conversations that once found defects in the reference host have no finding now.
 #[test]
 fn defects_found_by_earlier_campaigns_stay_fixed() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/conversations");
@@ -194,7 +196,7 @@ fn defects_found_by_earlier_campaigns_stay_fixed() {
     }
 }
 
-/// The test uses a fixed sample of the faults of `ahp-harness mutants --fuzz`.
+/// Tests a fixed sample of the faults of `ahp-harness mutants --fuzz`.
 #[test]
 fn injected_faults_are_found_and_shrunk() {
     const SAMPLE: &[(HostFault, usize)] = &[
@@ -235,7 +237,7 @@ fn is_found_and_becomes_small(
     assert!(honest.found(&small).is_empty(), "{fault}: it shows on the honest target too");
 }
 
-/// The first conversations detect hosts that do nothing and hosts that lie.
+/// Checks that the first conversations detect hosts that do nothing and hosts that lie.
 #[test]
 fn null_and_lying_hosts_are_detected() {
     let ground = EmbeddedGround::of(V1, AgentMode::Host, &[]);
@@ -257,7 +259,7 @@ fn null_and_lying_hosts_are_detected() {
     }
 }
 
-/// A shrunk conversation keeps its names bound and its clients declared, whatever is removed.
+/// Checks that a shrunk conversation keeps its names bound and its clients declared, whatever is removed.
 #[test]
 fn a_shrunk_conversation_is_a_valid_scenario() {
     struct AnyHost(u32);
@@ -353,7 +355,7 @@ fn drawn_with_agents(count: u64) -> Vec<ScenarioDraft> {
     drafts.filter(|draft| honest.found(draft).is_empty()).collect()
 }
 
-/// The checks report no finding for the honest agent, and most conversations proceed as generated.
+/// Checks that the checks report no finding for the honest agent, and most conversations proceed as generated.
 #[test]
 fn the_reference_agent_has_no_finding() {
     let generator = AgentConversationGenerator::new(1, AgentAbilitySet::all());
@@ -373,7 +375,7 @@ fn the_reference_agent_has_no_finding() {
 /// late, which may be longer than an agent should continue after a cancel.
 const LATE: &[(&str, &str)] = &[("late-questions", "acp.turns.stops-work")];
 
-/// Legal variants of the agent cause no finding.
+/// Checks that legal variants of the agent cause no finding.
 #[test]
 fn legal_variants_of_an_agent_have_no_finding() {
     let honest = EmbeddedGround::of_agent(&[]);
@@ -398,7 +400,7 @@ fn legal_variants_of_an_agent_have_no_finding() {
     assert_eq!(accused, Vec::<String>::new());
 }
 
-/// The test uses a fixed sample of the faults of `ahp-harness mutants --fuzz --acp`.
+/// Tests a fixed sample of the faults of `ahp-harness mutants --fuzz --acp`.
 #[test]
 fn injected_faults_of_an_agent_are_found_and_shrunk() {
     const SAMPLE: &[(AgentFault, usize)] = &[
@@ -419,7 +421,7 @@ fn injected_faults_of_an_agent_are_found_and_shrunk() {
     }
 }
 
-/// `run --acp` plays the scenario files of a campaign and reports the same findings.
+/// Checks that `run --acp` plays the scenario files of a campaign and reports the same findings.
 #[test]
 fn a_campaign_with_an_agent_writes_files_that_run_plays() {
     let out = folder("fuzz-agent");
@@ -456,7 +458,7 @@ fn a_campaign_with_an_agent_writes_files_that_run_plays() {
     assert!(said.contains("12 conversations"), "{said}");
 }
 
-/// An agent that waits for a permission decision, which no client sends, need not end its turn.
+/// Checks that an agent that waits for a permission decision, which no client sends, need not end its turn.
 #[test]
 fn a_prompt_may_stay_open_while_permission_is_requested() {
     let steps = [

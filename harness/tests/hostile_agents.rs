@@ -218,7 +218,7 @@ rm "$w""#
     assert_eq!(fs::read_dir(played.folder.join("tmp")).unwrap().count(), 0);
 }
 
-/// The run does not wait for its last scenario, which would last for an hour.
+/// Checks that the run does not wait for its last scenario, which would last for an hour.
 #[test]
 fn the_budget_ends_a_run() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hostile-budget");

@@ -99,7 +99,8 @@ fn coverage_names_the_kinds_of_hosts_that_are_reached() {
     );
     let handshake = &row("lifecycle.initialize.version-selected-from-offer").reached;
     assert_eq!(handshake[..], HostKind::ALL);
-    // Every requirement tested on a host with fewer capabilities is also tested on one with all of them.
+    // Every requirement tested on a host with fewer capabilities is also tested on a host with all
+    // capabilities.
     for row in &coverage.rows {
         let foreign = row.reached.contains(&HostKind::Foreign);
         let lesser = [HostKind::WithoutAgent, HostKind::WithoutFiles];

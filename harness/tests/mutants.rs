@@ -75,7 +75,7 @@ fn every_fault_makes_the_checks_and_scenarios_of_its_row_fail() {
     HELD.into_iter().for_each(every_fault_is_caught);
 }
 
-/// In all other versions, the honest host has no failure either.
+/// Checks that the honest host has no failure in all other versions either.
 #[test]
 fn reference_host_without_faults_trips_no_check() {
     let suite = ScenarioSuite::carried();

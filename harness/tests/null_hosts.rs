@@ -30,7 +30,8 @@ struct SuiteResult {
     passed: BTreeSet<String>,
     /// The identifiers of scenarios and checks that only broke a requirement with the weight "note".
     noted: BTreeSet<String>,
-    /// The names of the passed test cases in the JUnit file: those without a failure, an error or a skip.
+    /// The names of the passed test cases in the JUnit file: the test cases without a failure, an error or a
+    /// skip.
     green: BTreeSet<String>,
     /// The number of test cases in the JUnit file.
     cases: usize,
@@ -473,7 +474,7 @@ fn listed(list: &[&str], id: &str) -> bool {
     })
 }
 
-/// A run against a silent host behind a socket takes a bounded time, and passes nothing.
+/// Checks that a run against a silent host behind a socket takes a bounded time, and passes nothing.
 #[test]
 fn a_mute_host_costs_a_bounded_time() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");

@@ -72,7 +72,8 @@ fn observers_change_no_verdict() {
     assert!(with > 2 * without, "{with} snapshots compared, {without} without observers");
 }
 
-/// A turn that only one client watches proves nothing about snapshots; an observer reads a snapshot.
+/// Checks that an observer finds a stale snapshot. A turn that only one client watches proves nothing about
+/// snapshots; an observer reads a snapshot.
 #[test]
 fn observers_detect_a_stale_snapshot() {
     let found = |observe: bool| -> BTreeSet<String> {

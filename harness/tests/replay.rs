@@ -271,7 +271,7 @@ proptest! {
                 }
             }
         }
-        // The judge may refuse a file with a line and a reason, but must not fail otherwise.
+        // The judge may refuse a file with a line and a reason, but must not fail in any other way.
         if let Err(error) = judge(kept.join("\n").as_bytes(), None, FailOn::default()) {
             prop_assert!(error.line as usize <= kept.len().max(1));
         }

@@ -127,7 +127,7 @@ fn the_suite_passes_on_the_reference_host_at_every_version() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// A client of another version on the same host changes no result.
+/// Checks that a client of another version on the same host changes no result.
 #[test]
 fn a_client_of_another_version_changes_no_verdict() {
     let suite = ScenarioSuite::carried();
@@ -201,7 +201,8 @@ fn the_schema_for_editors_equals_the_generated_one() {
     assert_eq!(kept, schema::text(), "(hint: `UPDATE=1 cargo test` writes it anew)");
 }
 
-/// Only few scenarios are restricted to the embedded host, and no heavy requirement depends on them.
+/// Checks that only few scenarios are restricted to the embedded host, and no heavy requirement depends on
+/// them.
 #[test]
 fn few_scenarios_are_for_the_embedded_host_alone() {
     let suite = ScenarioSuite::carried();

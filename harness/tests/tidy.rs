@@ -44,7 +44,7 @@ const IMPURE: [&str; 10] = [
     "getrandom",
 ];
 
-/// Files with input and output inside otherwise pure modules.
+/// Files that perform input and output, in modules whose other files are pure.
 const SHELL: [&str; 7] = [
     "record/proxy.rs",
     "run/driver.rs",
@@ -287,7 +287,7 @@ const ONE_WORD_TYPES: [&str; 16] = [
 const ALTERNATIVES: [&str; 1] = ["system/other.rs"];
 
 /// Returns the type that a line defines: the name after `struct`, `enum`, `trait`, `union`, or after an
-/// unindented `type` (an indented one is an associated type).
+/// unindented `type` (an indented `type` is an associated type).
 fn defined_type(line: &str) -> Option<&str> {
     let trimmed = line.trim_start();
     let public = trimmed.strip_prefix("pub").map_or(trimmed, |rest| {

@@ -143,7 +143,7 @@ fn step(state: &mut Value, version: Version, deed: &BriefAction) -> Result<(), T
     }
     let (old, new) = (calls(&before), calls(state));
     let Some(event) = event_of(&action) else {
-        // A new turn replaces the active one, with all its tool calls.
+        // A new turn replaces the active turn and all of its tool calls.
         if deed.kind == "turnStarted" {
             prop_assert_eq!(&old[..new.len()], &new[..]);
             return Ok(());
@@ -205,7 +205,7 @@ proptest! {
     }
 }
 
-/// Some sequence takes every row of the table, so that the property above is meaningful.
+/// Checks that each row of the table is taken by some sequence, so that the property above is meaningful.
 #[test]
 fn some_sequence_takes_every_row_of_the_table() {
     let newest = idle(Version::V1_0);

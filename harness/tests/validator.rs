@@ -265,7 +265,7 @@ proptest! {
     }
 }
 
-/// The specification's examples of tool calls, each with an invalid variant.
+/// Checks the specification's examples of tool calls, each with an invalid variant.
 #[test]
 fn the_examples_about_tool_calls_are_valid_and_their_twins_are_not() {
     let table = Protocol::acp().unwrap();

@@ -60,7 +60,7 @@ fn several_variants_keep_every_rule_together() {
     }
 }
 
-/// These are variants for which a check once reported a false finding.
+/// Plays variants for which a check once reported a false finding.
 #[test]
 fn earlier_false_findings_about_variants_do_not_return() {
     const FOUND: &[(&str, Version, &str)] = &[
@@ -190,7 +190,7 @@ fn each_variant_of_an_agent_changes_some_play() {
     }
 }
 
-/// These are variants of an agent for which a check once reported a false finding.
+/// Plays variants of an agent for which a check once reported a false finding.
 #[test]
 fn earlier_false_findings_about_agents_do_not_return() {
     const FOUND: &[(&[&str], &str)] = &[

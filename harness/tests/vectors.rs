@@ -101,7 +101,7 @@ fn a_reducer_that_does_nothing_passes_only_vectors_with_a_twin() {
 }
 
 /// Returns whether a vector shows the effect of its action of this type: the reducer applies the action, or the
-/// action is one that never changes a state.
+/// action is of a type that never changes a state.
 fn shows(vector: &ReducerVector, action_type: &str, never: bool) -> bool {
     let types = vector.actions.iter().map(|action| action.get("type").and_then(Value::as_str));
     let mut outcomes = types.zip(&vector.outcomes);
@@ -158,8 +158,9 @@ fn every_reason_for_a_no_op_has_a_vector() {
     }
 }
 
-/// A vector with an invalid state or action would prove nothing, because a subject may refuse the vector. Only
-/// a vector that is marked as open may have an invalid state or action.
+/// Checks that states and actions of vectors are valid. A vector with an invalid state or action would prove
+/// nothing, because a subject may refuse the vector. Only a vector that is marked as open may have an invalid
+/// state or action.
 #[test]
 fn states_and_actions_are_those_of_the_tables() {
     let files = &*FILES;

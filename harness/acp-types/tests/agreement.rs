@@ -318,8 +318,8 @@ fn methods_are_those_of_the_crate() {
     assert_eq!(METHODS.len(), rows.len());
 }
 
-/// Every type of the tables must agree with the schema in its members, required members and words, except for
-/// the listed differences.
+/// Checks that every type of the tables must agree with the schema in its members, required members and words,
+/// except for the listed differences.
 #[test]
 fn tables_agree_with_the_schema_of_the_crate() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();
@@ -353,7 +353,8 @@ fn sorted(value: &Value) -> Value {
     value
 }
 
-/// Each word of the tables passes through the types unchanged; a word that is not in the tables does not pass.
+/// Checks that each word of the tables passes through the types unchanged; a word that is not in the tables
+/// does not pass.
 #[test]
 fn only_known_words_survive_a_round_trip() {
     let tables: Value = serde_json::from_str(TABLES).unwrap();

@@ -110,8 +110,8 @@ impl HostAgentRun {
     }
 }
 
-/// Returns the operations for a message: those of its script, or an echo of the text. A script with a syntax
-/// error becomes an error message and a failed turn.
+/// Returns the operations for a message: the operations of its script, or an echo of the text. A script with a
+/// syntax error becomes an error message and a failed turn.
 pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
     match script::find(text) {
         Some(Ok(script)) => steps(script),
@@ -123,7 +123,7 @@ pub(super) fn plan(text: &str) -> VecDeque<HostAgentOp> {
     }
 }
 
-/// Returns the operations that a steering message adds: those of its script, or none.
+/// Returns the operations that a steering message adds: the operations of its script, or no operations.
 pub(super) fn steer(text: &str) -> VecDeque<HostAgentOp> {
     match script::find(text) {
         Some(Ok(script)) => steps(script),

@@ -2,7 +2,7 @@
 //!
 //! A token belongs to the connection that delivered it, and is forgotten with the connection. The protected
 //! agent accepts exactly one token, [`TOKEN`]. The host does not check a token for an optional resource of
-//! another agent, since nothing depends on it.
+//! another agent, since no request depends on this token.
 //!
 //! Interpretations where the specification is silent:
 //! - A connection has no tokens after a reconnect; an error names the token that a request needs.
@@ -30,7 +30,7 @@ use crate::wire::feature::ProtocolFeature;
 pub const TOKEN: (&str, &str) =
     ("https://agent.ahp-harness.example/api", "reference-host-token-3f1c9a7e");
 
-/// An optional resource that nothing depends on.
+/// An optional resource; no request requires a token for it.
 pub(super) const EXTRAS: &str = "https://extras.ahp-harness.example";
 
 /// Returns the metadata of a protected resource, which tells a client how to get a token. Source: RFC 9728.

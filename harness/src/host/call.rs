@@ -1,7 +1,7 @@
 //! Tool calls of the agent: start, streamed input, confirmation, execution, completion.
 //!
-//! A tool runs once, and only after its confirmation. Its output repeats its input, so that a client can see an
-//! edited input.
+//! A tool runs once, and only after its confirmation. The output of a tool repeats the input, so a client can
+//! see an edited input.
 //!
 //! Knows: operations, the states of chats. Never knows: connections.
 //!
@@ -242,8 +242,8 @@ impl RefHost {
         })
     }
 
-    /// Handles a denied call. Its remaining operations become no-ops; the turn continues unless the script says
-    /// otherwise.
+    /// Handles a denied call. The remaining operations of the call become no-ops; the turn continues unless the
+    /// script ends it after a denial.
     fn denied(&mut self, uri: &str, index: usize, step: &ToolStep) {
         let Some(run) = self.runs.get_mut(uri).filter(|_| step.deny_ends_turn) else {
             return;

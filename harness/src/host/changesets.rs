@@ -151,7 +151,7 @@ impl RefHost {
         self.changesets.insert(uri.to_owned(), changeset);
     }
 
-    /// Creates the changeset of a turn without edits, if the URI names one.
+    /// Creates the changeset of a turn without edits, if the URI names such a changeset.
     pub(super) fn expand_changeset(&mut self, uri: &str) {
         if self.channels.contains_key(uri) {
             return;

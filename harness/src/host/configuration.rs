@@ -10,7 +10,7 @@ use super::auth;
 
 /// The default provider of a session.
 pub const PROVIDER: &str = "scripted";
-/// The providers, the default one first. All of them run agent scripts.
+/// The providers, with the default provider first. All providers run agent scripts.
 const PROVIDERS: &[&str] = &[PROVIDER, "guarded", "obliging", "plain", "single", ROAMING];
 /// The provider whose agent can change its primary working directory.
 const ROAMING: &str = "roaming";

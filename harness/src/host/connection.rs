@@ -38,7 +38,7 @@ pub(super) struct HostConnection {
     pub(super) subscriptions: HashSet<String>,
     /// The number of frames that wait to be polled.
     pub(super) pending: usize,
-    /// Whether the connection is closing; the host reads and sends nothing more on it.
+    /// Whether the connection is closing; the host no longer reads or sends on a closing connection.
     pub(super) closing: bool,
     /// The time for which the host may delay the envelopes of a channel to merge them.
     pub(super) latencies: LiteMap<String, Duration>,

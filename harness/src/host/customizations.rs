@@ -1,5 +1,5 @@
-//! Customizations of sessions: the host's own, those that active clients publish, and the decisions to enable
-//! or disable them.
+//! Customizations of sessions: the host's own customizations, the plugins of active clients, and the decisions
+//! to enable or disable customizations.
 //!
 //! A client's plugin is in the session's list as long as the client is active in the session. The plugin has to
 //! include its children: this host reads no plugin files, so a plugin without children gets the load state
@@ -8,7 +8,7 @@
 //! Interpretations where the specification is silent:
 //! - The host keeps a published id if it is free; otherwise it prepends the client id.
 //! - The host accepts decisions in another order than session, workspace, global, and several decisions for one
-//!   scope. It then publishes them again in the effective order.
+//!   scope. Afterwards the host publishes the decisions again in the effective order.
 //! - The host stops an MCP server that is disabled, or whose container is disabled. A server that is enabled
 //!   again stays stopped until a client starts the server.
 //! - All subscribers share `mcpApp` and side channels in one state. `mcpApp` and side channels are present if
@@ -26,7 +26,7 @@ use super::engine::RefHost;
 use super::{asking, mcp};
 use crate::wire::protocol::Protocol;
 
-/// The scopes of decisions; an earlier scope overrides a later one. Source: changelog 0.8.0.
+/// The scopes of decisions; an earlier scope overrides a later scope. Source: changelog 0.8.0.
 const SCOPES: [&str; 3] = ["session", "workspace", "global"];
 /// The members of a client's plugin that the host does not publish to other clients.
 const PRIVATE: &[&str] = &["nonce", "childEnablement", "load"];
@@ -42,7 +42,7 @@ pub(super) struct ClientPlugin {
 }
 
 /// Returns the customizations of a new session: a plugin with a skill and a stopped MCP server, and a directory
-/// of skills. With `apps`, the server also lists what an MCP app can do.
+/// of skills. With `apps`, the server also lists the capabilities of MCP apps.
 pub(super) fn own(apps: bool) -> Value {
     let mut server = json!({
         "type": "mcpServer", "id": "host-echo", "name": "Echo",

@@ -2,7 +2,7 @@
 //!
 //! The checks, in order: the host ignores an action on an unknown channel; the negotiated version has to allow
 //! clients this action, on this kind of channel, in this shape; the rules of `rules::RULES` have to hold; and
-//! the action must not be a no-op for the reducers. If a check after the first one fails, the host sends the
+//! the action must not be a no-op for the reducers. If a check after the first check fails, the host sends the
 //! action back to its dispatcher with a reason, and no state changes.
 //!
 //! Knows: states, rules of the protocol. Never knows: how an action reaches its subscribers.

@@ -364,7 +364,8 @@ impl RefHost {
         self.respond_on(conn, id, reply, None);
     }
 
-    /// Sends the response to a request, on the side channel `channel` if the request came on one.
+    /// Sends the response to a request. If the request came on a side channel, `channel` names this side
+    /// channel.
     pub(super) fn respond_on(
         &mut self,
         conn: ConnId,

@@ -1,7 +1,7 @@
-//! Implementations of [`HostHooks`] and [`StateFault`] by one function or value each, for the tables of faults and of
-//! legal variants.
+//! Implementations of [`HostHooks`] and [`StateFault`] by one function or value each, for the tables of faults
+//! and of legal variants.
 //!
-//! Knows: the hooks. Never knows: what a row fills in.
+//! Knows: the hooks. Never knows: the function or value of a row.
 
 use crate::agent::script::{ScriptStep, ToolStep};
 use crate::host::agent::HostAgentOp;

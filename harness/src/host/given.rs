@@ -51,7 +51,7 @@ impl RefHost {
         Some(String::from_utf8_lossy(&file.bytes).into_owned())
     }
 
-    /// Returns the transcript of a chat up to the turn `end`, or of all turns except the active one.
+    /// Returns the transcript of a chat up to the turn `end`, or of all turns except the active turn.
     pub(super) fn transcript(&self, uri: &str, end: Option<&str>) -> String {
         let turns = self.state(uri)["turns"].as_array().map(Vec::as_slice).unwrap_or_default();
         let last = end.and_then(|end| turns.iter().position(|turn| turn["id"] == end));

@@ -232,7 +232,7 @@ impl fmt::Debug for StateFaults {
 }
 
 impl ActiveHooks {
-    /// Combines the variants with those faults that have hooks.
+    /// Combines the variants with the faults that have hooks.
     pub(super) fn of(variants: Vec<&'static dyn HostHooks>, faults: &[HostFault]) -> ActiveHooks {
         let mut all = variants;
         all.extend(fault::in_host(faults));

@@ -27,7 +27,7 @@ pub(super) struct ActionOrigin {
     pub(super) conn: ConnId,
     pub(super) client: String,
     pub(super) client_seq: Value,
-    /// The dispatch in the client's spelling; `None` unless the client's version is an older one.
+    /// The dispatch in the client's spelling; `None` if the client uses the newest version.
     pub(super) sent: Option<ViewedDispatch>,
 }
 

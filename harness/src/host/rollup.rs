@@ -264,7 +264,7 @@ impl RefHost {
         }
     }
 
-    /// Restricts the working directories of a session's chats to those of the session.
+    /// Restricts the working directories of a session's chats to the working directories of the session.
     fn narrow_directories(&mut self, session: &str) {
         if !self.keeps("chat.workingDirectories.subset") {
             return;

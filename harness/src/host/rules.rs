@@ -59,10 +59,10 @@ const fn rule(
     ActionRule { action, check, source }
 }
 
-/// All preconditions beyond those of the reducers. An action that is a no-op for the reducers (no active turn,
-/// another turn, an unknown call, a wrong status, an unknown request, message, turn) is rejected with the
-/// reducers' reason. These rejections cover the other rules on confirmations, cancellations, resumes,
-/// truncations, answers and pending messages.
+/// All preconditions, except the preconditions that the reducers check. An action that is a no-op for the
+/// reducers (no active turn, another turn, an unknown call, a wrong status, an unknown request, message, turn)
+/// is rejected with the reducers' reason. These rejections cover the other rules on confirmations,
+/// cancellations, resumes, truncations, answers and pending messages.
 pub(super) const RULES: &[ActionRule] = &[
     rule("chat/turnStarted", session_ready, "chat.turn.ready-gate"),
     rule("chat/turnStarted", no_turn, "dispatch.chat.turnStarted.while-active"),

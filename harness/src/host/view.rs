@@ -276,7 +276,7 @@ impl RefHost {
         let (_, mut action) = edge.lift_action(named, sent, beside);
         let mut sent = sent.clone();
         if sent["type"] == "session/activeClientChanged" && sent.get("activeClient").is_none() {
-            // The crate of those versions omits a member that the specification defines as null.
+            // The official crate of these versions omits a member that the specification defines as null.
             sent["activeClient"] = Value::Null;
         }
         let worded = ViewedAction { key: key.clone(), channel: edge.lower_uri(&key), action: sent };
@@ -309,7 +309,7 @@ impl RefHost {
         Some((uri, action, ViewedDispatch { view, worded }))
     }
 
-    /// Removes the other active clients of a session in versions that allow only one.
+    /// Removes the other active clients of a session in versions that allow only one active client.
     pub(super) fn take_place(&mut self, uri: &str, action: &Value, origin: &ActionOrigin) {
         let protocol = self.protocol_of(origin.conn);
         if action_type(action) != "session/activeClientSet"
@@ -356,7 +356,7 @@ impl RefHost {
         outcome
     }
 
-    /// Sends an action to the clients of those older versions that have it and that `meant` selects.
+    /// Sends an action to the clients of the older versions that have this action and that `meant` selects.
     pub(super) fn say_old(&mut self, key: &str, action: &Value, meant: fn(&Protocol) -> bool) {
         for index in 0..self.views.len() {
             let Some(view) = self.views.get(index) else {

@@ -240,7 +240,7 @@ fn message(text: &str) -> Value {
     json!({"text": text, "origin": {"kind": "user"}})
 }
 
-/// Returns the parts of the active turn in a chat's state, the last one first.
+/// Returns the parts of the active turn in a chat's state, the last part first.
 fn parts(state: &Value) -> impl Iterator<Item = &Value> {
     state["activeTurn"]["responseParts"].as_array().into_iter().flatten().rev()
 }

@@ -52,7 +52,7 @@ impl RefHost {
         self.say(uri, json!({"type": action, "turnId": turn, "partId": part, "content": text}));
     }
 
-    /// Handles an update about a tool call, the first or a later one.
+    /// Handles the first or a later update about a tool call.
     fn call_told(&mut self, uri: &str, turn: &str, update: &Value) {
         let Some(id) = update["toolCallId"].as_str() else {
             return;

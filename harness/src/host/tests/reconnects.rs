@@ -1,4 +1,4 @@
-//! Reconnects: what a client receives after an interruption.
+//! Reconnects: the messages that a client receives after an interruption.
 
 use super::pair::*;
 

@@ -133,8 +133,8 @@ fn published(host: Box<dyn SansIoHost>) -> String {
     text(&pair)
 }
 
-/// Plays a conversation of different clients: one without MCP apps, one of an older version, one that prefers a
-/// version, one that leaves for good. A terminal has much output.
+/// Plays a conversation of four clients: one has no MCP apps, one has an older version, one prefers a version,
+/// and one leaves for good. A terminal has much output.
 fn newcomers(host: Box<dyn SansIoHost>) -> String {
     let mut pair = TestPair::over(host, false);
     let a = pair.join_loosely(1, "1.0.0", &[ROOT]);

@@ -34,7 +34,7 @@ pub(super) const NOTHING: AbsentFeature = AbsentFeature {
     notifications: &[],
 };
 
-/// Returns whether a name matches a pattern with at most one `*`, at its beginning or end.
+/// Returns whether a name matches a pattern, which has at most one `*` at its beginning or end.
 fn fits(pattern: &str, name: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (Some(end), _) => name.ends_with(end),

@@ -45,7 +45,7 @@ pub struct VariantHost {
 }
 
 impl VariantHost {
-    /// Creates a reference host with these variants, the first one next to the host.
+    /// Creates a reference host with these variants. The first variant is next to the host.
     pub fn new(rows: &[&VariantRow], mut config: HostConfig) -> VariantHost {
         let chain = rows.iter().filter_map(|row| row.rewriter()).collect();
         rows.iter().for_each(|row| row.set_up(&mut config));
