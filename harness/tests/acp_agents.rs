@@ -23,8 +23,8 @@ fn every_fault_of_an_agent_is_detected_and_every_check_can_fail() {
     }
     let broken = matrix.broken(&suite);
     assert!(broken.is_empty(), "\n{}", broken.join("\n"));
-    // Some fault breaks each requirement that an agent can break. For every other requirement the ledger says
-    // why no agent can break it.
+    // Some fault breaks each requirement that an agent can break. For every other requirement the ledger states
+    // the reason why no agent can break this requirement.
     let ledger = RequirementLedger::of(Version::ACP_1);
     assert!(ledger.iter().count() > 50);
     let alive =

@@ -386,8 +386,8 @@ fn legal_variants_of_an_agent_have_no_finding() {
         for (name, mut subject) in honest.variants(&scenario) {
             let verdict = honest.play_on(scenario.clone(), &mut *subject);
             played += 1;
-            // The campaign drops a claim that a variant breaks before it reports the claim (`arb::liberty`); it
-            // never drops a check.
+            // The campaign drops a claim that a variant breaks before it reports the claim (`arb::liberty`);
+            // the campaign never drops a check.
             let found = findings(&draft.steps, &verdict);
             let heavy = |it: &&FuzzFinding| {
                 let late = LATE.contains(&(name, it.rule.as_str()));

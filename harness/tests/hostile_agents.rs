@@ -68,7 +68,7 @@ fn play(name: &str, script: &str, id: &str) -> HostileRun {
 }
 
 fn mark(name: &str) -> String {
-    // The delimiters prevent one mark from being part of another; they have no meaning in a shell.
+    // The delimiters prevent one mark from being part of another; the delimiters have no meaning in a shell.
     format!("@{name}@{}@", std::process::id())
 }
 

@@ -215,7 +215,7 @@ fn a_campaign_survives_a_host_that_sends_nonsense() {
 }
 
 /// Checks that a host that ends by itself is not a finding. Without a restart command the campaign ends; with a
-/// restart command it continues.
+/// restart command the campaign continues.
 #[test]
 fn a_host_that_dies_is_restarted_by_a_command_of_its_own() {
     let program = env!("CARGO_BIN_EXE_ahp-harness");

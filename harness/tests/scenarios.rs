@@ -180,7 +180,7 @@ fn every_file_is_found() {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
-            // The vectors of reducers are not scenarios; another test checks them.
+            // The vectors of reducers are not scenarios; another test checks the vectors.
             if path.is_dir() && !path.ends_with("reducers") {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| end == "yaml") {

@@ -131,7 +131,7 @@ pub(super) fn steer(text: &str) -> VecDeque<HostAgentOp> {
     }
 }
 
-/// Returns the name of the hold that a steering message releases; `None` if it releases none.
+/// Returns the name of the hold that a steering message releases; `None` if the message releases no hold.
 pub(super) fn release(text: &str) -> Option<&str> {
     Some(text.strip_prefix(RELEASE)?.trim())
 }

@@ -9,7 +9,7 @@
 //!   has to remove the annotation explicitly.
 //! - The host rejects a new annotation that is already resolved.
 //!
-//! Knows: what an annotations channel holds. Never knows: files, who wrote what.
+//! Knows: what an annotations channel holds. Never knows: files, the authors of annotations.
 //!
 //! Start at [`RefHost::add_annotations`].
 
@@ -28,8 +28,8 @@ const MAX_ENTRIES: usize = 1_000;
 /// The suffix of the URI of a session's annotations channel.
 const PATH: &str = "/annotations";
 
-/// Adds the session to the `origin` of an annotation. Clients of older versions leave it out, because the
-/// channel implies it.
+/// Adds the session to the `origin` of an annotation. Clients of older versions leave the session out, because
+/// the channel implies the session.
 pub(super) fn place_note(uri: &str, action: &mut Value) {
     let note = if action.get("annotation").is_some() { &mut action["annotation"] } else { action };
     let origin = note.get_mut("origin").and_then(Value::as_object_mut);

@@ -5,7 +5,7 @@
 //!
 //! Interpretations where the specification is silent:
 //! - `runCount` counts scheduled runs only. An automation with a limit on its runs is disabled after the last
-//!   of them.
+//!   of these runs.
 //! - The host accepts a schedule that never matches, such as the 30th of February; the automation never starts.
 //! - Removing an automation removes its runs; the host cancels the active runs first.
 //!
@@ -212,7 +212,7 @@ impl RefHost {
         Some(Duration::from_millis(next.saturating_sub(self.epoch_ms)))
     }
 
-    /// Starts the scheduled runs that are due. Skips a run if its automation has too many.
+    /// Starts the scheduled runs that are due. Skips a run if the automation has too many runs.
     pub(super) fn run_scheduled(&mut self) {
         let now = self.wall_ms();
         let due = self.schedules.iter().filter(|(_, due)| due.at <= now);

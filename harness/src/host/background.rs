@@ -65,7 +65,7 @@ impl RefHost {
         self.end_those(|it| it.due <= now);
     }
 
-    /// Ends every command, because a crash of the host killed them.
+    /// Ends every command after a crash of the host, which kills all commands.
     pub(super) fn lose_running(&mut self) {
         self.end_those(|_| true);
     }

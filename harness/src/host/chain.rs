@@ -163,7 +163,7 @@ impl MessageLink<'_> {
         request.and_then(|request| subject_of(&request["params"]))
     }
 
-    /// Returns the observed state of the connection; `None` if it is unknown.
+    /// Returns the observed state of the connection; `None` if the connection is unknown.
     pub(super) fn own(&self) -> Option<&SeenConnection> {
         self.seen.connections.get(&self.conn)
     }
@@ -175,8 +175,8 @@ pub(super) fn each_envelope_list(message: &mut Value, visit: &mut dyn FnMut(&mut
     result.and_then(Value::as_array_mut).into_iter().for_each(visit);
 }
 
-/// Returns the channel that the params of `subscribe` and `unsubscribe` name; older versions call it
-/// `resource`.
+/// Returns the channel that the params of `subscribe` and `unsubscribe` name; older versions name the channel
+/// in `resource`.
 pub(super) fn subject_of(params: &Value) -> Option<&str> {
     params.get("channel").or_else(|| params.get("resource")).and_then(Value::as_str)
 }
@@ -365,7 +365,8 @@ impl MessageChain {
         self.seen.connections.clear();
     }
 
-    /// Returns the frame that the host receives for a client's frame; `None` if a rewriter has stopped it.
+    /// Returns the frame that the host receives for a client's frame; `None` if a rewriter has stopped the
+    /// frame.
     pub(super) fn incoming(&mut self, conn: ConnId, frame: &Frame) -> Option<Frame> {
         if self.seen.connections.get(&conn).is_some_and(|known| known.closing) {
             return None;
@@ -451,7 +452,8 @@ impl MessageChain {
         self.asked.remove(&(conn, response.get("id")?.to_text()))
     }
 
-    /// Passes messages through the rewriters from index `from` on; `request` is the request that they answer.
+    /// Passes messages through the rewriters from index `from` on; `request` is the request that the messages
+    /// answer.
     fn carry(&mut self, mut effects: Vec<ConnectionEffect>, request: Option<&Value>, from: usize) {
         let Some(ConnectionEffect::Send(first, _)) = effects.first() else {
             return effects.into_iter().for_each(|effect| self.act(effect, Duration::ZERO, None));

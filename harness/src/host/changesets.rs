@@ -3,8 +3,8 @@
 //! A session has no changesets before its first edit; after the edit, the session's catalogue lists two
 //! changesets. The session's changeset can be reviewed and reverted. A turn's changeset is read-only. An edit
 //! makes the host recompute both changesets. During the computation, which takes a moment, the changesets still
-//! show their previous content. The host creates the changeset of a turn without edits when a client asks for
-//! it.
+//! show their previous content. If a client asks for the changeset of a turn without edits, the host creates
+//! this changeset.
 //!
 //! Interpretations where the specification is silent:
 //! - The host sends the status `recomputing` also to clients of a version that does not define it: the set of
@@ -12,7 +12,7 @@
 //! - Reverting changes does not alter a turn's changeset.
 //! - A reviewed file stays reviewed as long as its content does not change.
 //!
-//! Knows: files as they were and are. Never knows: who edits files.
+//! Knows: the former and the current content of files. Never knows: who edits files.
 //!
 //! Start at [`RefHost::record_edit`].
 

@@ -56,7 +56,7 @@ pub(super) struct HostCall<'a> {
 }
 
 impl HostCall<'_> {
-    /// Returns a string member of `params`; an empty text if it is absent.
+    /// Returns a string member of `params`; an empty text if the member is absent.
     pub(super) fn text(&self, name: &str) -> &str {
         self.params.get(name).and_then(Value::as_str).unwrap_or("")
     }

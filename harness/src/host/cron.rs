@@ -40,7 +40,7 @@ pub(super) struct CronExpression {
 }
 
 impl CronExpression {
-    /// Parses an expression; `None` if it is invalid.
+    /// Parses an expression; `None` if the expression is invalid.
     pub(super) fn parse(text: &str) -> Option<CronExpression> {
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         let [minute, hour, date, month, weekday] = fields[..] else { return None };
@@ -84,7 +84,7 @@ impl CronExpression {
     }
 }
 
-/// Parses a field into its bit set; `None` if it is invalid.
+/// Parses a field into its bit set; `None` if the field is invalid.
 fn field(text: &str, (least, greatest, names): (u32, u32, &[&str])) -> Option<u64> {
     let value = |text: &str| {
         let named = names.iter().position(|name| name.eq_ignore_ascii_case(text));

@@ -214,7 +214,8 @@ impl RefHost {
         known.find(|it| it.client == client && it.source == *source).map(|it| it.id.clone())
     }
 
-    /// Publishes a plugin again after its client has sent its contents or failed to send them.
+    /// Publishes a plugin again after the client has sent the contents of the plugin or has failed to send
+    /// them.
     pub(super) fn plugin_known(&mut self, session: &str, client: &str, source: &Value, id: &str) {
         let entry = self.surface(session, client, source, Some(id), true);
         self.list_plugin(session, entry);

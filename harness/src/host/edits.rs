@@ -21,7 +21,8 @@ enum FileEdit<'a> {
     Part(&'a str, &'a str),
 }
 
-/// Returns the absolute path for a path relative to the agent's folder; `None` if it leads out of the folder.
+/// Returns the absolute path for a path relative to the agent's folder; `None` if the path leads out of the
+/// folder.
 fn absolute(path: &str) -> Option<String> {
     let plain = |piece: &str| !matches!(piece, "" | "." | "..") && !piece.contains('\0');
     path.split('/').all(plain).then(|| format!("{AREA}/{path}"))

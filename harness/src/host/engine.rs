@@ -1,8 +1,8 @@
 //! The reference host: its parts, its connections, and the path of a frame through it.
 //!
 //! The host decodes a frame. A request goes to its handler in `connection`, a `dispatchAction` to `dispatch`.
-//! Every state change is an action. `publish` numbers it, applies the reducers of `model`, stores it for replay
-//! and sends it to the subscribers. The agent plays its script in virtual time, in `play`.
+//! Every state change is an action. `publish` numbers an action, applies the reducers of `model`, stores the
+//! action for replay and sends it to the subscribers. The agent plays its script in virtual time, in `play`.
 //!
 //! Interpretations where the specification is silent:
 //! - A batch is rejected with -32600, since one frame holds one message.
@@ -107,7 +107,7 @@ pub struct HostConfig {
     pub tokens: Vec<String>,
     /// The working folder of an agent subprocess that speaks ACP; `None` for the host's own scripted agent.
     pub acp: Option<String>,
-    /// Whether terminals of clients have real shells. The caller that moves the frames starts them.
+    /// Whether terminals of clients have real shells. The caller that moves the frames starts the shells.
     pub shells: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Errands: the runs of automations, from the request to their end.
 //!
-//! A new run is pending. After a moment it creates its own session. When the session is ready, its agent
+//! A new run is pending. After a moment the run creates its own session. When the session is ready, its agent
 //! receives the automation's message, and the run ends with this turn. Later events of the session do not
 //! affect the run.
 //!

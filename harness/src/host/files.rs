@@ -17,7 +17,7 @@ use super::connection::ErrorResponse;
 
 /// The folder that every client may read and write.
 pub(super) const AREA: &str = "/harness";
-/// The folder of file contents from before an agent's edit. Clients may read it.
+/// The folder of file contents from before an agent's edit. Clients may read this folder.
 pub(super) const KEPT: &str = "/before";
 /// The folder whose files a client may reach after the host has granted access.
 pub(super) const ASKED: &str = "/asked";
@@ -31,7 +31,7 @@ const SHOWN_FILES: [(&str, &[u8]); 3] = [
     ("/shown/bytes", &[0xff, 0x00, 0xfe]),
     ("/shown/folder/text.txt", b"text"),
 ];
-/// The folder of special file system nodes. Clients may reach it.
+/// The folder of special file system nodes. Clients may reach this folder.
 pub(super) const ODD: &str = "/odd";
 /// The URI of the folder of special file system nodes.
 pub const ODD_URI: &str = "file:///odd";

@@ -1,7 +1,7 @@
 //! The context that an agent receives in addition to the message of a turn: attached chats, files and texts,
 //! and the history that a chat inherits from its origin.
 //!
-//! The host collects the context when the turn starts; later changes do not affect it.
+//! The host collects the context when the turn starts; later changes do not affect the context.
 //!
 //! Interpretations where the specification is silent:
 //! - A transcript holds the messages and the markdown of its turns, but no tool calls and no attachments.

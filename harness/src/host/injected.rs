@@ -29,7 +29,7 @@ pub(super) trait HostHooks: Send + Sync {
     /// Handles an event that happens to the host and that no message reports.
     fn happens(&self, _host: &mut RefHost, _event: &HostEvent) {}
 
-    /// Returns whether a rule is not enforced; `rule` is the id of its requirement.
+    /// Returns whether the host does not enforce a rule; `rule` is the id of the requirement.
     fn lifts(&self, _rule: &str) -> bool {
         false
     }
@@ -39,7 +39,7 @@ pub(super) trait HostHooks: Send + Sync {
         self.lifts(&refusal.source)
     }
 
-    /// Returns the reason to reject an action that the rules allow; `None` to accept it.
+    /// Returns the reason to reject an action that the rules allow; `None` to accept the action.
     fn refuses(&self, _facts: &RuleFacts) -> Option<&'static str> {
         None
     }
@@ -260,7 +260,7 @@ impl IntoIterator for ActiveHooks {
 }
 
 impl RefHost {
-    /// Returns whether a rule is enforced; `rule` is the id of a requirement.
+    /// Returns whether the host enforces a rule; `rule` is the id of a requirement.
     pub(super) fn keeps(&self, rule: &str) -> bool {
         !self.injected.0.iter().any(|fault| fault.lifts(rule))
     }

@@ -89,7 +89,7 @@ impl RefHost {
             || self.is_telemetry(uri)
     }
 
-    /// Sets the first state of a server; ignores the state that its client has published.
+    /// Sets the first state of a server; ignores the state that the client of the server has published.
     pub(super) fn first_server_state(&self, server: &mut Value, apps: bool) {
         if let Some(members) = server.as_object_mut() {
             members.remove("channel");

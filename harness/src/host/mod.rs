@@ -79,7 +79,7 @@ pub use configuration::PROVIDER;
 #[cfg(test)]
 mod tests;
 
-/// A host without a socket. All times are [`Duration`]s since the transcript began; they never decrease.
+/// A host without a socket. All times are [`Duration`]s since the transcript began; times never decrease.
 pub trait SansIoHost {
     /// Handles an HTTP request to open a connection. An `Err` refuses the request with this HTTP status, and
     /// the connection is never opened. The default admits every request.

@@ -1,7 +1,7 @@
 //! Actions and creation params that only versions without chats have. Clients of these versions receive the
 //! session's tools, metadata and customizations when the session is ready, the agents when the first session is
-//! ready, and changes of the session's activity. At the creation of a session they may set its model, its
-//! agent, and the session that it is forked from.
+//! ready, and changes of the session's activity. At the creation of a session these clients may set the model
+//! and the agent of the session, and the session to fork.
 //!
 //! Knows: views. Never knows: the cause of a change.
 //!

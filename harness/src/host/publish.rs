@@ -295,7 +295,7 @@ impl RefHost {
         }
     }
 
-    /// Handles `unsubscribe`. A client that leaves a session is no longer active in it.
+    /// Handles `unsubscribe`. A client that leaves a session is no longer active in the session.
     pub(super) fn unsubscribe(&mut self, conn: ConnId, params: &Value) {
         let Some(uri) = params.get("channel").and_then(Value::as_str) else {
             return;

@@ -296,7 +296,7 @@ impl RefHost {
     }
 }
 
-/// Returns the content type for a file's extension; `None` if it is unknown.
+/// Returns the content type for a file's extension; `None` if the extension is unknown.
 fn content_type(path: &str) -> Option<&'static str> {
     let (_, end) = path.rsplit('/').next()?.rsplit_once('.')?;
     let kinds = [("txt", "text/plain"), ("md", "text/markdown"), ("json", "application/json")];

@@ -2,7 +2,7 @@
 //! session.
 //!
 //! After each action on a chat the host recomputes the chat's entry in the session's catalog and the session's
-//! `inputNeeded`. After each action on a session it recomputes the status and the announced summary.
+//! `inputNeeded`. After each action on a session the host recomputes the status and the announced summary.
 //!
 //! No client action sets the activity of a session; the activity follows the session's status. If one chat
 //! waits for input and another has failed, the session's status is that of the waiting chat.

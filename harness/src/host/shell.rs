@@ -56,7 +56,7 @@ pub enum ShellDeed {
 pub enum ShellEvent {
     /// The shell has printed these bytes.
     Printed(Vec<u8>),
-    /// The shell has exited with this code; `None` if a signal killed it.
+    /// The shell has exited with this code; `None` if a signal killed the shell.
     Ended(Option<i64>),
 }
 

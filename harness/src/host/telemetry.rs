@@ -1,8 +1,8 @@
 //! Telemetry: log records, spans and metrics of the host's activity, for subscribers.
 //!
 //! The channels have no state and the host stores nothing: without a subscriber a record is lost. A record
-//! names the session, the chat and the turn that it is about, but holds no message content. The template of the
-//! log channel lets a client subscribe to log records from a minimum level.
+//! names a session, a chat and a turn, but holds no message content. The template of the log channel lets a
+//! client subscribe to log records from a minimum level.
 //!
 //! Knows: published actions. Never knows: why an action was published.
 //!

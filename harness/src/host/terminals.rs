@@ -48,7 +48,7 @@ pub(super) struct HostTerminal {
     retained: usize,
     /// The size that the shell sees.
     size: TerminalSize,
-    /// The real shell; `None` for a simulated one.
+    /// The real shell; `None` for a simulated shell.
     shell: Option<TerminalShell>,
 }
 
@@ -276,7 +276,7 @@ impl RefHost {
                 self.print(uri, &text);
             }
             PrintedPiece::Line(line) => {
-                // Some shells prefix the line with its number in the history; strip it.
+                // Some shells prefix the line with its number in the history; strip this number.
                 let said = line.trim_start().trim_start_matches(|it: char| it.is_ascii_digit());
                 shell.line = said.trim().to_owned();
             }
@@ -349,7 +349,7 @@ impl RefHost {
         }
     }
 
-    /// Publishes the exit of a terminal's process with this code; `None` if a signal killed it.
+    /// Publishes the exit of a terminal's process with this code; `None` if a signal killed the process.
     pub(super) fn exit(&mut self, uri: &str, code: Option<i64>) {
         let mut action = json!({"type": "terminal/exited"});
         if let Some(code) = code {

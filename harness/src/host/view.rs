@@ -1,7 +1,7 @@
 //! Views: the states and actions that clients of an older version see, computed by the reducers of that
 //! version.
 //!
-//! The host stores its states in the newest version. For each older version that it supports there is a
+//! The host stores its states in the newest version. For each older version that the host supports there is a
 //! [`VersionView`]. The host translates every action to that version and reduces it into the view's state, so
 //! the state always results from the actions that the clients of the view received. Actions that only the older
 //! version has change the view alone.

@@ -28,7 +28,7 @@ pub enum GalleryBehaviour {
     Slow(Duration),
 }
 
-/// Starts a host with this behaviour, which ends with the process. Returns its URL.
+/// Starts a host with this behaviour, which ends with the process. Returns the URL of the host.
 pub fn host(behaviour: GalleryBehaviour) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("ws://{}", listener.local_addr().unwrap());

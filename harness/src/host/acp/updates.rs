@@ -87,7 +87,7 @@ impl RefHost {
         self.say(uri, action);
     }
 
-    /// Returns the record of a tool call after this update. Starts the call on its first update.
+    /// Returns the record of a tool call after this update. Starts a call with the first update about it.
     fn call_known(&mut self, uri: &str, turn: &str, id: &str, update: &Value) -> KnownCall {
         let before = self.talk(uri).and_then(|talk| talk.calls.get(id).cloned());
         let new = before.is_none();

@@ -1,7 +1,7 @@
 //! Variants of hosts that lack an optional feature: the host rejects the methods of the feature, and does not
 //! send its members and actions.
 //!
-//! Knows: methods, types and their optional members. Never knows: how the host implements them.
+//! Knows: methods, types and their optional members. Never knows: how the host implements a feature.
 
 use crate::wire::json::{Map, Value, json};
 use crate::wire::version::Version;
@@ -117,7 +117,7 @@ pub(super) const fn absent(
     VariantRow { name, does, permitted, source: OPTIONAL, since, offers_less: true, maker }
 }
 
-/// Hosts without a feature.
+/// The variants of hosts without a feature.
 pub(super) const ROWS: &[VariantRow] = &[
     absent(
         "without-terminals",

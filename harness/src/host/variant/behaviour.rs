@@ -129,7 +129,7 @@ const WORK: &str = "What an agent does with a message is not specified.";
 const PIECES: &str = "How a text is divided into a part and its deltas is not specified.";
 const RULES: &str = "When a tool needs the user's approval is not specified.";
 
-/// The agent's answers and questions, and unsolicited actions of the host.
+/// The variants of the agent's answers and questions, and of unsolicited actions of the host.
 pub(super) const ROWS: &[VariantRow] = &[
     offering_less(behaviour(
         "plays-no-scripts",

@@ -132,7 +132,7 @@ impl MessageRewriter for BriefSessions {
 const MANY: &str = "A host serves many clients; a list has all sessions of the host.";
 const LISTS: &str = "docs/specification/root-channel.md › Listing sessions";
 
-/// Sessions of other users.
+/// The variants with sessions of other users.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "other-peoples-sessions",

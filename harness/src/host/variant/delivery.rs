@@ -160,7 +160,7 @@ const ORDER: &str = "docs/specification/transport.md › Requirements";
 const TIME: &str = "No time is named; messages on one connection keep their order.";
 const OVERTAKEN: &str = "JSON-RPC does not relate the order of responses to the order of requests.";
 
-/// Numbers, pieces of text, delays and the order of responses.
+/// The variants of numbers, pieces of text, delays and the order of responses.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "numbers-with-gaps",

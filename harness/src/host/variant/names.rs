@@ -272,7 +272,7 @@ const TYPES: &str = "the types of each version";
 const AGENTS: &str = "Which agents a host has, and their order, is not specified.";
 const ROOT_STATE: &str = "docs/specification/root-channel.md › State";
 
-/// URIs, ids, models and agents.
+/// The variants of URIs, ids, models and agents.
 pub(super) const ROWS: &[VariantRow] = &[
     since(
         Version::V0_4,

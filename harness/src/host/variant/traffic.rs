@@ -145,7 +145,7 @@ const ERRORS: &str = "JSON-RPC 2.0, section 5.1";
 const REJECTIONS: &str =
     "docs/specification/session-channel.md › Server Validation of Client Actions";
 
-/// Lists, errors, rejections, extension notifications.
+/// The variants of lists, errors, rejections and extension notifications.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "pages-of-one",

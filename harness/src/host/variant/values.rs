@@ -113,7 +113,7 @@ impl MessageRewriter for ShellPrefix {
     }
 }
 
-/// Status bits, empty lists, prefixes, texts for people.
+/// The variants of status bits, empty lists, prefixes and texts for people.
 pub(super) const ROWS: &[VariantRow] = &[
     row(
         "unknown-status-bits",
