@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -15,13 +15,15 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_ahp-harness");
 /// The number of moments per command in `cargo test`, and the number in the long test.
 const FEW: u64 = 3;
 const MANY: u64 = 50;
-/// The latest moment after the start of a command, in milliseconds.
-const LATEST: u64 = 4_000;
+/// The maximum size, in bytes, of the growing file at which a test kills a process.
+const LARGEST: u64 = 40_000;
+/// The longest time that a test waits for a file to grow.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process that ends with the test.
-struct TestProcess(Child);
+struct ListeningProcess(Child);
 
-impl Drop for TestProcess {
+impl Drop for ListeningProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -29,7 +31,7 @@ impl Drop for TestProcess {
 }
 
 /// Starts a program that prints its address on the first line.
-fn listening(arguments: &[&str]) -> (TestProcess, String) {
+fn listening(arguments: &[&str]) -> (ListeningProcess, String) {
     let mut child = Command::new(PROGRAM)
         .args(arguments)
         .stdout(Stdio::piped())
@@ -41,18 +43,23 @@ fn listening(arguments: &[&str]) -> (TestProcess, String) {
     out.read_line(&mut url).unwrap();
     // A thread reads the pipe until its end; the program would block on a full pipe.
     std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-    (TestProcess(child), url.trim().to_owned())
+    (ListeningProcess(child), url.trim().to_owned())
 }
 
-/// Returns a moment after the start of a command. The moments are spread over the whole time and depend only on
-/// the number.
-fn moment(number: u64) -> Duration {
+/// Waits until a file has a size that depends on the number, and then up to 50 ms more. On a busy machine, a
+/// moment that depends only on the clock could come before the first report.
+fn wait_for_moment(number: u64, file: &Path, largest: u64) {
     let spread = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-    Duration::from_millis(20 + spread % LATEST)
+    let began = Instant::now();
+    let size = || fs::metadata(file).map_or(0, |file| file.len());
+    while size() < spread % largest && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    std::thread::sleep(Duration::from_millis(spread % 51));
 }
 
 /// Runs a command, kills the command at a moment, and returns its output.
-fn killed(number: u64, arguments: &[&str], folder: &Path) -> String {
+fn killed(number: u64, arguments: &[&str], folder: &Path, largest: u64) -> String {
     let printed = folder.join("printed");
     let out = File::create(&printed).unwrap();
     let errors = out.try_clone().unwrap();
@@ -63,7 +70,7 @@ fn killed(number: u64, arguments: &[&str], folder: &Path) -> String {
         .stderr(errors)
         .spawn()
         .unwrap();
-    std::thread::sleep(moment(number));
+    wait_for_moment(number, &printed, largest);
     child.kill().unwrap();
     child.wait().unwrap();
     let text = fs::read_to_string(printed).unwrap();
@@ -126,7 +133,7 @@ fn run_keeps_its_results(name: &str, moments: u64) {
     let (_host, url) = listening(&["serve"]);
     let folder = folder(name);
     let mut reported = 0;
-    for number in 0..moments {
+    for number in 1..=moments {
         let file = folder.join("run.jsonl");
         let _ = fs::remove_file(&file);
         let arguments = [
@@ -142,7 +149,7 @@ fn run_keeps_its_results(name: &str, moments: u64) {
             "--report",
             "jsonl=run.jsonl",
         ];
-        let printed = killed(number, &arguments, &folder);
+        let printed = killed(number, &arguments, &folder, LARGEST);
         reported += results_are_kept(number, &printed, &file);
     }
     assert!(reported > 0, "nothing was reported before any of the moments");
@@ -152,11 +159,11 @@ fn certify_keeps_its_results(name: &str, moments: u64) {
     let (_host, url) = listening(&["serve"]);
     let folder = folder(name);
     let mut reported = 0;
-    for number in 0..moments {
+    for number in 1..=moments {
         let file = folder.join("out/run.jsonl");
         let _ = fs::remove_file(&file);
         let arguments = ["certify", "--url", &url, "--format", "full", "--out", "out"];
-        let printed = killed(number, &arguments, &folder);
+        let printed = killed(number, &arguments, &folder, LARGEST);
         reported += results_are_kept(number, &printed, &file);
     }
     assert!(reported > 0, "nothing was reported before any of the moments");
@@ -167,9 +174,10 @@ fn record_keeps_its_messages(name: &str, moments: u64) {
     let (_host, url) = listening(&["serve"]);
     let folder = folder(name);
     let mut passed = 0;
-    for number in 0..moments {
+    for number in 1..=moments {
         let capture = folder.join("capture.jsonl");
         let _ = fs::remove_file(&capture);
+        let _ = fs::remove_file(folder.join("client.jsonl"));
         let (mut recorder, through) =
             listening(&["record", "--url", &url, "--out", capture.to_str().unwrap()]);
         let client = Command::new(PROGRAM)
@@ -180,8 +188,8 @@ fn record_keeps_its_messages(name: &str, moments: u64) {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let client = TestProcess(client);
-        std::thread::sleep(moment(number));
+        let client = ListeningProcess(client);
+        wait_for_moment(number, &folder.join("client.jsonl"), 20 * LARGEST);
         recorder.0.kill().unwrap();
         recorder.0.wait().unwrap();
         drop(client);
@@ -243,7 +251,7 @@ fn fuzz_keeps_its_campaign(name: &str, moments: u64) {
             "--out",
             "campaign",
         ];
-        let printed = killed(number, &arguments, &folder);
+        let printed = killed(number, &arguments, &folder, LARGEST / 20);
         let counted = printed
             .lines()
             .filter_map(|line| line.split_once(" conversations, ")?.0.trim().parse::<u64>().ok());
